@@ -4,6 +4,7 @@
 #include "cli/kit/table.h"
 #include "cli/kit/units.h"
 #include "cli/titan_train/plan_device.h"
+#include "recipe/plan/exchange_parts.h"
 
 namespace titan::cli {
 namespace {
@@ -93,8 +94,8 @@ std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan,
   if (plan.mesh.dp > 1)
     step.add("overlap", plan.exchange_parts == 1
                             ? "nothing hides behind another: parallelism.exchange_parts is 1"
-                            : "exchanges go in parts, at most " + std::to_string(plan.exchange_parts) +
-                                  " of a rank, while the rank computes");
+                            : "exchanges go in " + std::to_string(recipe::exchange_part_count(plan)) +
+                                  " parts while the rank computes");
   if (f.hop_seconds > 0) step.add("transfer", seconds(f.hop_seconds) + " from stage to stage");
   const auto whole = [](double value) { return format_count(static_cast<std::uint64_t>(value)); };
   step.add("speed", whole(f.tokens_per_second) + " tokens/s, " +
@@ -119,7 +120,7 @@ void device_json(JsonOut& json, const DeviceReport& report, const recipe::RunPla
   json.object("step", "total_s", f.step.total(), "pipeline_s", f.step.pipeline, "gradients_s", f.step.gradients,
               "optimizer_s", f.step.optimizer, "weights_s", f.step.weights, "hidden_gradients_s",
               f.step.hidden_gradients, "hidden_weights_s", f.step.hidden_weights, "transfer_s", f.hop_seconds);
-  json.members("exchange_parts", plan.exchange_parts);
+  json.members("exchange_parts", recipe::exchange_part_count(plan));
   const auto moved = [&](const char* key, const train::LinkBytes& bytes) {
     json.object(key, "in_node_bytes", bytes.in_node, "between_nodes_bytes", bytes.between_nodes);
   };

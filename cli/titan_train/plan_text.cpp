@@ -168,7 +168,7 @@ std::string stages(const Forecast& f, const Palette& palette) {
       heading(palette, "stages") + table.render(palette, "  ") + "  " +
       palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n" +
       balance(f);
-  if (const std::string line = train::exchange_line(f.plan); !line.empty()) text += "  " + line + "\n";
+  for (const std::string& line : train::exchange_lines(f.plan)) text += "  " + line + "\n";
   const auto instead = [&](const char* exchange, std::uint64_t bytes) {
     if (bytes == 0 || bytes >= f.rank_bytes) return;
     text += std::string("  --parallelism.gradient_exchange=") + exchange + ": " + format_bytes(bytes) +

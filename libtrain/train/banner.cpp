@@ -6,6 +6,7 @@
 #include "ckpt/plan/same_files.h"
 #include "libtrain/reduce/exchange_plan.h"
 #include "recipe/keys/value.h"
+#include "recipe/plan/exchange_parts.h"
 
 namespace titan::train {
 namespace {
@@ -79,11 +80,17 @@ std::string class_line(const recipe::RunPlan& plan, const ckpt::Settings& enviro
                     environment);
 }
 
-std::string exchange_line(const recipe::RunPlan& plan) {
-  if (!has_node_groups(plan)) return {};
-  const std::uint32_t domain = domain_size(plan);
-  return "gradients: " + std::to_string(plan.mesh.dp / domain) + " groups of " + std::to_string(domain) +
-         " data-parallel ranks on one node exchange them after each micro-batch, with each other after the last";
+std::vector<std::string> exchange_lines(const recipe::RunPlan& plan) {
+  std::vector<std::string> lines;
+  if (has_node_groups(plan)) {
+    const std::uint32_t domain = domain_size(plan);
+    lines.push_back("gradients: " + std::to_string(plan.mesh.dp / domain) + " groups of " + std::to_string(domain) +
+                    " data-parallel ranks on one node exchange them after each micro-batch, with each other after the "
+                    "last");
+  }
+  if (const std::uint32_t parts = recipe::exchange_part_count(plan); parts > 1)
+    lines.push_back("exchange: in " + std::to_string(parts) + " parts beside the computing");
+  return lines;
 }
 
 std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
@@ -117,7 +124,7 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
   }
   lines.push_back("batch: " + micro_batches(plan) + " of " + micro_batch_size(plan) + " (per DP rank: " + blocks +
                   "), " + grouped(static_cast<std::uint64_t>(plan.batch.tokens_per_step())) + " tokens per step");
-  if (std::string line = exchange_line(plan); !line.empty()) lines.push_back(std::move(line));
+  for (std::string& line : exchange_lines(plan)) lines.push_back(std::move(line));
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   if (!facts.left_out.empty()) lines.push_back("data: left out: " + ckpt::first_few(facts.left_out));
   lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " +

@@ -22,8 +22,9 @@ struct BannerFacts {
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
 std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerFacts& facts);
 
-/// "gradients: 2 groups of 4 data-parallel ranks ..."; empty where they are exchanged among all ranks of a stage.
-std::string exchange_line(const recipe::RunPlan& plan);
+/// "gradients: 2 groups of 4 data-parallel ranks ..." and "exchange: in 10 parts ..."; none where gradients go to all
+/// ranks of a stage at once.
+std::vector<std::string> exchange_lines(const recipe::RunPlan& plan);
 
 /// "model files: hf/config.json, ... (3 files, 1,234 bytes) go into every checkpoint".
 std::string model_files_line(const std::vector<ckpt::ModelFile>& files);

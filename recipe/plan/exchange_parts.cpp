@@ -77,4 +77,9 @@ std::vector<std::uint32_t> exchange_parts(const RunPlan& plan) {
   return parts;
 }
 
+std::uint32_t exchange_part_count(const RunPlan& plan) {
+  const std::vector<std::uint32_t> parts = exchange_parts(plan);
+  return parts.empty() ? 1 : *std::ranges::max_element(parts) + 1;
+}
+
 }  // namespace titan::recipe

@@ -20,4 +20,7 @@ std::uint32_t most_exchange_parts(const RunPlan& plan);
 /// gradients. All 0 where plan.exchange_parts is 1.
 std::vector<std::uint32_t> exchange_parts(const RunPlan& plan);
 
+/// As many as the rank that has most of them.
+std::uint32_t exchange_part_count(const RunPlan& plan);
+
 }  // namespace titan::recipe
