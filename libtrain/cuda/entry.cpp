@@ -35,6 +35,10 @@ class CudaAndNccl : public DeviceModule {
 
 #define TITAN_DOOR extern "C" __attribute__((visibility("default")))
 
+// In the file as text, with a version behind it: a module of another LibTorch often cannot be opened to be asked.
+extern "C" __attribute__((visibility("default"), used)) const char titan_cuda_module_mark[] =
+    "titan-cuda-module of LibTorch " TORCH_VERSION;
+
 // Plain C, so that a module of another build can be asked before anything else is.
 TITAN_DOOR const char* titan_cuda_torch_version() { return TORCH_VERSION; }
 

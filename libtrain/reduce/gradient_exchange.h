@@ -56,6 +56,8 @@ class GradientExchange {
   /// function. The wire carries fp32 only.
   std::vector<OwnedGradient> reduce(std::span<TreeSum> sums);
 
+  /// Whether it goes on beside the run: whoever computes then calls begin() and await_weights().
+  bool beside() const { return lane_ != nullptr; }
   /// Parts that travel by themselves, in model order.
   std::size_t parts() const { return exchange_.parts.size(); }
   /// Places of a part's pieces among those that this rank owns: [first, second).

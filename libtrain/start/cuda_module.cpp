@@ -5,6 +5,8 @@
 
 #include <climits>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 namespace titan::train {
 namespace {
@@ -31,7 +33,25 @@ Status not_this_one(const std::string& path, const std::string& why) {
       .with_hint("build it together with titan-train, or --training.device=cpu");
 }
 
+/// Why `path` cannot be opened: for another LibTorch, where its mark says so.
+Status not_opened(const std::string& path, const std::string& torch) {
+  const std::string why = last_error();
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string built = marked_torch(bytes);
+  if (built.empty() || built == torch) return not_this_one(path, why);
+  return check_module({.torch = built}, torch);
+}
+
 }  // namespace
+
+std::string marked_torch(std::string_view bytes) {
+  constexpr std::string_view kMark = "titan-cuda-module of LibTorch ";
+  const std::size_t place = bytes.find(kMark);
+  if (place == std::string_view::npos) return {};
+  const std::string_view rest = bytes.substr(place + kMark.size());
+  return std::string(rest.substr(0, rest.find_first_not_of("0123456789.")));
+}
 
 std::string cuda_module_path() {
   if (const char* const named = std::getenv("TITAN_CUDA_MODULE"); named != nullptr && *named != '\0') return named;
@@ -51,7 +71,7 @@ Result<CudaModule> CudaModule::open(const std::string& path, const std::string& 
                          " is not there)")
         .with_hint("scripts/bootstrap --cuda, then build again; or --training.device=cpu");
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return not_this_one(path, last_error());
+  if (handle == nullptr) return not_opened(path, torch);
   const auto version = reinterpret_cast<const char* (*)()>(::dlsym(handle, "titan_cuda_torch_version"));
   if (version == nullptr) return not_this_one(path, "it is not the module of titan-train");
   TITAN_RETURN_IF_ERROR(check_module({.torch = version()}, torch));

@@ -2,6 +2,7 @@
 // libtitan_cuda.so: all that knows CUDA and NCCL, opened only where a run computes on GPUs. Without it titan-train
 // loads neither.
 #include <string>
+#include <string_view>
 
 #include "libtrain/start/gpu_checks.h"
 
@@ -12,6 +13,9 @@ std::string cuda_module_path();
 
 /// Whether this host has an NVIDIA driver; takes microseconds.
 bool has_nvidia_driver();
+
+/// The LibTorch that a module was built with, by the mark in its bytes; empty: there is none.
+std::string marked_torch(std::string_view bytes);
 
 /// Opens the module at `path`; it stays open until the process ends.
 class CudaModule {

@@ -68,8 +68,9 @@ Status check_gpus(const GpuFacts& facts, int local_ranks) {
   if (ranks > facts.gpus.size())
     return ckpt::invalid(counted(ranks, "rank") + " on this host, and " + counted(facts.gpus.size(), "GPU") +
                          ": each rank needs one of its own")
-        .with_hint("start --nproc " + std::to_string(facts.gpus.size()) +
-                   " ranks here, or look at CUDA_VISIBLE_DEVICES");
+        .with_hint(
+            "start --nproc " + std::to_string(facts.gpus.size()) + " ranks here, or look at CUDA_VISIBLE_DEVICES" +
+            (facts.gpus.size() == 1 ? "; under Slurm leave out --gpus-per-task, which shows each task one GPU" : ""));
   std::vector<std::string> models;
   for (std::size_t i = 0; i < ranks; ++i) {
     const Gpu& gpu = facts.gpus[i];

@@ -472,12 +472,13 @@ StartOutcome start_run(RunState& run) {
     run.executor->after_each_backward([&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
       run.exchange->collect(stage, local, sums);
     });
-  run.executor->work_beside(
-      {[&run](std::uint32_t stage, std::size_t place) { run.exchange->await_weights(stage, place); },
-       [&run] { run.exchange->await_weights(); },
-       [&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
-         run.exchange->begin(stage, local, sums);
-       }});
+  if (run.exchange->beside())
+    run.executor->work_beside(
+        {[&run](std::uint32_t stage, std::size_t place) { run.exchange->await_weights(stage, place); },
+         [&run] { run.exchange->await_weights(); },
+         [&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
+           run.exchange->begin(stage, local, sums);
+         }});
   return StartOutcome::kReady;
 }
 

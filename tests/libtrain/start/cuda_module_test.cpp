@@ -1,8 +1,10 @@
 #include "libtrain/start/cuda_module.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <fstream>
 
 namespace titan::train {
 namespace {
@@ -35,10 +37,29 @@ TEST(CudaModule, FileThatIsNoLibraryIsRefusedWithTheReason) {
   EXPECT_THAT(module.status().message, HasSubstr("/proc/self/maps cannot be used: "));
 }
 
-TEST(CudaModule, OtherLibraryIsRefused) {
-  const auto module = CudaModule::open("/proc/self/exe", "2.11.0");
+// What another LibTorch lacks ends dlopen() before the module can be asked.
+TEST(CudaModule, OneThatCannotBeOpenedSaysForWhichLibTorchItIs) {
+  const std::string path = testing::TempDir() + "module-of-another-torch.so";
+  std::ofstream(path, std::ios::binary) << "\x7f"
+                                        << "ELF rubbish titan-cuda-module of LibTorch 2.9.1" << '\0' << "more";
+  const auto module = CudaModule::open(path, "2.11.0");
   EXPECT_EQ(module.status().code, ckpt::Code::kInvalid);
-  EXPECT_THAT(module.status().message, HasSubstr("cannot be used"));
+  EXPECT_THAT(module.status().message, HasSubstr("was built for LibTorch 2.9.1, and titan-train runs with 2.11.0"));
+  EXPECT_THAT(CudaModule::open(path, "2.9.1").status().message, HasSubstr("cannot be used"));
+}
+
+TEST(CudaModule, TheMarkIsReadAsFarAsTheVersionGoes) {
+  EXPECT_EQ(marked_torch("..titan-cuda-module of LibTorch 2.11.0"), "2.11.0");
+  EXPECT_EQ(marked_torch("titan-cuda-module of LibTorch 2.11.0+cu130"), "2.11.0");
+  EXPECT_EQ(marked_torch("nothing of that kind"), "");
+}
+
+TEST(CudaModule, OtherLibraryIsRefused) {
+  Dl_info libc{};
+  ASSERT_NE(::dladdr(reinterpret_cast<void*>(&::getenv), &libc), 0);
+  const auto module = CudaModule::open(libc.dli_fname, "2.11.0");
+  EXPECT_EQ(module.status().code, ckpt::Code::kInvalid);
+  EXPECT_THAT(module.status().message, HasSubstr("it is not the module of titan-train"));
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ TEST(GpuChecks, MoreRanksThanGpus) {
   EXPECT_EQ(refusal(host_of(4), 8), "8 ranks on this host, and 4 GPUs: each rank needs one of its own");
   EXPECT_EQ(refusal(host_of(1), 2), "2 ranks on this host, and 1 GPU: each rank needs one of its own");
   EXPECT_THAT(check_gpus(host_of(4), 8).hint, HasSubstr("--nproc 4"));
+  EXPECT_THAT(check_gpus(host_of(4), 8).hint, testing::Not(HasSubstr("Slurm")));
+  EXPECT_THAT(check_gpus(host_of(1), 8).hint, HasSubstr("--gpus-per-task"));
   EXPECT_EQ(refusal(host_of(4), 4), "");
 }
 
