@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "ckpt/base/toml_text.h"
+#include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 #include "libtrain/reduce/exchange_plan.h"
 #include "recipe/keys/value.h"
@@ -127,9 +128,10 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
   for (std::string& line : exchange_lines(plan)) lines.push_back(std::move(line));
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   if (!facts.left_out.empty()) lines.push_back("data: left out: " + ckpt::first_few(facts.left_out));
-  lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " +
-                  value_of(facts.environment, "isa") + ", threads per rank " +
-                  value_of(facts.environment, "threads_per_rank"));
+  if (!ckpt::setting(facts.environment, "isa").empty())
+    lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " +
+                    value_of(facts.environment, "isa") + ", threads per rank " +
+                    value_of(facts.environment, "threads_per_rank"));
   lines.push_back("bit-for-bit with: " +
                   class_text(micro_batches(plan) + " of " + micro_batch_size(plan), plan, facts.environment));
   const std::string steps = "steps " + std::to_string(facts.first_step) + " to " + std::to_string(facts.last_step);

@@ -43,7 +43,9 @@ namespace {
 
 using ckpt::Status;
 
+/// What bits depend on. On a device of its own nothing of the host does.
 ckpt::Settings runtime_environment(int threads, recipe::CpuGemm gemm) {
+  if (!device().place().is_cpu()) return ckpt::with_rows({{"torch", torch_version()}}, device().environment());
   ckpt::Settings rows = {{"blas", blas_name()},
                          {"device", "cpu"},
                          {"isa", cpu_isa()},

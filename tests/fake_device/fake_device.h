@@ -15,6 +15,7 @@ class FakeDevice final : public train::Device {
 
   at::Device place() const override { return {at::kPrivateUse1, 0}; }
   std::string name() const override { return "fake"; }
+  ckpt::Settings environment() const override { return {{"device", "fake"}}; }
   train::MemoryFigures memory() const override;
   at::Tensor host_for(const at::Tensor& values) override;
   void upload(const at::Tensor& host, const at::Tensor& values) override;

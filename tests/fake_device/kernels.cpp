@@ -66,7 +66,14 @@ void change_tensors(c10::IValue& value, Change change) {
 
 bool is_number(const c10::IValue& value) { return !value.isTensor() && !value.isList() && !value.isNone(); }
 
+/// What only the CPU has would stop a run on any other device.
+void refuse_what_only_the_cpu_has(const std::string& name) {
+  for (const char* const of_cpu : {"mkldnn::", "mkldnn_prepacked::", "mkl::", "quantized::"})
+    TORCH_CHECK(!name.starts_with(of_cpu), name, " has no kernel on a device that is not the CPU");
+}
+
 void on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  refuse_what_only_the_cpu_has(op.schema().name());
   HostAliases aliases;
   for (std::size_t i = stack->size() - op.schema().arguments().size(); i < stack->size(); ++i)
     change_tensors((*stack)[i], [&](const at::Tensor& tensor) { return aliases.of(tensor); });

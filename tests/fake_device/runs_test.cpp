@@ -34,6 +34,7 @@ local_batch_size = 2
 global_batch_size = 8
 seq_len = 16
 steps = 2
+cpu_gemm = "mkl"
 [checkpoint]
 interval = 1
 [validation]
@@ -136,6 +137,18 @@ TEST_F(Runs, GiveTheBitsOfTheCpuOnEveryLayout) {
       expect_the_cpus(train_on(&fake(), type + " " + std::to_string(++number), c.ranks, c.flags), cpu);
     }
   }
+}
+
+// The host's choice for its own products: the device computes them in its own way.
+TEST_F(Runs, TakeNoLibraryOfTheCpu) {
+  const std::string cpu = train_on(nullptr, "cpu", 1, {kFp32});
+  expect_the_cpus(train_on(&fake(), "fake", 1, {kFp32, "training.cpu_gemm=onednn"}), cpu);
+  const auto reader = ckpt::CheckpointReader::open(ckpt::posix_fs(), folder_ / "fake/checkpoint/step-00000002");
+  ASSERT_TRUE(reader.ok());
+  const std::string state = train::read_text(folder_ / "fake/checkpoint/step-00000002/train_state.json");
+  EXPECT_THAT(state, testing::HasSubstr("\"device\""));
+  for (const char* const of_host : {"\"isa\"", "\"blas\"", "\"threads_per_rank\"", "onednn\""})
+    EXPECT_THAT(state.substr(state.find("\"environment\"")), testing::Not(testing::HasSubstr(of_host)));
 }
 
 TEST_F(Runs, SaveInTheBackgroundWhatTheCpuSaves) {

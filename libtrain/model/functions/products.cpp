@@ -17,7 +17,10 @@ at::Tensor onednn_linear(const at::Tensor& x, const at::Tensor& weight, const at
   return linear.call(x, weight, added, "none", c10::List<std::optional<at::Scalar>>(), "");
 }
 
-bool by_onednn(Gemm gemm, const at::Tensor& x) { return gemm == Gemm::kOneDnn && x.scalar_type() == at::kFloat; }
+// Which library computes fp32 on the CPU is no matter of another device.
+bool by_onednn(Gemm gemm, const at::Tensor& x) {
+  return gemm == Gemm::kOneDnn && x.is_cpu() && x.scalar_type() == at::kFloat;
+}
 
 }  // namespace
 
