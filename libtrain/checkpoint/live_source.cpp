@@ -52,16 +52,32 @@ Result<std::span<const std::byte>> LiveSource::leaf(const ckpt::TensorRef& ref, 
     staging_.give_back(std::move(buffer));
     return std::span<const std::byte>(scratch.first(bytes));
   }
+  if (!copy(row, scratch.first(bytes), lock)) return ckpt::failed("a leaf could not be copied from the device");
+  row.place = Place::kGone;
+  return std::span<const std::byte>(scratch.first(bytes));
+}
+
+bool LiveSource::copy(Row& row, std::span<std::byte> to, MutexLock& lock) {
   row.place = Place::kBeingCopied;
   ++copies_;
   lock.unlock();
-  device().copy_out(row.live, scratch.first(bytes), fence_.get());
+  std::exception_ptr error;
+  try {
+    device().copy_out(row.live, to, fence_.get());
+  } catch (...) {
+    error = std::current_exception();
+  }
   lock.lock();
   --copies_;
-  --live_;
-  row.place = Place::kGone;
   changed_.notify_all();
-  return std::span<const std::byte>(scratch.first(bytes));
+  if (error == nullptr) {
+    --live_;
+    return true;
+  }
+  row.place = Place::kLive;
+  if (error_ == nullptr) error_ = error;
+  closed_ = true;
+  return false;
 }
 
 void LiveSource::stage(std::size_t index) {
@@ -70,16 +86,9 @@ void LiveSource::stage(std::size_t index) {
   if (closed_ || row.place != Place::kLive) return;
   Staging::Buffer buffer = staging_.take();
   if (!buffer) return;
-  row.place = Place::kBeingCopied;
-  ++copies_;
-  lock.unlock();
-  device().copy_out(row.live, {buffer.get(), row.live.nbytes()}, fence_.get());
-  lock.lock();
-  --copies_;
-  --live_;
+  if (!copy(row, {buffer.get(), row.live.nbytes()}, lock)) return;
   row.staged = std::move(buffer);
   row.place = Place::kStaged;
-  changed_.notify_all();
 }
 
 void LiveSource::let_change(unsigned threads) {
@@ -87,7 +96,7 @@ void LiveSource::let_change(unsigned threads) {
   {
     const MutexLock lock(mutex_);
     if (live_ == 0) return;
-    count = rows_.size();
+    if (!closed_) count = rows_.size();
   }
   // From the back: the writer comes from the front, so that where staging is small the wait is for what it reads next.
   (void)ckpt::parallel_for(count, threads, [&](std::size_t i) {
@@ -96,6 +105,7 @@ void LiveSource::let_change(unsigned threads) {
   });
   MutexLock lock(mutex_);
   while (copies_ > 0 || (live_ > 0 && !closed_)) changed_.wait(lock);
+  if (error_ != nullptr) std::rethrow_exception(error_);
 }
 
 void LiveSource::close() {

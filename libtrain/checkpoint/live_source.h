@@ -2,6 +2,7 @@
 // The leaves that a rank owns, for a writer that reads them while training goes on. Weights and moments change only in
 // the optimizer's step: what the writer has not read by then is copied to staging, or the step waits for the writer.
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <span>
@@ -27,7 +28,8 @@ class LiveSource final : public ckpt::TensorSource {
   /// Always filled into `scratch`.
   ckpt::Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
                                                 std::span<std::byte> scratch) override;
-  /// Returns when the tensors may change: each leaf was read, or lies in staging. Up to `threads` copy.
+  /// Returns when the tensors may change: each leaf was read, or lies in staging. Up to `threads` copy. \error what a
+  /// copy from the device threw, in whichever thread; nothing more is read then
   void let_change(unsigned threads);
   /// Nothing more is read: leaf() fails from now on, and let_change() waits for nothing but a copy under way.
   void close();
@@ -44,6 +46,8 @@ class LiveSource final : public ckpt::TensorSource {
     std::size_t first_row = 0;
   };
 
+  /// Copies a live row, without the lock meanwhile. False: the device threw, which let_change() will.
+  bool copy(Row& row, std::span<std::byte> to, ckpt::MutexLock& lock) TITAN_REQUIRES(mutex_);
   /// Copies a row to staging where that is needed and there is room.
   void stage(std::size_t index);
 
@@ -56,6 +60,7 @@ class LiveSource final : public ckpt::TensorSource {
   std::size_t live_ TITAN_GUARDED_BY(mutex_) = 0;    ///< rows that an update would spoil
   std::size_t copies_ TITAN_GUARDED_BY(mutex_) = 0;  ///< of live rows, under way
   bool closed_ TITAN_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ TITAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace titan::train

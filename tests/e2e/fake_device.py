@@ -9,7 +9,7 @@ CPU, FAKE = harness.TRAIN, str(harness.BIN / "titan-train-fake")
 
 def train(program, folder, text, ranks, expect=0, **more):
     harness.TRAIN = program
-    settings = {"training.dataset_path": text, "job.dump_folder": folder, "training.steps": 4, "checkpoint.interval": 2} | more
+    settings = {"training.dataset_path": text, "job.dump_folder": folder, "training.steps": 4, "training.cpu_gemm": "mkl", "checkpoint.interval": 2} | more
     harness.train(CONFIG, ranks, settings, expect=expect, timeout=120)
     return folder
 

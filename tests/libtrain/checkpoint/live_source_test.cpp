@@ -1,7 +1,10 @@
 #include "libtrain/checkpoint/live_source.h"
 
+#include <atomic>
+
 #include <gmock/gmock.h>
 
+#include "libtrain/device/cpu_device.h"
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
 
@@ -36,6 +39,68 @@ TEST(LiveSource, GivesWhatWasThereOnceAndNothingAfterItWasClosed) {
     EXPECT_THAT(source.leaf(ref, 1000, out).status().message, HasSubstr("not owned by this rank"));
     source.close();
     EXPECT_THAT(source.leaf({ref.index, ckpt::kExpAvg}, 0, out).status().message, HasSubstr("given up"));
+  });
+}
+
+/// Its n-th copy for a saver fails, as CUDA's do where a peer is lost.
+class FailingDevice final : public CpuDevice {
+ public:
+  explicit FailingDevice(int good) : good_(good) {}
+  void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override {
+    if (good_-- <= 0) throw CommError("rank 3 is gone", {3});
+    CpuDevice::copy_out(values, to, fence);
+  }
+
+ private:
+  std::atomic<int> good_;
+};
+
+/// One rank's leaves on a device that fails after `good` copies.
+template <typename Body>
+void with_failing_device(int good, const Body& body) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {1, {}}, 8);
+  const ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(plan.parameters, plan.mesh, kLeaf, 10);
+  run_ranks(plan.mesh, [&](World& world) {
+    RankStages stage(plan, 0, kSeqLen);
+    stage.init_weights(3);
+    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+    FailingDevice failing(good);
+    use_device(&failing);
+    Staging staging(kLeaf * sizeof(float), 1 << 30);
+    LiveSource source(optimizer, snapshot, staging);
+    body(source, optimizer);
+    use_device(nullptr);
+  });
+}
+
+std::vector<int> lost_in(LiveSource& source) {
+  try {
+    source.let_change(2);
+  } catch (const CommError& error) {
+    return error.lost;
+  }
+  return {};
+}
+
+// A wait for a copy that has failed would never end, and the run's word of the lost rank would never come.
+TEST(LiveSource, ACopyThatTheDeviceFailsEndsEveryWait) {
+  for (const int good : {0, 3})
+    with_failing_device(good, [](LiveSource& source, ShardedAdamW& optimizer) {
+      EXPECT_EQ(lost_in(source), std::vector{3}) << "as what was thrown";
+      EXPECT_EQ(lost_in(source), std::vector{3}) << "and again";
+      std::vector<float> scratch(kLeaf);
+      const ckpt::TensorRef last{optimizer.states().back().piece.parameter, ckpt::kExpAvgSq};
+      EXPECT_FALSE(source.leaf(last, 0, std::as_writable_bytes(std::span(scratch))).ok());
+    });
+}
+
+TEST(LiveSource, TheWritersFailedCopyIsToldWhereTensorsAreAboutToChange) {
+  with_failing_device(0, [](LiveSource& source, ShardedAdamW& optimizer) {
+    std::vector<float> scratch(kLeaf);
+    const ckpt::TensorRef first{optimizer.states().front().piece.parameter, ""};
+    EXPECT_THAT(source.leaf(first, 0, std::as_writable_bytes(std::span(scratch))).status().message,
+                HasSubstr("could not be copied"));
+    EXPECT_EQ(lost_in(source), std::vector{3});
   });
 }
 
