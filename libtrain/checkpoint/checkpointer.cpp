@@ -102,21 +102,23 @@ ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   return encoder.finish();
 }
 
-// Leaves of one tensor and the memory that they belong in.
+// Leaves of one tensor and their elements on the device.
 struct LeafRun {
   ckpt::TensorRef ref;
   ckpt::LeafRange leaves;
-  std::span<std::byte> into;
+  at::Tensor values;
 };
 
 // Cuts a piece into runs that threads can read side by side; neighbours in the list are neighbours in the file.
-void add_runs(ckpt::TensorRef ref, const ckpt::LeafGrid& grid, ckpt::LeafRange leaves, std::span<std::byte> rest,
+void add_runs(ckpt::TensorRef ref, const ckpt::LeafGrid& grid, ckpt::LeafRange leaves, const at::Tensor& values,
               std::vector<LeafRun>& runs) {
   for (std::uint64_t first = leaves.first; first < leaves.end(); first += kLeavesOfARun) {
     const std::uint64_t end = std::min(first + kLeavesOfARun, leaves.end());
-    const std::size_t bytes = (grid.begin(end) - grid.begin(first)) * sizeof(float);
-    runs.push_back({ref, {first, end - first}, rest.first(bytes)});
-    rest = rest.subspan(bytes);
+    const std::uint64_t begin = grid.begin(first) - grid.begin(leaves.first),
+                        length = grid.begin(end) - grid.begin(first);
+    runs.push_back({ref,
+                    {first, end - first},
+                    values.narrow(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(length))});
   }
 }
 
@@ -236,28 +238,27 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
                                 " is not stored as float32: a resume needs full precision");
     index_of.push_back(*index);
   }
-  struct Loading {
-    at::Tensor host, values;
-  };
-  std::vector<Loading> loading;
   std::vector<LeafRun> runs;
   for (const ShardedAdamW::State& state : optimizer.states()) {
     const std::uint32_t index = index_of[state.piece.parameter];
     const ckpt::LeafGrid grid = plan.parameters[state.piece.parameter].grid(plan.leaf_elements);
     const auto add = [&](const std::string& slot, const at::Tensor& values) {
-      const at::Tensor host = loading.emplace_back(Loading{device().host_for(values), values}).host;
-      add_runs({index, slot}, grid, state.piece.leaves, mutable_host_bytes(host), runs);
+      add_runs({index, slot}, grid, state.piece.leaves, values, runs);
     };
     add("", state.param);
     if (!moments) continue;
     add(ckpt::kExpAvg, state.exp_avg);
     add(ckpt::kExpAvgSq, state.exp_avg_sq);
   }
-  // While ranks load they do not compute, and a store is busy only with several reads under way.
-  TITAN_RETURN_IF_ERROR(ckpt::parallel_for(
-      runs.size(), kReaders, [&](std::size_t i) { return reader.read(runs[i].ref, runs[i].leaves, runs[i].into); }));
-  for (const Loading& tensor : loading) device().upload(tensor.host, tensor.values);
-  return ckpt::ok_status();
+  // While ranks load they do not compute, and a store is busy only with several reads under way. On the host each reads
+  // straight into the tensor.
+  return ckpt::parallel_for(runs.size(), kReaders, [&](std::size_t i) -> Status {
+    const LeafRun& run = runs[i];
+    const at::Tensor host = device().host_for(run.values);
+    TITAN_RETURN_IF_ERROR(reader.read(run.ref, run.leaves, mutable_host_bytes(host)));
+    device().upload(host, run.values);
+    return ckpt::ok_status();
+  });
 }
 
 }  // namespace titan::train

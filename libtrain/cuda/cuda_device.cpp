@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include <ATen/ATen.h>
@@ -25,6 +26,21 @@ struct EventFence : Fence {
   at::cuda::CUDAEvent begun;
 };
 
+constexpr std::size_t kPinned = 4 << 20;  // bytes at once: a leaf, which has 1 MiB
+
+/// Of the process, outside of LibTorch's pool: in that copies would lie behind NCCL's transfers.
+c10::cuda::CUDAStream make_stream(c10::DeviceIndex index) {
+  const c10::cuda::CUDAGuard here(index);
+  cudaStream_t stream = nullptr;
+  C10_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return c10::cuda::getStreamFromExternal(stream, index);
+}
+
+bool is_pinned(const std::byte* memory) {
+  cudaPointerAttributes facts{};
+  return cudaPointerGetAttributes(&facts, memory) == cudaSuccess && facts.type == cudaMemoryTypeHost;
+}
+
 at::TensorOptions pinned(at::ScalarType type) { return at::TensorOptions().dtype(type).pinned_memory(true); }
 
 /// Adds halves until one element is left: additions of elements alone, whose order depends on their number and on
@@ -47,7 +63,9 @@ at::Tensor power_sum(const at::Tensor& values, int power, int exponent) {
 }  // namespace
 
 CudaDevice::CudaDevice(DeviceSettings settings)
-    : settings_(std::move(settings)), place_(at::kCUDA, static_cast<at::DeviceIndex>(settings_.index)) {
+    : settings_(std::move(settings)),
+      place_(at::kCUDA, static_cast<at::DeviceIndex>(settings_.index)),
+      copies_(make_stream(place_.index())) {
   set_gpu_switches(settings_);
   c10::cuda::set_device(place_.index());
   at::empty({1}, options(at::kFloat));  // what CUDA cannot do at all it says here
@@ -76,13 +94,18 @@ at::Tensor CudaDevice::host_tensor(at::IntArrayRef sizes, at::ScalarType type) {
   return at::empty(sizes, pinned(type));
 }
 
-// Whole parameters, once at the start: LibTorch would keep such blocks pinned for good, rounded up to powers of two.
-at::Tensor CudaDevice::host_for(const at::Tensor& values) { return at::empty(values.sizes(), values.scalar_type()); }
+// LibTorch keeps pinned blocks for good, rounded up to powers of two: leaves are pinned, whole parameters are not.
+at::Tensor CudaDevice::host_for(const at::Tensor& values) {
+  const at::TensorOptions host = at::TensorOptions().dtype(values.scalar_type());
+  return at::empty(values.sizes(), host.pinned_memory(values.nbytes() <= kPinned));
+}
 
 void CudaDevice::upload(const at::Tensor& host, const at::Tensor& values) {
   const c10::cuda::CUDAGuard here(place_);
   const at::NoGradGuard no_grad;
-  values.copy_(host);
+  // The driver takes what is not pinned before it returns.
+  values.copy_(host, /*non_blocking=*/true);
+  wait_for_gpu();
 }
 
 at::Tensor CudaDevice::from_host(at::Tensor host) {
@@ -124,13 +147,22 @@ std::shared_ptr<Fence> CudaDevice::fence() {
 void CudaDevice::copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) {
   if (to.empty()) return;
   const c10::cuda::CUDAGuard here(place_);
-  thread_local const c10::cuda::CUDAStream own = c10::cuda::getStreamFromPool(/*isHighPriority=*/false, place_.index());
-  if (fence != nullptr) const_cast<EventFence*>(static_cast<const EventFence*>(fence))->begun.block(own);
-  C10_CUDA_CHECK(cudaMemcpyAsync(to.data(), reinterpret_cast<const void*>(address_of(values)), to.size(),
-                                 cudaMemcpyDeviceToHost, own.stream()));
-  at::cuda::CUDAEvent done;
-  done.record(own);
-  wait_for_event(done);
+  if (fence != nullptr) const_cast<EventFence*>(static_cast<const EventFence*>(fence))->begun.block(copies_);
+  const auto* from = reinterpret_cast<const std::byte*>(address_of(values));
+  // A copy to other memory would hold up the host in the driver, where it does not look after its peers.
+  const bool direct = is_pinned(to.data());
+  thread_local at::Tensor leaf;
+  if (!direct && !leaf.defined()) leaf = at::empty({static_cast<std::int64_t>(kPinned)}, pinned(at::kByte));
+  for (std::size_t done = 0; done < to.size();) {
+    const std::size_t part = direct ? to.size() : std::min(to.size() - done, kPinned);
+    std::byte* const place = direct ? to.data() : mutable_host_bytes(leaf).data();
+    C10_CUDA_CHECK(cudaMemcpyAsync(place, from + done, part, cudaMemcpyDeviceToHost, copies_.stream()));
+    at::cuda::CUDAEvent over;
+    over.record(copies_);
+    wait_for_event(over);
+    if (!direct) std::memcpy(to.data() + done, place, part);
+    done += part;
+  }
 }
 
 // Which kernel that is, the switches say: each but one is off, so that SDPA computes with it or throws.

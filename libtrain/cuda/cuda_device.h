@@ -1,6 +1,8 @@
 #pragma once
 // A GPU as the device of a process: one current stream for the run, one of its own for what a saver copies out. Part of
 // libtitan_cuda.so.
+#include <c10/cuda/CUDAStream.h>
+
 #include "libtrain/device/device.h"
 #include "libtrain/parallel/device_module.h"
 
@@ -34,6 +36,7 @@ class CudaDevice : public Device {
  private:
   DeviceSettings settings_;
   at::Device place_;
+  c10::cuda::CUDAStream copies_;  ///< to the host, for savers
 };
 
 }  // namespace titan::train

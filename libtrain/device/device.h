@@ -51,7 +51,7 @@ class Device {
   /// A contiguous host tensor with the shape and type of `values`, to be filled and given to upload(). It is `values`
   /// itself where the host can write that.
   virtual at::Tensor host_for(const at::Tensor& values) = 0;
-  /// Brings what host_for(values) returned to `values`. `host` may go at once.
+  /// Brings what host_for(values) returned to `values`. `host` may go at once. Any thread.
   virtual void upload(const at::Tensor& host, const at::Tensor& values) = 0;
   /// A host tensor on the device; itself where it is there already. The host goes on at once, and does not change
   /// `host` after it.

@@ -63,6 +63,10 @@ ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const
   TITAN_RETURN_IF_ERROR(fs.sync_dir(ckpt::parent_path(path)));
   if (scan.cut() < scan.size()) TITAN_RETURN_IF_ERROR(file.truncate(scan.cut()));
   metrics->end_ = scan.cut();
+  if (!scan.late().empty()) {
+    TITAN_RETURN_IF_ERROR(file.pwrite(metrics->end_, std::as_bytes(std::span(scan.late()))));
+    metrics->end_ += scan.late().size();
+  }
   TITAN_RETURN_IF_ERROR(metrics->sync());
   return metrics;
 }

@@ -23,7 +23,8 @@ class MetricsFile {
  public:
   /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut
   /// off, events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events
-  /// too. A torn last line (no newline, or not a whole object) is dropped. \error kFailed (I/O).
+  /// too, also those that were written late. A torn last line (no newline, or not a whole object) is dropped. \error
+  /// kFailed (I/O).
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
   ckpt::Status step(const StepMetrics& metrics);

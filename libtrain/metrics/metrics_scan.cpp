@@ -18,6 +18,8 @@ std::optional<std::uint64_t> step_of(std::string_view line) {
   return step;
 }
 
+bool is_event(std::string_view line) { return line.find(",\"event\":") != std::string_view::npos; }
+
 }  // namespace
 
 void MetricsScan::feed(std::string_view piece) {
@@ -34,7 +36,10 @@ void MetricsScan::line_done() {
   whole_lines_ += line_.size() + 1;
   if (const std::optional<std::uint64_t> step = step_of(line_)) {
     if (*step > step_) passed_ = true;
-    if (!passed_) cut_ = whole_lines_;
+    if (!passed_)
+      cut_ = whole_lines_;
+    else if (*step <= step_ && is_event(line_))
+      late_ += line_ + '\n';
   }
   line_.clear();
 }

@@ -10,13 +10,15 @@ namespace titan::train {
 inline constexpr std::string_view kMetricsLineStart = R"({"schema":"titan.metrics/1","step":)";
 
 /// Reads a file piece by piece. Kept is everything up to the end of the last line with step <= `step` that stands
-/// before the first line with a larger step. Lines that are not ours in between stay; at the end they are cut.
+/// before the first line with a larger step. Lines that are not ours in between stay; at the end they are cut. Events
+/// of such steps that stand behind that line are late: a save's last line comes when the save is done.
 class MetricsScan {
  public:
   explicit MetricsScan(std::uint64_t step) : step_(step) {}
   void feed(std::string_view piece);
 
   std::uint64_t cut() const { return cut_; }                  ///< bytes to keep
+  const std::string& late() const { return late_; }           ///< whole lines from behind the cut, to be kept, too
   std::uint64_t whole_lines() const { return whole_lines_; }  ///< end of the last newline
   std::uint64_t size() const { return whole_lines_ + line_.size(); }
 
@@ -27,6 +29,7 @@ class MetricsScan {
   std::uint64_t cut_ = 0, whole_lines_ = 0;
   bool passed_ = false;  ///< a larger step was seen
   std::string line_;     ///< the present line so far, without newline
+  std::string late_;
 };
 
 }  // namespace titan::train

@@ -15,7 +15,7 @@ namespace {
 
 using recipe::CpuGemm;
 
-constexpr const char* kRow = "gemm";
+constexpr const char *kRow = "gemm", *kLibraries = "blas";
 constexpr std::string_view kAmd = "AuthenticAMD family ";
 // Measured: on family 25 (Zen 4) both libraries are alike in fp32, and MKL's product for the weights is faster; on
 // family 26 (Zen 5) oneDNN is twice as fast.
@@ -51,8 +51,10 @@ CpuGemm gemm_of(const std::string& processor) {
   return family.value_or(0) >= kFirstForOneDnn ? CpuGemm::kOneDnn : CpuGemm::kMkl;
 }
 
-CpuGemm stored_gemm(const ckpt::Settings& environment) {
-  return ckpt::setting(environment, kRow) == recipe::gemm_name(CpuGemm::kOneDnn) ? CpuGemm::kOneDnn : CpuGemm::kMkl;
+std::optional<CpuGemm> stored_gemm(const ckpt::Settings& environment) {
+  if (ckpt::setting(environment, kRow) == recipe::gemm_name(CpuGemm::kOneDnn)) return CpuGemm::kOneDnn;
+  if (!ckpt::has_setting(environment, kLibraries)) return {};
+  return CpuGemm::kMkl;
 }
 
 CpuGemm resolve_gemm(const recipe::Config& config, std::optional<CpuGemm> stored, const std::string& processor) {

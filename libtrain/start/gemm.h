@@ -17,8 +17,8 @@ std::string processor_name();
 recipe::CpuGemm gemm_of(const std::string& processor);
 
 /// The library that the environment of a checkpoint names. Checkpoints from before there was a choice name none and
-/// were computed by MKL.
-recipe::CpuGemm stored_gemm(const ckpt::Settings& environment);
+/// were computed by MKL. Nothing where no CPU computed it: imported, or trained on a GPU.
+std::optional<recipe::CpuGemm> stored_gemm(const ckpt::Settings& environment);
 
 /// training.cpu_gemm, else `stored`, else that of `processor`.
 recipe::CpuGemm resolve_gemm(const recipe::Config& config, std::optional<recipe::CpuGemm> stored,

@@ -85,9 +85,8 @@ Status plan_start(const StartInputs& inputs, Start& start) {
   if (std::string line = no_node_domain(start.plan); !line.empty()) start.warnings.push_back(std::move(line));
   TITAN_RETURN_IF_ERROR(read_schedule(config, start.plan));
   if (!start.complete) TITAN_RETURN_IF_ERROR(fit_memory(config, global_batch, start.plan));
-  start.plan.gemm =
-      resolve_gemm(config, start.stored ? std::optional(stored_gemm(start.stored->state.environment)) : std::nullopt,
-                   start.processor.empty() ? processor_name() : start.processor);
+  start.plan.gemm = resolve_gemm(config, start.stored ? stored_gemm(start.stored->state.environment) : std::nullopt,
+                                 start.processor.empty() ? processor_name() : start.processor);
   return ckpt::ok_status();
 }
 

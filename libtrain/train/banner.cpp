@@ -128,7 +128,7 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
   for (std::string& line : exchange_lines(plan)) lines.push_back(std::move(line));
   lines.push_back("data: " + facts.data + "; seed " + std::to_string(facts.seed));
   if (!facts.left_out.empty()) lines.push_back("data: left out: " + ckpt::first_few(facts.left_out));
-  if (!ckpt::setting(facts.environment, "isa").empty())
+  if (ckpt::has_setting(facts.environment, "isa"))
     lines.push_back("machine: BLAS " + value_of(facts.environment, "blas") + ", ISA " +
                     value_of(facts.environment, "isa") + ", threads per rank " +
                     value_of(facts.environment, "threads_per_rank"));

@@ -25,6 +25,8 @@ train::MemoryFigures FakeDevice::memory() const {
 at::Tensor FakeDevice::host_for(const at::Tensor& values) {
   at::Tensor host = at::empty(values.sizes(), values.scalar_type());
   std::memset(host.mutable_data_ptr(), 0xff, host.nbytes());
+  std::uint64_t largest = largest_host_;
+  while (largest < host.nbytes() && !largest_host_.compare_exchange_weak(largest, host.nbytes())) {}
   return host;
 }
 
@@ -85,11 +87,12 @@ void FakeDevice::leaf_norms(std::span<const Leaf> leaves, int p) {
 }
 
 FakeDevice::Counts FakeDevice::counts() const {
-  return {reads_ + kernel_host_reads(), uploads_, copies_out_, without_fence_};
+  return {reads_ + kernel_host_reads(), uploads_, copies_out_, without_fence_, largest_host_};
 }
 
 void FakeDevice::reset() {
-  for (std::atomic<std::uint64_t>* count : {&reads_, &uploads_, &copies_out_, &without_fence_, &kernel_host_reads()})
+  for (std::atomic<std::uint64_t>* count :
+       {&reads_, &uploads_, &copies_out_, &without_fence_, &largest_host_, &kernel_host_reads()})
     *count = 0;
 }
 

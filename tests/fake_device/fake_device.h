@@ -37,13 +37,14 @@ class FakeDevice final : public train::Device {
     std::uint64_t uploads = 0;        ///< upload() and from_host()
     std::uint64_t copies_out = 0;     ///< for savers
     std::uint64_t without_fence = 0;  ///< of these, such as waited for nothing
+    std::uint64_t largest_host = 0;   ///< bytes that host_for() gave at once
   };
   Counts counts() const;
   void reset();
 
  private:
   train::CpuDevice cpu_;
-  std::atomic<std::uint64_t> reads_{0}, uploads_{0}, copies_out_{0}, without_fence_{0};
+  std::atomic<std::uint64_t> reads_{0}, uploads_{0}, copies_out_{0}, without_fence_{0}, largest_host_{0};
 };
 
 }  // namespace titan::test

@@ -169,6 +169,18 @@ TEST_F(Runs, GoOnWhereTheCpuStoppedAndBack) {
   }
 }
 
+// A load's memory on the host does not grow with the model.
+TEST_F(Runs, LoadLeafByLeaf) {
+  const Flags large{kFp32, "model.dim=256", "model.vocab_size=4096", "validation.enable=false"};
+  Flags stopped = large;
+  stopped.push_back("debug.stop_at_step=1");
+  train_on(&fake(), "large", 1, stopped);
+  fake().reset();
+  train_on(&fake(), "large", 1, large);
+  EXPECT_GT(fake().counts().largest_host, 0u);
+  EXPECT_LE(fake().counts().largest_host, 4 * ckpt::kDefaultLeafElements) << "of an embedding of four leaves";
+}
+
 TEST_F(Runs, ReadTheDeviceTwiceAStep) {
   const auto reads_of = [&](int steps) {
     fake().reset();

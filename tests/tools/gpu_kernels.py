@@ -1,13 +1,13 @@
-"""gpu_kernels.py CHECK: one check of scripts/gpu-check that asks LibTorch itself, by its Python package. Prints one JSON line; exits with 77 where it
-cannot be tried here."""
+"""gpu_kernels.py CHECK [SHAPE...]: one check of scripts/gpu-check that asks LibTorch itself, by its Python package. Prints one JSON line; exits with 77
+where it cannot be tried here."""
 import json
+import os
 import sys
 import time
 
 import torch
 
-BATCH, TOKENS = 1, 1024
-LAYERS, DIM, HEADS, FFN, VOCAB = 12, 768, 12, 2048, 50304
+STEPS, MICRO_BATCHES = 13, 8
 
 
 def skip(why):
@@ -16,12 +16,13 @@ def skip(why):
 
 
 def strict(on=True):
-    """The switches of a deterministic run."""
+    """The switches of a deterministic run, those of libtrain/cuda/gpu_switches.cpp."""
     torch.use_deterministic_algorithms(on)
     torch.utils.deterministic.fill_uninitialized_memory = False
     torch.backends.cudnn.deterministic = on
-    torch.backends.cudnn.benchmark = False
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cudnn.benchmark = not on
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = (not on, True)  # (sums in bf16, split sums)
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
 
 
 def versions():
@@ -60,63 +61,77 @@ def lists():
 
 
 def attention():
-    """Which kernel runs, and whether forward and backward repeat bit for bit."""
+    """Which kernel runs, with as many heads of keys and values as of queries and with a quarter, and whether forward and backward repeat bit for bit."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     found = {}
-    for name, backend, pattern in (("flash", SDPBackend.FLASH_ATTENTION, "flash"), ("cudnn", SDPBackend.CUDNN_ATTENTION, "cudnn")):
+    for name, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION)):
         strict(name == "flash")
-        results, kernels, spent = [], set(), 0
-        for _ in range(2):
-            torch.manual_seed(3)
-            q, k, v = (torch.randn(2, 12, 2048, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
-            try:
-                with sdpa_kernel(backend), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-                    began = time.time()
-                    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-                    out.sum().backward()
-                    torch.cuda.synchronize()
-                    spent = time.time() - began
-            except RuntimeError as error:
-                found[name] = f"not available: {str(error).splitlines()[0]}"
-                break
-            kernels |= {event.key for event in profile.key_averages() if pattern in event.key.lower()}
-            results.append([tensor.detach().clone() for tensor in (out, q.grad, k.grad, v.grad)])
-        else:
-            same = all(torch.equal(a, b) for a, b in zip(*results))
-            assert kernels, f"no kernel of {name} ran"
-            assert same or name != "flash", "flash attention does not repeat its bits in strict mode"
-            found[name] = {"kernel": min(kernels), "repeats": same, "seconds": spent}
-    strict(True)
+        for heads in (12, 3):
+            results, kernels, spent = [], set(), 0
+            for _ in range(2):
+                torch.manual_seed(3)
+                q, k, v = (torch.randn(2, n, 2048, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True) for n in (12, heads, heads))
+                try:
+                    with sdpa_kernel(backend), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+                        torch.cuda.synchronize()
+                        began = time.time()
+                        out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=heads != 12)
+                        out.sum().backward()
+                        torch.cuda.synchronize()
+                        spent = time.time() - began
+                except RuntimeError as error:
+                    if name == "flash":
+                        raise
+                    found[f"{name} {heads}"] = f"not available: {str(error).splitlines()[0]}"
+                    break
+                kernels |= {event.key for event in profile.key_averages() if name in event.key.lower()}
+                results.append([tensor.detach().clone() for tensor in (out, q.grad, k.grad, v.grad)])
+            else:
+                same = all(torch.equal(a, b) for a, b in zip(*results))
+                assert kernels, f"no kernel of {name} ran"
+                assert same or name != "flash", "flash attention does not repeat its bits in strict mode"
+                found[f"{name} {heads}"] = {"kernel": min(kernels), "repeats": same, "seconds": spent}
     return found
 
 
-def eager():
-    """A plain Llama block stack with AdamW, bf16 by autocast: tokens per second."""
+def rotated(x, turns):
+    """RoPE as torchtitan computes it: pairs as complex numbers in fp32."""
+    return torch.view_as_real(torch.view_as_complex(x.float().unflatten(-1, (-1, 2))) * turns).flatten(-2).type_as(x)
+
+
+def eager(layers, dim, heads, kv_heads, ffn, vocab, tokens):
+    """A plain Llama with AdamW, bf16 by autocast: tokens per second."""
     strict(False)
     from torch import nn
+    head = dim // heads
+    angles = torch.outer(torch.arange(tokens), 500_000.0 ** (-torch.arange(0, head, 2) / head)).cuda()
+    turns = torch.polar(torch.ones_like(angles), angles)[:, None]
 
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.norms = nn.ModuleList([nn.RMSNorm(DIM), nn.RMSNorm(DIM)])
-            self.qkv, self.out = nn.Linear(DIM, 3 * DIM, bias=False), nn.Linear(DIM, DIM, bias=False)
-            self.up, self.gate, self.down = nn.Linear(DIM, FFN, bias=False), nn.Linear(DIM, FFN, bias=False), nn.Linear(FFN, DIM, bias=False)
+            self.norms = nn.ModuleList([nn.RMSNorm(dim), nn.RMSNorm(dim)])
+            self.q, self.k, self.v = (nn.Linear(dim, n * head, bias=False) for n in (heads, kv_heads, kv_heads))
+            self.out = nn.Linear(dim, dim, bias=False)
+            self.up, self.gate, self.down = nn.Linear(dim, ffn, bias=False), nn.Linear(dim, ffn, bias=False), nn.Linear(ffn, dim, bias=False)
 
         def forward(self, x):
-            b, t, _ = x.shape
-            q, k, v = (part.view(b, t, HEADS, -1).transpose(1, 2) for part in self.qkv(self.norms[0](x)).split(DIM, -1))
-            x = x + self.out(nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, DIM))
+            h = self.norms[0](x)
+            q, k, v = (part(h).unflatten(-1, (-1, head)) for part in (self.q, self.k, self.v))
+            q, k, v = (t.transpose(1, 2) for t in (rotated(q, turns), rotated(k, turns), v))
+            out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=kv_heads != heads)
+            x = x + self.out(out.transpose(1, 2).flatten(2))
             h = self.norms[1](x)
             return x + self.down(nn.functional.silu(self.gate(h)) * self.up(h))
 
-    model = nn.Sequential(nn.Embedding(VOCAB, DIM), *[Block() for _ in range(LAYERS)], nn.RMSNorm(DIM), nn.Linear(DIM, VOCAB, bias=False)).cuda()
+    model = nn.Sequential(nn.Embedding(vocab, dim), *[Block() for _ in range(layers)], nn.RMSNorm(dim), nn.Linear(dim, vocab, bias=False)).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     spent = []
-    for _ in range(13):
+    for _ in range(STEPS):
         torch.cuda.synchronize()
         began = time.time()
-        for _ in range(8):
-            ids = torch.randint(0, VOCAB, (BATCH, TOKENS + 1), device="cuda")
+        for _ in range(MICRO_BATCHES):
+            ids = torch.randint(0, vocab, (1, tokens + 1), device="cuda")
             with torch.autocast("cuda", torch.bfloat16):
                 logits = model(ids[:, :-1])
             nn.functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten()).backward()
@@ -125,10 +140,12 @@ def eager():
         optimizer.zero_grad()
         torch.cuda.synchronize()
         spent.append(time.time() - began)
-    return {"tokens_per_s": 8 * BATCH * TOKENS / sorted(spent[3:])[5], "peak_bytes": torch.cuda.max_memory_allocated()}
+    return {"tokens_per_s": MICRO_BATCHES * tokens / sorted(spent[3:])[5], "peak_bytes": torch.cuda.max_memory_allocated()}
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     if not torch.cuda.is_available():
         skip("the Python package of LibTorch finds no GPU")
-    print(json.dumps({"versions": versions, "lists": lists, "attention": attention, "eager": eager}[sys.argv[1]]()))
+    check, *shape = sys.argv[1:]
+    print(json.dumps({"versions": versions, "lists": lists, "attention": attention, "eager": eager}[check](*map(int, shape))))

@@ -127,6 +127,26 @@ TEST(MetricsFile, ContinuesWithoutDoubleOrMissingStepAndKeepsTheCutTail) {
   EXPECT_FALSE(std::filesystem::exists(path + ".attempt-3"));
 }
 
+TEST(MetricsFile, KeepsTheLastLineOfASaveThatEndedLate) {
+  const ScratchDir dir;
+  const std::string path = dir / "metrics.jsonl";
+  {
+    const auto file = open_or_die(path, 0, 1);
+    for (std::uint64_t step = 1; step <= 3; ++step) ASSERT_TRUE(file->step(metrics(step)).ok());
+    ASSERT_TRUE(file->event(2, "save_commit", {{"bytes", std::uint64_t{5}}}).ok());
+  }
+  const std::vector<std::string> before = lines(path);
+  write_steps(path, 2, 2, 3, 3);
+  const std::vector<std::string> after = lines(path);
+  ASSERT_EQ(after.size(), 5u);
+  EXPECT_EQ(after[1], before[1]);
+  EXPECT_EQ(after[2], before[3]);
+  EXPECT_NE(after[3].find(R"("step":3,)"), std::string::npos);
+  // Going back further takes it away.
+  write_steps(path, 1, 3, 2, 2);
+  EXPECT_EQ(lines(path).size(), 3u);
+}
+
 TEST(MetricsFile, KeepsNothingAtAFreshStart) {
   const ScratchDir dir;
   const std::string path = dir / "metrics.jsonl";

@@ -43,8 +43,20 @@ TEST(MetricsScan, CutsBeforeTheFirstLargerStep) {
       EXPECT_EQ(scan.cut(), c.kept.size()) << c.what;
       EXPECT_EQ(scan.whole_lines(), c.kept.size() + c.whole.size()) << c.what;
       EXPECT_EQ(scan.size(), file.size()) << c.what;
+      EXPECT_EQ(scan.late(), "") << c.what;
     }
   }
+}
+
+// A save in the background is done steps later than it began.
+TEST(MetricsScan, KeepsLateEventsOfWhatStays) {
+  const std::string commit = line(2, "\"attempt\":1,\"event\":\"save_commit\"");
+  const std::string file =
+      line(1) + line(2) + line(3) + commit + line(3, "\"attempt\":1,\"event\":\"save_commit\"") + line(4) + line(2);
+  MetricsScan scan(2);
+  scan.feed(file);
+  EXPECT_EQ(scan.cut(), (line(1) + line(2)).size());
+  EXPECT_EQ(scan.late(), commit) << "no step twice, nothing of what goes";
 }
 
 }  // namespace

@@ -9,14 +9,22 @@ using recipe::CpuGemm;
 
 TEST(Gemm, ACheckpointWithoutARowWasComputedByMkl) {
   EXPECT_EQ(stored_gemm({{"blas", "MKL 2024.2, oneDNN 3.10.2"}}), CpuGemm::kMkl);
-  EXPECT_EQ(stored_gemm({{"gemm", "mkl"}}), CpuGemm::kMkl);
-  EXPECT_EQ(stored_gemm({{"gemm", "onednn"}}), CpuGemm::kOneDnn);
+  EXPECT_EQ(stored_gemm({{"blas", "MKL 2024.2, oneDNN 3.10.2"}, {"gemm", "onednn"}}), CpuGemm::kOneDnn);
+}
+
+TEST(Gemm, ACheckpointThatNoCpuComputedLeavesTheChoice) {
+  EXPECT_EQ(stored_gemm({}), std::nullopt) << "imported";
+  EXPECT_EQ(stored_gemm({{"device", "NVIDIA H100 80GB HBM3"}, {"driver", "13000"}}), std::nullopt);
 }
 
 TEST(Gemm, OnlyAnotherLibraryThanMklHasARowSoThatEarlierEnvironmentsAreEqual) {
   EXPECT_TRUE(gemm_rows(CpuGemm::kMkl).empty());
   EXPECT_EQ(gemm_rows(CpuGemm::kOneDnn), (ckpt::Settings{{"gemm", "onednn"}}));
-  for (const CpuGemm gemm : {CpuGemm::kMkl, CpuGemm::kOneDnn}) EXPECT_EQ(stored_gemm(gemm_rows(gemm)), gemm);
+  for (const CpuGemm gemm : {CpuGemm::kMkl, CpuGemm::kOneDnn}) {
+    ckpt::Settings environment = {{"blas", "MKL 2024.2, oneDNN 3.10.2"}};
+    for (const auto& row : gemm_rows(gemm)) environment.push_back(row);
+    EXPECT_EQ(stored_gemm(environment), gemm);
+  }
 }
 
 TEST(Gemm, TheConfigurationComesFirstThenTheCheckpoint) {
