@@ -17,7 +17,10 @@ std::string percent(double share) { return format_rounded(100 * share, 3) + "%";
 std::string seconds(double value) {
   return value >= 1 ? format_rounded(value, 3) + " s" : format_rounded(1000 * value, 3) + " ms";
 }
-std::string giga(std::uint64_t bytes) { return format_rounded(static_cast<double>(bytes) / kGiga, 3) + " GB"; }
+std::string giga(std::uint64_t bytes) {
+  const double gb = static_cast<double>(bytes) / kGiga;
+  return gb < 999.5 ? format_rounded(gb, 3) + " GB" : format_rounded(gb / 1000, 3) + " TB";
+}
 
 std::string moved(const train::LinkBytes& bytes) {
   if (bytes.total() == 0) return "none";

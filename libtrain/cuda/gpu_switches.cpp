@@ -1,6 +1,8 @@
 #include "libtrain/cuda/gpu_switches.h"
 
 #include <cstdlib>
+#include <fstream>
+#include <string_view>
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -13,6 +15,8 @@
 
 namespace titan::train {
 namespace {
+
+constexpr const char *kWorkspace = "CUBLAS_WORKSPACE_CONFIG", *kOwnWorkspace = ":4096:8";
 
 std::string cublas_version() {
   std::string text;
@@ -31,16 +35,21 @@ std::string nccl_version() {
          std::to_string(number % 100);
 }
 
-std::string driver_version() {
+/// Of the driver itself; where the host does not show that, of the CUDA that it serves.
+std::string driver_row() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  if (std::string version = driver_version(line); !version.empty()) return version;
   int number = 0;
-  return cudaDriverGetVersion(&number) == cudaSuccess ? cuda_version(number) : "unknown";
+  return cudaDriverGetVersion(&number) == cudaSuccess ? "for CUDA " + cuda_version(number) : "unknown";
 }
 
 }  // namespace
 
 void set_gpu_switches(const DeviceSettings& settings) {
   // Read when cuBLAS is first used: a workspace of its own for each stream, so that none changes another's sums.
-  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+  ::setenv(kWorkspace, kOwnWorkspace, 0);
   at::Context& context = at::globalContext();
   // In strict mode flash computes its backward in one order; cuDNN's attention has none, and is refused.
   const bool strict = settings.deterministic && settings.attention != "cudnn";
@@ -57,13 +66,15 @@ void set_gpu_switches(const DeviceSettings& settings) {
 }
 
 ckpt::Settings gpu_rows(const DeviceSettings& settings) {
-  ckpt::Settings rows = {{"attention", settings.attention},
-                         {"cublas", cublas_version()},
-                         {"cuda", cuda_version(CUDART_VERSION)},
-                         {"cudnn", std::to_string(at::detail::getCUDAHooks().versionCuDNN())}};
+  ckpt::Settings rows = {{"attention", settings.attention}, {"cublas", cublas_version()}};
+  // Given by the user; it takes part in the choice of kernels.
+  if (const char* given = std::getenv(kWorkspace); given != nullptr && given != std::string_view(kOwnWorkspace))
+    rows.emplace_back("cublas_workspace", given);
+  rows.emplace_back("cuda", cuda_version(CUDART_VERSION));
+  rows.emplace_back("cudnn", std::to_string(at::detail::getCUDAHooks().versionCuDNN()));
   if (!settings.deterministic) rows.emplace_back("deterministic", "false");
   rows.emplace_back("device", at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(settings.index))->name);
-  rows.emplace_back("driver", driver_version());
+  rows.emplace_back("driver", driver_row());
   rows.emplace_back("nccl", nccl_version());
   rows.emplace_back("torch", TORCH_VERSION);
   return rows;

@@ -50,6 +50,11 @@ std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
   return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * ff) + statistics;
 }
 
+std::uint64_t score_bytes(const recipe::ModelDims& dims, std::int64_t seq_len, bool bf16) {
+  const std::uint64_t q = size(dims.n_heads * dims.head_dim), kv = size(dims.n_kv_heads * dims.head_dim);
+  return 4 * (size(dims.n_heads * seq_len) + 3 * q) - (bf16 ? 2 : 4) * (q + 2 * kv);
+}
+
 // What comes into the norm, what goes out, and its gradient, for head and loss are computed forward and backward at
 // once.
 std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
@@ -90,13 +95,20 @@ std::uint64_t most_summed(const recipe::RunPlan& plan, const ckpt::Ownership& ow
   return size(most);
 }
 
-/// Per token: what is on top while the backward of a layer is in its feed-forward, where it needs most: four tensors of
-/// that width, and the gradient that came in. A layer that is computed again has all but its input on top, and its
-/// output.
+/// Per token: what a layer keeps.
+std::uint64_t kept_bytes(const recipe::RunPlan& plan) {
+  return layer_activation_bytes(plan.dims, plan.bf16) +
+         (plan.keeps_scores ? score_bytes(plan.dims, plan.batch.seq_len, plan.bf16) : 0);
+}
+
+/// Per token: what is on top while the backward of a layer is where it needs most, and the gradient that came in. That
+/// is in its feed-forward, with four tensors of that width; or where attention is not fused, with the gradients of the
+/// probabilities and of the scores. A layer that is computed again has all but its input on top, and its output.
 std::uint64_t layer_backward_bytes(const recipe::RunPlan& plan, std::int64_t layer) {
   const std::uint64_t width = plan.bf16 ? 2 : 4, hidden = width * size(plan.dims.dim),
-                      again = recipe::recomputes(plan, layer) ? layer_activation_bytes(plan.dims, plan.bf16) : 0;
-  return width * 4 * size(plan.dims.ffn_dim) + hidden + again;
+                      again = recipe::recomputes(plan, layer) ? kept_bytes(plan) : 0,
+                      scores = plan.keeps_scores ? 2 * 4 * size(plan.dims.n_heads * plan.batch.seq_len) : 0;
+  return std::max(width * 4 * size(plan.dims.ffn_dim), scores) + hidden + again;
 }
 
 /// Per token: what an own norm's backward computes with, in fp32.
@@ -126,7 +138,7 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   const StageParts parts = stage_parts(plan, stage);
   const recipe::ModelDims& dims = plan.dims;
   const std::uint64_t tokens = size(plan.batch.micro * plan.batch.seq_len), width = plan.bf16 ? 2 : 4,
-                      hidden = width * size(dims.dim), layer = layer_activation_bytes(dims, plan.bf16),
+                      hidden = width * size(dims.dim), layer = kept_bytes(plan),
                       table = size(dims.vocab_size * dims.dim);
   StageBytes bytes{.stage = stage};
   std::uint64_t largest = 0, of_lowest = 0;  // gradients, in elements

@@ -26,6 +26,10 @@ struct RankMemory {
 
 /// Bytes per token that one decoder layer keeps for its backward: fused attention, nothing recomputed.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16);
+/// Bytes per token that a layer keeps on top where attention is no fused kernel: the probabilities of a token for each
+/// head; and queries, keys and values in fp32 and for each head, in place of those that came. \source LibTorch's
+/// _scaled_dot_product_attention_math
+std::uint64_t score_bytes(const recipe::ModelDims& dims, std::int64_t seq_len, bool bf16);
 /// Bytes per token that final norm, head and loss keep.
 std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16);
 /// Bytes per token on top while the loss or its gradient is computed.

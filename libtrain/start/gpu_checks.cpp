@@ -50,6 +50,21 @@ bool all_alike(const std::vector<std::string>& models) {
 
 }  // namespace
 
+// "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (...)"
+std::string driver_version(std::string_view line) {
+  constexpr std::string_view kDigits = "0123456789.", kBefore = "Module";
+  const std::size_t module = line.find(kBefore);
+  if (module == std::string_view::npos) return {};
+  line.remove_prefix(module + kBefore.size());
+  while (!line.empty()) {
+    const std::string_view word = line.substr(0, line.find_first_of(" \t\n"));
+    const bool digits = word.find_first_not_of(kDigits) == std::string_view::npos;
+    if (digits && word.find('.') != std::string_view::npos) return std::string(word);
+    line.remove_prefix(std::min(word.size() + 1, line.size()));
+  }
+  return {};
+}
+
 std::string cuda_version(int number) {
   return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }

@@ -3,6 +3,7 @@
 // that knows CUDA (libtitan_cuda.so).
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ckpt/base/result.h"
@@ -37,6 +38,10 @@ ckpt::Status check_one_model(const std::vector<std::string>& models);
 
 /// What a rank says whose communicator of NCCL cannot be made. `group`: "data-parallel group of stage 3".
 ckpt::Status nccl_failure(const std::string& group, int rank, const std::string& what);
+
+/// "580.65.06" of the first line of /proc/driver/nvidia/version, which names the kernel's module of the driver. Empty
+/// where it names no version.
+std::string driver_version(std::string_view line);
 
 /// "13.0" of 13000.
 std::string cuda_version(int number);

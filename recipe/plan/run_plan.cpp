@@ -155,6 +155,12 @@ std::uint32_t parts_of_exchange(const Config& config, const RunPlan& plan) {
   return config.training.device == "cuda" ? most_exchange_parts(plan) : 1;
 }
 
+/// On the CPU attention is fused in every type, on a GPU in bfloat16 alone.
+bool keeps_scores(const Config& config, const RunPlan& plan) {
+  const std::string& kernel = config.training.attention;
+  return config.training.device == "cuda" && (kernel == "math" || (kernel == "auto" && !plan.bf16));
+}
+
 std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
   std::vector<std::string> warnings;
   const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
@@ -252,6 +258,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   plan.parameters = model_parameters(plan.dims);
   TITAN_RETURN_IF_ERROR(cut_stages(config, most_layers, plan));
   plan.exchange_parts = parts_of_exchange(config, plan);
+  plan.keeps_scores = keeps_scores(config, plan);
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
   TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config.optimizer, plan.parameters, plan.warnings));

@@ -61,6 +61,7 @@ struct RunPlan {
   std::uint64_t exchange_bytes = 256 << 20;     ///< most bytes in the buffers of the exchange, per rank
   std::uint32_t exchange_parts = 1;             ///< in which it goes on beside the computing; 1: it does not
   bool shard_gradients = false;                 ///< "zero2": kLate is then as kAlways
+  bool keeps_scores = false;                    ///< attention is no fused kernel: training.attention = "math" on a GPU
   std::uint32_t node_ranks = 0;                 ///< neighbouring ranks on one node, which a start settles; 0: all
   std::vector<ckpt::ParameterMeta> parameters;  ///< model order; `stage` is the rank of the pipeline that holds it
   std::vector<std::uint32_t> stages;            ///< of each parameter, in model order; empty: a rank has one, its own

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <ATen/Context.h>
+
 #include "libtrain/pipeline/stage_pass.h"
 #include "tests/libtrain/support/counting_allocator.h"
 #include "tests/libtrain/support/two_steps.h"
@@ -22,7 +24,8 @@ struct Kept {
   double measured = 0, forecast = 0;
 };
 
-Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_len, bool recompute = false) {
+Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_len, bool recompute = false,
+                     bool scores = false) {
   recipe::RunPlan plan = make_plan(dims, {}, 1, bf16);
   plan.batch.seq_len = seq_len;
   plan.recompute_each = recompute ? 1 : 0;
@@ -42,7 +45,9 @@ Kept kept_by_forward(const recipe::ModelDims& dims, bool bf16, std::int64_t seq_
   kept.measured = static_cast<double>(allocated() - before);
   const auto count = static_cast<std::uint64_t>(kMicro * seq_len);
   const std::uint64_t hidden = (bf16 ? 2 : 4) * static_cast<std::uint64_t>(dims.dim),
-                      layer = recompute ? hidden : layer_activation_bytes(dims, bf16);
+                      layer = recompute ? hidden
+                                        : layer_activation_bytes(dims, bf16) +
+                                              (scores ? score_bytes(dims, seq_len, bf16) : 0);
   kept.forecast = static_cast<double>(
       count * (static_cast<std::uint64_t>(dims.n_layers) * layer + head_activation_bytes(dims, bf16)));
   return kept;
@@ -78,6 +83,36 @@ TEST(Memory, ActivationsAreWhatAForwardLeavesAllocated) {
       const Kept kept = kept_by_forward(dims, bf16, 128);
       EXPECT_NEAR(kept.measured / kept.forecast, 1, 0.05) << "dim " << dims.dim << (bf16 ? " bf16 " : " fp32 ")
                                                           << kept.measured << " bytes, forecast " << kept.forecast;
+    }
+  }
+}
+
+/// SDPA takes its way without a fused kernel while this lives.
+struct MathAttention {
+  MathAttention() { set(true); }
+  ~MathAttention() { set(false); }
+  static void set(bool math) {
+    at::globalContext().setSDPUseMath(math);
+    at::globalContext().setSDPUseFlash(!math);
+  }
+};
+
+// As on a GPU in float32.
+TEST(Memory, ProbabilitiesStayWhereAttentionIsNotFused) {
+  use_one_thread();
+  const MathAttention math;
+  for (const std::int64_t kv_heads : {4, 2}) {
+    const recipe::ModelDims dims{.dim = 128,
+                                 .n_layers = 3,
+                                 .n_heads = 4,
+                                 .n_kv_heads = kv_heads,
+                                 .head_dim = 32,
+                                 .ffn_dim = 352,
+                                 .vocab_size = 512};
+    for (const bool bf16 : {false, true}) {
+      const Kept kept = kept_by_forward(dims, bf16, 512, /*recompute=*/false, /*scores=*/true);
+      EXPECT_NEAR(kept.measured / kept.forecast, 1, 0.05)
+          << kv_heads << (bf16 ? " bf16 " : " fp32 ") << kept.measured << " bytes, forecast " << kept.forecast;
     }
   }
 }
@@ -129,6 +164,18 @@ TEST(Memory, TheEstimateIsNearTheMeasuredPeak) {
                       std::string(bf16 ? "bf16" : "fp32") + ", PP " + std::to_string(pp) + ", M " +
                           std::to_string(count) + (recompute ? ", recomputed" : ""));
         }
+}
+
+TEST(Memory, TheEstimateIsNearThePeakWhereAttentionIsNotFused) {
+  use_one_thread();
+  const MathAttention math;
+  for (const bool bf16 : {false, true})
+    for (const bool recompute : {false, true}) {
+      recipe::RunPlan plan = make_plan(kModel, {1, {}}, 4, bf16);
+      plan.recompute_each = recompute ? 1 : 0;
+      plan.keeps_scores = true;
+      expect_near(plan, 0.1, std::string(bf16 ? "bf16" : "fp32") + (recompute ? ", recomputed" : ""));
+    }
 }
 
 TEST(Memory, TheEstimateIsNearThePeakOfOtherSchedules) {

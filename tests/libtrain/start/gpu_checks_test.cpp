@@ -95,6 +95,18 @@ TEST(GpuChecks, NcclThatCannotConnectSaysWhereToLook) {
   EXPECT_THAT(status.hint, HasSubstr("NCCL_SOCKET_IFNAME"));
 }
 
+TEST(GpuChecks, TheDriverIsNamedByItsOwnVersion) {
+  EXPECT_EQ(
+      driver_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (root@h)"),
+      "580.65.06");
+  EXPECT_EQ(
+      driver_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"),
+      "535.104.05");
+  for (const char* other : {"", "GCC version:  gcc version 12.3.0", "NVRM version: NVIDIA UNIX x86_64 Kernel Module",
+                            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  unknown"})
+    EXPECT_EQ(driver_version(other), "") << other;
+}
+
 TEST(GpuChecks, CudaVersionsAsPeopleWriteThem) {
   EXPECT_EQ(cuda_version(13000), "13.0");
   EXPECT_EQ(cuda_version(12080), "12.8");

@@ -282,6 +282,15 @@ TEST(RunPlan, NumbersOfTheEngineComeFromTheConfig) {
   EXPECT_EQ(plan("", 1)->gemm, CpuGemm::kMkl);
 }
 
+TEST(RunPlan, AttentionKeepsItsScoresOnAGpuInFloat32AndOnRequest) {
+  const std::string bf16 = " training.mixed_precision_param=bfloat16", math = " training.attention=math";
+  EXPECT_FALSE(plan("", 1)->keeps_scores) << "the CPU's is fused";
+  EXPECT_FALSE(plan("training.attention=math", 1)->keeps_scores);
+  EXPECT_TRUE(plan("training.device=cuda training.mixed_precision_param=float32", 1)->keeps_scores);
+  EXPECT_FALSE(plan("training.device=cuda" + bf16, 1)->keeps_scores);
+  EXPECT_TRUE(plan("training.device=cuda" + bf16 + math, 1)->keeps_scores);
+}
+
 TEST(RunPlan, EveryNthLayerIsCountedFromOne) {
   RunPlan made;
   EXPECT_FALSE(recomputes(made, 0));
