@@ -102,13 +102,15 @@ std::uint64_t kept_bytes(const recipe::RunPlan& plan) {
 }
 
 /// Per token: what is on top while the backward of a layer is where it needs most, and the gradient that came in. That
-/// is in its feed-forward, with four tensors of that width; or where attention is not fused, with the gradients of the
-/// probabilities and of the scores. A layer that is computed again has all but its input on top, and its output.
+/// is in its feed-forward, with four tensors of that width; or where attention is not fused in that, with the gradients
+/// of the probabilities and of the scores, when two of the feed-forward are gone. A layer that is computed again has
+/// all but its input on top, and its output.
 std::uint64_t layer_backward_bytes(const recipe::RunPlan& plan, std::int64_t layer) {
   const std::uint64_t width = plan.bf16 ? 2 : 4, hidden = width * size(plan.dims.dim),
                       again = recipe::recomputes(plan, layer) ? kept_bytes(plan) : 0,
+                      wide = width * size(plan.dims.ffn_dim),
                       scores = plan.keeps_scores ? 2 * 4 * size(plan.dims.n_heads * plan.batch.seq_len) : 0;
-  return std::max(width * 4 * size(plan.dims.ffn_dim), scores) + hidden + again;
+  return std::max(4 * wide, scores - std::min(scores, 2 * wide)) + hidden + again;
 }
 
 /// Per token: what an own norm's backward computes with, in fp32.
