@@ -31,6 +31,15 @@ class Rules(unittest.TestCase):
     def tearDown(self):
         shutil.rmtree(self.work, ignore_errors=True)
 
+    def trains(self):
+        """Processes that train in this folder."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if str(self.work).encode() in path.read_bytes():
+                    found.append(path.parent.name)
+        return found
+
     def verdicts(self, *checks):
         """(exit code, {number: row}) of checks in this order."""
         out = self.work / "out.json"
@@ -55,8 +64,6 @@ class Rules(unittest.TestCase):
         self.assertIn("ZeroDivisionError", rows[2]["reason"])
 
     def test_a_run_that_hangs_ends_at_the_limit_and_leaves_no_process(self):
-        before = set(harness.children(pathlib.Path("/proc/self").resolve().name))
-
         def for_ever(m):
             m.train("long", self.module.TINY, 1_000_000, ranks=2)
 
@@ -65,10 +72,10 @@ class Rules(unittest.TestCase):
         self.assertLess(time.time() - began, 60)
         self.assertEqual((code, rows[1]["verdict"], rows[2]["verdict"]), (1, "failed", "passed"))
         self.assertIn("not done after 4 s", rows[1]["reason"])
-        self.assertEqual(set(harness.children(pathlib.Path("/proc/self").resolve().name)), before)
-        lines = (self.work / "long" / "metrics.jsonl").read_text()
-        time.sleep(1)
-        self.assertEqual((self.work / "long" / "metrics.jsonl").read_text(), lines, "a rank still trains")
+        deadline = time.time() + 10  # ranks die with their launcher, but not in the same instant
+        while self.trains() and time.time() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(self.trains(), [])
 
     def test_one_gpu_is_done_in_half_an_hour(self):
         self.assertLessEqual(sum(check.seconds for check in self.module.CHECKS if check.gpus <= 1), 30 * 60)
