@@ -218,6 +218,7 @@ class Job {
     envp.push_back(nullptr);
     argv.push_back(nullptr);
     const pid_t launcher = getpid();
+    const std::vector<int> stops = stop_signals();
     const pid_t pid = fork();
     if (pid != 0) {
       if (pid > 0) setpgid(pid, pid);
@@ -229,6 +230,9 @@ class Job {
     if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
     if (inherited_fd >= 0) fcntl(inherited_fd, F_SETFD, 0);
     fcntl(reports_.writing_end(), F_SETFD, 0);
+    // The launcher's handlers would speak here, once more for each rank.
+    for (const int signal : stops)
+      if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
     execve(options_.program.c_str(), argv.data(), envp.data());
     _exit(127);

@@ -38,7 +38,10 @@ int be_launcher() {
   options.failure_grace = options.success_grace = options.abort_grace =
       std::chrono::milliseconds(std::atoi(std::getenv("TEST_GRACE_MS")));
   LaunchEvents events;
-  events.started = [](int rank, int pid) {
+  const bool stops_them = std::getenv("TEST_STOPS_THEM") != nullptr;
+  if (stops_them) std::signal(SIGTERM, [](int) { (void)!write(STDOUT_FILENO, "spoke\n", 6); });
+  events.started = [stops_them](int rank, int pid) {
+    if (stops_them) kill(pid, SIGTERM);
     std::cout << "started rank=" << rank << " pid=" << pid << "." << std::endl;
   };
   events.stopping = [](int signal) { std::cout << "stopping signal=" << signal << std::endl; };
@@ -350,6 +353,14 @@ TEST(Launcher, Returns143WhenTheStopSignalKilledTheRanks) {
   job.signal(SIGTERM);
   EXPECT_EQ(job.wait(10s), 143) << job.output();
   EXPECT_THAT(job.output(), HasSubstr("before it could save"));
+}
+
+TEST(Launcher, ARankThatIsStoppedBeforeItsProgramBeginsSaysNothingForTheLauncher) {
+  setenv("TEST_STOPS_THEM", "1", 1);
+  Job job(24, kForever);
+  unsetenv("TEST_STOPS_THEM");
+  EXPECT_EQ(job.wait(20s), 3) << job.output();
+  EXPECT_EQ(count_of(job.output(), "spoke"), 0) << job.output();
 }
 
 TEST(Launcher, LeavesNoOrphanWhenItIsKilled) {
