@@ -32,6 +32,7 @@ void answer_early_stops(const Command& command) {
                 .hint = command.verb == "run" ? again + train::shell_line(command.words) : "",
                 .more = {SIGUSR1}});
   if (train::stop_requested()) std::raise(train::stop_signal());
+  if (command.verb != "run") train::handle_stops_in_own_thread();  // our launcher waits for signals by itself
 }
 
 }  // namespace titan::cli

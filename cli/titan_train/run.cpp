@@ -80,7 +80,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
     leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
   }
   train::ensure_thread_env(options.threads);
-  train::release_stop_signals();
+  train::handle_stops_in_own_thread();
   if (device->module) {
     const Status opened = train::open_device(*device->module, loaded->config, env.local_rank, options.threads);
     if (!opened.ok()) leave(opened);

@@ -1,6 +1,7 @@
 #include "libtrain/launch/signals.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <thread>
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/status.h"
@@ -150,6 +153,18 @@ void install_stop_handlers() {
 void hold_stop_signals() { mask_stop_signals(SIG_BLOCK); }
 
 void release_stop_signals() { mask_stop_signals(SIG_UNBLOCK); }
+
+void handle_stops_in_own_thread() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    hold_stop_signals();
+    std::thread([] {
+      prctl(PR_SET_NAME, "stop-signals");
+      release_stop_signals();
+      while (true) ::pause();
+    }).detach();
+  });
+}
 
 bool stop_requested() { return first_signal.load() != 0; }
 

@@ -16,6 +16,11 @@ void install_stop_handlers();
 /// Blocks stop signals while this process executes itself again: a stop that was noted before would be lost.
 void hold_stop_signals();
 void release_stop_signals();
+/// From now on a thread of its own runs the handlers of stop signals; the calling one, and those that it starts from
+/// here on, never do. Call it before the first tensor operation: some of oneDNN's products keep a heap address in the
+/// stack pointer (https://github.com/uxlfoundation/oneDNN/issues/4845), and a handler would write over the heap. A
+/// later call changes nothing.
+void handle_stops_in_own_thread();
 /// True once a stop was asked for. Async-signal-safe and thread-safe, as is stop_signal().
 bool stop_requested();
 /// The first signal that asked for a stop; 0 when none did.

@@ -11,6 +11,7 @@
 #include <map>
 #include <regex>
 #include <string>
+#include <thread>
 
 #include "tests/support/child_process.h"
 
@@ -150,6 +151,35 @@ TEST(StopWords, SayWhatASecondInterruptWouldLoseAndHasLost) {
   EXPECT_EQ(words.first,
             "Ctrl-C: stopping after this step; nothing is saved (checkpoint.enable = false); Ctrl-C again stops at "
             "once and loses all 12 steps so far");
+}
+
+/// Says which stop signals are blocked in the thread that computes and in one that it starts.
+int be_computing() {
+  install_stop_handlers();
+  handle_stops_in_own_thread();
+  handle_stops_in_own_thread();
+  const auto say = [] {
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    for (const int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP}) std::cout << sigismember(&blocked, signal);
+    std::cout << std::endl;
+  };
+  say();
+  std::thread(say).join();
+  while (!stop_requested()) std::this_thread::yield();
+  std::cout << "stop " << stop_signal() << "." << std::endl;
+  while (true) ::pause();
+}
+
+const test::TestRole computing_role("computing", be_computing);
+
+TEST(StopSignals, AreHandledByAThreadThatDoesNotCompute) {
+  test::ChildProcess rank(test::this_program(), {}, {{"TITAN_TEST_ROLE", "computing"}});
+  ASSERT_TRUE(rank.wait_for_output("1111\n1111\n")) << rank.output();
+  rank.signal(SIGINT);
+  ASSERT_TRUE(rank.wait_for_output("stop 2.")) << rank.output();
+  rank.signal(SIGINT);
+  EXPECT_EQ(rank.wait(), 130) << rank.output();
 }
 
 TEST(StopSignals, LeaveAnIgnoredHangupIgnored) {

@@ -2,11 +2,18 @@
 
 #include <ATen/record_function.h>
 
+#include <chrono>
+#include <csignal>
 #include <functional>
+#include <iostream>
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "libtrain/launch/signals.h"
 #include "tests/libtrain/support/same_gradients.h"
+#include "tests/support/child_process.h"
 
 namespace titan::train {
 namespace {
@@ -88,6 +95,39 @@ TEST(Products, AskTheLibraryThatWasChosen) {
       EXPECT_EQ(operators_of([&] { weight_product(gemm, grad, x); }).contains(onednn), expected);
     }
   }
+}
+
+/// Multiplies while stop signals come. Blocks that lie before holes of the heap, where oneDNN's workspace goes, and the
+/// product have to keep their values.
+int multiply_among_signals() {
+  install_stop_handlers();
+  handle_stops_in_own_thread();
+  use_one_thread();
+  const at::Tensor x = random_tensor(32 * 384, 1).view({32, 384}), weight = random_tensor(64 * 384, 2).view({64, 384});
+  const at::Tensor expected = output_product(Gemm::kOneDnn, x, weight);
+  std::cout << "multiplies." << std::endl;
+  bool same = true;
+  std::vector<std::string> blocks, rest;
+  for (std::size_t i = 0; i < 64; ++i) {
+    blocks.emplace_back(4096 + 64 * i, 'x');
+    auto hole = std::make_unique<char[]>(100'000);
+    rest.emplace_back(4096, 'y');
+    hole.reset();
+    for (int repeat = 0; repeat < 100; ++repeat)
+      same = equal_bits(output_product(Gemm::kOneDnn, x, weight), expected) && same;
+    rest.emplace_back(100'000, 'z');
+  }
+  for (const std::string& block : blocks) same = same && block == std::string(block.size(), 'x');
+  return !stop_requested() ? 2 : same ? 0 : 1;
+}
+
+const TestRole multiplier("multiplier", multiply_among_signals);
+
+TEST(Products, SignalsDoNotWriteOverTheHeap) {
+  ChildProcess process(this_program(), {}, {{"TITAN_TEST_ROLE", "multiplier"}});
+  ASSERT_TRUE(process.wait_for_output("multiplies."));
+  while (!process.wait(std::chrono::milliseconds(0))) process.signal(SIGTERM);
+  EXPECT_EQ(process.wait(), 0) << process.output();
 }
 
 TEST(Products, Bfloat16HasOneWayOnly) {
