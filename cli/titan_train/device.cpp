@@ -1,5 +1,7 @@
 #include "cli/titan_train/device.h"
 
+#include <cstdlib>
+
 #include "libtrain/model/runtime.h"
 #include "libtrain/start/attention_choice.h"
 #include "libtrain/start/device_choice.h"
@@ -7,25 +9,50 @@
 namespace titan::cli {
 namespace {
 
-std::string note_of(const recipe::Config& config) {
-  std::string note = "training on GPUs is built and tested on a simulated device, not yet run on a GPU";
-  if (!config.debug.deterministic)
-    note += "; debug.deterministic = false gives up that the same run, a resume and another layout have the same bits";
-  return note;
+using ckpt::Result;
+using ckpt::Status;
+
+train::HostFacts look_at_host(const std::string& word) {
+  if (word != "auto") return {};
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return {.driver = train::has_nvidia_driver(),
+          .hidden = visible != nullptr && (*visible == '\0' || *visible == '-'),
+          .module = train::has_cuda_module()};
+}
+
+Result<SettledDevice> find_device(const std::string& word, train::GpuFacts& found) {
+  const train::DeviceChoice first = train::choose_device(word, look_at_host(word));
+  if (first.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, first.note};
+  TITAN_ASSIGN_OR_RETURN(train::CudaModule module,
+                         train::CudaModule::open(train::cuda_module_path(), train::torch_version()));
+  found = module.probe();
+  const train::DeviceChoice choice = train::confirm_device(word, found);
+  if (choice.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, choice.note};
+  return SettledDevice{std::move(module), ""};
 }
 
 }  // namespace
 
-ckpt::Result<SettledDevice> settle_device(const recipe::Config& config, int local_ranks) {
-  const std::string& word = config.training.device;
-  if (word == "cpu") return SettledDevice{};
-  const train::DeviceChoice choice = train::choose_device(word, train::has_nvidia_driver());
-  if (choice.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, choice.note};
-  TITAN_ASSIGN_OR_RETURN(train::CudaModule module,
-                         train::CudaModule::open(train::cuda_module_path(), train::torch_version()));
-  TITAN_RETURN_IF_ERROR(train::check_gpus(module.probe(), local_ranks));
+Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks) {
+  const std::string word = config.training.device;
+  const auto of_key = [&](Status status) {
+    status.message = "training.device = \"" + word + "\": " + status.message;
+    return status;
+  };
+  train::GpuFacts found;
+  auto settled = find_device(word, found);
+  if (!settled.ok()) return of_key(settled.status());
+  if (!settled->module) return settled;
+  if (const Status fit = train::check_gpus(found, local_ranks); !fit.ok()) return of_key(fit);
+  config.training.device = "cuda";
   TITAN_RETURN_IF_ERROR(train::attention_kernel(config).status());
-  return SettledDevice{std::move(module), note_of(config)};
+  return settled;
+}
+
+void foresee_device(recipe::Config& config) {
+  train::GpuFacts found;
+  if (const auto settled = find_device(config.training.device, found); settled.ok() && settled->module)
+    config.training.device = "cuda";
 }
 
 }  // namespace titan::cli

@@ -13,8 +13,11 @@ struct SettledDevice {
   std::string note;                         ///< for people, once; may be empty
 };
 
-/// Opens libtitan_cuda.so where the run would compute on GPUs, and asks it about them. \error kInvalid: as
-/// train::CudaModule::open, train::check_gpus and train::attention_kernel
-ckpt::Result<SettledDevice> settle_device(const recipe::Config& config, int local_ranks);
+/// Opens libtitan_cuda.so where the run would compute on GPUs, and asks it about them; `config.training.device` is
+/// "cuda" then. \error kInvalid: as train::CudaModule::open, train::check_gpus and train::attention_kernel
+ckpt::Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks);
+
+/// The same for a run that is only planned: no number of ranks, and nothing that is wrong with GPUs, is an error.
+void foresee_device(recipe::Config& config);
 
 }  // namespace titan::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_schedule.h"
+#include "cli/titan_train/device.h"
 #include "cli/titan_train/plan_files.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
@@ -83,6 +84,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   TITAN_ASSIGN_OR_RETURN(const std::optional<recipe::DeviceFigures> device, device_of(command));
   recipe::LoadedConfig loaded = given;
   if (device && loaded.config.training.device == "auto") loaded.config.training.device = "cuda";
+  foresee_device(loaded.config);
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, loaded.config));
   auto start = train::preview_start(ckpt::posix_fs(), {loaded,
                                                        command.value("resume").value_or("auto"),

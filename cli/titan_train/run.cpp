@@ -66,6 +66,8 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   if (!mesh.ok()) leave(mesh.status());
   const auto device = settle_device(loaded->config, env.local_world);
   if (!device.ok()) leave(device.status());
+  const bool of_launcher = env.source == "titan";
+  if (!device->note.empty() && env.rank == 0 && !of_launcher) report_note(device->note, color);
 
   train::TrainOptions options;
   options.resume = command.value("resume").value_or("auto");
@@ -95,7 +97,6 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   } else {
     show_log_of_rank(env.rank, color);
   }
-  const bool of_launcher = env.source == "titan";
   if (!of_launcher) options.go_on = "the same job goes on from the newest step";
   train::TrainOutcome outcome = train::train(options);
   if (console) console->end(outcome.exit_code, command.words);
@@ -164,7 +165,7 @@ Answer run_run(const Request& request) {
   if (env) be_rank(command, *env, request.color);
 
   // What every rank would refuse is refused here, once.
-  const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
+  auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
   if (!loaded.ok()) return {.error = loaded.status()};
   const auto device = settle_device(loaded->config, nproc);
   if (!device.ok()) return {.error = device.status()};

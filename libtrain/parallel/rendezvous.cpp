@@ -205,6 +205,7 @@ class Connector {
     // The first step waits for more than the others: memory is touched, libraries choose their kernels.
     const milliseconds first = std::max(options_.init_timeout, options_.train_timeout);
     connect_all(world, first);
+    if (options_.met) options_.met(*world.io);
     const int pp = static_cast<int>(options_.mesh.pp);
     world.dp = group("dp/" + std::to_string(world.stage), FabricUse::kExchange, world.dp_rank, dp, first);
     world.pp = group("pp/" + std::to_string(world.dp_rank), FabricUse::kPipeline, world.stage, pp, first);

@@ -29,7 +29,7 @@ std::string last_error() {
 }
 
 Status not_this_one(const std::string& path, const std::string& why) {
-  return ckpt::invalid("training.device = \"cuda\": " + path + " cannot be used: " + why)
+  return ckpt::invalid(path + " cannot be used: " + why)
       .with_hint("build it together with titan-train, or --training.device=cpu");
 }
 
@@ -59,6 +59,8 @@ std::string cuda_module_path() {
   return ::access(beside.c_str(), F_OK) == 0 ? beside : installed;
 }
 
+bool has_cuda_module() { return ::access(cuda_module_path().c_str(), F_OK) == 0; }
+
 bool has_nvidia_driver() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (driver != nullptr) ::dlclose(driver);
@@ -67,8 +69,7 @@ bool has_nvidia_driver() {
 
 Result<CudaModule> CudaModule::open(const std::string& path, const std::string& torch) {
   if (::access(path.c_str(), F_OK) != 0)
-    return ckpt::invalid("training.device = \"cuda\": this titan-train was built without CUDA (" + path +
-                         " is not there)")
+    return ckpt::invalid("this titan-train was built without CUDA (" + path + " is not there)")
         .with_hint("scripts/bootstrap --cuda, then build again; or --training.device=cpu");
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return not_opened(path, torch);

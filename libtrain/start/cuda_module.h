@@ -11,6 +11,8 @@ namespace titan::train {
 /// Where the module is looked for: in TITAN_CUDA_MODULE where that is set, beside the program, then in ../lib.
 std::string cuda_module_path();
 
+bool has_cuda_module();  ///< it is there
+
 /// Whether this host has an NVIDIA driver; takes microseconds.
 bool has_nvidia_driver();
 

@@ -11,9 +11,7 @@ using ckpt::Status;
 constexpr const char* kOnTheCpu = "to compute on the CPU: --training.device=cpu";
 constexpr int kLeastMajor = 8;  // flash attention and bfloat16 products
 
-Status no_device(const std::string& why) {
-  return ckpt::invalid("training.device = \"cuda\": no CUDA device: " + why).with_hint(kOnTheCpu);
-}
+Status no_device(const std::string& why) { return ckpt::invalid("no CUDA device: " + why).with_hint(kOnTheCpu); }
 
 std::string counted(std::size_t count, const std::string& thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
@@ -69,10 +67,11 @@ std::string cuda_version(int number) {
   return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
 }
 
+bool driver_serves(const GpuFacts& facts) { return facts.driver > 0 && facts.driver / 1000 >= facts.runtime / 1000; }
+
 Status check_gpus(const GpuFacts& facts, int local_ranks) {
   if (facts.driver == 0) return no_device("there is no NVIDIA driver (libcuda.so.1) on this host");
-  // Drivers serve every runtime of their own major version.
-  if (facts.driver / 1000 < facts.runtime / 1000)
+  if (!driver_serves(facts))
     return no_device("the NVIDIA driver is for CUDA " + cuda_version(facts.driver) + ", LibTorch needs CUDA " +
                      std::to_string(facts.runtime / 1000))
         .with_hint("install a newer driver, or " + std::string(kOnTheCpu));

@@ -25,6 +25,9 @@ struct GpuFacts {
   std::string no_gpu_since;  ///< what CUDA answers where there are none
 };
 
+/// Whether the driver is there, and new enough for LibTorch: a driver serves every runtime of its own major version.
+bool driver_serves(const GpuFacts& facts);
+
 /// Whether `local_ranks` ranks can each have a GPU of this host. \error kInvalid: no driver, one that is too old, no
 /// GPU, too few of them, GPUs of several models, or one that is too old for this trainer's attention
 ckpt::Status check_gpus(const GpuFacts& facts, int local_ranks);

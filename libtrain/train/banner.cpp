@@ -74,6 +74,17 @@ std::string class_text(const std::string& batch, const recipe::RunPlan& plan, co
   return text;
 }
 
+/// What has to be known of a run on GPUs.
+std::vector<std::string> gpu_lines(const ckpt::Settings& environment) {
+  if (value_of(environment, "device") == "cpu") return {};
+  std::vector<std::string> lines{
+      "GPU: training on GPUs is built and tested on a simulated device, not yet run on a GPU"};
+  if (value_of(environment, "deterministic") == "false")
+    lines.push_back(
+        "GPU: debug.deterministic = false gives up that the same run, a resume and another layout have the same bits");
+  return lines;
+}
+
 }  // namespace
 
 std::string class_line(const recipe::RunPlan& plan, const ckpt::Settings& environment) {
@@ -134,6 +145,7 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
                     value_of(facts.environment, "threads_per_rank"));
   lines.push_back("bit-for-bit with: " +
                   class_text(micro_batches(plan) + " of " + micro_batch_size(plan), plan, facts.environment));
+  for (std::string& line : gpu_lines(facts.environment)) lines.push_back(std::move(line));
   const std::string steps = "steps " + std::to_string(facts.first_step) + " to " + std::to_string(facts.last_step);
   if (facts.start.empty())
     lines.push_back("start: new run in " + facts.run_dir + ": " + steps);

@@ -18,7 +18,6 @@
 #include "libtrain/metrics/log.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/parallel/agree.h"
-#include "libtrain/parallel/fabric_maker.h"
 #include "libtrain/parallel/hosts.h"
 #include "libtrain/parallel/message.h"
 #include "libtrain/parallel/rendezvous.h"
@@ -65,8 +64,10 @@ void connect_ranks(RunState& run) {
   connect_options.background_saves = run.config().checkpoint.enable && run.config().checkpoint.async_mode != "disabled";
   connect_options.node_groups = run.config().parallelism.gradient_exchange == "node";
   connect_options.say = log_warn;
+  // "auto" may be another device on another host.
+  if (run.config().training.device != "cpu")
+    connect_options.met = [](Control& all) { check(check_one_model(all.all_gather(device().name()))); };
   run.world = run.options.connect ? run.options.connect(connect_options) : connect(connect_options);
-  if (fabric_maker()) check(check_one_model(run.world.io->all_gather(device().name())));
   run.inputs.node_ranks = run.world.node_ranks;
   note_progress(StopPhase::kStarting, 0, 0);
 }

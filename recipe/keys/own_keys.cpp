@@ -178,7 +178,7 @@ std::vector<Key> own_keys() {
           "how gradients are summed: \"canonical\" gives the same bits on every layout",
           {.choices = {"canonical"}, .later = {"fast"}, .effect = kInPlace}),
       key(TITAN_KEY(training.device), kEnvironment,
-          "where to compute; \"auto\": the CPU, until training has been seen on a GPU",
+          "where to compute; \"auto\": on GPUs where there is a driver, one a rank, else on the CPU",
           {.choices = {"auto", "cpu", "cuda"}}),
       key(TITAN_KEY(training.attention), kEnvironment,
           "kernel of attention on a GPU, which decides bits; \"auto\": flash, in float32 math; cudnn needs "

@@ -47,6 +47,7 @@ std::string starter_toml(const Starter& starter) {
   out += line("local_batch_size = 2", "sequences computed at once");
   out += line("global_batch_size = 8", "sequences of a step, over all ranks");
   out += line("steps = 200", "and the length of the learning-rate curve");
+  if (own) out += line("device = \"cpu\"", "or \"auto\": GPUs where there is a driver, one a rank");
   out += line("mixed_precision_param = \"float32\"", "or \"bfloat16\", where that is fast");
   return out;
 }

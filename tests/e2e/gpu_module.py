@@ -8,6 +8,8 @@ clear error before anything is trained.
 import argparse
 import os
 import pathlib
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,14 +23,33 @@ parser.add_argument("--module", type=pathlib.Path, required=True)
 MODULE = parser.parse_args().module.resolve()
 
 
-def run(work, device, ranks=1, fake=None, **more):
+def words(work, device, **more):
     settings = {"training.device": device, "training.dataset": "tokens", "training.dataset_path": work / "tokens.bin", "training.steps": 4,
                 "lr_scheduler.total_steps": 4, "lr_scheduler.warmup_steps": 1, "training.local_batch_size": 1, "training.global_batch_size": 4,
                 "checkpoint.interval": 2, "debug.seed": 3, "metrics.log_freq": 1, "validation.enable": False, "job.threads_per_rank": 1,
                 "comm.init_timeout_seconds": 20}
     settings |= {key.replace("__", "."): value for key, value in more.items()}
-    return subprocess.run([harness.TRAIN, "run", str(CONFIG), "--nproc", str(ranks), *harness.flags(settings)], capture_output=True, text=True,
-                          timeout=120, env=os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | (fake or {}))
+    return [harness.TRAIN, "run", str(CONFIG), *harness.flags(settings)]
+
+
+def run(work, device, ranks=1, fake=None, **more):
+    return subprocess.run([*words(work, device, **more), "--nproc", str(ranks)], capture_output=True, text=True, timeout=120,
+                          env=os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | (fake or {}))
+
+
+def run_hosts(work, device, hosts, **more):
+    """A rank on each host, which differ by their environments; what that of the first says, as they all do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    ranks = []
+    for rank, fake in enumerate(hosts):
+        place = {"RANK": rank, "LOCAL_RANK": 0, "WORLD_SIZE": len(hosts), "LOCAL_WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        ranks.append(subprocess.Popen(words(work, device, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      env=os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | {key: str(value) for key, value in place.items()} | fake))
+    told = [rank.communicate(timeout=120) for rank in ranks]
+    assert len({rank.returncode for rank in ranks}) == 1, told
+    return subprocess.CompletedProcess([], ranks[0].returncode, *told[0])
 
 
 def trained(done):
@@ -75,6 +96,23 @@ with tempfile.TemporaryDirectory() as work:
     refused(run(work, "cuda", 2, {}, job__dump_folder=work / "mesh", parallelism__pipeline_parallel_degree=3), "3")
     refused(run(work, "cuda", 1, {"TITAN_FAKE_FAULT": "device"}, job__dump_folder=work / "busy"),
             "GPU 0 of this host cannot be used: CUDA error: device is busy", code=3)
+    # "auto" looks for a driver by its name alone; this one is any library.
+    drivers = work / "drivers"
+    drivers.mkdir()
+    shutil.copy(MODULE, drivers / "libcuda.so.1")
+    driver = {"LD_LIBRARY_PATH": str(drivers)}
+    auto = trained(run(work, "auto", 2, driver, job__dump_folder=work / "auto"))
+    assert "device Fake GPU" in auto.stderr and "not yet run on a GPU" in auto.stderr, auto.stderr
+    assert harness.checkpoint_id(work / "cpu", 4) == harness.checkpoint_id(work / "auto", 4)
+    refused(run(work, "auto", 3, driver, job__dump_folder=work / "refused"), 'training.device = "auto": 3 ranks on this host, and 2 GPUs')
+    refused(run(work, "auto", 1, driver | {"TITAN_FAKE_DRIVER": "12080"}, job__dump_folder=work / "refused"), "the NVIDIA driver is for CUDA 12.8")
+    alone = "there is an NVIDIA driver, and this run computes on the CPU: "
+    for says, fake in ((None, {}), (None, driver | {"CUDA_VISIBLE_DEVICES": ""}), ("the driver shows no GPU", driver | {"TITAN_FAKE_GPUS": ""}),
+                       ("this titan-train was built without CUDA", driver | {"TITAN_CUDA_MODULE": str(work / "none.so")})):
+        done = trained(run(work, "auto", 1, fake, job__dump_folder=work / "none", training__steps=1, checkpoint__enable=False))
+        assert "device cpu" in done.stderr and (alone + says in done.stderr if says else "driver" not in done.stderr), done.stderr
+    # Hosts that differ: one rank on a GPU, one on the CPU.
+    refused(run_hosts(work, "auto", [driver, {}], job__dump_folder=work / "mixed"), "the ranks' GPUs are not alike: Fake GPU on rank 0; cpu on rank 1")
     nccl = run(work, "cuda", 2, {"TITAN_FAKE_FAULT": "nccl"}, job__dump_folder=work / "nccl")
     assert nccl.returncode == 3 and "NCCL cannot connect rank" in nccl.stderr and "NCCL_DEBUG=INFO" in nccl.stderr, nccl.stderr
 print("training.device = cuda by a module: the CPU's bits, both ways between devices, one error for each mistake")

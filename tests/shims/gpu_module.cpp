@@ -34,7 +34,12 @@ class NamedCpu : public CpuDevice {
     const std::string shared = word("TITAN_FAKE_GPU_OF_RANK", "");
     return shared.empty() ? "Fake GPU" : shared + std::to_string(settings_.index);
   }
-  ckpt::Settings environment() const override { return {{"attention", settings_.attention}, {"device", name()}}; }
+  ckpt::Settings environment() const override {
+    ckpt::Settings rows = {{"attention", settings_.attention}};
+    if (!settings_.deterministic) rows.emplace_back("deterministic", "false");
+    rows.emplace_back("device", name());
+    return rows;
+  }
 
  private:
   DeviceSettings settings_;
