@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 
@@ -36,7 +37,9 @@ struct Stop {
 
 // Changed only while no handler uses them.
 std::array<Stop, 4> stops;
+// Handlers may run in a thread of their own.
 std::array<char, 4096> file_to_remove{};
+std::atomic<bool> removes_file{false};
 
 ckpt::Status status_of(int signal) {
   if (signal == SIGINT) return ckpt::interrupted("interrupted");
@@ -45,7 +48,7 @@ ckpt::Status status_of(int signal) {
 }
 
 void end_at_once(int signal) {
-  if (file_to_remove[0] != '\0') (void)::unlink(file_to_remove.data());
+  if (removes_file) (void)::unlink(file_to_remove.data());
   for (const Stop& stop : stops) {
     if (stop.signal != signal) continue;
     const Line& line = source.reason() == ckpt::StopReason::kNone ? stop.first : stop.second;
@@ -111,10 +114,10 @@ ckpt::CancelToken stop_on_signals() {
 }
 
 void remove_at_stop(const std::string& path) {
-  file_to_remove[0] = '\0';
-  if (path.size() >= file_to_remove.size()) return;
-  if (!path.empty()) std::memcpy(file_to_remove.data() + 1, path.c_str() + 1, path.size());
-  if (!path.empty()) file_to_remove[0] = path[0];
+  removes_file = false;
+  if (path.empty() || path.size() >= file_to_remove.size()) return;
+  std::memcpy(file_to_remove.data(), path.c_str(), path.size() + 1);
+  removes_file = true;
 }
 
 }  // namespace titan::cli
