@@ -20,39 +20,43 @@ train::HostFacts look_at_host(const std::string& word) {
           .module = train::has_cuda_module()};
 }
 
-Result<SettledDevice> find_device(const std::string& word, train::GpuFacts& found) {
+Result<SettledDevice> find_device(const std::string& word) {
   const train::DeviceChoice first = train::choose_device(word, look_at_host(word));
-  if (first.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, first.note};
+  if (first.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, {}, first.note};
   TITAN_ASSIGN_OR_RETURN(train::CudaModule module,
                          train::CudaModule::open(train::cuda_module_path(), train::torch_version()));
-  found = module.probe();
+  const train::GpuFacts found = module.probe();
   const train::DeviceChoice choice = train::confirm_device(word, found);
-  if (choice.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, choice.note};
-  return SettledDevice{std::move(module), ""};
+  if (choice.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, {}, choice.note};
+  return SettledDevice{std::move(module), found, ""};
 }
 
 }  // namespace
 
-Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks) {
+Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks, bool bound) {
   const std::string word = config.training.device;
   const auto of_key = [&](Status status) {
     status.message = "training.device = \"" + word + "\": " + status.message;
     return status;
   };
-  train::GpuFacts found;
-  auto settled = find_device(word, found);
+  auto settled = find_device(word);
   if (!settled.ok()) return of_key(settled.status());
   if (!settled->module) return settled;
-  if (const Status fit = train::check_gpus(found, local_ranks); !fit.ok()) return of_key(fit);
+  const int ranks = bound && settled->found.gpus.size() == 1 ? 1 : local_ranks;
+  if (const Status fit = train::check_gpus(settled->found, ranks); !fit.ok()) return of_key(fit);
   config.training.device = "cuda";
   TITAN_RETURN_IF_ERROR(train::attention_kernel(config).status());
   return settled;
 }
 
 void foresee_device(recipe::Config& config) {
-  train::GpuFacts found;
-  if (const auto settled = find_device(config.training.device, found); settled.ok() && settled->module)
+  if (const auto settled = find_device(config.training.device); settled.ok() && settled->module)
     config.training.device = "cuda";
+}
+
+Status check_host(const recipe::Config& config, int local_ranks) {
+  recipe::Config here = config;
+  return settle_device(here, local_ranks).status();
 }
 
 }  // namespace titan::cli

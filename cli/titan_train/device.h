@@ -10,14 +10,20 @@ namespace titan::cli {
 
 struct SettledDevice {
   std::optional<train::CudaModule> module;  ///< of GPUs; none: the run computes on the CPU
+  train::GpuFacts found;                    ///< what it says of this host
   std::string note;                         ///< for people, once; may be empty
 };
 
 /// Opens libtitan_cuda.so where the run would compute on GPUs, and asks it about them; `config.training.device` is
-/// "cuda" then. \error kInvalid: as train::CudaModule::open, train::check_gpus and train::attention_kernel
-ckpt::Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks);
+/// "cuda" then. `bound`: each rank may see one GPU alone, its own. \error kInvalid: as train::CudaModule::open,
+/// train::check_gpus and train::attention_kernel
+ckpt::Result<SettledDevice> settle_device(recipe::Config& config, int local_ranks, bool bound = false);
 
-/// The same for a run that is only planned: no number of ranks, and nothing that is wrong with GPUs, is an error.
+/// The same for a run that is only planned, perhaps for another host: `config.training.device` is "cuda" where this one
+/// has GPUs, and nothing is an error.
 void foresee_device(recipe::Config& config);
+
+/// Whether the run could have its device on this host. \error as settle_device
+ckpt::Status check_host(const recipe::Config& config, int local_ranks);
 
 }  // namespace titan::cli

@@ -10,6 +10,7 @@
 #include "libtrain/launch/cores.h"
 #include "libtrain/launch/launch_env.h"
 #include "libtrain/launch/process_limits.h"
+#include "libtrain/start/attention_choice.h"
 #include "libtrain/start/look_ahead.h"
 #include "libtrain/start/measured_costs.h"
 #include "libtrain/start/space.h"
@@ -101,6 +102,8 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   auto made = start.ok() ? Result<recipe::RunPlan>(start->plan) : recipe::make_run_plan(config, ranks.count);
   if (!made.ok()) return start.ok() ? made.status() : start.status();
   const recipe::RunPlan plan = std::move(*made);
+  if (config.training.device == "cuda" && report.refused.ok())
+    report.refused = train::attention_kernel(config).status();
   report.ranks_from = ranks.from;
   report.config_file = command.positionals[0];
   report.run_folder = config.job.dump_folder;
@@ -114,7 +117,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
     tokens = start->stored ? start->stored->state.tokens : 0;
     report.lr = start->lr;
     report.seed = start->seed;
-    report.refused = start->verdict;
+    if (report.refused.ok()) report.refused = start->verdict;
     report.start = *start;
   } else {
     report.refused = start.status();
@@ -126,6 +129,8 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
   if (device) {
     TITAN_ASSIGN_OR_RETURN(report.device, make_device_report(config, plan, *device));
+  } else if (const Status here = check_host(config, static_cast<int>(ranks.local)); !here.ok()) {
+    f.warnings.push_back(here.message + "; run would not start on this host");
   } else if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty()) {
     f.warnings.push_back(std::move(line));
   }

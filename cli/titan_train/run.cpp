@@ -64,9 +64,9 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   if (!loaded.ok()) leave(loaded.status());
   const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
   if (!mesh.ok()) leave(mesh.status());
-  const auto device = settle_device(loaded->config, env.local_world);
-  if (!device.ok()) leave(device.status());
   const bool of_launcher = env.source == "titan";
+  const auto device = settle_device(loaded->config, env.local_world, !of_launcher);
+  if (!device.ok()) leave(device.status());
   if (!device->note.empty() && env.rank == 0 && !of_launcher) report_note(device->note, color);
 
   train::TrainOptions options;
@@ -84,7 +84,8 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   train::ensure_thread_env(options.threads);
   train::handle_stops_in_own_thread();
   if (device->module) {
-    const Status opened = train::open_device(*device->module, loaded->config, env.local_rank, options.threads);
+    const int index = train::gpu_of_rank(device->found, env.local_rank);
+    const Status opened = train::open_device(*device->module, loaded->config, index, options.threads);
     if (!opened.ok()) leave(opened);
   }
   options.loaded = std::move(*loaded);

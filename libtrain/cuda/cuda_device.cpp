@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -73,12 +74,24 @@ CudaDevice::CudaDevice(DeviceSettings settings)
 
 std::string CudaDevice::name() const { return at::cuda::getDeviceProperties(place_.index())->name; }
 
+std::string CudaDevice::unit() const {
+  const cudaUUID_t& uuid = at::cuda::getDeviceProperties(place_.index())->uuid;
+  std::string text = "GPU-";
+  for (const char byte : uuid.bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+    text += digits;
+  }
+  return text;
+}
+
 ckpt::Settings CudaDevice::environment() const { return gpu_rows(settings_); }
 
 MemoryFigures CudaDevice::memory() const {
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(place_.index());
   const auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  const std::int64_t kept = stats.reserved_bytes[all].current - stats.allocated_bytes[all].current;
+  // Both at their highest: when memory runs out, tensors are gone before anybody asks.
+  const std::int64_t kept = stats.reserved_bytes[all].peak - stats.allocated_bytes[all].peak;
   return {.tensors = static_cast<std::size_t>(stats.allocated_bytes[all].peak),
           .kept = static_cast<std::size_t>(std::max<std::int64_t>(kept, 0)),
           .total = at::cuda::getDeviceProperties(place_.index())->totalGlobalMem};
@@ -193,7 +206,7 @@ at::Tensor CudaDevice::exact_losses(const at::Tensor& logits_BTV, const at::Tens
 at::Tensor CudaDevice::loss_sum(const at::Tensor& losses) {
   const at::NoGradGuard no_grad;
   const at::Tensor values = losses.detach().reshape({-1}).to(at::kDouble);
-  return (values.numel() == 0 ? at::zeros({1}, options(at::kDouble)) : sum_of(values)).view({});
+  return values.numel() == 0 ? at::zeros({}, options(at::kDouble)) : sum_of(values).squeeze(0);
 }
 
 void CudaDevice::leaf_norms(std::span<const Leaf> leaves, int p) {

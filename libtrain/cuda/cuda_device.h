@@ -15,6 +15,7 @@ class CudaDevice : public Device {
 
   at::Device place() const override { return place_; }
   std::string name() const override;
+  std::string unit() const override;
   ckpt::Settings environment() const override;
   MemoryFigures memory() const override;
   std::shared_ptr<std::byte[]> host_memory(std::size_t bytes) override;

@@ -11,6 +11,7 @@
 #include "libtrain/cuda/gpu_wait.h"
 #include "libtrain/cuda/nccl_fabric.h"
 #include "libtrain/cuda/self_test.h"
+#include "libtrain/launch/library_error.h"
 
 namespace titan::train {
 namespace {
@@ -56,7 +57,7 @@ TITAN_DOOR bool titan_cuda_try(int device, char* text, std::size_t size) {
   try {
     lines = titan::train::try_gpu(device);
   } catch (const std::exception& error) {
-    lines = error.what();
+    lines = titan::train::without_stack(error.what());
     works = false;
   }
   std::snprintf(text, size, "%s", lines.c_str());

@@ -23,8 +23,8 @@ WaitRules& rules() {
 /// for ever: nothing else of a GPU notices it.
 class Transfers {
  public:
-  void add(const std::string& group) {
-    Waiting waiting{{}, group};
+  void add(const std::string& group, std::function<void()> look) {
+    Waiting waiting{{}, group, std::move(look)};
     waiting.over.record(c10::cuda::getCurrentCUDAStream());
     const ckpt::MutexLock lock(mutex_);
     while (!waiting_.empty() && waiting_.front().over.query()) {
@@ -39,16 +39,20 @@ class Transfers {
     const ckpt::MutexLock lock(mutex_);
     if (std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.over.query(); }) > 0)
       last_end_ = Clock::now();
+    for (const Waiting& waiting : waiting_) waiting.look();
     if (waiting_.empty() || Clock::now() - last_end_ < patience) return;
-    throw CommError("no transfer between GPUs has come to its end for " + std::to_string(patience.count() / 1000) +
-                    " s, though all ranks give signs of life; the first that is waited for is one of " +
-                    waiting_.front().group);
+    throw CommError(
+        ckpt::failed("no transfer between GPUs has come to its end for " + std::to_string(patience.count() / 1000) +
+                     " s, though all ranks give signs of life; the first that is waited for is one of " +
+                     waiting_.front().group)
+            .with_hint("NCCL_DEBUG=INFO shows what NCCL does; comm.train_timeout_seconds is how long it may take"));
   }
 
  private:
   struct Waiting {
     at::cuda::CUDAEvent over;
     std::string group;
+    std::function<void()> look;
   };
 
   ckpt::Mutex mutex_;
@@ -66,7 +70,7 @@ Transfers& transfers() {
 
 void set_wait_rules(WaitRules chosen) { rules() = std::move(chosen); }
 
-void note_transfer(const std::string& group) { transfers().add(group); }
+void note_transfer(const std::string& group, std::function<void()> look) { transfers().add(group, std::move(look)); }
 
 void wait_for_event(const at::cuda::CUDAEvent& event) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(500);

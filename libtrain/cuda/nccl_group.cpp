@@ -1,12 +1,14 @@
 #include "libtrain/cuda/nccl_group.h"
 
 #include <cstdlib>
+#include <exception>
 #include <stdexcept>
 #include <utility>
 
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include "libtrain/cuda/gpu_wait.h"
+#include "libtrain/launch/library_error.h"
 #include "libtrain/start/gpu_checks.h"
 
 namespace titan::train {
@@ -17,13 +19,16 @@ using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 // LibTorch takes the groups' streams from a pool, round and round. Two groups on one stream could wait for each other.
 constexpr int kMostGroups = 32;
 
-/// Read by the constructor of the group.
+/// Read by the constructor of the group. c10d's threads end no process and hold up no host: a dead rank is found by its
+/// heartbeat, an error of CUDA where the host waits, and both end the run with a message. Images of clusters often ask
+/// for something else, by old names too, which would win.
 void set_nccl_variables() {
-  // No thread that aborts the process: a dead rank is found by its heartbeat, and ends the run with a message. Images
-  // of clusters often ask for that thread, by either name.
-  ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", 1);
-  ::setenv("NCCL_ASYNC_ERROR_HANDLING", "0", 1);
-  ::setenv("TORCH_NCCL_ENABLE_MONITORING", "0", 1);
+  for (const char* const off : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_BLOCKING_WAIT",
+                                "TORCH_NCCL_DESYNC_DEBUG", "TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_NCCL_ENABLE_MONITORING",
+                                "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_RETHROW_CUDA_ERRORS"})
+    ::setenv(off, "0", 1);
+  for (const char* const old : {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG"})
+    ::unsetenv(old);
 }
 
 /// c10d and NCCL speak by exceptions.
@@ -34,7 +39,7 @@ auto speaking(const std::string& group, const Operation& operation) {
   } catch (const CommError&) {
     throw;
   } catch (const std::exception& error) {
-    throw CommError("NCCL, " + group + ": " + error.what());
+    throw CommError(library_failure("NCCL, " + group, error.what()));
   }
 }
 
@@ -45,7 +50,9 @@ class WorkTransfer : public Transfer {
   void wait() override {
     if (!work_) return;
     speaking(group_, [&] { return work_->wait(); });
-    note_transfer(group_);
+    note_transfer(group_, [group = group_, work = work_] {
+      if (work->isCompleted() && work->exception()) speaking(group, [&] { std::rethrow_exception(work->exception()); });
+    });
   }
 
  private:

@@ -26,7 +26,7 @@ class Fence {
 /// In bytes; 0 where nobody counts.
 struct MemoryFigures {
   std::size_t tensors = 0;  ///< the most that have lived at one time
-  std::size_t kept = 0;     ///< of no tensor, but not given back either
+  std::size_t kept = 0;     ///< what the allocator had beyond these at its highest
   std::size_t total = 0;    ///< of a device with memory of its own
 };
 
@@ -38,6 +38,8 @@ class Device {
   at::TensorOptions options(at::ScalarType type) const;
   /// For metrics: "cpu", "NVIDIA H100 80GB HBM3".
   virtual std::string name() const = 0;
+  /// Which one it is, of all in the world: a GPU's UUID. Empty where processes share it.
+  virtual std::string unit() const { return {}; }
   /// What its results depend on beyond the host's rows of a checkpoint's environment, or in place of such: "device",
   /// versions of its libraries.
   virtual ckpt::Settings environment() const { return {}; }

@@ -57,8 +57,11 @@ class Line {
 std::string step_field(std::uint64_t step) { return (step < 10 ? "step:  " : "step: ") + std::to_string(step); }
 
 std::string memory_field(const PeakMemory& memory) {
-  if (!memory.resident) return "memory: n/a";
-  return "memory: " + fixed(static_cast<double>(*memory.resident) / (1 << 30), 5, 2) + "GiB";
+  const std::optional<std::uint64_t>& most = memory.device ? memory.tensors : memory.resident;
+  if (!most) return "memory: n/a";
+  const double bytes = static_cast<double>(*most);
+  return "memory: " + fixed(bytes / (1 << 30), 5, 2) + "GiB" +
+         (memory.device ? "(" + fixed(100 * bytes / static_cast<double>(*memory.device), 0, 2) + "%)" : "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace titan::train {
 struct PeakMemory {
   std::optional<std::uint64_t> resident;  ///< of the process, as the kernel counts (VmHWM)
   std::optional<std::uint64_t> tensors;   ///< in large tensors that lived at one time
+  std::optional<std::uint64_t> device;    ///< what there is where these lie: a GPU's memory; none: in the process's
 };
 
 struct StepMetrics {

@@ -14,7 +14,7 @@
 namespace titan::train {
 
 struct DeviceSettings {
-  int index = 0;  ///< of the GPU on this host: the local rank
+  int index = 0;  ///< of the GPU among those that this process sees
   bool deterministic = true;
   std::string attention = "flash";  ///< flash, cudnn, math
 };

@@ -11,16 +11,11 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "libtrain/device/host_values.h"
+#include "libtrain/launch/library_error.h"
 
 namespace titan::train {
 
 using std::chrono::milliseconds;
-
-namespace {
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-}  // namespace
 
 // Gloo's headers are older than the Gloo inside LibTorch: nothing here may call into gloo:: itself, only pass pointers
 // on.
@@ -64,14 +59,22 @@ std::vector<std::int64_t> scaled(const std::vector<std::int64_t>& counts, std::i
 
 namespace {
 
+constexpr int kWatchTag = std::numeric_limits<std::int32_t>::max();  // nothing is ever sent with it
+
 /// The connections of a group.
 struct Link {
   c10::intrusive_ptr<c10d::Backend> backend;
   bool failed = false;
+  c10::intrusive_ptr<c10d::Work> watched;
+  std::thread watcher;
 
   ~Link() { close(); }
 
   void close() {
+    if (watcher.joinable()) {
+      watched->abort();
+      watcher.join();
+    }
     // After a failure a worker thread may sit in a collective for as long as its deadline, and the destructor would
     // join it: the process is about to end, so the group is left to it.
     if (failed) static_cast<void>(backend.release());
@@ -365,6 +368,22 @@ std::string GlooCommunicator::broadcast(const std::string& bytes, int root) {
 
 void GlooCommunicator::barrier() {
   group_->run("barrier", [](c10d::Backend& group) { return group.barrier(); });
+}
+
+std::shared_ptr<const std::atomic<bool>> GlooCommunicator::watch(int peer) {
+  auto closed = std::make_shared<std::atomic<bool>>(false);
+  Link& link = *group_->link;
+  group_->check_peer("recv", peer, kWatchTag);
+  std::vector<at::Tensor> nothing{at::empty({1}, at::kByte)};
+  link.watched = group_->open("recv").recv(nothing, peer, kWatchTag);
+  link.watcher = std::thread([work = link.watched, nothing, closed] {
+    try {
+      work->wait(std::chrono::hours(24 * 365));  // no shorter: at the end of a wait Gloo closes the connections
+    } catch (const std::exception&) {
+      *closed = true;
+    }
+  });
+  return closed;
 }
 
 std::function<void()> GlooCommunicator::closer() const {

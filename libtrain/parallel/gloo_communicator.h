@@ -1,5 +1,6 @@
 #pragma once
 // Communicator over c10d's Gloo backend on the CPU. The .cpp is the only file that includes ProcessGroupGloo.hpp.
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -63,6 +64,10 @@ class GlooCommunicator : public Communicator {
   /// Returns a function that sets the deadline of the operations that begin later, no later than that of create(), and
   /// ends GlooGroupOptions::watch_transfers.
   std::function<void(std::chrono::milliseconds)> deadline() const;
+
+  /// Returns what becomes true when `peer` is gone, or its connection is closed: for one who waits for it elsewhere.
+  /// Once for a group, which then has a thread more.
+  std::shared_ptr<const std::atomic<bool>> watch(int peer);
 
   /// Returns a function that closes the connections; operations of the group throw afterwards. It may be called when
   /// the communicator is gone.

@@ -14,6 +14,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "libtrain/launch/library_error.h"
 #include "libtrain/launch/master.h"
 #include "libtrain/launch/network.h"
 #include "libtrain/launch/signals.h"
@@ -42,8 +43,6 @@ constexpr milliseconds kLook{100}, kSayAfter{10'000}, kGone{20'000};
 
 std::string rank_name(const LaunchEnv& env) { return "rank " + std::to_string(env.rank); }
 std::string host_of_store(const LaunchEnv& env) { return env.agent_store ? "torchrun's agent" : "rank 0"; }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string key(const char* name, int rank) { return std::string(name) + "/" + std::to_string(rank); }
 
@@ -87,9 +86,10 @@ StorePtr open_store(const LaunchEnv& env, bool serve, milliseconds timeout, Meet
 
 std::string prefix_of(const LaunchEnv& env) { return "titan/" + env.run_id + "/" + std::to_string(env.restart_count); }
 
-// c10d's own warnings about lost peers would bury the one message that names them. C++ programs must ask for the level.
+// What c10d itself says of lost peers and GPUs would bury the one message that names them. C++ programs must ask for
+// the level.
 void quieten_c10d() {
-  setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
+  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
   c10::initLogging();
 }
 
@@ -151,6 +151,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
 struct Session {
   StorePtr store;
   std::shared_ptr<Heartbeat> heartbeat;
+  std::shared_ptr<const std::atomic<bool>> next_is_gone;  ///< of the ring of ranks, where a device waits for peers
   std::vector<std::function<void()>> closers;
   int rank = 0, world = 1;
   bool serves = false;
@@ -274,6 +275,7 @@ class Connector {
     auto all = training_group("all", world.rank, world.size, std::max(first, options_.io_timeout));
     world.io = all->beside("io", options_.io_timeout);
     all->deadline()(first);
+    if (fabric_maker()) session_->next_is_gone = all->watch((world.rank + 1) % world.size);
     world.all = std::move(all);
     if (options_.background_saves) world.save = gloo_group("save", world.rank, world.size, options_.io_timeout);
   }
@@ -297,7 +299,7 @@ class Connector {
     FabricRequest request{.name = name, .use = use, .rank = rank, .size = size, .global_rank = options_.env.rank};
     request.store = c10::make_intrusive<c10d::PrefixStore>("fabric/" + name, store_);
     request.init_timeout = left_until(deadline_);
-    request.look = look_at(session_->heartbeat);
+    request.look = look_at(session_);
     auto patience = std::make_shared<std::atomic<milliseconds>>(timeout);
     deadlines_.push_back([patience](milliseconds deadline) { *patience = deadline; });
     request.patience = [patience] { return patience->load(); };
@@ -305,18 +307,20 @@ class Connector {
     return fabric_maker()(request);
   }
 
-  /// Where a device waits for a peer, nobody but the host can notice that the peer is gone.
-  static std::function<void()> look_at(const std::weak_ptr<Heartbeat>& watched) {
+  /// Where a device waits for a peer, nobody but the host can notice that the peer is gone. The rank before it in the
+  /// ring does at once, by its connection, and the others by the news of that.
+  static std::function<void()> look_at(const std::weak_ptr<Session>& watched) {
     return [watched] {
-      const std::shared_ptr<Heartbeat> heartbeat = watched.lock();
-      if (!heartbeat) return;
+      const std::shared_ptr<Session> session = watched.lock();
+      if (!session || !session->heartbeat) return;
+      Heartbeat* const heartbeat = session->heartbeat.get();
       const char* const what = "a wait for the device";
       if (const auto overdue = heartbeat->overdue(); !overdue.empty()) {
         LostRanks loss = heartbeat->explain(what, overdue);
         throw CommError(loss.text, std::move(loss.ranks));
       }
       // Who leaves may have met what happened to another one, who is then named.
-      if (heartbeat->leaving().empty()) return;
+      if (!*session->next_is_gone && heartbeat->leaving().empty()) return;
       LostRanks loss = heartbeat->diagnose(what, /*timed_out=*/false, milliseconds(0));
       throw CommError(loss.text, std::move(loss.ranks));
     };

@@ -5,6 +5,7 @@
 
 #include <climits>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -14,7 +15,12 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-constexpr const char* kName = "libtitan_cuda.so";
+constexpr const char *kName = "libtitan_cuda.so", *kNamed = "TITAN_CUDA_MODULE";
+
+bool is_named() {
+  const char* const name = std::getenv(kNamed);
+  return name != nullptr && *name != '\0';
+}
 
 std::string program_folder() {
   char path[PATH_MAX];
@@ -54,7 +60,7 @@ std::string marked_torch(std::string_view bytes) {
 }
 
 std::string cuda_module_path() {
-  if (const char* const named = std::getenv("TITAN_CUDA_MODULE"); named != nullptr && *named != '\0') return named;
+  if (is_named()) return std::getenv(kNamed);
   const std::string folder = program_folder(), beside = folder + kName, installed = folder + "../lib/" + kName;
   return ::access(beside.c_str(), F_OK) == 0 ? beside : installed;
 }
@@ -68,9 +74,14 @@ bool has_nvidia_driver() {
 }
 
 Result<CudaModule> CudaModule::open(const std::string& path, const std::string& torch) {
-  if (::access(path.c_str(), F_OK) != 0)
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    if (is_named())
+      return ckpt::invalid(std::string(kNamed) + " names " + path + ", which is no file")
+          .with_hint(std::string("unset ") + kNamed + ", or name a libtitan_cuda.so; or --training.device=cpu");
     return ckpt::invalid("this titan-train was built without CUDA (" + path + " is not there)")
         .with_hint("scripts/bootstrap --cuda, then build again; or --training.device=cpu");
+  }
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return not_opened(path, torch);
   const auto version = reinterpret_cast<const char* (*)()>(::dlsym(handle, "titan_cuda_torch_version"));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "libtrain/launch/library_error.h"
+
 namespace titan::train {
 namespace {
 
@@ -82,9 +84,8 @@ Status check_gpus(const GpuFacts& facts, int local_ranks) {
   if (ranks > facts.gpus.size())
     return ckpt::invalid(counted(ranks, "rank") + " on this host, and " + counted(facts.gpus.size(), "GPU") +
                          ": each rank needs one of its own")
-        .with_hint(
-            "start --nproc " + std::to_string(facts.gpus.size()) + " ranks here, or look at CUDA_VISIBLE_DEVICES" +
-            (facts.gpus.size() == 1 ? "; under Slurm leave out --gpus-per-task, which shows each task one GPU" : ""));
+        .with_hint("start --nproc " + std::to_string(facts.gpus.size()) +
+                   " ranks here, or look at CUDA_VISIBLE_DEVICES");
   std::vector<std::string> models;
   for (std::size_t i = 0; i < ranks; ++i) {
     const Gpu& gpu = facts.gpus[i];
@@ -113,8 +114,22 @@ Status check_one_model(const std::vector<std::string>& models) {
       .with_hint("start the run on GPUs of one model: results of two models differ in their bits");
 }
 
+Status check_own_gpus(const std::vector<std::string>& units) {
+  std::map<std::string, std::vector<std::size_t>> ranks_of;
+  for (std::size_t rank = 0; rank < units.size(); ++rank)
+    if (!units[rank].empty()) ranks_of[units[rank]].push_back(rank);
+  for (const auto& [unit, ranks] : ranks_of)
+    if (ranks.size() > 1)
+      return ckpt::invalid("ranks " + ranges(ranks) + " have one GPU (" + unit + "): each rank needs one of its own")
+          .with_hint(
+              "set LOCAL_RANK and LOCAL_WORLD_SIZE for every task, or show each its own in CUDA_VISIBLE_DEVICES");
+  return ckpt::ok_status();
+}
+
+int gpu_of_rank(const GpuFacts& facts, int local_rank) { return facts.gpus.size() == 1 ? 0 : local_rank; }
+
 Status nccl_failure(const std::string& group, int rank, const std::string& what) {
-  return ckpt::failed("NCCL cannot connect rank " + std::to_string(rank) + " with the " + group + ": " + what)
+  return library_failure("NCCL cannot connect rank " + std::to_string(rank) + " with the " + group, what)
       .with_hint(
           "NCCL_DEBUG=INFO shows what it tries; NCCL_SOCKET_IFNAME names the network interface, NCCL_IB_DISABLE=1 "
           "leaves InfiniBand out");

@@ -39,6 +39,14 @@ ckpt::Status check_module(const GpuFacts& facts, const std::string& torch);
 /// rank's. \error kInvalid: with the ranks of each model
 ckpt::Status check_one_model(const std::vector<std::string>& models);
 
+/// Whether each rank has a GPU of its own. `units`: Device::unit() of each rank. \error kInvalid: with the ranks that
+/// share one
+ckpt::Status check_own_gpus(const std::vector<std::string>& units);
+
+/// Which of the GPUs that a rank sees is its own. Where a batch system shows each task its own alone, that is the
+/// first.
+int gpu_of_rank(const GpuFacts& facts, int local_rank);
+
 /// What a rank says whose communicator of NCCL cannot be made. `group`: "data-parallel group of stage 3".
 ckpt::Status nccl_failure(const std::string& group, int rank, const std::string& what);
 

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "libtrain/launch/library_error.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/parallel/device_module.h"
 #include "libtrain/start/attention_choice.h"
@@ -24,9 +25,7 @@ Status open_device(const CudaModule& module, const recipe::Config& config, int i
   try {
     use_device(maker->make_device(settings).release());  // outlives all tensors
   } catch (const std::exception& error) {
-    const std::string what = error.what();
-    return ckpt::failed("GPU " + std::to_string(index) +
-                        " of this host cannot be used: " + what.substr(0, what.find('\n')))
+    return library_failure("GPU " + std::to_string(index) + " of this host cannot be used", error.what())
         .with_hint("look at nvidia-smi: is another process on it?");
   }
   use_fabrics([maker](const FabricRequest& request) { return maker->make_fabric(request); });

@@ -8,6 +8,7 @@
 
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/writer.h"
+#include "libtrain/launch/library_error.h"
 #include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/log.h"
 #include "recipe/keys/writer.h"
@@ -153,7 +154,7 @@ void Saves::settle() {
   try {
     finish();
   } catch (const std::exception& error) {
-    log_warn(std::string("the save under way has failed: ") + error.what());
+    log_warn(std::string("the save under way has failed: ") + without_stack(error.what()));
   }
 }
 

@@ -66,7 +66,10 @@ void connect_ranks(RunState& run) {
   connect_options.say = log_warn;
   // "auto" may be another device on another host.
   if (run.config().training.device != "cpu")
-    connect_options.met = [](Control& all) { check(check_one_model(all.all_gather(device().name()))); };
+    connect_options.met = [](Control& all) {
+      check(check_one_model(all.all_gather(device().name())));
+      check(check_own_gpus(all.all_gather(device().unit())));
+    };
   run.world = run.options.connect ? run.options.connect(connect_options) : connect(connect_options);
   run.inputs.node_ranks = run.world.node_ranks;
   note_progress(StopPhase::kStarting, 0, 0);

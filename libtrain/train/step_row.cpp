@@ -54,7 +54,7 @@ PeakMemory StepRow::memory() const {
     for (std::int64_t rank = 0; rank < ranks_; ++rank) bytes = std::max(bytes, places[kPerRank * rank + which]);
     return bytes > 0 ? std::optional(static_cast<std::uint64_t>(bytes)) : std::nullopt;
   };
-  return {most(0), most(1)};
+  return {.resident = most(0), .tensors = most(1)};
 }
 
 bool StepRow::stop() const { return row_.data()[count_] > 0; }

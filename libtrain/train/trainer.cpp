@@ -14,6 +14,7 @@
 #include "libtrain/device/host_values.h"
 #include "libtrain/device/tensor_memory.h"
 #include "libtrain/forecast/out_of_memory.h"
+#include "libtrain/launch/library_error.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/metrics/chrome_trace.h"
 #include "libtrain/metrics/device_use.h"
@@ -44,6 +45,13 @@ using Clock = std::chrono::steady_clock;
 PeakMemory memory_here() {
   const std::size_t tensors = device().memory().tensors;
   return {peak_resident_bytes(), tensors > 0 ? std::optional<std::uint64_t>(tensors) : std::nullopt};
+}
+
+/// Of any rank.
+PeakMemory memory_of(const StepRow& row) {
+  PeakMemory memory = row.memory();
+  if (const std::size_t total = device().memory().total; total > 0) memory.device = total;
+  return memory;
 }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -299,7 +307,7 @@ int Trainer::loop() {
                         .samples = run_.data.samples,
                         .time_s = seconds_since(begin),
                         .times = clock.read(),
-                        .memory = row.memory()};
+                        .memory = memory_of(row)};
     metrics.tps_total = static_cast<double>(tokens_per_step) / metrics.time_s;
     metrics.tps = metrics.tps_total / run_.world.size;
     metrics.tflops = flops * metrics.tps / 1e12;
@@ -334,7 +342,7 @@ int Trainer::loop() {
     note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
     if (run_.config().validation.enable &&
         (last || step % static_cast<std::uint64_t>(run_.config().validation.freq) == 0))
-      validate(step, row.memory());
+      validate(step, memory_of(row));
     if (halt && !run_.config().checkpoint.enable) {
       if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
       return stop_signal() == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
@@ -374,7 +382,7 @@ Status Trainer::explain(const std::string& what) const {
   if (tells_of_memory(what) && !run_.plan().parameters.empty())
     return out_of_memory(run_.config(), run_.plan(), static_cast<std::uint32_t>(run_.world.stage),
                          {rank, memory.total, memory.tensors, memory.kept}, what);
-  return ckpt::failed(rank + ": " + what);
+  return library_failure(rank, what);
 }
 
 // Rank 0 may wait for a lock before anything is logged or trained.

@@ -106,7 +106,10 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
 std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current) {
   const std::vector<Drift> drift = find_drift(stored, current);
   if (drift.empty()) return "";
-  return drift[0].key + ": " + drift[0].stored + " in the checkpoint, " + drift[0].config + " now";
+  // From another device most other differences follow.
+  const auto device = std::ranges::find(drift, "device", &Drift::key);
+  const Drift& told = device != drift.end() ? *device : drift[0];
+  return told.key + ": " + told.stored + " in the checkpoint, " + told.config + " now";
 }
 
 }  // namespace titan::recipe

@@ -27,7 +27,8 @@ ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std:
 /// Differences in key order; empty: the run may go on. A key that an older checkpoint lacks counts as its default.
 std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current);
 
-/// The first difference of two environments as "torch: 2.11.0 in the checkpoint, 2.12.0 now"; "" when they are equal.
+/// The device of two environments as "device: cpu in the checkpoint, NVIDIA H100 80GB HBM3 now" where that differs,
+/// else their first difference; "" when they are equal.
 std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current);
 
 }  // namespace titan::recipe

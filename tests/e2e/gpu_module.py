@@ -9,7 +9,6 @@ import argparse
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -39,14 +38,7 @@ def run(work, device, ranks=1, fake=None, **more):
 
 def run_hosts(work, device, hosts, **more):
     """A rank on each host, which differ by their environments; what that of the first says, as they all do."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    ranks = []
-    for rank, fake in enumerate(hosts):
-        place = {"RANK": rank, "LOCAL_RANK": 0, "WORLD_SIZE": len(hosts), "LOCAL_WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        ranks.append(subprocess.Popen(words(work, device, **more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                      env=os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | {key: str(value) for key, value in place.items()} | fake))
+    ranks = harness.start_each(words(work, device, **more), [os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | host for host in hosts], own_hosts=True)
     told = [rank.communicate(timeout=120) for rank in ranks]
     assert len({rank.returncode for rank in ranks}) == 1, told
     return subprocess.CompletedProcess([], ranks[0].returncode, *told[0])

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -60,6 +61,20 @@ def train(config, nproc=1, overrides=None, extra=(), expect=0, timeout=600):
 def start(config, nproc=1, overrides=None, extra=()):
     """Starts titan-train in a session of its own, with stderr as a pipe of text lines."""
     return subprocess.Popen(command(config, nproc, overrides, extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def start_each(argv, environments, own_hosts=False):
+    """Starts a rank in each of these environments, as the launcher of a cluster does; they are on one host, or each says that it is alone on its own."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    ranks = []
+    for rank, environment in enumerate(environments):
+        place = {"RANK": rank, "WORLD_SIZE": len(environments), "LOCAL_RANK": 0 if own_hosts else rank, "LOCAL_WORLD_SIZE": 1 if own_hosts else len(environments),
+                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        ranks.append(subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                      env=environment | {key: str(value) for key, value in place.items()}))
+    return ranks
 
 
 def ckpt(*args, expect=0):

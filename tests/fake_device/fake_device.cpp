@@ -7,7 +7,7 @@
 
 #include "libtrain/device/host_values.h"
 #include "tests/fake_device/device_memory.h"
-#include "tests/fake_device/host_alias.h"
+#include "tests/fake_device/fake_alias.h"
 #include "tests/fake_device/kernels.h"
 #include "tests/libtrain/support/late_lane.h"
 

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "tests/fake_device/device_memory.h"
-
 namespace titan::test {
 namespace {
 
@@ -20,19 +18,18 @@ at::Tensor over(const c10::Storage& storage, c10::DispatchKey key, const at::Ten
   return tensor;
 }
 
-c10::Storage new_storage(const c10::Storage& host) {
-  DeviceMemory& memory = DeviceMemory::get();
-  c10::DataPtr place = memory.allocate(host.nbytes());
-  if (host.nbytes() > 0) std::memcpy(memory.for_kernels(place.get()), host.data(), host.nbytes());
-  return {c10::Storage::use_byte_size_t(), host.nbytes(), std::move(place), &memory, /*resizable=*/true};
-}
-
 }  // namespace
+
+c10::Storage HostAliases::new_storage(const c10::Storage& host) const {
+  c10::DataPtr place = device_.memory->allocate(host.nbytes());
+  if (host.nbytes() > 0) std::memcpy(device_.for_kernels(place.get()), host.data(), host.nbytes());
+  return {c10::Storage::use_byte_size_t(), host.nbytes(), std::move(place), device_.memory, /*resizable=*/true};
+}
 
 HostAliases::Memory& HostAliases::memory_of(const c10::Storage& device) {
   for (Memory& memory : memories_)
     if (memory.device.unsafeGetStorageImpl() == device.unsafeGetStorageImpl()) return memory;
-  std::byte* const place = DeviceMemory::get().for_kernels(device.data());
+  std::byte* const place = device_.for_kernels(device.data());
   return memories_.emplace_back(
       Memory{c10::Storage(c10::Storage::use_byte_size_t(), device.nbytes(), c10::DataPtr(place, c10::kCPU),
                           c10::GetAllocator(c10::kCPU), /*resizable=*/true),
@@ -41,30 +38,29 @@ HostAliases::Memory& HostAliases::memory_of(const c10::Storage& device) {
 
 at::Tensor HostAliases::of(const at::Tensor& tensor) {
   if (!tensor.defined()) return tensor;
-  if (!tensor.is_privateuseone()) {
-    if (tensor.dim() > 0) throw std::logic_error("a kernel of the fake device gets a tensor of the host");
+  if (!is_of_device(tensor)) {
+    if (tensor.dim() > 0) throw std::logic_error("a kernel of the simulated device gets a tensor of the host");
     return tensor;
   }
   return pairs_.emplace_back(Pair{over(memory_of(tensor.storage()).host, c10::DispatchKey::CPU, tensor), tensor}).alias;
 }
 
 at::Tensor HostAliases::back(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.is_privateuseone()) return tensor;
+  if (!tensor.defined() || is_of_device(tensor)) return tensor;
   for (const Pair& pair : pairs_)
     if (pair.alias.unsafeGetTensorImpl() == tensor.unsafeGetTensorImpl()) return pair.original;
   const auto known = std::ranges::find_if(memories_, [&](const Memory& memory) {
     return memory.host.unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl();
   });
-  if (known != memories_.end()) return over(known->device, c10::DispatchKey::PrivateUse1, tensor);
+  if (known != memories_.end()) return over(known->device, device_.key, tensor);
   const c10::Storage made = new_storage(tensor.storage());
   memories_.push_back({tensor.storage(), made});
-  return over(made, c10::DispatchKey::PrivateUse1, tensor);
+  return over(made, device_.key, tensor);
 }
 
 void HostAliases::take_over_sizes() {
   for (Memory& memory : memories_) {
-    const void* const place =
-        memory.device.data() == nullptr ? nullptr : DeviceMemory::get().for_kernels(memory.device.data());
+    const void* const place = memory.device.data() == nullptr ? nullptr : device_.for_kernels(memory.device.data());
     if (memory.host.data() == place) continue;
     c10::Storage grown = new_storage(memory.host);
     memory.device.set_data_ptr_noswap(std::move(grown.mutable_data_ptr()));
@@ -75,9 +71,5 @@ void HostAliases::take_over_sizes() {
       pair.original.unsafeGetTensorImpl()->set_sizes_and_strides(pair.alias.sizes(), pair.alias.strides(),
                                                                  pair.alias.storage_offset());
 }
-
-at::Tensor host_alias(const at::Tensor& tensor) { return HostAliases().of(tensor); }
-
-at::Tensor to_device(const at::Tensor& host) { return HostAliases().back(host.contiguous()); }
 
 }  // namespace titan::test

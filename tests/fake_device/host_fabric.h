@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "libtrain/parallel/communicator.h"
-#include "tests/fake_device/host_alias.h"
+#include "tests/fake_device/fake_alias.h"
 
 namespace titan::test {
 

@@ -13,8 +13,9 @@
 #include <memory>
 #include <vector>
 
+#include "tests/fake_device/change_tensors.h"
 #include "tests/fake_device/device_memory.h"
-#include "tests/fake_device/host_alias.h"
+#include "tests/fake_device/fake_alias.h"
 
 namespace titan::test {
 namespace {
@@ -47,23 +48,6 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
 };
 
-// Replaces each tensor in a value.
-template <typename Change>
-void change_tensors(c10::IValue& value, Change change) {
-  if (value.isTensor()) {
-    value = change(value.toTensor());
-  } else if (value.isTensorList()) {
-    c10::List<at::Tensor> list;
-    for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(change(tensor));
-    value = list;
-  } else if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> list;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
-      list.push_back(tensor ? std::optional(change(*tensor)) : std::nullopt);
-    value = list;
-  }
-}
-
 bool is_number(const c10::IValue& value) { return !value.isTensor() && !value.isList() && !value.isNone(); }
 
 /// What only the CPU has would stop a run on any other device.
@@ -74,7 +58,7 @@ void refuse_what_only_the_cpu_has(const std::string& name) {
 
 void on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   refuse_what_only_the_cpu_has(op.schema().name());
-  HostAliases aliases;
+  HostAliases aliases = fake_aliases();
   for (std::size_t i = stack->size() - op.schema().arguments().size(); i < stack->size(); ++i)
     change_tensors((*stack)[i], [&](const at::Tensor& tensor) { return aliases.of(tensor); });
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
@@ -101,7 +85,7 @@ at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, s
 
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
   if (!to.is_privateuseone()) ++kernel_host_reads();
-  HostAliases aliases;
+  HostAliases aliases = fake_aliases();
   const auto on_host = [&](const at::Tensor& tensor) {
     return tensor.is_privateuseone() ? aliases.of(tensor) : tensor;
   };

@@ -48,6 +48,12 @@ TEST(StepLine, HasMfuWhereThePeakIsKnown) {
   EXPECT_EQ(validation_line(v, false), "validate step: 20  loss:  3.0000  memory:  1.50GiB  tps: 10");
 }
 
+TEST(StepLine, HasTheMemoryOfAGpuAndItsPart) {
+  StepMetrics m = metrics(10, 9.94932, 1.5181, 5855.4);
+  m.memory = {.resident = 1u << 30, .tensors = std::uint64_t{53} << 30, .device = std::uint64_t{80} << 30};
+  EXPECT_TRUE(step_line(m, false).find("  memory: 53.00GiB(66.25%)  tps:") != std::string::npos);
+}
+
 TEST(StepLine, SaysWhatIsUnknownAndNeverMinusNan) {
   const double nan = -std::nan(""), inf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(line_of(metrics(2, nan, inf, nan), std::nullopt, std::nullopt, false),

@@ -2,8 +2,12 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <chrono>
+#include <future>
 #include <iostream>
 #include <numeric>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
@@ -249,6 +253,32 @@ TEST(GlooCommunicator, TheFirstStepHasTheDeadlineOfTheStartWhereThatIsLonger) {
   ASSERT_TRUE(ranks[1].wait_for_output("elsewhere")) << ranks[1].output();
   EXPECT_EQ(ranks[0].wait(), 0);
   EXPECT_NE(ranks[0].output().find("did not finish within 5 s on rank 0"), std::string::npos) << ranks[0].output();
+}
+
+std::unique_ptr<GlooCommunicator> member_of_two(const c10::intrusive_ptr<c10d::Store>& store, int rank) {
+  return GlooCommunicator::create(store, GlooDevice::create({"127.0.0.1"}), {.name = "two", .rank = rank, .size = 2});
+}
+
+TEST(GlooCommunicator, AWatchSeesThatAPeerIsGone) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::promise<void> watched;
+  std::thread peer([&] {
+    const auto two = member_of_two(store, 1);
+    const auto other = two->watch(0);
+    two->barrier();
+    watched.get_future().wait();
+    two->closer()();  // ends with its own watch open
+    EXPECT_FALSE(*other);
+  });
+  const auto two = member_of_two(store, 0);
+  const auto gone = two->watch(1);
+  two->barrier();
+  EXPECT_FALSE(*gone);
+  watched.set_value();
+  peer.join();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!*gone && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(*gone);
 }
 
 TEST(LocalCommunicator, CopiesAndReturnsItsOwn) {

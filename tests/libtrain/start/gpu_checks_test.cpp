@@ -53,8 +53,6 @@ TEST(GpuChecks, MoreRanksThanGpus) {
   EXPECT_EQ(refusal(host_of(4), 8), "8 ranks on this host, and 4 GPUs: each rank needs one of its own");
   EXPECT_EQ(refusal(host_of(1), 2), "2 ranks on this host, and 1 GPU: each rank needs one of its own");
   EXPECT_THAT(check_gpus(host_of(4), 8).hint, HasSubstr("--nproc 4"));
-  EXPECT_THAT(check_gpus(host_of(4), 8).hint, testing::Not(HasSubstr("Slurm")));
-  EXPECT_THAT(check_gpus(host_of(1), 8).hint, HasSubstr("--gpus-per-task"));
   EXPECT_EQ(refusal(host_of(4), 4), "");
 }
 
@@ -104,6 +102,19 @@ TEST(GpuChecks, TheDriverIsNamedByItsOwnVersion) {
   for (const char* other : {"", "GCC version:  gcc version 12.3.0", "NVRM version: NVIDIA UNIX x86_64 Kernel Module",
                             "NVRM version: NVIDIA UNIX x86_64 Kernel Module  unknown"})
     EXPECT_EQ(driver_version(other), "") << other;
+}
+
+TEST(GpuChecks, TwoRanksOnOneGpuAreNamed) {
+  EXPECT_TRUE(check_own_gpus({"GPU-a", "GPU-b", "", ""}).ok());
+  const ckpt::Status status = check_own_gpus({"GPU-a", "GPU-b", "GPU-c", "GPU-b"});
+  EXPECT_EQ(status.code, ckpt::Code::kInvalid);
+  EXPECT_EQ(status.message, "ranks 1, 3 have one GPU (GPU-b): each rank needs one of its own");
+  EXPECT_NE(status.hint.find("LOCAL_RANK"), std::string::npos);
+}
+
+TEST(GpuChecks, ATaskThatSeesOneGpuTakesThat) {
+  EXPECT_EQ(gpu_of_rank({.gpus = {Gpu{}}}, 3), 0);
+  EXPECT_EQ(gpu_of_rank({.gpus = {Gpu{}, Gpu{}, Gpu{}, Gpu{}}}, 3), 3);
 }
 
 TEST(GpuChecks, CudaVersionsAsPeopleWriteThem) {

@@ -165,9 +165,11 @@ TEST(Drift, AKeyThatTheCheckpointDoesNotKnowStandsForItsDefault) {
   EXPECT_THAT(find_drift({}, {{"optimizer.beta1", "0.8"}}), ElementsAre(Drift{"optimizer.beta1", "not set", "0.8"}));
 }
 
-TEST(Environment, TheFirstDifferenceIsNamed) {
+TEST(Environment, TheDeviceOrElseTheFirstDifferenceIsNamed) {
   EXPECT_EQ(environment_difference({{"isa", "avx2"}, {"torch", "2.11.0"}}, {{"isa", "avx2"}, {"torch", "2.12.0"}}),
             "torch: 2.11.0 in the checkpoint, 2.12.0 now");
+  EXPECT_EQ(environment_difference({{"device", "cpu"}, {"isa", "avx2"}}, {{"attention", "math"}, {"device", "H100"}}),
+            "device: cpu in the checkpoint, H100 now");
   EXPECT_EQ(environment_difference({{"isa", "avx2"}}, {{"isa", "avx2"}}), "");
   EXPECT_EQ(environment_difference({}, {{"isa", "avx2"}}), "isa: not set in the checkpoint, avx2 now");
 }

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""titan-train with the real libtitan_cuda.so, LibTorch's own code for CUDA and its ProcessGroupNCCL on simulated GPUs (tests/simulated_gpu): streams and
+NCCL do their work as late as the rules allow, or early, and the CPU's kernels compute. Every layout has the same bits, which a missing wait changes.
+Without these kernels LibTorch's are launched, and do nothing: what it refuses, and which it chooses, is seen all the same.
+
+    simulated_gpu.py --gpu FOLDER
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness  # noqa: E402
+
+CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
+parser = argparse.ArgumentParser()
+parser.add_argument("--gpu", type=pathlib.Path, required=True, help="with libcuda.so.1 and titan-simulated-gpu.so")
+GPU = parser.parse_args().gpu.resolve()
+BF16 = {"training__mixed_precision_param": "bfloat16"}
+PP2 = {"parallelism__pipeline_parallel_degree": 2}
+PARTS = {"parallelism__exchange_parts": 3}
+# Name: ranks, settings.
+LAYOUTS = {
+    "dp2": (2, {}),
+    "dp4-always": (4, PARTS | {"parallelism__gradient_exchange": "always"}),
+    "dp2-late": (2, PARTS | {"parallelism__gradient_exchange": "late"}),
+    "pp2": (2, PP2),
+    "pp2-zero-bubble": (2, PP2 | {"parallelism__pipeline_parallel_schedule": "ZBVZeroBubble"}),
+    "pp2-dp2-parts": (4, PP2 | PARTS | {"parallelism__gradient_exchange": "always"}),
+    "layers-again": (1, {"activation_checkpoint__mode": "full"}),
+    "async": (1, {"checkpoint__async_mode": "async", "checkpoint__interval": 1}),
+}
+
+
+def words(work, ranks=1, device="cuda", **more):
+    settings = {"training.device": device, "training.dataset": "tokens", "training.dataset_path": work / "tokens.bin", "training.steps": 4,
+                "lr_scheduler.total_steps": 4, "lr_scheduler.warmup_steps": 1, "training.local_batch_size": 1, "training.global_batch_size": 4,
+                "checkpoint.interval": 2, "metrics.log_freq": 1, "validation.enable": False, "job.threads_per_rank": 1}
+    settings |= {key.replace("__", "."): value for key, value in more.items()}
+    return [harness.TRAIN, "run", str(CONFIG), "--nproc", str(ranks), *harness.flags(settings)]
+
+
+def machine(work, computes=True, **more):
+    """The environment of a host with four GPUs."""
+    files = tempfile.mkdtemp(dir=work)
+    found = os.environ | {"LD_PRELOAD": str(GPU / "libcuda.so.1"), "LD_LIBRARY_PATH": str(GPU), "TITAN_SIMULATED_GPUS": "4",
+                          "TITAN_SIMULATED_GPU_FOLDER": files} | {key: str(value) for key, value in more.items()}
+    if computes:
+        found |= {"TITAN_CUDA_MODULE": str(GPU / "titan-simulated-gpu.so"), "TITAN_SIMULATED_GPU_MODULE": str(harness.BIN / "libtitan_cuda.so")}
+    return found
+
+
+def run(work, ranks=1, host=None, **more):
+    return subprocess.run(words(work, ranks, **more), capture_output=True, text=True, timeout=180, env=host or machine(work))
+
+
+def trained(done):
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done
+
+
+def error_of(done, code):
+    assert done.returncode == code, (done.returncode, done.stderr)
+    lines = done.stderr.splitlines()
+    errors = [i for i, line in enumerate(lines) if line.startswith("error: ")]
+    assert len(errors) == 1, done.stderr
+    text = "\n".join(lines[errors[0]:])
+    assert "frame #" not in text and "\\x0a" not in text, text
+    return text
+
+
+def near(run, other, tolerance):
+    rows, others = harness.step_lines(run), harness.step_lines(other)
+    assert rows.keys() == others.keys(), (rows, others)
+    for step, row in rows.items():
+        for mine, theirs in zip(row, others[step]):
+            assert abs(float(mine) - float(theirs)) <= tolerance * abs(float(theirs)), (step, row, others[step])
+
+
+def same(folder, name, reference):
+    assert harness.step_lines(folder / name) == harness.step_lines(folder / reference), name
+    assert harness.checkpoint_id(folder / name, 4) == harness.checkpoint_id(folder / reference, 4), name
+
+
+def every_layout(work):
+    trained(run(work, device="cpu", job__dump_folder=work / "cpu"))
+    trained(run(work, job__dump_folder=work / "one"))
+    near(work / "one", work / "cpu", 1e-5)
+    for order in {}, {"TITAN_SIMULATED_GPU_EARLY": 1}:
+        for name, (ranks, settings) in LAYOUTS.items():
+            folder = name + ("-early" if order else "")
+            trained(run(work, ranks, machine(work, **order), job__dump_folder=work / folder, **settings))
+            same(work, folder, "one")
+
+
+def bfloat16(work):
+    shared = BF16 | {"model__n_kv_heads": 1}
+    trained(run(work, device="cpu", job__dump_folder=work / "bf16-cpu", **shared))
+    trained(run(work, job__dump_folder=work / "bf16", **shared))
+    near(work / "bf16", work / "bf16-cpu", 1e-2)
+    for name in "dp2", "pp2-dp2-parts":
+        ranks, settings = LAYOUTS[name]
+        trained(run(work, ranks, job__dump_folder=work / f"bf16-{name}", **shared, **settings))
+        same(work, f"bf16-{name}", "bf16")
+
+
+def resumed(work):
+    run_folder = {"job__dump_folder": work / "resumed"}
+    trained(run(work, 2, training__steps=2, **run_folder))
+    trained(run(work, 2, **run_folder, **PP2))
+    same(work, "resumed", "one")
+    from_cpu = {"job__dump_folder": work / "from-cpu"}
+    trained(run(work, device="cpu", training__steps=2, **from_cpu))
+    said = trained(run(work, **from_cpu)).stderr
+    assert "cpu in the checkpoint, Simulated GPU now" in said, said
+    near(work / "from-cpu", work / "cpu", 1e-5)
+
+
+def own_kernels(work):
+    """LibTorch's are launched, and do nothing: the weights stay. Memory comes from the driver, which gives zeros, so that no norm is a NaN."""
+    names = work / "kernels.txt"
+    host = machine(work, computes=False, TITAN_SIMULATED_GPU_KERNELS=names, PYTORCH_NO_CUDA_MEMORY_CACHING=1)
+    trained(run(work, 1, host, job__dump_folder=work / "still", **BF16))
+    launched = names.read_text()
+    for kernel in "flash_fwd_kernel", "flash_bwd_dq_dk_dv", "FusedAdamMathFunctor", "LpNormFunctor":
+        assert kernel in launched, (kernel, launched)
+    trained(run(work, 4, host, job__dump_folder=work / "still-stages", **BF16, **PP2))
+    assert harness.checkpoint_id(work / "still", 4) == harness.checkpoint_id(work / "still-stages", 4)
+    names.unlink()
+    trained(run(work, 1, host, job__dump_folder=work / "still-math", training__attention="math", debug__deterministic=False, **BF16))
+    assert "flash" not in names.read_text(), names.read_text()
+    trained(run(work, 1, host, job__dump_folder=work / "still-norm", training__norm_type=1))
+
+
+def mistakes(work):
+    few = machine(work, TITAN_SIMULATED_GPU_BYTES=30_000_000)
+    text = error_of(run(work, 1, few, job__dump_folder=work / "few", training__seq_len=512, training__local_batch_size=4), 3)
+    assert "rank 0 has no memory left: tensors hold" in text and "CUDA out of memory" in text and "for activations" in text, text
+    text = error_of(run(work, 5, machine(work), job__dump_folder=work / "five", training__global_batch_size=5), 2)
+    assert "5 ranks on this host, and 4 GPUs" in text, text
+    text = error_of(run(work, 1, machine(work, TITAN_SIMULATED_GPUS=0), job__dump_folder=work / "none"), 2)
+    assert "no CUDA device" in text, text
+    text = error_of(run(work, 2, machine(work, TITAN_SIMULATED_NCCL="refuses"), job__dump_folder=work / "refuses"), 3)
+    assert "NCCL cannot connect rank" in text and "NCCL_DEBUG=INFO" in text, text
+    text = error_of(run(work, 2, machine(work, TITAN_SIMULATED_NCCL="stops"), job__dump_folder=work / "stops", comm__train_timeout_seconds=3), 3)
+    assert "no transfer between GPUs has come to its end for 3 s" in text, text
+
+
+    began = time.monotonic()
+    text = error_of(run(work, 2, machine(work, TITAN_SIMULATED_NCCL="breaks"), job__dump_folder=work / "breaks", comm__train_timeout_seconds=60), 3)
+    assert "NCCL, group dp/0" in text and "remote process" in text and time.monotonic() - began < 30, text
+
+
+def bound_gpus(work):
+    """A batch system shows each task its own GPU alone, or the same one to all."""
+    argv = [word for word in words(work, job__dump_folder=work / "bound") if word not in ("--nproc", "1")]
+    files = machine(work, TITAN_SIMULATED_GPUS=1)
+    for numbers, code in (("0", "0"), 2), (("0", "1"), 0):
+        ranks = harness.start_each(argv, [files | {"CUDA_VISIBLE_DEVICES": number} for number in numbers])
+        told = [rank.communicate(timeout=60)[1] for rank in ranks]
+        assert [rank.returncode for rank in ranks] == [code] * 2, told
+        assert code == 0 or "ranks 0-1 have one GPU (GPU-00" in told[0], told
+    same(work, "bound", "one")
+
+
+def sick_gpu(work):
+    """CUDA says the same error for good. No thread of LibTorch aborts the process before it is told, whatever the cluster asks for."""
+    asked = {name: 1 for name in ("NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_BLOCKING_WAIT", "TORCH_NCCL_ENABLE_MONITORING")}
+    host = machine(work, TITAN_SIMULATED_GPU_EVENTS=60, **asked)
+    done = run(work, 2, host, job__dump_folder=work / "sick", training__steps=1000, lr_scheduler__total_steps=1000)
+    assert done.returncode == 3 and "SIGABRT" not in done.stderr and "frame #" not in done.stderr, done.stderr
+    assert "CUDA error: an illegal memory access was encountered" in done.stderr, done.stderr
+
+
+def lost_rank(work):
+    """No launcher sees that a rank is killed: the other one does, while it waits for its GPU."""
+    argv = [word for word in words(work, job__dump_folder=work / "lost", training__steps=100_000, lr_scheduler__total_steps=100_000, **PP2)
+            if word not in ("--nproc", "1")]
+    ranks = harness.start_each(argv, [machine(work)] * 2)
+    for line in ranks[0].stdout:
+        if line.startswith("step: ") and int(line.split()[1]) >= 3:
+            break
+    killed = time.monotonic()
+    ranks[1].kill()
+    _, said = ranks[0].communicate(timeout=60)
+    ranks[1].communicate()
+    assert ranks[0].returncode == 3 and "rank 1" in said and time.monotonic() - killed < 30, (ranks[0].returncode, said)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    place = pathlib.Path(folder)
+    harness.write_tokens(place / "tokens.bin", 40_000, 256)
+    for part in every_layout, bfloat16, resumed, own_kernels, mistakes, bound_gpus, sick_gpu, lost_rank:
+        began = time.monotonic()
+        part(place)
+        print(f"{part.__name__}: {time.monotonic() - began:.1f} s")
+print("the real module on simulated GPUs: same bits on every layout, in any order that CUDA allows")

@@ -1,0 +1,21 @@
+#pragma once
+// What there is of simulated GPUs, in place of libcudart.so and what stands on it. Preloaded under the real LibTorch by
+// tests/e2e/simulated_gpu.py.
+//   TITAN_SIMULATED_GPUS=2         how many a process sees; 1 otherwise
+//   CUDA_VISIBLE_DEVICES=1         the number of the first of them
+//   TITAN_SIMULATED_GPU_BYTES=N    memory of each; 80 GiB otherwise
+//   TITAN_SIMULATED_GPU_EVENTS=N   an illegal access stops it after N questions for an event
+#include <cstddef>
+#include <cstdlib>
+
+namespace titan::gpu {
+
+inline std::size_t number_of(const char* variable, std::size_t otherwise) {
+  const char* const value = std::getenv(variable);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+inline int gpus() { return static_cast<int>(number_of("TITAN_SIMULATED_GPUS", 1)); }
+inline std::size_t total_bytes() { return number_of("TITAN_SIMULATED_GPU_BYTES", std::size_t{80} << 30); }
+
+}  // namespace titan::gpu
