@@ -6,6 +6,7 @@ Without these kernels LibTorch's are launched, and do nothing: what it refuses, 
     simulated_gpu.py --gpu FOLDER
 """
 import argparse
+import json
 import os
 import pathlib
 import subprocess
@@ -136,6 +137,35 @@ def own_kernels(work):
     trained(run(work, 1, host, job__dump_folder=work / "still-norm", training__norm_type=1))
 
 
+def no_hidden_waits(work):
+    """The host waits for its GPU in no call of the driver, however many steps there are: it looks at events, and hears its peers meanwhile."""
+    for name in "one", "dp4-always", "pp2":
+        ranks, settings = LAYOUTS.get(name, (1, {}))
+        waits = []
+        for steps in 5, 9:
+            file = work / f"waits-{name}-{steps}"
+            host = machine(work, computes=False, TITAN_SIMULATED_GPU_ZEROS=1, TITAN_SIMULATED_GPU_WAITS=file)
+            trained(run(work, ranks, host, job__dump_folder=work / f"unheld-{name}-{steps}", training__steps=steps, checkpoint__enable=False, **BF16, **settings))
+            waits.append(sorted(file.read_text().splitlines()))
+        assert waits[0] == waits[1], (name, waits)
+
+
+def memory(work):
+    """The peak that LibTorch's allocator for CUDA counts is plan's within 10 %: its kernels ask for what they need, and compute nothing."""
+    gpt = {"model__n_layers": 12, "model__dim": 768, "model__n_heads": 12, "model__ffn_dim": 2048, "model__vocab_size": 50304, "training__seq_len": 1024}
+    less = {"activation_checkpoint__mode": "full", "training__loss_chunk": 128, "training__local_batch_size": 4}
+    host = machine(work, computes=False, TITAN_SIMULATED_GPU_ZEROS=1)
+    (work / "long.bin").write_bytes((work / "tokens.bin").read_bytes() * 4)
+    for name, settings in ("large", {}), ("large-less", less):
+        shared = BF16 | gpt | settings | {"training__dataset_path": work / "long.bin", "training__steps": 3, "checkpoint__enable": False}
+        trained(run(work, 1, host, job__dump_folder=work / name, **shared))
+        peak = json.loads((work / name / "metrics.jsonl").read_text().splitlines()[-1])["tensor_bytes"]
+        planned = subprocess.run([word if word != "run" else "plan" for word in words(work, job__dump_folder=work / "planned", **shared)] + ["--json"],
+                                 capture_output=True, text=True, check=True)
+        estimate = json.loads(planned.stdout)["stages"][0]["memory"]["total_estimate"]
+        assert abs(peak / estimate - 1) < 0.1, (name, peak, estimate)
+
+
 def mistakes(work):
     few = machine(work, TITAN_SIMULATED_GPU_BYTES=30_000_000)
     text = error_of(run(work, 1, few, job__dump_folder=work / "few", training__seq_len=512, training__local_batch_size=4), 3)
@@ -194,7 +224,7 @@ def lost_rank(work):
 with tempfile.TemporaryDirectory() as folder:
     place = pathlib.Path(folder)
     harness.write_tokens(place / "tokens.bin", 40_000, 256)
-    for part in every_layout, bfloat16, resumed, own_kernels, mistakes, bound_gpus, sick_gpu, lost_rank:
+    for part in every_layout, bfloat16, resumed, own_kernels, no_hidden_waits, memory, mistakes, bound_gpus, sick_gpu, lost_rank:
         began = time.monotonic()
         part(place)
         print(f"{part.__name__}: {time.monotonic() - began:.1f} s")

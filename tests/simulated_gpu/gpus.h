@@ -4,6 +4,8 @@
 //   TITAN_SIMULATED_GPUS=2         how many a process sees; 1 otherwise
 //   CUDA_VISIBLE_DEVICES=1         the number of the first of them
 //   TITAN_SIMULATED_GPU_BYTES=N    memory of each; 80 GiB otherwise
+//   TITAN_SIMULATED_GPU_ZEROS=1    the host reads zeros, whatever lies there: for kernels that compute nothing
+//   TITAN_SIMULATED_GPU_WAITS=FILE where the host waited in the driver, a line each
 //   TITAN_SIMULATED_GPU_EVENTS=N   an illegal access stops it after N questions for an event
 #include <cstddef>
 #include <cstdlib>

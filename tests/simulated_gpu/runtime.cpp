@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -44,10 +45,23 @@ const Block* block_of(const void* at, const State& state) {
   return static_cast<const char*>(at) < next->first + next->second.bytes ? &next->second : nullptr;
 }
 
-bool is_known(const void* at) {
+/// The host stands in the driver here, and cannot hand out work.
+void note_wait(const char* where) {
+  static const char* const file = std::getenv("TITAN_SIMULATED_GPU_WAITS");
+  if (file == nullptr) return;
+  if (std::FILE* out = std::fopen(file, "a"); out != nullptr) {
+    std::fprintf(out, "%s\n", where);
+    std::fclose(out);
+  }
+}
+
+enum class Place { kPageable, kPinned, kGpu };
+
+Place place_of(const void* at) {
   State& all = state();
   const std::scoped_lock lock(all.mutex);
-  return block_of(at, all) != nullptr;
+  const Block* const block = block_of(at, all);
+  return block == nullptr ? Place::kPageable : block->device < 0 ? Place::kPinned : Place::kGpu;
 }
 
 cudaError_t make_block(void** at, std::size_t bytes, int device) {
@@ -108,11 +122,18 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  note_wait("synchronize");
   Machine::get().finish_all();
   return cudaSuccess;
 }
-cudaError_t cudaMalloc(void** at, std::size_t bytes) { return make_block(at, bytes, current); }
-cudaError_t cudaFree(void* at) { return drop_block(at); }
+cudaError_t cudaMalloc(void** at, std::size_t bytes) {
+  note_wait("malloc");
+  return make_block(at, bytes, current);
+}
+cudaError_t cudaFree(void* at) {
+  note_wait("free");
+  return drop_block(at);
+}
 cudaError_t cudaHostAlloc(void** at, std::size_t bytes, unsigned) { return make_block(at, bytes, -1); }
 cudaError_t cudaFreeHost(void* at) { return drop_block(at); }
 cudaError_t cudaMemGetInfo(std::size_t* unused, std::size_t* total) {
@@ -147,6 +168,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  note_wait("synchronize");
   Machine::get().finish_stream(stream);
   return cudaSuccess;
 }
@@ -194,6 +216,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   return Machine::get().come_to(*mark) ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  note_wait("synchronize");
   if (const auto mark = event_of(event).now()) Machine::get().finish(*mark);
   return cudaSuccess;
 }
@@ -204,11 +227,19 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
 
 // As CUDA does: memory of the host that is not pinned holds the host up.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
+  static const bool zeros = std::getenv("TITAN_SIMULATED_GPU_ZEROS") != nullptr;
+  const Place source = place_of(from), target = place_of(to);
   Machine::get().give(stream, [=] {
-    std::memcpy(to, from, bytes);
+    if (zeros && source == Place::kGpu && target != Place::kGpu)
+      std::memset(to, 0, bytes);
+    else
+      std::memcpy(to, from, bytes);
     return true;
   });
-  if (!is_known(to) || !is_known(from)) Machine::get().finish_stream(stream);
+  if (target == Place::kPageable || source == Place::kPageable) {
+    note_wait("copy of memory that is not pinned");
+    Machine::get().finish_stream(stream);
+  }
   return cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
