@@ -30,6 +30,9 @@ class CudaDevice : public Device {
   void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override;
   at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                        bool causal) override;
+  Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) override;
+  NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
+                               const at::Tensor& weight, const at::Tensor& scale) override;
   at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
   at::Tensor loss_sum(const at::Tensor& losses) override;
   void leaf_norms(std::span<const Leaf> leaves, int p) override;

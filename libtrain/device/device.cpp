@@ -19,4 +19,13 @@ std::span<const std::byte> Device::bytes(const at::Tensor& values, std::span<std
   return to;
 }
 
+Normed Device::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  return single_rms_norm(x, weight, eps);
+}
+
+NormGradients Device::norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
+                                     const at::Tensor& weight, const at::Tensor& scale) {
+  return single_norm_gradients(grad, along, x, weight, scale);
+}
+
 }  // namespace titan::train

@@ -14,6 +14,7 @@
 
 #include "ckpt/model/settings.h"
 #include "libtrain/device/lane.h"
+#include "libtrain/device/rms_norm.h"
 
 namespace titan::train {
 
@@ -78,6 +79,10 @@ class Device {
   /// Softmax attention: query heads in groups share key and value heads. One kernel, the same for every shape.
   virtual at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                bool causal) = 0;
+  /// As single_rms_norm and single_norm_gradients say, which these are unless a device has kernels of its own.
+  virtual Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
+  virtual NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
+                                       const at::Tensor& weight, const at::Tensor& scale);
   /// The fp64 losses of each row of logits.
   virtual at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) = 0;
   /// Their sum in fp64, added in an order that depends on the number alone: one element, on the device.

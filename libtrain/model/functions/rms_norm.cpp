@@ -1,8 +1,10 @@
 #include "libtrain/model/functions/rms_norm.h"
 
-#include <ATen/ATen.h>
-#include <ATen/ExpandUtils.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <utility>
+
+#include "libtrain/device/device.h"
 
 namespace titan::train {
 namespace {
@@ -11,36 +13,15 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 at::Tensor norm_forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double eps) {
-  const at::Tensor wide = x.to(at::kFloat);
-  const at::Tensor scale = at::pow(wide, 2).mean({-1}, /*keepdim=*/true).add_(eps).rsqrt_();
-  context->save_for_backward({x, weight, scale});
-  return wide.mul(scale).mul_(weight).to(x.scalar_type());
+  Normed normed = device().rms_norm(x, weight, eps);
+  context->save_for_backward({x, weight, normed.scale});
+  return std::move(normed.values);
 }
-
-struct NormGradients {
-  at::Tensor x, weight;
-};
 
 // `along`: the gradient that came along the residual sum; undefined without one.
 NormGradients norm_backward(AutogradContext* context, const at::Tensor& grad, const at::Tensor& along) {
   const variable_list saved = context->get_saved_variables();
-  const at::Tensor &x = saved[0], &weight = saved[1], &scale = saved[2];
-  const at::Tensor wide = x.to(at::kFloat), wide_grad = grad.to(at::kFloat);
-  NormGradients gradients;
-  gradients.weight = at::sum_to(wide.mul(scale).mul_(wide_grad), weight.sizes()).to(weight.scalar_type());
-
-  const at::Tensor inner = wide_grad.mul(weight);
-  const at::Tensor of_scale = at::mul(inner, wide).sum({-1}, /*keepdim=*/true);
-  const at::Tensor of_mean = of_scale.mul(-0.5).mul_(scale.pow(3)).div_(x.size(-1));
-  const at::Tensor direct = inner.mul_(scale), by_mean = wide.mul(2).mul_(of_mean);
-  if (!along.defined()) {
-    gradients.x = direct.add_(by_mean).to(x.scalar_type());
-  } else if (x.scalar_type() == at::kFloat) {
-    gradients.x = direct.add_(along).add_(by_mean);
-  } else {
-    gradients.x = direct.add_(by_mean).to(x.scalar_type()).add_(along);
-  }
-  return gradients;
+  return device().norm_gradients(grad, along, saved[0], saved[1], saved[2]);
 }
 
 struct RmsNorm final : torch::autograd::Function<RmsNorm> {

@@ -1,0 +1,24 @@
+#pragma once
+// RMSNorm and its gradients by single operations, with the bits of at::rms_norm on the CPU: what a device computes that
+// has no kernel of its own for it.
+#include <ATen/core/Tensor.h>
+
+namespace titan::train {
+
+struct Normed {
+  at::Tensor values;  ///< of x's type
+  at::Tensor scale;   ///< 1 / sqrt(mean(x^2) + eps) of each row, fp32: [..., 1]
+};
+
+/// x / sqrt(mean(x^2) + eps) * weight over the last dim, computed in fp32.
+Normed single_rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
+
+struct NormGradients {
+  at::Tensor x, weight;  ///< of the types of x and weight
+};
+
+/// `along`: a gradient of x that came another way and is added, as autograd does it; undefined without one.
+NormGradients single_norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
+                                    const at::Tensor& weight, const at::Tensor& scale);
+
+}  // namespace titan::train
