@@ -127,7 +127,7 @@ def own_kernels(work):
     host = machine(work, computes=False, TITAN_SIMULATED_GPU_KERNELS=names, PYTORCH_NO_CUDA_MEMORY_CACHING=1)
     trained(run(work, 1, host, job__dump_folder=work / "still", **BF16))
     launched = names.read_text()
-    for kernel in "flash_fwd_kernel", "flash_bwd_dq_dk_dv", "FusedAdamMathFunctor", "LpNormFunctor":
+    for kernel in "flash_fwd_kernel", "flash_bwd_dq_dk_dv", "FusedAdamMathFunctor", "LpNormFunctor", "vectorized_layer_norm_kernel", "GammaBeta":
         assert kernel in launched, (kernel, launched)
     trained(run(work, 4, host, job__dump_folder=work / "still-stages", **BF16, **PP2))
     assert harness.checkpoint_id(work / "still", 4) == harness.checkpoint_id(work / "still-stages", 4)
