@@ -84,7 +84,7 @@ void look_further(PlanReport& report, const Ranks& ranks) {
 Status make_report(const Command& command, const recipe::LoadedConfig& given, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const std::optional<recipe::DeviceFigures> device, device_of(command));
   recipe::LoadedConfig loaded = given;
-  if (device && loaded.config.training.device == "auto") loaded.config.training.device = "cuda";
+  if (device) loaded.config.training.device = "cuda";
   foresee_device(loaded.config);
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, loaded.config));
   auto start = train::preview_start(ckpt::posix_fs(), {loaded,
@@ -127,10 +127,14 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
                                                                train::count_kept_steps(ckpt::posix_fs(), config)));
   train::Forecast& f = report.forecast;
   f.warnings.insert(f.warnings.begin(), loaded.warnings.begin(), loaded.warnings.end());
+  Config here = config;
+  here.training.device = given.config.training.device;  // as it was given
   if (device) {
     TITAN_ASSIGN_OR_RETURN(report.device, make_device_report(config, plan, *device));
-  } else if (const Status here = check_host(config, static_cast<int>(ranks.local)); !here.ok()) {
-    f.warnings.push_back(here.message + "; run would not start on this host");
+    if (here.training.device == "cpu")
+      f.warnings.push_back("training.device is \"cpu\", and --device sizes a run on GPUs: run would compute on the CPU");
+  } else if (const Status fit = check_host(here, static_cast<int>(ranks.local)); !fit.ok()) {
+    f.warnings.push_back(fit.message + "; run would not start on this host");
   } else if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty()) {
     f.warnings.push_back(std::move(line));
   }

@@ -148,6 +148,19 @@ std::vector<double> CudaDevice::read(std::span<const at::Tensor> scalars) {
   return {values.begin(), values.end()};
 }
 
+void CudaDevice::keep_pace() {
+  // A layer backward is some 100 launches, and a stream takes 1,000.
+  constexpr std::size_t kAhead = 6;
+  const c10::cuda::CUDAGuard here(place_);
+  const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
+  std::deque<at::cuda::CUDAEvent>& pieces = pieces_[stream.id()];
+  pieces.emplace_back().record(stream);
+  while (pieces.size() > kAhead) {
+    wait_for_event(pieces.front());
+    pieces.pop_front();
+  }
+}
+
 std::unique_ptr<Lane> CudaDevice::make_lane() { return std::make_unique<CudaLane>(place_); }
 
 std::shared_ptr<Fence> CudaDevice::fence() {

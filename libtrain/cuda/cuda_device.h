@@ -1,6 +1,10 @@
 #pragma once
 // A GPU as the device of a process: one current stream for the run, one of its own for what a saver copies out. Part of
 // libtitan_cuda.so.
+#include <deque>
+#include <map>
+
+#include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include "libtrain/device/device.h"
@@ -25,6 +29,7 @@ class CudaDevice : public Device {
   at::Tensor from_host(at::Tensor host) override;
   at::Tensor to_host(const at::Tensor& values) override;
   std::vector<double> read(std::span<const at::Tensor> scalars) override;
+  void keep_pace() override;
   std::unique_ptr<Lane> make_lane() override;
   std::shared_ptr<Fence> fence() override;
   void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override;
@@ -41,6 +46,8 @@ class CudaDevice : public Device {
   DeviceSettings settings_;
   at::Device place_;
   c10::cuda::CUDAStream copies_;  ///< to the host, for savers
+  /// By stream: the ends of the pieces that the GPU may not have done.
+  std::map<c10::StreamId, std::deque<at::cuda::CUDAEvent>> pieces_;
 };
 
 }  // namespace titan::train

@@ -1,5 +1,6 @@
 #include "libtrain/cuda/cuda_lane.h"
 
+#include <exception>
 #include <utility>
 
 #include <c10/cuda/CUDAGuard.h>
@@ -9,6 +10,13 @@ namespace titan::train {
 // The pool of high priority is left to NCCL's groups.
 CudaLane::CudaLane(at::Device device)
     : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())) {}
+
+CudaLane::~CudaLane() {
+  try {
+    wait(given_);
+  } catch (const std::exception&) {  // whoever waits for the GPU next meets it again
+  }
+}
 
 // The run's stream waits for this one before it does what the host begins after wait(), and the next work here waits
 // for the run's: memory that one gives back is not used by the other too early.

@@ -13,6 +13,7 @@ namespace titan::train {
 class CudaLane final : public Lane {
  public:
   explicit CudaLane(at::Device device);
+  ~CudaLane() override;
 
   void give(Work work) override;
   std::size_t given() const override { return given_; }

@@ -8,6 +8,7 @@
 
 #include "libtrain/cuda/cuda_device.h"
 #include "libtrain/cuda/gpu_probe.h"
+#include "libtrain/cuda/gpu_switches.h"
 #include "libtrain/cuda/gpu_wait.h"
 #include "libtrain/cuda/nccl_fabric.h"
 #include "libtrain/cuda/self_test.h"
@@ -43,9 +44,13 @@ extern "C" __attribute__((visibility("default"), used)) const char titan_cuda_mo
 // Plain C, so that a module of another build can be asked before anything else is.
 TITAN_DOOR const char* titan_cuda_torch_version() { return TORCH_VERSION; }
 
-TITAN_DOOR void titan_cuda_probe(titan::train::GpuFacts* facts) { *facts = titan::train::probe_gpus(); }
+TITAN_DOOR void titan_cuda_probe(titan::train::GpuFacts* facts) {
+  titan::train::set_variables();
+  *facts = titan::train::probe_gpus();
+}
 
 TITAN_DOOR titan::train::DeviceModule* titan_cuda_module() {
+  titan::train::set_variables();
   static titan::train::CudaAndNccl module;
   return &module;
 }
@@ -54,6 +59,7 @@ TITAN_DOOR titan::train::DeviceModule* titan_cuda_module() {
 TITAN_DOOR bool titan_cuda_try(int device, char* text, std::size_t size) {
   std::string lines;
   bool works = true;
+  titan::train::set_variables();
   try {
     lines = titan::train::try_gpu(device);
   } catch (const std::exception& error) {

@@ -5,6 +5,10 @@
 
 namespace titan::train {
 
+/// Environment variables that CUDA, NCCL and c10d read, whatever an image of a cluster asks for. In the main thread,
+/// before the first call of any of them.
+void set_variables();
+
 /// Attention by the kernel that is named, and IEEE fp32. Deterministic: strict mode, no sums in bf16, no search for the
 /// fastest convolution: the same bits each time, on every layout. After setup_determinism(), whose switches for the CPU
 /// stay.

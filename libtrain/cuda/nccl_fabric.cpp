@@ -24,6 +24,10 @@ std::string name_of(const Channel& channel) {
          kinds[static_cast<std::size_t>(channel.kind)];
 }
 
+// Of the GPU's blocks, which have other work: a receive is there before its tensor is sent, and takes its blocks until
+// then. Few carry what a stage gives in a small part of the time that it computes; sums and weights need the whole link.
+constexpr int kBlocksOfPipeline = 4, kBlocksOfExchange = 16;
+
 }  // namespace
 
 NcclFabric::NcclFabric(const FabricRequest& request, int device)
@@ -36,6 +40,7 @@ NcclFabric::NcclFabric(const FabricRequest& request, int device)
     options.size = size;
     options.global_rank = request.global_rank;
     options.device = device;
+    options.most_blocks = use_ == FabricUse::kPipeline ? kBlocksOfPipeline : kBlocksOfExchange;
     options.init_timeout = request.init_timeout;
     return NcclGroup::create(c10::make_intrusive<c10d::PrefixStore>(name, request.store), std::move(options));
   };

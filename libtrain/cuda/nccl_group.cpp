@@ -1,6 +1,5 @@
 #include "libtrain/cuda/nccl_group.h"
 
-#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -17,19 +16,8 @@ namespace {
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
 // LibTorch takes the groups' streams from a pool, round and round. Two groups on one stream could wait for each other.
-constexpr int kMostGroups = 32;
-
-/// Read by the constructor of the group. c10d's threads end no process and hold up no host: a dead rank is found by its
-/// heartbeat, an error of CUDA where the host waits, and both end the run with a message. Images of clusters often ask
-/// for something else, by old names too, which would win.
-void set_nccl_variables() {
-  for (const char* const off : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_BLOCKING_WAIT",
-                                "TORCH_NCCL_DESYNC_DEBUG", "TORCH_NCCL_DUMP_ON_TIMEOUT", "TORCH_NCCL_ENABLE_MONITORING",
-                                "TORCH_NCCL_PROPAGATE_ERROR", "TORCH_NCCL_RETHROW_CUDA_ERRORS"})
-    ::setenv(off, "0", 1);
-  for (const char* const old : {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG"})
-    ::unsetenv(old);
-}
+// And a GPU has 32 queues (CUDA_DEVICE_MAX_CONNECTIONS), of which the run, its lane and its savers have some.
+constexpr int kMostGroups = 28;
 
 /// c10d and NCCL speak by exceptions.
 template <typename Operation>
@@ -50,8 +38,12 @@ class WorkTransfer : public Transfer {
   void wait() override {
     if (!work_) return;
     speaking(group_, [&] { return work_->wait(); });
-    note_transfer(group_, [group = group_, work = work_] {
-      if (work->isCompleted() && work->exception()) speaking(group, [&] { std::rethrow_exception(work->exception()); });
+    // A copy that knows nothing of the tensors: their memory is used again as soon as nobody else holds them.
+    using Work = c10d::ProcessGroupNCCL::WorkNCCL;
+    const auto watched = c10::make_intrusive<Work>(static_cast<const Work&>(*work_));
+    note_transfer(group_, [group = group_, watched] {
+      if (watched->isCompleted() && watched->exception())
+        speaking(group, [&] { std::rethrow_exception(watched->exception()); });
     });
   }
 
@@ -77,7 +69,6 @@ NcclGroup::NcclGroup(std::unique_ptr<Group> group) : group_(std::move(group)) {}
 NcclGroup::~NcclGroup() { static_cast<void>(group_->nccl.release()); }
 
 std::unique_ptr<NcclGroup> NcclGroup::create(const c10::intrusive_ptr<c10d::Store>& store, NcclGroupOptions options) {
-  set_nccl_variables();
   try {
     static int groups = 0;
     if (++groups > kMostGroups)
@@ -87,6 +78,8 @@ std::unique_ptr<NcclGroup> NcclGroup::create(const c10::intrusive_ptr<c10d::Stor
     const auto nccl_options = c10d::ProcessGroupNCCL::Options::create(/*is_high_priority_stream=*/true);
     nccl_options->timeout = options.init_timeout;
     nccl_options->group_name = options.name;
+    nccl_options->config.maxCTAs = options.most_blocks;
+    nccl_options->config.blocking = 1;
     const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(options.device));
     auto nccl = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, options.rank, options.size, nccl_options);
     nccl->setBoundDeviceId(device);

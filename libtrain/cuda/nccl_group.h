@@ -21,6 +21,7 @@ struct NcclGroupOptions {
   int rank = 0, size = 1;  ///< in the group
   int global_rank = 0;     ///< for messages
   int device = 0;          ///< the GPU of this process
+  int most_blocks = 16;    ///< of the GPU's that an operation takes, also while it waits for its peer
   std::chrono::milliseconds init_timeout{300'000};
 };
 

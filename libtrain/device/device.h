@@ -60,10 +60,15 @@ class Device {
   /// `host` after it.
   virtual at::Tensor from_host(at::Tensor host) = 0;
 
-  /// The values as a contiguous host tensor; itself where it is one. One of the two calls in which the host waits.
+  /// The values as a contiguous host tensor; itself where it is one. One of the two calls that read.
   virtual at::Tensor to_host(const at::Tensor& values) = 0;
   /// One-element fp64 tensors as numbers, all at once. The other one.
   virtual std::vector<double> read(std::span<const at::Tensor> scalars) = 0;
+
+  /// Called between pieces of a step: returns when the device has done all but the last few of them, and looks at the
+  /// peers meanwhile. Otherwise the host would be a step ahead, with the tensors of all of its micro-batches, and would
+  /// then stand in the driver, whose queue is full, and see nobody go.
+  virtual void keep_pace() {}
 
   /// A row of work beside the run's, for one who gives and waits.
   virtual std::unique_ptr<Lane> make_lane() = 0;

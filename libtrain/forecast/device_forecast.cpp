@@ -225,7 +225,7 @@ Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe
   if (plan.mesh.pp > 1) {
     const std::int64_t hidden = plan.batch.micro * plan.batch.seq_len * plan.dims.dim * (plan.bf16 ? 2 : 4);
     forecast.hop_seconds =
-        message_seconds(static_cast<std::uint64_t>(hidden), pipeline_in_node(plan, device.per_node), device);
+        hop_seconds(static_cast<std::uint64_t>(hidden), pipeline_in_node(plan, device.per_node), device);
     times.costs.hop = forecast.hop_seconds;
   }
   TITAN_ASSIGN_OR_RETURN(forecast.step.pipeline, pipeline_seconds(plan, times.costs));

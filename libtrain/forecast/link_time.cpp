@@ -42,6 +42,11 @@ double message_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFi
   return static_cast<double>(bytes) / ((in_node ? device.nvlink_gb_s : device.nic_gb_s) * device.link_share * kGiga);
 }
 
+double hop_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFigures& device) {
+  constexpr double kMost = 80;  // GB/s: 20 for each of four blocks; assumed, nothing is measured
+  return std::max(message_seconds(bytes, in_node, device), static_cast<double>(bytes) / (kMost * kGiga));
+}
+
 double link_seconds(const ExchangePlan& plan, std::uint32_t width, const Peers& peers,
                     const recipe::DeviceFigures& device) {
   const Nodes nodes{device.per_node};

@@ -35,5 +35,7 @@ double link_seconds(const ExchangePlan& plan, std::uint32_t width, const Peers& 
                     const recipe::DeviceFigures& device);
 /// Seconds of a message of so many bytes.
 double message_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFigures& device);
+/// The same from stage to stage, where few blocks of a GPU carry it (libtrain/cuda/nccl_fabric.cpp).
+double hop_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFigures& device);
 
 }  // namespace titan::train

@@ -277,6 +277,7 @@ std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint3
         world_.pp->recv(x, rank_of(number - 1), transfer_tag(false, number - 1, index, count))->wait();
       }
       for (std::size_t segment = 0; segment < stage.segments(); ++segment) {
+        device().keep_pace();
         before_use(stage, segment);
         x = stage.run(segment, x, nullptr);
       }

@@ -124,6 +124,7 @@ void GradientExchange::swap_rows(Fabric& group, int peer, std::uint64_t tag, con
     for_parts(take, index * plan.piece, (index + 1) * plan.piece, slots, one.in, use);
   };
   for (std::int64_t index = 0; index < pieces; ++index) {
+    device().keep_pace();
     begin(index);
     if (index > 0) end(index - 1);
   }
@@ -158,6 +159,7 @@ void GradientExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, co
   const SegmentRow& mine = plan.owners[plan.me];
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan.pieces(); ++index) {
+    device().keep_pace();
     const std::int64_t from = index * plan.piece, to = from + plan.piece, length = length_in(mine, from, to);
     std::int64_t in_total = 0, out_total = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -187,6 +189,7 @@ void GradientExchange::copy_by_slices(const ExchangePlan& plan, at::ScalarType t
   const SegmentRow& mine = plan.owners[plan.me];
   std::vector<std::int64_t> out_splits(plan.owners.size());
   for (std::int64_t index = 0; index < plan.pieces(); ++index) {
+    device().keep_pace();
     const std::int64_t from = index * plan.piece, to = from + plan.piece, length = length_in(mine, from, to);
     const std::vector<std::int64_t> in_splits(plan.owners.size(), length);
     std::int64_t out_total = 0;

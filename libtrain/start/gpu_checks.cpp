@@ -126,6 +126,14 @@ Status check_own_gpus(const std::vector<std::string>& units) {
   return ckpt::ok_status();
 }
 
+Status check_workspace(const char* given) {
+  const std::string_view value = given == nullptr ? ":4096:8" : given;
+  if (value == ":4096:8" || value == ":16:8") return ckpt::ok_status();
+  return ckpt::invalid("CUBLAS_WORKSPACE_CONFIG is \"" + std::string(value) +
+                       "\"; with debug.deterministic it must be :4096:8 or :16:8")
+      .with_hint("unset it, or debug.deterministic = false, which gives up equal bits");
+}
+
 int gpu_of_rank(const GpuFacts& facts, int local_rank) { return facts.gpus.size() == 1 ? 0 : local_rank; }
 
 Status nccl_failure(const std::string& group, int rank, const std::string& what) {

@@ -1,5 +1,6 @@
 #include "libtrain/train/open_device.h"
 
+#include <cstdlib>
 #include <exception>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "libtrain/model/runtime.h"
 #include "libtrain/parallel/device_module.h"
 #include "libtrain/start/attention_choice.h"
+#include "libtrain/start/gpu_checks.h"
 
 namespace titan::train {
 
@@ -15,6 +17,7 @@ using ckpt::Status;
 Status open_device(const CudaModule& module, const recipe::Config& config, int index, int threads) {
   DeviceSettings settings{.index = index, .deterministic = config.debug.deterministic};
   TITAN_ASSIGN_OR_RETURN(settings.attention, attention_kernel(config));
+  if (settings.deterministic) TITAN_RETURN_IF_ERROR(check_workspace(std::getenv("CUBLAS_WORKSPACE_CONFIG")));
   const auto door = reinterpret_cast<DeviceModule* (*)()>(module.find(kDeviceModuleDoor));
   if (door == nullptr)
     return ckpt::invalid("libtitan_cuda.so is older than titan-train: it makes no device")

@@ -64,12 +64,14 @@ void connect_ranks(RunState& run) {
   connect_options.background_saves = run.config().checkpoint.enable && run.config().checkpoint.async_mode != "disabled";
   connect_options.node_groups = run.config().parallelism.gradient_exchange == "node";
   connect_options.say = log_warn;
-  // "auto" may be another device on another host.
-  if (run.config().training.device != "cpu")
-    connect_options.met = [](Control& all) {
-      check(check_one_model(all.all_gather(device().name())));
-      check(check_own_gpus(all.all_gather(device().unit())));
-    };
+  // A setting may be another one on another host, and "auto" another device.
+  connect_options.met = [](Control& all) {
+    std::int64_t gpus = device().place().is_cpu() ? 0 : 1;
+    all.sum({&gpus, 1});
+    if (gpus == 0) return;
+    check(check_one_model(all.all_gather(device().name())));
+    check(check_own_gpus(all.all_gather(device().unit())));
+  };
   run.world = run.options.connect ? run.options.connect(connect_options) : connect(connect_options);
   run.inputs.node_ranks = run.world.node_ranks;
   note_progress(StopPhase::kStarting, 0, 0);

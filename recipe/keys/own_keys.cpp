@@ -179,7 +179,7 @@ std::vector<Key> own_keys() {
           {.choices = {"canonical"}, .later = {"fast"}, .effect = kInPlace}),
       key(TITAN_KEY(training.device), kEnvironment,
           "where to compute; \"auto\": on GPUs where there is a driver, one a rank, else on the CPU",
-          {.choices = {"auto", "cpu", "cuda"}}),
+          {.choices = {"auto", "cpu", "cuda"}, .later = {"rocm"}}),
       key(TITAN_KEY(training.attention), kEnvironment,
           "kernel of attention on a GPU, which decides bits; \"auto\": flash, in float32 math; cudnn needs "
           "debug.deterministic = false",
@@ -298,7 +298,7 @@ std::vector<Key> own_keys() {
           {.choices = {"off", "sampled", "all"}}),
       key(TITAN_KEY(checkpoint.async_mode), kSaving,
           "\"async\": training goes on while a save is written; the last save, and that of a stop, are waited for; "
-          "\"async_with_pinned_mem\" is the same on the CPU",
+          "\"async_with_pinned_mem\" is the same",
           {.choices = {"disabled", "async", "async_with_pinned_mem"}}),
       key(TITAN_KEY(checkpoint.staging_bytes), kSaving,
           "most bytes of the copies that an asynchronous save keeps of what the next optimizer step overtakes, per "

@@ -39,6 +39,13 @@ TEST(LinkTime, AllToAllUsesBothKindsOfLinksAtOnce) {
   EXPECT_DOUBLE_EQ(link_seconds(plan, 4, {}, slow_links()), 4.0 * 2 * 1600 / 500);
 }
 
+TEST(LinkTime, FromStageToStageAtMostWhatFewBlocksCarry) {
+  recipe::DeviceFigures device = slow_links();
+  EXPECT_DOUBLE_EQ(hop_seconds(6400, true, device), message_seconds(6400, true, device));
+  device.nvlink_gb_s = 450;
+  EXPECT_DOUBLE_EQ(hop_seconds(80'000'000, true, device), 1e-3);
+}
+
 TEST(LinkTime, NodesAreThoseOfGlobalRanks) {
   const ExchangePlan plan = plan_turn(owners(2), 0, 1 << 20);
   EXPECT_EQ(link_bytes(plan, 2, {2}, Nodes{4}).in_node, 2u * 1600);

@@ -112,6 +112,14 @@ TEST(GpuChecks, TwoRanksOnOneGpuAreNamed) {
   EXPECT_NE(status.hint.find("LOCAL_RANK"), std::string::npos);
 }
 
+TEST(GpuChecks, AWorkspaceThatChangesBitsIsRefused) {
+  for (const char* given : {static_cast<const char*>(nullptr), ":4096:8", ":16:8"})
+    EXPECT_TRUE(check_workspace(given).ok());
+  const ckpt::Status status = check_workspace(":0:0");
+  EXPECT_EQ(status.code, ckpt::Code::kInvalid);
+  EXPECT_EQ(status.message, "CUBLAS_WORKSPACE_CONFIG is \":0:0\"; with debug.deterministic it must be :4096:8 or :16:8");
+}
+
 TEST(GpuChecks, ATaskThatSeesOneGpuTakesThat) {
   EXPECT_EQ(gpu_of_rank({.gpus = {Gpu{}}}, 3), 0);
   EXPECT_EQ(gpu_of_rank({.gpus = {Gpu{}, Gpu{}, Gpu{}, Gpu{}}}, 3), 3);
