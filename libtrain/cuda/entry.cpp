@@ -43,6 +43,7 @@ extern "C" __attribute__((visibility("default"), used)) const char titan_cuda_mo
 
 // Plain C, so that a module of another build can be asked before anything else is.
 TITAN_DOOR const char* titan_cuda_torch_version() { return TORCH_VERSION; }
+TITAN_DOOR const char* titan_cuda_interface() { return TITAN_INTERFACE; }
 
 TITAN_DOOR void titan_cuda_probe(titan::train::GpuFacts* facts) {
   titan::train::set_variables();

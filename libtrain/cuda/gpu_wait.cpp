@@ -14,6 +14,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
+constexpr const char* kWhereToLook =
+    "NCCL_DEBUG=INFO shows what NCCL does; comm.train_timeout_seconds is how long it may take";
+
 WaitRules& rules() {
   static WaitRules chosen;
   return chosen;
@@ -35,6 +39,16 @@ class Transfers {
     waiting_.push_back(std::move(waiting));
   }
 
+  /// What a peer that is gone may have left for: it stands before the same wall, and came to it first.
+  void explain(CommError& error, std::chrono::milliseconds patience) {
+    const ckpt::MutexLock lock(mutex_);
+    const auto still = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - last_end_);
+    if (waiting_.empty() || still < patience / 2) return;
+    error.status.causes.push_back("no transfer between GPUs has come to its end for " + std::to_string(still.count()) +
+                                  " s here; the first that is waited for is one of " + waiting_.front().group);
+    if (error.status.hint.empty()) error.status.hint = kWhereToLook;
+  }
+
   void check(std::chrono::milliseconds patience) {
     const ckpt::MutexLock lock(mutex_);
     if (std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.over.query(); }) > 0)
@@ -45,7 +59,7 @@ class Transfers {
         ckpt::failed("no transfer between GPUs has come to its end for " + std::to_string(patience.count() / 1000) +
                      " s, though all ranks give signs of life; the first that is waited for is one of " +
                      waiting_.front().group)
-            .with_hint("NCCL_DEBUG=INFO shows what NCCL does; comm.train_timeout_seconds is how long it may take"));
+            .with_hint(kWhereToLook));
   }
 
  private:
@@ -66,6 +80,18 @@ Transfers& transfers() {
   return all;
 }
 
+void look() {
+  const WaitRules& all = rules();
+  const auto patience = all.patience ? all.patience() : kForEver;
+  transfers().check(patience);
+  try {
+    if (all.look) all.look();
+  } catch (CommError& error) {
+    transfers().explain(error, patience);
+    throw;
+  }
+}
+
 }  // namespace
 
 void set_wait_rules(WaitRules chosen) { rules() = std::move(chosen); }
@@ -81,8 +107,7 @@ void wait_for_event(const at::cuda::CUDAEvent& event) {
   while (!event.query()) {
     const auto now = Clock::now();
     if (now - looked >= kBetweenLooks) {
-      if (rules().look) rules().look();
-      if (rules().patience) transfers().check(rules().patience());
+      look();
       looked = now;
     }
     if (now - began >= kSpin) std::this_thread::sleep_for(kNap);

@@ -26,37 +26,53 @@ std::string name_of(const Channel& channel) {
 
 // Of the GPU's blocks, which have other work: a receive is there before its tensor is sent, and takes its blocks until
 // then. Few carry what a stage gives in a small part of the time that it computes; sums and weights need the whole link.
+// Each has buffers of about 10 MB for each peer.
 constexpr int kBlocksOfPipeline = 4, kBlocksOfExchange = 16;
 
 }  // namespace
 
 NcclFabric::NcclFabric(const FabricRequest& request, int device)
-    : name_(request.name), rank_(request.rank), size_(request.size), use_(request.use) {
-  const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(device));
-  const auto group = [&](const std::string& name, int rank, int size) {
-    NcclGroupOptions options;
-    options.name = "group " + name_ + "/" + name;
-    options.rank = rank;
-    options.size = size;
-    options.global_rank = request.global_rank;
-    options.device = device;
-    options.most_blocks = use_ == FabricUse::kPipeline ? kBlocksOfPipeline : kBlocksOfExchange;
-    options.init_timeout = request.init_timeout;
-    return NcclGroup::create(c10::make_intrusive<c10d::PrefixStore>(name, request.store), std::move(options));
-  };
-  // NCCL connects two ranks when they first send, and holds up their hosts meanwhile: here both are sure to come to it.
-  const at::TensorOptions fp32 = at::TensorOptions().device(at::kCUDA, static_cast<c10::DeviceIndex>(device));
-  const at::Tensor give = at::zeros({size_}, fp32);
-  at::Tensor take = at::zeros({size_}, fp32);
-  if (use_ == FabricUse::kExchange) {
-    all_ = group("all", rank_, size_);
-    const std::vector<std::int64_t> one_each(static_cast<std::size_t>(size_), 1);
-    all_->start_all_to_all(take, one_each, give, one_each)->wait();
-  }
+    : store_(request.store), rank_(request.rank), size_(request.size), use_(request.use) {
+  options_.name = "group " + request.name;
+  options_.global_rank = request.global_rank;
+  options_.device = device;
+  options_.most_blocks = use_ == FabricUse::kPipeline ? kBlocksOfPipeline : kBlocksOfExchange;
+  options_.init_timeout = request.init_timeout;
+  if (use_ == FabricUse::kPipeline) connect_channels();
+}
+
+void NcclFabric::expect(const ExchangeWays& ways) {
+  if (ways.all_to_all && all_ == nullptr) connect_all();
+  if (ways.swaps && channels_.empty()) connect_channels();
+}
+
+std::unique_ptr<NcclGroup> NcclFabric::connect(const std::string& name, int rank, int size) const {
+  NcclGroupOptions options = options_;
+  options.name += "/" + name;
+  options.rank = rank;
+  options.size = size;
+  return NcclGroup::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), std::move(options));
+}
+
+// NCCL connects two ranks when they first send, and holds up their hosts meanwhile: here both are sure to come to it.
+void NcclFabric::connect_all() {
+  const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(options_.device));
+  const at::Tensor give = at::zeros({size_}, at::kCUDA);
+  at::Tensor take = at::zeros({size_}, at::kCUDA);
+  all_ = connect("all", rank_, size_);
+  const std::vector<std::int64_t> one_each(static_cast<std::size_t>(size_), 1);
+  all_->start_all_to_all(take, one_each, give, one_each)->wait();
+  wait_for_gpu();
+}
+
+void NcclFabric::connect_channels() {
+  const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(options_.device));
+  const at::Tensor give = at::zeros({1}, at::kCUDA);
+  at::Tensor take = at::zeros({1}, at::kCUDA);
   for (const Channel& channel : channels_of(use_, size_)) {
     const bool from_here = channel.from == rank_;
     if (!from_here && channel.to != rank_) continue;
-    NcclGroup& made = *channels_.emplace(channel, group(name_of(channel), from_here ? 0 : 1, 2)).first->second;
+    NcclGroup& made = *channels_.emplace(channel, connect(name_of(channel), from_here ? 0 : 1, 2)).first->second;
     const auto moved = channel.kind == ChannelKind::kSwap ? made.swap(give, take, from_here ? 1 : 0)
                        : from_here                        ? made.send(give, 1)
                                                           : made.recv(take, 0);
@@ -67,7 +83,7 @@ NcclFabric::NcclFabric(const FabricRequest& request, int device)
 
 void NcclFabric::all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                             const std::vector<std::int64_t>& in_splits) {
-  if (all_ == nullptr) throw std::logic_error("an all-to-all in " + name_);
+  if (all_ == nullptr) throw std::logic_error("an all-to-all that nobody expected in " + options_.name);
   all_->start_all_to_all(out, out_splits, in, in_splits)->wait();
 }
 
@@ -88,7 +104,7 @@ std::unique_ptr<Transfer> NcclFabric::swap(const at::Tensor& give, at::Tensor& t
 
 NcclGroup& NcclFabric::channel(const Channel& channel) {
   const auto found = channels_.find(channel);
-  if (found == channels_.end()) throw std::logic_error("no channel " + name_of(channel) + " in " + name_);
+  if (found == channels_.end()) throw std::logic_error("no channel " + name_of(channel) + " in " + options_.name);
   return *found->second;
 }
 

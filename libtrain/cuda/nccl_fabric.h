@@ -13,12 +13,13 @@ namespace titan::train {
 
 class NcclFabric : public Fabric {
  public:
-  /// Meets the other members, connects with all that it will talk to, and moves an element through each connection.
-  /// \error throws CommError
+  /// In a pipeline it meets the others, connects with all that it will talk to, and moves an element through each
+  /// connection; for exchanges expect() does, for what is used alone. \error throws CommError
   NcclFabric(const FabricRequest& request, int device);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  void expect(const ExchangeWays& ways) override;
   void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_splits) override;
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
@@ -26,12 +27,16 @@ class NcclFabric : public Fabric {
   std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t tag) override;
 
  private:
+  std::unique_ptr<NcclGroup> connect(const std::string& name, int rank, int size) const;
+  void connect_all();
+  void connect_channels();
   NcclGroup& channel(const Channel& channel);
 
-  std::string name_;
+  NcclGroupOptions options_;  ///< of each group, but for its name and members
+  c10::intrusive_ptr<c10d::Store> store_;
   int rank_, size_;
   FabricUse use_;
-  std::unique_ptr<NcclGroup> all_;  ///< null in a pipeline
+  std::unique_ptr<NcclGroup> all_;  ///< null where nobody expects it
   std::map<Channel, std::unique_ptr<NcclGroup>> channels_;
 };
 

@@ -21,6 +21,9 @@ constexpr std::uint32_t kLookedAt = 64;  // data-parallel ranks whose exchange i
 /// more; bf16 weights are written beside.
 constexpr double kOptimizerBytes = 28 + 4, kCopyBytes = 2;
 
+/// How often the probabilities of attention are written or read where it is not fused.
+constexpr double kForwardPasses = 4, kBackwardPasses = 8;
+
 double real(std::int64_t value) { return static_cast<double>(value); }
 
 struct StageTimes {
@@ -35,17 +38,22 @@ Result<StageTimes> stage_times(const recipe::RunPlan& plan, const recipe::Device
                tokens = real(plan.batch.micro * plan.batch.seq_len),
                layer = tokens * static_cast<double>(parts.layer) / rate,
                head = tokens * static_cast<double>(parts.head) / rate;
+  // Where attention is not fused, its fp32 probabilities cross the memory several times.
+  const double pass = plan.keeps_scores ? tokens * real(plan.dims.n_heads * plan.batch.seq_len) * sizeof(float) /
+                                              (device.memory_gb_s * device.link_share * kGiga)
+                                        : 0,
+               forward = layer + kForwardPasses * pass, input = layer + kBackwardPasses * pass;
   StageTimes times{{}, ScheduleCosts::equal(plan.stage_count(), 0, 0, 0)};
   for (std::uint32_t stage = 0; stage < plan.stage_count(); ++stage) {
     const StageParts held = stage_parts(plan, stage);
-    const double layers = layer * real(held.end_layer - held.first_layer);
+    const double layers = real(held.end_layer - held.first_layer);
     double again = 0;
     for (std::int64_t i = held.first_layer; i < held.end_layer; ++i)
-      if (recipe::recomputes(plan, i)) again += layer;
-    times.costs.forward[stage] = layers + (held.head ? 3 * head : 0);
-    times.costs.input[stage] = layers + again;
-    times.costs.weight[stage] = layers;
-    times.stages.push_back({times.costs.forward[stage], 2 * layers + again});
+      if (recipe::recomputes(plan, i)) again += forward;
+    times.costs.forward[stage] = layers * forward + (held.head ? 3 * head : 0);
+    times.costs.input[stage] = layers * input + again;
+    times.costs.weight[stage] = layers * layer;
+    times.stages.push_back({times.costs.forward[stage], times.costs.input[stage] + times.costs.weight[stage]});
   }
   return times;
 }

@@ -3,6 +3,7 @@
 // tests. titan-train looks these doors up by name (start/cuda_module.h).
 //
 //   const char* titan_cuda_torch_version()                    the LibTorch it was built with; asked before all else
+//   const char* titan_cuda_interface()                        the digest of these headers (cmake/TitanInterface.cmake)
 //   void titan_cuda_probe(GpuFacts*)                          what is on this host; makes no context
 //   DeviceModule* titan_cuda_module()                         the rest; lives as long as the process
 #include <memory>

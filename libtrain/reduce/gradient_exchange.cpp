@@ -86,9 +86,29 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
     while (piece < pieces_.size() && exchange_.part_of[slot_of_.at(pieces_[piece].parameter)] == part) ++piece;
     part_pieces_.emplace_back(first, piece);
   }
+  tell_groups();
   next_part_ = parts();
   shared_.resize(parts());
   if (parts() > 1 && plan.exchange_parts > 1) lane_ = device().make_lane();
+}
+
+void GradientExchange::tell_groups() {
+  const bool nodes = has_node_groups(plan_);
+  ExchangeWays stage, node, between;  // nodes
+  const auto add = [](ExchangeWays& ways, const ExchangePlan& plan) {
+    ways.all_to_all = ways.all_to_all || !plan.owners.empty();
+    ways.swaps = ways.swaps || !plan.swaps.empty();
+  };
+  for (const StageExchange::Turns& turns : exchange_.turns) add(nodes ? node : stage, turns.plan);
+  add(nodes ? between : stage, exchange_.between_domains);
+  for (const StageExchange::Part& part : exchange_.parts) {
+    add(nodes ? between : stage, part.sums);
+    for (const StageExchange::Sharing& sharing : part.sharings) add(stage, sharing.plan);
+  }
+  world_.dp->expect(stage);
+  if (!nodes) return;
+  world_.node->expect(node);
+  world_.between_nodes->expect(between);
 }
 
 std::int64_t GradientExchange::buffer_bytes() const { return bytes_.numel(); }

@@ -86,6 +86,8 @@ class GradientExchange {
                  const Take& use);
   at::Tensor buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const;
   std::vector<OwnedGradient> owned_of(const Slots& sums, bool whole) const;
+  /// What each group of ranks will be used for.
+  void tell_groups();
   void begin_sums(std::span<TreeSum> sums);
   /// Whether all sums of a part are there.
   bool is_whole(std::size_t part, std::span<const TreeSum> sums) const;

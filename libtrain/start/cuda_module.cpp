@@ -87,6 +87,9 @@ Result<CudaModule> CudaModule::open(const std::string& path, const std::string& 
   const auto version = reinterpret_cast<const char* (*)()>(::dlsym(handle, "titan_cuda_torch_version"));
   if (version == nullptr) return not_this_one(path, "it is not the module of titan-train");
   TITAN_RETURN_IF_ERROR(check_module({.torch = version()}, torch));
+  const auto interface = reinterpret_cast<const char* (*)()>(::dlsym(handle, "titan_cuda_interface"));
+  if (interface == nullptr || std::string_view(interface()) != TITAN_INTERFACE)
+    return not_this_one(path, "it belongs to another build of titan-train");
   return CudaModule(handle);
 }
 

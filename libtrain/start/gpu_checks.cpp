@@ -85,7 +85,7 @@ Status check_gpus(const GpuFacts& facts, int local_ranks) {
     return ckpt::invalid(counted(ranks, "rank") + " on this host, and " + counted(facts.gpus.size(), "GPU") +
                          ": each rank needs one of its own")
         .with_hint("start --nproc " + std::to_string(facts.gpus.size()) +
-                   " ranks here, or look at CUDA_VISIBLE_DEVICES");
+                   " ranks here, or look at CUDA_VISIBLE_DEVICES; " + std::string(kOnTheCpu));
   std::vector<std::string> models;
   for (std::size_t i = 0; i < ranks; ++i) {
     const Gpu& gpu = facts.gpus[i];
@@ -111,7 +111,12 @@ Status check_module(const GpuFacts& facts, const std::string& torch) {
 Status check_one_model(const std::vector<std::string>& models) {
   if (all_alike(models)) return ckpt::ok_status();
   return ckpt::invalid("the ranks' GPUs are not alike: " + holders(models, "rank"))
-      .with_hint("start the run on GPUs of one model: results of two models differ in their bits");
+      .with_hint("start the run on devices of one model, with one training.device: the bits of two differ");
+}
+
+std::string drivers_differ(const std::vector<std::string>& drivers) {
+  if (all_alike(drivers)) return {};
+  return "the ranks' GPU drivers are not alike: " + holders(drivers, "rank") + "; the checkpoint names that of rank 0";
 }
 
 Status check_own_gpus(const std::vector<std::string>& units) {

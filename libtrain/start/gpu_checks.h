@@ -39,6 +39,9 @@ ckpt::Status check_module(const GpuFacts& facts, const std::string& torch);
 /// rank's. \error kInvalid: with the ranks of each model
 ckpt::Status check_one_model(const std::vector<std::string>& models);
 
+/// A warning where the ranks' drivers differ, else "": their versions, by rank.
+std::string drivers_differ(const std::vector<std::string>& drivers);
+
 /// Whether each rank has a GPU of its own. `units`: Device::unit() of each rank. \error kInvalid: with the ranks that
 /// share one
 ckpt::Status check_own_gpus(const std::vector<std::string>& units);

@@ -24,12 +24,12 @@
 #include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/start/checked_data.h"
 #include "libtrain/start/gemm.h"
-#include "libtrain/start/gpu_checks.h"
 #include "libtrain/start/read_errors.h"
 #include "libtrain/start/shared_folder.h"
 #include "libtrain/start/space.h"
 #include "libtrain/start/start_word.h"
 #include "libtrain/train/banner.h"
+#include "libtrain/train/same_devices.h"
 #include "libtrain/train/same_settings.h"
 #include "libtrain/train/same_weights.h"
 #include "recipe/change/change_lines.h"
@@ -64,14 +64,7 @@ void connect_ranks(RunState& run) {
   connect_options.background_saves = run.config().checkpoint.enable && run.config().checkpoint.async_mode != "disabled";
   connect_options.node_groups = run.config().parallelism.gradient_exchange == "node";
   connect_options.say = log_warn;
-  // A setting may be another one on another host, and "auto" another device.
-  connect_options.met = [](Control& all) {
-    std::int64_t gpus = device().place().is_cpu() ? 0 : 1;
-    all.sum({&gpus, 1});
-    if (gpus == 0) return;
-    check(check_one_model(all.all_gather(device().name())));
-    check(check_own_gpus(all.all_gather(device().unit())));
-  };
+  connect_options.met = check_devices;
   run.world = run.options.connect ? run.options.connect(connect_options) : connect(connect_options);
   run.inputs.node_ranks = run.world.node_ranks;
   note_progress(StopPhase::kStarting, 0, 0);

@@ -161,6 +161,19 @@ bool keeps_scores(const Config& config, const RunPlan& plan) {
   return config.training.device == "cuda" && (kernel == "math" || (kernel == "auto" && !plan.bf16));
 }
 
+/// \source LibTorch's limits of a head for its kernels of flash and cuDNN
+ckpt::Status check_heads(const Config& config, const RunPlan& plan) {
+  if (config.training.device != "cuda" || plan.keeps_scores) return ckpt::ok_status();
+  const bool cudnn = config.training.attention == "cudnn";
+  constexpr std::int64_t kMost = 256;
+  const std::int64_t heads = plan.dims.head_dim;
+  if (heads <= kMost && !(cudnn && heads % 8 != 0)) return ckpt::ok_status();
+  return ckpt::invalid("attention by " + std::string(cudnn ? "cudnn" : "flash") + " computes heads of at most " +
+                       std::to_string(kMost) + " elements" + (cudnn ? ", a multiple of 8" : "") +
+                       ", and this model's have " + std::to_string(heads))
+      .with_hint("training.attention = \"math\", which needs more memory, or more heads");
+}
+
 std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan) {
   std::vector<std::string> warnings;
   const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
@@ -259,6 +272,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_RETURN_IF_ERROR(cut_stages(config, most_layers, plan));
   plan.exchange_parts = parts_of_exchange(config, plan);
   plan.keeps_scores = keeps_scores(config, plan);
+  TITAN_RETURN_IF_ERROR(check_heads(config, plan));
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
   TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config.optimizer, plan.parameters, plan.warnings));

@@ -16,6 +16,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness  # noqa: E402
 
+harness.see_gpus()
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 parser = argparse.ArgumentParser()
 parser.add_argument("--module", type=pathlib.Path, required=True)
@@ -80,6 +81,9 @@ with tempfile.TemporaryDirectory() as work:
             ("3 ranks on this host, and 2 GPUs", {}, 3, {}),
             ("the GPUs of this host are not alike: A on GPU 0; B on GPU 1", {"TITAN_FAKE_GPUS": "A,B"}, 2, {}),
             ("was built for LibTorch 2.9.1", {"TITAN_FAKE_TORCH": "2.9.1"}, 1, {}),
+            ("belongs to another build of titan-train", {"TITAN_FAKE_INTERFACE": "0"}, 1, {}),
+            ("flash computes heads of at most 256 elements, and this model's have 512", {}, 1,
+             {"training__mixed_precision_param": "bfloat16", "model__dim": 1024, "model__n_heads": 2}),
             ("computes in bfloat16 alone", {}, 1, {"training__attention": "flash", "training__mixed_precision_param": "float32"}),
             ("has no deterministic backward", {}, 1, {"training__attention": "cudnn", "training__mixed_precision_param": "bfloat16"}),
             ("the ranks' GPUs are not alike: H0 on rank 0; H1 on rank 1", {"TITAN_FAKE_GPU_OF_RANK": "H"}, 2, {})):

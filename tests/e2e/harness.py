@@ -16,6 +16,18 @@ TRAIN = str(BIN / "titan-train")
 CKPT = str(BIN / "titan-ckpt")
 
 
+# What these tests hold is of the CPU, also on a host with GPUs, which "auto" would take.
+VISIBLE_GPUS = os.environ.get("CUDA_VISIBLE_DEVICES")
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
+def see_gpus():
+    """For what is about GPUs: those that the environment shows."""
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+    if VISIBLE_GPUS is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = VISIBLE_GPUS
+
+
 class Failure(Exception):
     """A run that did not do what it should; the message says which and shows its output."""
 
@@ -63,14 +75,15 @@ def start(config, nproc=1, overrides=None, extra=()):
     return subprocess.Popen(command(config, nproc, overrides, extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def start_each(argv, environments, own_hosts=False):
-    """Starts a rank in each of these environments, as the launcher of a cluster does; they are on one host, or each says that it is alone on its own."""
+def start_each(argv, environments, own_hosts=False, per_host=None):
+    """Starts a rank in each of these environments, as the launcher of a cluster does; they are on one host, or say that so many are on each."""
+    local = 1 if own_hosts else per_host or len(environments)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     ranks = []
     for rank, environment in enumerate(environments):
-        place = {"RANK": rank, "WORLD_SIZE": len(environments), "LOCAL_RANK": 0 if own_hosts else rank, "LOCAL_WORLD_SIZE": 1 if own_hosts else len(environments),
+        place = {"RANK": rank, "WORLD_SIZE": len(environments), "LOCAL_RANK": rank % local, "LOCAL_WORLD_SIZE": local,
                  "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         ranks.append(subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
                                       env=environment | {key: str(value) for key, value in place.items()}))

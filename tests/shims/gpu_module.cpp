@@ -67,6 +67,11 @@ TITAN_DOOR const char* titan_cuda_torch_version() {
   return version.c_str();
 }
 
+TITAN_DOOR const char* titan_cuda_interface() {
+  static const std::string digest = titan::train::word("TITAN_FAKE_INTERFACE", TITAN_INTERFACE);
+  return digest.c_str();
+}
+
 TITAN_DOOR void titan_cuda_probe(titan::train::GpuFacts* facts) {
   facts->torch = TORCH_VERSION;
   facts->runtime = 13000;

@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace titan::gpu {
+namespace {
+
+constexpr std::size_t kMostLaunches = 1000;
+
+}  // namespace
 
 // Never destroyed: libraries speak to the GPU until the process is over.
 Machine& Machine::get() {
@@ -17,6 +22,11 @@ void Machine::give(void* stream, Action action) {
   const std::scoped_lock lock(mutex_);
   std::unique_ptr<Stream>& found = streams_[stream];
   if (!found) found = std::make_unique<Stream>();
+  // A real one lets the host wait then, where it sees no peer go.
+  if (found->queue.size() > kMostLaunches) {
+    std::fprintf(stderr, "simulated GPU: more than %zu launches wait in a stream\n", kMostLaunches);
+    std::abort();
+  }
   found->queue.push_back(std::move(action));
   static const bool early = std::getenv("TITAN_SIMULATED_GPU_EARLY") != nullptr;
   if (!early) return;

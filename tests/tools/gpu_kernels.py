@@ -54,6 +54,12 @@ def lists():
     for i in range(3):
         step(*([tensors[i]] for tensors in each))
     assert all(torch.equal(a, b) for first, second in zip(one, each) for a, b in zip(first, second)), "AdamW depends on the list"
+    # Which piece has the odd elements of a parameter depends on the layout.
+    whole = [[torch.cat((first, last))] for first, _, last in state()]
+    cut = [[part.clone() for part in tensors[0].split(262144)] for tensors in whole]
+    step(*whole)
+    step(*cut)
+    assert all(torch.equal(one[0], torch.cat(parts)) for one, parts in zip(whole, cut)), "AdamW depends on where a parameter is cut"
     added = [leaf + 1 for leaf in leaves]
     torch._foreach_add_(leaves, 1)
     assert all(torch.equal(a, b) for a, b in zip(leaves, added)), "add depends on the list"

@@ -57,6 +57,18 @@ TEST(DeviceForecast, StagesTakeTheirOperationsOverTheRate) {
   EXPECT_DOUBLE_EQ(forecast.stages[0].backward, 3 * layers);
 }
 
+// 8 heads x 1,024 x 1,024 probabilities of 4 bytes, at 1 GB/s: 33.6 ms.
+TEST(DeviceForecast, UnfusedAttentionMovesItsProbabilities) {
+  recipe::Config config = small_config();
+  config.training.device = "cuda";
+  const DeviceForecast fused = forecast_of(config, 1, plain_device());
+  config.training.attention = "math";
+  const DeviceForecast unfused = forecast_of(config, 1, plain_device());
+  const double pass = 8 * 1024 * 1024 * 4e-9;
+  EXPECT_NEAR(unfused.stages.at(0).forward - fused.stages.at(0).forward, 4 * 4 * pass, 1e-9);
+  EXPECT_NEAR(unfused.stages[0].backward - fused.stages[0].backward, 4 * 8 * pass, 1e-9);
+}
+
 TEST(DeviceForecast, ExchangeMovesHalfOfTheGradientsOnTwoRanks) {
   const DeviceForecast forecast = forecast_of(small_config(), 2, plain_device());
   EXPECT_NEAR(forecast.step.gradients, 4 * 134'226'944e-9 / 2, kLeaf * 1e-9);

@@ -120,6 +120,13 @@ TEST(GpuChecks, AWorkspaceThatChangesBitsIsRefused) {
   EXPECT_EQ(status.message, "CUBLAS_WORKSPACE_CONFIG is \":0:0\"; with debug.deterministic it must be :4096:8 or :16:8");
 }
 
+TEST(GpuChecks, DriversThatDifferAreWarnedOf) {
+  EXPECT_EQ(drivers_differ({"580.1", "580.1"}), "");
+  EXPECT_EQ(drivers_differ({"580.1", "590.2", "580.1"}),
+            "the ranks' GPU drivers are not alike: 580.1 on ranks 0, 2; 590.2 on rank 1; the checkpoint names that of "
+            "rank 0");
+}
+
 TEST(GpuChecks, ATaskThatSeesOneGpuTakesThat) {
   EXPECT_EQ(gpu_of_rank({.gpus = {Gpu{}}}, 3), 0);
   EXPECT_EQ(gpu_of_rank({.gpus = {Gpu{}, Gpu{}, Gpu{}, Gpu{}}}, 3), 3);

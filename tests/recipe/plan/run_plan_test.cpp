@@ -291,6 +291,18 @@ TEST(RunPlan, AttentionKeepsItsScoresOnAGpuInFloat32AndOnRequest) {
   EXPECT_TRUE(plan("training.device=cuda" + bf16 + math, 1)->keeps_scores);
 }
 
+TEST(RunPlan, HeadsThatAKernelOfTheGpuCannotDoAreRefused) {
+  const std::string wide = "training.device=cuda training.mixed_precision_param=bfloat16 model.n_heads=2 model.dim=1024 ";
+  EXPECT_EQ(plan((wide + "model.head_dim=512").c_str(), 1).status().message,
+            "attention by flash computes heads of at most 256 elements, and this model's have 512");
+  EXPECT_TRUE(plan((wide + "model.head_dim=256").c_str(), 1).ok());
+  EXPECT_TRUE(plan((wide + "model.head_dim=512 training.attention=math").c_str(), 1).ok());
+  EXPECT_TRUE(plan((wide + "model.head_dim=512 training.device=cpu").c_str(), 1).ok());
+  const std::string cudnn = "debug.deterministic=false training.attention=cudnn ";
+  EXPECT_TRUE(plan((wide + cudnn + "model.head_dim=64").c_str(), 1).ok());
+  EXPECT_EQ(plan((wide + cudnn + "model.head_dim=60").c_str(), 1).status().code, ckpt::Code::kInvalid);
+}
+
 TEST(RunPlan, EveryNthLayerIsCountedFromOne) {
   RunPlan made;
   EXPECT_FALSE(recomputes(made, 0));
