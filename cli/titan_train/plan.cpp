@@ -132,7 +132,8 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   if (device) {
     TITAN_ASSIGN_OR_RETURN(report.device, make_device_report(config, plan, *device));
     if (here.training.device == "cpu")
-      f.warnings.push_back("training.device is \"cpu\", and --device sizes a run on GPUs: run would compute on the CPU");
+      f.warnings.push_back(
+          "training.device is \"cpu\", and --device sizes a run on GPUs: run would compute on the CPU");
   } else if (const Status fit = check_host(here, static_cast<int>(ranks.local)); !fit.ok()) {
     f.warnings.push_back(fit.message + "; run would not start on this host");
   } else if (std::string line = threads_warning(ranks, config, report.stored()); !line.empty()) {

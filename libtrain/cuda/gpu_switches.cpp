@@ -58,8 +58,8 @@ std::string driver_row() {
 void set_variables() {
   // Streams that share a queue wait for each other where nothing asks them to.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-  // c10d's threads end no process and hold up no host: a dead rank is found by its heartbeat, an error of CUDA where the
-  // host waits, and both end the run with a message. A launch does not wait either: a receive would, for ever.
+  // c10d's threads end no process and hold up no host: a dead rank is found by its heartbeat, an error of CUDA where
+  // the host waits, and both end the run with a message. A launch does not wait either: a receive would, for ever.
   for (const char* const off :
        {"CUDA_LAUNCH_BLOCKING", "NCCL_LAUNCH_ORDER_IMPLICIT", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
         "TORCH_NCCL_BLOCKING_WAIT", "TORCH_NCCL_DESYNC_DEBUG", "TORCH_NCCL_DUMP_ON_TIMEOUT",

@@ -55,11 +55,11 @@ class Transfers {
       last_end_ = Clock::now();
     for (const Waiting& waiting : waiting_) waiting.look();
     if (waiting_.empty() || Clock::now() - last_end_ < patience) return;
-    throw CommError(
-        ckpt::failed("no transfer between GPUs has come to its end for " + std::to_string(patience.count() / 1000) +
-                     " s, though all ranks give signs of life; the first that is waited for is one of " +
-                     waiting_.front().group)
-            .with_hint(kWhereToLook));
+    throw CommError(ckpt::failed("no transfer between GPUs has come to its end for " +
+                                 std::to_string(patience.count() / 1000) +
+                                 " s, though all ranks give signs of life; the first that is waited for is one of " +
+                                 waiting_.front().group)
+                        .with_hint(kWhereToLook));
   }
 
  private:

@@ -25,8 +25,8 @@ std::string name_of(const Channel& channel) {
 }
 
 // Of the GPU's blocks, which have other work: a receive is there before its tensor is sent, and takes its blocks until
-// then. Few carry what a stage gives in a small part of the time that it computes; sums and weights need the whole link.
-// Each has buffers of about 10 MB for each peer.
+// then. Few carry what a stage gives in a small part of the time that it computes; sums and weights need the whole
+// link. Each has buffers of about 10 MB for each peer.
 constexpr int kBlocksOfPipeline = 4, kBlocksOfExchange = 16;
 
 }  // namespace

@@ -33,8 +33,8 @@ class Fabric {
   virtual int rank() const = 0;  ///< in the group
   virtual int size() const = 0;
 
-  /// What the group will be used for beside send and recv, said by all members before the first step. May be said again.
-  /// Whoever connects for it does so here, while nothing is under way. \error throws CommError
+  /// What the group will be used for beside send and recv, said by all members before the first step. May be said
+  /// again. Whoever connects for it does so here, while nothing is under way. \error throws CommError
   virtual void expect(const ExchangeWays&) {}
   /// Sends `in` cut along dim 0 by `in_splits` (elements; in is 1-D) and receives rows in rank order into `out`: before
   /// what the device does next. Both tensors may go at once.

@@ -46,8 +46,8 @@ std::string drivers_differ(const std::vector<std::string>& drivers);
 /// share one
 ckpt::Status check_own_gpus(const std::vector<std::string>& units);
 
-/// Whether cuBLAS gives the same bits each time with this CUBLAS_WORKSPACE_CONFIG, as debug.deterministic asks; null: it
-/// is not set. LibTorch refuses other values in the first product. \error kInvalid
+/// Whether cuBLAS gives the same bits each time with this CUBLAS_WORKSPACE_CONFIG, as debug.deterministic asks; null:
+/// it is not set. LibTorch refuses other values in the first product. \error kInvalid
 ckpt::Status check_workspace(const char* given);
 
 /// Which of the GPUs that a rank sees is its own. Where a batch system shows each task its own alone, that is the

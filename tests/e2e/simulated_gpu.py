@@ -235,6 +235,11 @@ def bound_gpus(work):
         assert [rank.returncode for rank in ranks] == [code] * 2, told
         assert code == 0 or "ranks 0-1 have one GPU (GPU-00" in told[0], told
     same(work, "bound", "one")
+    # Nor may one of them compute in another way.
+    two = machine(work, TITAN_SIMULATED_GPUS=2)
+    ranks = harness.start_each(argv, [two, two | {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}])
+    told = [rank.communicate(timeout=60)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [13] * 2 and "cublas_workspace: not set on rank 0, :16:8 on rank 1" in told[0], told
 
 
 def sick_gpu(work):

@@ -307,9 +307,7 @@ TITAN_DOOR const char* titan_cuda_torch_version() {
   return titan::gpu::door<const char* (*)()>("titan_cuda_torch_version")();
 }
 
-TITAN_DOOR const char* titan_cuda_interface() {
-  return titan::gpu::door<const char* (*)()>("titan_cuda_interface")();
-}
+TITAN_DOOR const char* titan_cuda_interface() { return titan::gpu::door<const char* (*)()>("titan_cuda_interface")(); }
 
 TITAN_DOOR void titan_cuda_probe(titan::train::GpuFacts* facts) {
   titan::gpu::door<void (*)(titan::train::GpuFacts*)>("titan_cuda_probe")(facts);

@@ -117,7 +117,8 @@ TEST(GpuChecks, AWorkspaceThatChangesBitsIsRefused) {
     EXPECT_TRUE(check_workspace(given).ok());
   const ckpt::Status status = check_workspace(":0:0");
   EXPECT_EQ(status.code, ckpt::Code::kInvalid);
-  EXPECT_EQ(status.message, "CUBLAS_WORKSPACE_CONFIG is \":0:0\"; with debug.deterministic it must be :4096:8 or :16:8");
+  EXPECT_EQ(status.message,
+            "CUBLAS_WORKSPACE_CONFIG is \":0:0\"; with debug.deterministic it must be :4096:8 or :16:8");
 }
 
 TEST(GpuChecks, DriversThatDifferAreWarnedOf) {

@@ -292,7 +292,8 @@ TEST(RunPlan, AttentionKeepsItsScoresOnAGpuInFloat32AndOnRequest) {
 }
 
 TEST(RunPlan, HeadsThatAKernelOfTheGpuCannotDoAreRefused) {
-  const std::string wide = "training.device=cuda training.mixed_precision_param=bfloat16 model.n_heads=2 model.dim=1024 ";
+  const std::string wide =
+      "training.device=cuda training.mixed_precision_param=bfloat16 model.n_heads=2 model.dim=1024 ";
   EXPECT_EQ(plan((wide + "model.head_dim=512").c_str(), 1).status().message,
             "attention by flash computes heads of at most 256 elements, and this model's have 512");
   EXPECT_TRUE(plan((wide + "model.head_dim=256").c_str(), 1).ok());
