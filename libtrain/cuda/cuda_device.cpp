@@ -148,16 +148,19 @@ std::vector<double> CudaDevice::read(std::span<const at::Tensor> scalars) {
   return {values.begin(), values.end()};
 }
 
-void CudaDevice::keep_pace() {
-  // A layer backward is some 100 launches, and a stream takes 1,000.
-  constexpr std::size_t kAhead = 6;
+void CudaDevice::keep_pace(std::size_t launches) {
+  constexpr std::size_t kAhead = 600;  // a stream takes some 1,000
   const c10::cuda::CUDAGuard here(place_);
   const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
-  std::deque<at::cuda::CUDAEvent>& pieces = pieces_[stream.id()];
-  pieces.emplace_back().record(stream);
-  while (pieces.size() > kAhead) {
-    wait_for_event(pieces.front());
-    pieces.pop_front();
+  Queue& queue = queues_[stream.id()];
+  Piece& next = queue.pieces.emplace_back();
+  next.begin.record(stream);
+  next.launches = launches;
+  queue.launches += launches;
+  while (queue.launches > kAhead && queue.pieces.size() > 1) {
+    wait_for_event(queue.pieces[1].begin);
+    queue.launches -= queue.pieces.front().launches;
+    queue.pieces.pop_front();
   }
 }
 

@@ -29,7 +29,7 @@ class CudaDevice : public Device {
   at::Tensor from_host(at::Tensor host) override;
   at::Tensor to_host(const at::Tensor& values) override;
   std::vector<double> read(std::span<const at::Tensor> scalars) override;
-  void keep_pace() override;
+  void keep_pace(std::size_t launches) override;
   std::unique_ptr<Lane> make_lane() override;
   std::shared_ptr<Fence> fence() override;
   void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override;
@@ -46,8 +46,16 @@ class CudaDevice : public Device {
   DeviceSettings settings_;
   at::Device place_;
   c10::cuda::CUDAStream copies_;  ///< to the host, for savers
-  /// By stream: the ends of the pieces that the GPU may not have done.
-  std::map<c10::StreamId, std::deque<at::cuda::CUDAEvent>> pieces_;
+  struct Piece {
+    at::cuda::CUDAEvent begin;
+    std::size_t launches = 0;
+  };
+  /// What a stream may not have done, and all launches of that.
+  struct Queue {
+    std::deque<Piece> pieces;
+    std::size_t launches = 0;
+  };
+  std::map<c10::StreamId, Queue> queues_;
 };
 
 }  // namespace titan::train

@@ -83,13 +83,13 @@ Transfers& transfers() {
 void look() {
   const WaitRules& all = rules();
   const auto patience = all.patience ? all.patience() : kForEver;
-  transfers().check(patience);
   try {
     if (all.look) all.look();
   } catch (CommError& error) {
     transfers().explain(error, patience);
     throw;
   }
+  transfers().check(patience);
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ NcclFabric::NcclFabric(const FabricRequest& request, int device)
   options_.most_blocks = use_ == FabricUse::kPipeline ? kBlocksOfPipeline : kBlocksOfExchange;
   options_.init_timeout = request.init_timeout;
   if (use_ == FabricUse::kPipeline) connect_channels();
+  options_.init_timeout = request.expect_timeout;
 }
 
 void NcclFabric::expect(const ExchangeWays& ways) {

@@ -12,6 +12,8 @@ std::shared_ptr<std::byte[]> Device::host_memory(std::size_t bytes) {
 
 at::Tensor Device::host_tensor(at::IntArrayRef sizes, at::ScalarType type) { return at::empty(sizes, type); }
 
+void Device::keep_pace(std::size_t) {}
+
 std::span<const std::byte> Device::bytes(const at::Tensor& values, std::span<std::byte> scratch) {
   const std::span<std::byte> to = scratch.first(values.nbytes());
   const std::shared_ptr<Fence> begun = fence();

@@ -24,6 +24,9 @@ class Fence {
   virtual ~Fence() = default;
 };
 
+/// Launches, about, of a layer backward, of a piece of an exchange, and of a product of weights with its sum.
+inline constexpr std::size_t kLaunchesOfLayer = 100, kLaunchesOfPiece = 20, kLaunchesOfProduct = 5;
+
 /// In bytes; 0 where nobody counts.
 struct MemoryFigures {
   std::size_t tensors = 0;  ///< the most that have lived at one time
@@ -65,10 +68,11 @@ class Device {
   /// One-element fp64 tensors as numbers, all at once. The other one.
   virtual std::vector<double> read(std::span<const at::Tensor> scalars) = 0;
 
-  /// Called between pieces of a step: returns when the device has done all but the last few of them, and looks at the
-  /// peers meanwhile. Otherwise the host would be a step ahead, with the tensors of all of its micro-batches, and would
-  /// then stand in the driver, whose queue is full, and see nobody go.
-  virtual void keep_pace() {}
+  /// Called before each piece of a step, which has about so many launches: returns when the device has done all but the
+  /// newest few hundred of those before, and looks at the peers meanwhile. Otherwise the host would be a step ahead,
+  /// with the tensors of all of its micro-batches, and would then stand in the driver, whose queue is full, and see
+  /// nobody go.
+  virtual void keep_pace(std::size_t launches);
 
   /// A row of work beside the run's, for one who gives and waits.
   virtual std::unique_ptr<Lane> make_lane() = 0;

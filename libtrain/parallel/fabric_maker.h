@@ -15,10 +15,11 @@ namespace titan::train {
 struct FabricRequest {
   std::string name;  ///< "dp/0"
   FabricUse use = FabricUse::kExchange;
-  int rank = 0, size = 1;                 ///< in the group; size is at least 2
-  int global_rank = 0;                    ///< for messages
-  c10::intrusive_ptr<c10d::Store> store;  ///< of this group alone, the same for all of its members
-  std::chrono::milliseconds init_timeout{300'000};
+  int rank = 0, size = 1;                             ///< in the group; size is at least 2
+  int global_rank = 0;                                ///< for messages
+  c10::intrusive_ptr<c10d::Store> store;              ///< of this group alone, the same for all of its members
+  std::chrono::milliseconds init_timeout{300'000};    ///< what is left of it
+  std::chrono::milliseconds expect_timeout{300'000};  ///< for Fabric::expect
   /// Throws CommError where a rank of the run is gone. To be called now and then while the host waits; any thread.
   std::function<void()> look;
   /// How long a transfer may take: comm.train_timeout_seconds, more in the first step. Any thread.

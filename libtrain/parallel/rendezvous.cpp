@@ -299,6 +299,7 @@ class Connector {
     FabricRequest request{.name = name, .use = use, .rank = rank, .size = size, .global_rank = options_.env.rank};
     request.store = c10::make_intrusive<c10d::PrefixStore>("fabric/" + name, store_);
     request.init_timeout = left_until(deadline_);
+    request.expect_timeout = options_.init_timeout;
     request.look = look_at(session_);
     auto patience = std::make_shared<std::atomic<milliseconds>>(timeout);
     deadlines_.push_back([patience](milliseconds deadline) { *patience = deadline; });

@@ -163,7 +163,10 @@ void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutpu
   auto node = products_.extract({held.stage->index(), local});
   if (node.empty()) throw std::logic_error("pipeline table runs W before its I");
   held.gradients->begin(sums_of(held, out), share_.at(local));
-  held.gradients->multiply(std::move(node.mapped()), [&] { after_backward(*held.stage, local, out); });
+  held.gradients->multiply(std::move(node.mapped()), [&] {
+    device().keep_pace(kLaunchesOfProduct);
+    after_backward(*held.stage, local, out);
+  });
 }
 
 void Executor::before_use(const Stage& stage, std::size_t segment) {
@@ -277,7 +280,7 @@ std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint3
         world_.pp->recv(x, rank_of(number - 1), transfer_tag(false, number - 1, index, count))->wait();
       }
       for (std::size_t segment = 0; segment < stage.segments(); ++segment) {
-        device().keep_pace();
+        device().keep_pace(kLaunchesOfLayer);
         before_use(stage, segment);
         x = stage.run(segment, x, nullptr);
       }

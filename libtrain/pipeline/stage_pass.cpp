@@ -13,7 +13,7 @@ namespace titan::train {
 at::Tensor StagePass::forward(const at::Tensor& input, const OnSegment& before) {
   at::Tensor x = input;
   for (std::size_t segment = 0; segment < stage_.segments(); ++segment) {
-    device().keep_pace();
+    device().keep_pace(kLaunchesOfLayer);
     if (before) before(segment);
     Kept kept{at::isFloatingType(x.scalar_type()) ? x.detach().requires_grad_(true) : x, {}};
     if (stage_.recomputes(segment)) {
@@ -30,7 +30,7 @@ at::Tensor StagePass::forward(const at::Tensor& input, const OnSegment& before) 
 
 at::Tensor StagePass::backward(at::Tensor grad, const OnSegment& after) {
   for (std::size_t segment = stage_.segments(); segment-- > 0;) {
-    device().keep_pace();
+    device().keep_pace(kLaunchesOfLayer);
     Kept kept = std::move(kept_.back());
     kept_.pop_back();
     if (!kept.output.defined()) kept.output = stage_.run(segment, kept.input, &gradients_);

@@ -86,13 +86,12 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
     while (piece < pieces_.size() && exchange_.part_of[slot_of_.at(pieces_[piece].parameter)] == part) ++piece;
     part_pieces_.emplace_back(first, piece);
   }
-  tell_groups();
   next_part_ = parts();
   shared_.resize(parts());
   if (parts() > 1 && plan.exchange_parts > 1) lane_ = device().make_lane();
 }
 
-void GradientExchange::tell_groups() {
+void GradientExchange::connect() {
   const bool nodes = has_node_groups(plan_);
   ExchangeWays stage, node, between;  // nodes
   const auto add = [](ExchangeWays& ways, const ExchangePlan& plan) {
@@ -144,7 +143,7 @@ void GradientExchange::swap_rows(Fabric& group, int peer, std::uint64_t tag, con
     for_parts(take, index * plan.piece, (index + 1) * plan.piece, slots, one.in, use);
   };
   for (std::int64_t index = 0; index < pieces; ++index) {
-    device().keep_pace();
+    device().keep_pace(kLaunchesOfPiece);
     begin(index);
     if (index > 0) end(index - 1);
   }
@@ -179,7 +178,7 @@ void GradientExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, co
   const SegmentRow& mine = plan.owners[plan.me];
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan.pieces(); ++index) {
-    device().keep_pace();
+    device().keep_pace(kLaunchesOfPiece);
     const std::int64_t from = index * plan.piece, to = from + plan.piece, length = length_in(mine, from, to);
     std::int64_t in_total = 0, out_total = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -209,7 +208,7 @@ void GradientExchange::copy_by_slices(const ExchangePlan& plan, at::ScalarType t
   const SegmentRow& mine = plan.owners[plan.me];
   std::vector<std::int64_t> out_splits(plan.owners.size());
   for (std::int64_t index = 0; index < plan.pieces(); ++index) {
-    device().keep_pace();
+    device().keep_pace(kLaunchesOfPiece);
     const std::int64_t from = index * plan.piece, to = from + plan.piece, length = length_in(mine, from, to);
     const std::vector<std::int64_t> in_splits(plan.owners.size(), length);
     std::int64_t out_total = 0;

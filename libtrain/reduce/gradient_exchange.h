@@ -37,6 +37,10 @@ class GradientExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
+  /// Says to each group of ranks what it will be used for. Collective; before everything else, once all ranks have an
+  /// exchange.
+  void connect();
+
   /// Whether gradients are exchanged after each micro-batch: collect() is then called after each.
   bool in_turns() const { return !sharded_.empty(); }
   /// Takes the gradients of this rank's `local`-th micro-batch out of the `sums` of a stage and brings them to their
@@ -86,8 +90,6 @@ class GradientExchange {
                  const Take& use);
   at::Tensor buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const;
   std::vector<OwnedGradient> owned_of(const Slots& sums, bool whole) const;
-  /// What each group of ranks will be used for.
-  void tell_groups();
   void begin_sums(std::span<TreeSum> sums);
   /// Whether all sums of a part are there.
   bool is_whole(std::size_t part, std::span<const TreeSum> sums) const;

@@ -20,6 +20,7 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
   const at::Tensor buffer = bytes_.narrow(0, 0, bytes_.numel() / 4 * 4).view(at::kFloat);
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan_.pieces(); ++index) {
+    device().keep_pace(kLaunchesOfPiece);
     const std::int64_t from = index * plan_.piece, to = from + plan_.piece;
     const auto length = [&](const SegmentRow& row) {
       return std::max<std::int64_t>(0, std::min(to, row.length()) - from);

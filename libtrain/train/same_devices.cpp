@@ -23,7 +23,9 @@ void check_devices(Control& all) {
   ckpt::Settings rows = device().environment();
   const std::string driver = ckpt::setting(rows, "driver");
   std::erase_if(rows, [](const auto& row) { return row.first == "driver"; });
-  check(agree_on_settings(all, rows));
+  ckpt::Status apart = agree_on_settings(all, rows);
+  apart.hint = "give every rank the same settings, environment variables and libraries";
+  check(apart);
   const std::string differ = drivers_differ(all.all_gather(driver));
   if (all.rank() == 0 && !differ.empty()) log_warn(differ);
 }

@@ -244,6 +244,9 @@ ScheduleTable planned_table(const RunState& run) {
 void share_start(RunState& run) {
   run.optimizer->own_masters(*run.stages);
   run.exchange = std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stages);
+  // A rank whose memory did not suffice until here is noticed before the others wait for its connection.
+  run.world.io->barrier();
+  run.exchange->connect();
   run.exchange->share(run.optimizer->params());
 }
 

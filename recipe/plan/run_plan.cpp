@@ -161,16 +161,15 @@ bool keeps_scores(const Config& config, const RunPlan& plan) {
   return config.training.device == "cuda" && (kernel == "math" || (kernel == "auto" && !plan.bf16));
 }
 
-/// \source LibTorch's limits of a head for its kernels of flash and cuDNN
+/// \source LibTorch's limits of a head: flash on every GPU, cuDNN on those before Hopper
 ckpt::Status check_heads(const Config& config, const RunPlan& plan) {
   if (config.training.device != "cuda" || plan.keeps_scores) return ckpt::ok_status();
   const bool cudnn = config.training.attention == "cudnn";
-  constexpr std::int64_t kMost = 256;
   const std::int64_t heads = plan.dims.head_dim;
-  if (heads <= kMost && !(cudnn && heads % 8 != 0)) return ckpt::ok_status();
+  if (cudnn ? heads <= 128 && heads % 8 == 0 : heads <= 256) return ckpt::ok_status();
   return ckpt::invalid("attention by " + std::string(cudnn ? "cudnn" : "flash") + " computes heads of at most " +
-                       std::to_string(kMost) + " elements" + (cudnn ? ", a multiple of 8" : "") +
-                       ", and this model's have " + std::to_string(heads))
+                       (cudnn ? "128 elements, a multiple of 8" : "256 elements") + ", and this model's have " +
+                       std::to_string(heads))
       .with_hint("training.attention = \"math\", which needs more memory, or more heads");
 }
 

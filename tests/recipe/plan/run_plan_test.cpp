@@ -302,6 +302,8 @@ TEST(RunPlan, HeadsThatAKernelOfTheGpuCannotDoAreRefused) {
   const std::string cudnn = "debug.deterministic=false training.attention=cudnn ";
   EXPECT_TRUE(plan((wide + cudnn + "model.head_dim=64").c_str(), 1).ok());
   EXPECT_EQ(plan((wide + cudnn + "model.head_dim=60").c_str(), 1).status().code, ckpt::Code::kInvalid);
+  EXPECT_EQ(plan((wide + cudnn + "model.head_dim=256").c_str(), 1).status().message,
+            "attention by cudnn computes heads of at most 128 elements, a multiple of 8, and this model's have 256");
 }
 
 TEST(RunPlan, EveryNthLayerIsCountedFromOne) {
