@@ -39,7 +39,7 @@ def run(work, device, ranks=1, fake=None, **more):
 
 def run_hosts(work, device, hosts, **more):
     """A rank on each host, which differ by their environments; what that of the first says, as they all do."""
-    ranks = harness.start_each(words(work, device, **more), [os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | host for host in hosts], own_hosts=True)
+    ranks = harness.start_each(words(work, device, **more), [os.environ | {"TITAN_CUDA_MODULE": str(MODULE)} | host for host in hosts], per_host=1)
     told = [rank.communicate(timeout=120) for rank in ranks]
     assert len({rank.returncode for rank in ranks}) == 1, told
     return subprocess.CompletedProcess([], ranks[0].returncode, *told[0])

@@ -75,9 +75,9 @@ def start(config, nproc=1, overrides=None, extra=()):
     return subprocess.Popen(command(config, nproc, overrides, extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def start_each(argv, environments, own_hosts=False, per_host=None):
+def start_each(argv, environments, per_host=None):
     """Starts a rank in each of these environments, as the launcher of a cluster does; they are on one host, or say that so many are on each."""
-    local = 1 if own_hosts else per_host or len(environments)
+    local = per_host or len(environments)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
