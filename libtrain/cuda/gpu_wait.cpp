@@ -44,8 +44,7 @@ class Transfers {
     const ckpt::MutexLock lock(mutex_);
     const auto still = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - last_end_);
     if (waiting_.empty() || still < patience / 2) return;
-    error.status.causes.push_back("no transfer between GPUs has come to its end for " + std::to_string(still.count()) +
-                                  " s here; the first that is waited for is one of " + waiting_.front().group);
+    error.status.causes.push_back(none_ended(still, " here"));
     if (error.status.hint.empty()) error.status.hint = kWhereToLook;
   }
 
@@ -55,14 +54,16 @@ class Transfers {
       last_end_ = Clock::now();
     for (const Waiting& waiting : waiting_) waiting.look();
     if (waiting_.empty() || Clock::now() - last_end_ < patience) return;
-    throw CommError(ckpt::failed("no transfer between GPUs has come to its end for " +
-                                 std::to_string(patience.count() / 1000) +
-                                 " s, though all ranks give signs of life; the first that is waited for is one of " +
-                                 waiting_.front().group)
-                        .with_hint(kWhereToLook));
+    const auto most = std::chrono::duration_cast<std::chrono::seconds>(patience);
+    throw CommError(ckpt::failed(none_ended(most, ", though all ranks give signs of life")).with_hint(kWhereToLook));
   }
 
  private:
+  std::string none_ended(std::chrono::seconds since, const std::string& how) const TITAN_REQUIRES(mutex_) {
+    return "no transfer between GPUs has come to its end for " + std::to_string(since.count()) + " s" + how +
+           "; the first that is waited for is one of " + waiting_.front().group;
+  }
+
   struct Waiting {
     at::cuda::CUDAEvent over;
     std::string group;

@@ -23,6 +23,7 @@ class Transfer {
   virtual void wait() = 0;
 };
 
+/// How a group of ranks exchanges.
 struct ExchangeWays {
   bool all_to_all = false, swaps = false;
 };

@@ -93,21 +93,11 @@ GradientExchange::GradientExchange(World& world, const recipe::RunPlan& plan, co
 
 void GradientExchange::connect() {
   const bool nodes = has_node_groups(plan_);
-  ExchangeWays stage, node, between;  // nodes
-  const auto add = [](ExchangeWays& ways, const ExchangePlan& plan) {
-    ways.all_to_all = ways.all_to_all || !plan.owners.empty();
-    ways.swaps = ways.swaps || !plan.swaps.empty();
-  };
-  for (const StageExchange::Turns& turns : exchange_.turns) add(nodes ? node : stage, turns.plan);
-  add(nodes ? between : stage, exchange_.between_domains);
-  for (const StageExchange::Part& part : exchange_.parts) {
-    add(nodes ? between : stage, part.sums);
-    for (const StageExchange::Sharing& sharing : part.sharings) add(stage, sharing.plan);
-  }
-  world_.dp->expect(stage);
+  const GroupWays ways = group_ways(exchange_, nodes);
+  world_.dp->expect(ways.stage);
   if (!nodes) return;
-  world_.node->expect(node);
-  world_.between_nodes->expect(between);
+  world_.node->expect(ways.node);
+  world_.between_nodes->expect(ways.between_nodes);
 }
 
 std::int64_t GradientExchange::buffer_bytes() const { return bytes_.numel(); }

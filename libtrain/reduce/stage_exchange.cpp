@@ -171,4 +171,20 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
   return exchange;
 }
 
+GroupWays group_ways(const StageExchange& exchange, bool nodes) {
+  GroupWays ways;
+  const auto add = [](ExchangeWays& group, const ExchangePlan& plan) {
+    group.all_to_all = group.all_to_all || !plan.owners.empty();
+    group.swaps = group.swaps || !plan.swaps.empty();
+  };
+  ExchangeWays &turns = nodes ? ways.node : ways.stage, &sums = nodes ? ways.between_nodes : ways.stage;
+  for (const StageExchange::Turns& turn : exchange.turns) add(turns, turn.plan);
+  add(sums, exchange.between_domains);
+  for (const StageExchange::Part& part : exchange.parts) {
+    add(sums, part.sums);
+    for (const StageExchange::Sharing& sharing : part.sharings) add(ways.stage, sharing.plan);
+  }
+  return ways;
+}
+
 }  // namespace titan::train

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "libtrain/parallel/fabric.h"
 #include "libtrain/reduce/exchange_plan.h"
 
 namespace titan::train {
@@ -47,5 +48,11 @@ std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Owner
 /// For data-parallel rank `dp_rank` of rank `pp_rank` of the pipeline.
 StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t pp_rank,
                                   std::uint32_t dp_rank);
+
+/// What the groups of a stage's ranks do in its exchange. `nodes`: there are groups of nodes (has_node_groups).
+struct GroupWays {
+  ExchangeWays stage, node, between_nodes;
+};
+GroupWays group_ways(const StageExchange& exchange, bool nodes);
 
 }  // namespace titan::train

@@ -48,6 +48,26 @@ TEST(StageExchange, BetweenNodesEachRankKeepsWhatItOwns) {
   }
 }
 
+TEST(StageExchange, GroupsAreToldWhatTheyDoAlone) {
+  const auto ways_of = [](const recipe::RunPlan& plan) {
+    return group_ways(plan_stage_exchange(plan, owners_of(plan), 0, 0), has_node_groups(plan));
+  };
+  const ExchangeWays butterfly = ways_of(llama_plan("1B", 8, 16)).stage;
+  EXPECT_TRUE(butterfly.swaps && !butterfly.all_to_all);
+  const ExchangeWays slices = ways_of(llama_plan("1B", 6, 12)).stage;
+  EXPECT_TRUE(slices.all_to_all && !slices.swaps) << "no power of two";
+  recipe::RunPlan plan = llama_plan("1B", 8, 16);
+  plan.exchange = recipe::ExchangeDomain::kAlways;
+  const ExchangeWays turns = ways_of(plan).stage;
+  EXPECT_TRUE(turns.all_to_all && turns.swaps) << "gradients in turns, weights by swaps";
+  plan.exchange = recipe::ExchangeDomain::kNode;
+  plan.node_ranks = 2;
+  const GroupWays nodes = ways_of(plan);
+  EXPECT_TRUE(nodes.node.all_to_all && !nodes.node.swaps);
+  EXPECT_TRUE(nodes.between_nodes.swaps && !nodes.between_nodes.all_to_all);
+  EXPECT_TRUE(nodes.stage.swaps && !nodes.stage.all_to_all);
+}
+
 TEST(StageExchange, OneRankHasNothingToExchange) {
   const StageExchange exchange = exchange_of(llama_plan("1B", 1, 4), 0, 1 << 20);
   EXPECT_EQ(exchange.buffer_bytes, 0);
