@@ -103,7 +103,7 @@ class PairReader {
   const CheckpointReader& b_;
   const std::vector<Pair>& pairs_;
   const DiffOptions& options_;
-  std::vector<LeafRun> runs_;
+  std::vector<TensorRun> runs_;
   Mutex mutex_;
   std::uint64_t done_ TITAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t total_ = 0;

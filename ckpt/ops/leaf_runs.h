@@ -10,13 +10,13 @@
 namespace titan::ckpt {
 
 /// Leaves of the `tensor`-th of some tensors.
-struct LeafRun {
+struct TensorRun {
   std::size_t tensor = 0;
   LeafRange leaves;
 };
 
 /// Appends the leaves of `grid` in runs of at most `bytes` (one leaf at least), ascending.
-inline void append_runs(std::vector<LeafRun>& runs, std::size_t tensor, const LeafGrid& grid,
+inline void append_runs(std::vector<TensorRun>& runs, std::size_t tensor, const LeafGrid& grid,
                         std::uint64_t element_size, std::uint64_t bytes) {
   const std::uint64_t leaves =
       std::max<std::uint64_t>(1, bytes / std::max<std::uint64_t>(1, grid.leaf_elements * element_size));

@@ -9,7 +9,7 @@ namespace titan::ckpt {
 namespace {
 
 // Small enough that the bytes are still in the cache when they are hashed and summed.
-constexpr std::uint64_t kRunBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kCachedBytes = std::uint64_t{1} << 20;
 
 // A tensor in progress: statistics per leaf until the last leaf has come.
 struct Partial {
@@ -17,12 +17,12 @@ struct Partial {
   std::uint64_t missing = 0;
 };
 
-class Collector {
+class StatsCollector {
  public:
-  Collector(const CheckpointReader& reader, const std::vector<TensorRow>& rows, const StatsOptions& options)
+  StatsCollector(const CheckpointReader& reader, const std::vector<TensorRow>& rows, const StatsOptions& options)
       : reader_(reader), rows_(rows), options_(options), partials_(rows.size()), results_(rows.size()) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      append_runs(runs_, i, grid(i), dtype_size(rows[i].dtype), kRunBytes);
+      append_runs(runs_, i, grid(i), dtype_size(rows[i].dtype), kCachedBytes);
       partials_[i].missing = rows[i].leaves;
       total_ += rows[i].bytes;
     }
@@ -39,7 +39,7 @@ class Collector {
  private:
   LeafGrid grid(std::size_t i) const { return {element_count(rows_[i].shape), reader_.manifest().leaf_elements}; }
 
-  Status one(const LeafRun& run) {
+  Status one(const TensorRun& run) {
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
     const TensorRow& row = rows_[run.tensor];
     const LeafGrid leaves = grid(run.tensor);
@@ -69,7 +69,7 @@ class Collector {
   const CheckpointReader& reader_;
   const std::vector<TensorRow>& rows_;
   const StatsOptions& options_;
-  std::vector<LeafRun> runs_;
+  std::vector<TensorRun> runs_;
   std::uint64_t total_ = 0;
   Mutex mutex_;
   std::vector<Partial> partials_ TITAN_GUARDED_BY(mutex_);
@@ -82,7 +82,7 @@ class Collector {
 Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows,
                                                    const StatsOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, options.open(fs, path));
-  Collector collector(reader, rows, options);
+  StatsCollector collector(reader, rows, options);
   TITAN_RETURN_IF_ERROR(collector.run());
   return collector.take();
 }
