@@ -16,6 +16,9 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
 /// The parts of `text` between separators: "a,,b" has three, "" has one.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// `text` without spaces, tabs and carriage returns at its ends.
+std::string_view trimmed(std::string_view text);
+
 /// All of `text` as a number; nothing for any other text, or a number that T cannot hold.
 template <typename T>
 std::optional<T> number_of(std::string_view text) {

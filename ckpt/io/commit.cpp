@@ -14,9 +14,9 @@ namespace titan::ckpt {
 namespace {
 
 // The pieces and leaf digests of one stored tensor, by first leaf.
-using Found = std::map<std::pair<std::uint32_t, std::string>, std::vector<const RankReceipt::Item*>>;
+using ItemsFound = std::map<std::pair<std::uint32_t, std::string>, std::vector<const RankReceipt::Item*>>;
 
-Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, const Found& found,
+Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, const ItemsFound& found,
                               const std::map<const RankReceipt::Item*, std::uint32_t>& files) {
   const ParameterMeta& meta = snapshot.parameters[ref.index];
   const std::string name = ref.slot.empty() ? meta.name : meta.name + "." + ref.slot;
@@ -56,7 +56,7 @@ Status add_tensors(const Snapshot& snapshot, const std::vector<RankReceipt>& rec
                  [](const FileEntry& file) { return file.role == FileRole::kShard; });
   const auto by_path = [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; };
   std::sort(manifest.files.begin(), manifest.files.end(), by_path);
-  Found found;
+  ItemsFound found;
   std::map<const RankReceipt::Item*, std::uint32_t> files;
   for (const RankReceipt& receipt : receipts) {
     for (const RankReceipt::Item& item : receipt.items) {

@@ -6,7 +6,7 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
 
 UnreadablePlace place_of(const std::string& path) { return {parent_path(path), base_name(path)}; }
 
@@ -62,7 +62,7 @@ Status read_again(Fs& fs, const UnreadablePlace& place) {
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
                          fs.open_member(place.folder, place.member, Access::kPastCache));
   TITAN_RETURN_IF_ERROR(file->size().status());
-  std::vector<std::byte> part(std::min(place.bytes, kReadBytes));
+  std::vector<std::byte> part(std::min(place.bytes, kPartBytes));
   for (std::uint64_t done = 0; done < place.bytes; done += part.size())
     TITAN_RETURN_IF_ERROR(file->pread(place.offset + done,
                                       std::span(part).first(std::min<std::uint64_t>(part.size(), place.bytes - done))));

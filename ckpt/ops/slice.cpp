@@ -4,16 +4,11 @@
 #include <charconv>
 #include <optional>
 
+#include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
 
 namespace titan::ckpt {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 std::vector<std::string_view> parts_of(std::string_view text, char separator) {
   std::vector<std::string_view> parts;

@@ -5,7 +5,7 @@ namespace titan::cli {
 
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string fish_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += (c == '\'' || c == '\\' ? "\\" : "") + std::string(1, c);
   return out + "'";
@@ -15,12 +15,12 @@ std::string values(const std::string& placeholder, const std::string& function) 
   const Wanted wanted = wanted_by(placeholder);
   std::vector<std::string> words = wanted.choices;
   if (wanted.file) words.push_back("(" + function + "_steps)");
-  return (wanted.file ? " -r -F" : " -x") + (words.empty() ? "" : " -a " + quoted(ckpt::joined(words, " ")));
+  return (wanted.file ? " -r -F" : " -x") + (words.empty() ? "" : " -a " + fish_quoted(ckpt::joined(words, " ")));
 }
 
 std::string flag_line(const std::string& start, const Flag& flag, const std::string& function) {
   return start + (flag.letter != 0 ? std::string(" -s ") + flag.letter : "") + " -l " + flag.name +
-         (flag.value.empty() ? "" : values(flag.value, function)) + " -d " + quoted(flag.help) + "\n";
+         (flag.value.empty() ? "" : values(flag.value, function)) + " -d " + fish_quoted(flag.help) + "\n";
 }
 
 /// Functions that ask the program itself. What has no `@` in it keeps the files that fish offers.
@@ -68,23 +68,23 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
   text += start + " -n 'not __fish_use_subcommand' -a '(" + function + "_steps)'\n";
   std::vector<std::string> with_keys;
   for (const Verb& verb : program.verbs) {
-    text += start + " -n __fish_use_subcommand -f -a " + verb.name + " -d " + quoted(verb.help) + "\n";
-    const std::string inside = start + " -n " + quoted("__fish_seen_subcommand_from " + verb.name);
+    text += start + " -n __fish_use_subcommand -f -a " + verb.name + " -d " + fish_quoted(verb.help) + "\n";
+    const std::string inside = start + " -n " + fish_quoted("__fish_seen_subcommand_from " + verb.name);
     for (const Flag& flag : verb.flags) {
       const std::string half =
           start + " -n " +
-          quoted("__fish_seen_subcommand_from " + verb.name + "; and __fish_seen_subcommand_from " + flag.after);
+          fish_quoted("__fish_seen_subcommand_from " + verb.name + "; and __fish_seen_subcommand_from " + flag.after);
       text += flag_line(flag.after.empty() ? inside : half, flag, function);
     }
     for (const Argument& argument : verb.arguments) {
       if (argument.names == Names::kTensor) text += inside + " -a '(" + function + "_tensors)'\n";
       if (const Wanted wanted = wanted_by(argument.name); !wanted.choices.empty())
-        text += inside + " -f -a " + quoted(ckpt::joined(wanted.choices, " ")) + "\n";
+        text += inside + " -f -a " + fish_quoted(ckpt::joined(wanted.choices, " ")) + "\n";
     }
     if (takes_keys(verb)) with_keys.push_back(verb.name);
   }
   if (!with_keys.empty() && !keys.empty()) {
-    text += start + " -n " + quoted("__fish_seen_subcommand_from " + ckpt::joined(with_keys, " ")) + " -a '";
+    text += start + " -n " + fish_quoted("__fish_seen_subcommand_from " + ckpt::joined(with_keys, " ")) + " -a '";
     for (const std::string& key : keys) text += "--" + key + "=\n";
     text.back() = '\'';
     text += '\n';

@@ -6,7 +6,7 @@ namespace titan::cli {
 namespace {
 
 /// Inside single quotes, in a text of `_arguments` or `_describe`.
-std::string quoted(const std::string& text) {
+std::string zsh_quoted(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (c == '\'')
@@ -22,7 +22,7 @@ std::string quoted(const std::string& text) {
 /// ":PLACEHOLDER:what completes it".
 std::string action(const std::string& placeholder, const std::string& function) {
   const Wanted wanted = wanted_by(placeholder);
-  std::string text = ":" + quoted(placeholder) + ":";
+  std::string text = ":" + zsh_quoted(placeholder) + ":";
   // After a blank zsh adds no words of its own.
   if (wanted.file)
     text += " " + function + "_files" + (wanted.choices.empty() ? "" : " " + ckpt::joined(wanted.choices, " "));
@@ -33,7 +33,7 @@ std::string action(const std::string& placeholder, const std::string& function) 
 
 std::string flag_spec(const Flag& flag, const std::string& function) {
   const bool value = !flag.value.empty();
-  const std::string rest = "'[" + quoted(flag.help) + "]" + (value ? action(flag.value, function) : "") + "'";
+  const std::string rest = "'[" + zsh_quoted(flag.help) + "]" + (value ? action(flag.value, function) : "") + "'";
   if (flag.letter == 0)
     return std::string(flag.repeat == Repeat::kMany ? "'*'" : "") + "--" + flag.name + (value ? "=" : "") + rest;
   const std::string letter(1, flag.letter);
@@ -48,7 +48,7 @@ std::string arguments(const Verb& verb, const std::string& half, bool keys, cons
   for (const Argument& argument : verb.arguments)
     if (argument.required)
       text += " \\\n          '" + std::string(argument.many ? "*" : "") +
-              (argument.names == Names::kTensor ? ":" + quoted(argument.name) + ":" + function + "_tensors"
+              (argument.names == Names::kTensor ? ":" + zsh_quoted(argument.name) + ":" + function + "_tensors"
                                                 : action(argument.name, function)) +
               "'";
   return text + " ;;\n";
@@ -78,7 +78,7 @@ std::string zsh_completion(const Program& program, const std::vector<std::string
       function + "() {\n  local -a verbs shared keys line\n  local state program=${words[1]/#\\~/$HOME}\n  shared=(\n";
   for (const Flag& flag : program.flags) text += "    " + flag_spec(flag, function) + "\n";
   text += "  )\n  verbs=(\n";
-  for (const Verb& verb : program.verbs) text += "    '" + verb.name + ":" + quoted(verb.help) + "'\n";
+  for (const Verb& verb : program.verbs) text += "    '" + verb.name + ":" + zsh_quoted(verb.help) + "'\n";
   text += "  )\n";
   if (!keys.empty()) {
     text += "  keys=(\n";

@@ -77,6 +77,12 @@ std::string format_rounded(double value, int digits) {
   return format("%.*g", digits, value);
 }
 
+std::string format_share(double share, int digits) { return format_rounded(100 * share, digits) + "%"; }
+
+std::string format_counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  return format_count(count) + " " + std::string(count == 1 ? one : many);
+}
+
 std::optional<std::int64_t> parse_utc(std::string_view text) {
   // YYYY-MM-DDThh:mm:ss[.fraction]Z
   if (text.size() < 20 || text.back() != 'Z' || text[4] != '-' || text[7] != '-' || text[10] != 'T' ||

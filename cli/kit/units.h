@@ -22,6 +22,10 @@ std::string format_count(std::uint64_t value);
 std::string format_real(double value);
 /// At most `digits` significant digits, for people: 0.00030000000000000003 -> "0.0003".
 std::string format_rounded(double value, int digits = 4);
+/// 0.0314 -> "3.14%".
+std::string format_share(double share, int digits = 3);
+/// "1 step", "1,234 steps": `one` and `many` are words.
+std::string format_counted(std::uint64_t count, std::string_view one, std::string_view many);
 /// Seconds since the epoch of an RFC 3339 UTC time ("2026-01-02T03:04:05Z", fractions dropped); nullopt when it is
 /// none.
 std::optional<std::int64_t> parse_utc(std::string_view text);

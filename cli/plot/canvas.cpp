@@ -8,7 +8,7 @@
 namespace titan::cli {
 namespace {
 
-constexpr std::array kColors = {"36", "33", "35", "32", "34", "31"};
+constexpr std::array kTerminalColors = {"36", "33", "35", "32", "34", "31"};
 constexpr std::array kMarks = {'*', '+', 'x', '#', '@', '%', '=', '&'};
 
 /// The dots of a braille character by column and row, as Unicode numbers them.
@@ -27,7 +27,7 @@ long place(double share, std::size_t cells) {
 }  // namespace
 
 std::string run_color(std::size_t run, bool faint) {
-  return (faint ? "2;" : "") + std::string(kColors[run % kColors.size()]);
+  return (faint ? "2;" : "") + std::string(kTerminalColors[run % kTerminalColors.size()]);
 }
 
 std::string paint_run(const Palette& palette, std::size_t run, std::string_view text) {

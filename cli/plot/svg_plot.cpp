@@ -19,7 +19,7 @@ using recipe::Point;
 using recipe::Quantity;
 using recipe::RunCurves;
 
-constexpr std::array kColors = {"#2f81c7", "#d9640f", "#12996f", "#a566c9", "#b8860b", "#cf5c8a"};
+constexpr std::array kSvgColors = {"#2f81c7", "#d9640f", "#12996f", "#a566c9", "#b8860b", "#cf5c8a"};
 
 constexpr double kWidth = 880, kLeft = 64, kRight = 20, kTop = 16, kLine = 20;
 constexpr std::size_t kLetters = 118;  // of usual text that fit beside a swatch
@@ -210,7 +210,7 @@ class Picture {
 
 }  // namespace
 
-const char* picture_color(std::size_t run) { return kColors[run % kColors.size()]; }
+const char* picture_color(std::size_t run) { return kSvgColors[run % kSvgColors.size()]; }
 
 std::string xml_text(std::string_view text) {
   std::string out;

@@ -11,12 +11,6 @@ namespace {
 using recipe::AdviseReport;
 using recipe::IntervalAdvice;
 
-std::string percent(double share) { return format_rounded(share * 100, 2) + "%"; }
-
-std::string count_of(std::uint64_t count, const char* one, const char* many) {
-  return format_count(count) + (count == 1 ? one : many);
-}
-
 std::string parameters_text(std::uint64_t count) {
   return count >= 1'000'000'000 ? format_rounded(static_cast<double>(count) / 1e9, 3) + "B" : format_count(count);
 }
@@ -63,7 +57,7 @@ class Text {
     if (record.last_step > 0)
       run = "steps " + format_count(record.first_step) + " to " + format_count(record.last_step);
     if (record.resumes > 0)
-      run += ", went on " + count_of(record.resumes, " time", " times") + " (planned stops are among them)";
+      run += ", went on " + format_counted(record.resumes, "time", "times") + " (planned stops are among them)";
     facts_.add("run", run);
     if (record.step_s)
       facts_.add("a step",
@@ -74,13 +68,13 @@ class Text {
     if (record.save_s) saves += ", one takes " + format_rounded(*record.save_s, 3) + " s";
     if (record.stall_s) saves += ", of which training waits " + format_rounded(*record.stall_s, 3) + " s";
     if (record.saves_total_s > 0 && record.steps_total_s > 0)
-      saves +=
-          "; " + percent(record.saves_total_s / (record.saves_total_s + record.steps_total_s)) + " of the time so far";
+      saves += "; " + format_share(record.saves_total_s / (record.saves_total_s + record.steps_total_s), 2) +
+               " of the time so far";
     facts_.add("saves", saves);
   }
 
   void disk() {
-    std::string there = count_of(report_.steps_there, " step", " steps") + ", " + size(report_.bytes_there);
+    std::string there = format_counted(report_.steps_there, "step", "steps") + ", " + size(report_.bytes_there);
     if (report_.free) there += "; free: " + size(*report_.free);
     facts_.add("on disk", there);
     if (report_.one_save) facts_.add("one save", size(*report_.one_save));
@@ -101,7 +95,7 @@ class Text {
       facts_.add("budget",
                  size(*report_.budget) + " is too little: one step and the next save take " + size(fit.least_budget));
     } else {
-      facts_.add("budget", size(*report_.budget) + ": keep " + count_of(fit.keep_last, " step", " steps") +
+      facts_.add("budget", size(*report_.budget) + ": keep " + format_counted(fit.keep_last, "step", "steps") +
                                "; at most " + size(fit.most_bytes) + " while one more is written");
     }
     if (fit.keep_last == 1) facts_.add("", "one step alone: if it is damaged, there is no older one to go on from");
@@ -117,8 +111,8 @@ class Text {
                  {"saving", Align::kRight},
                  {"done again", Align::kRight}});
     const auto row = [&](const char* name, const IntervalAdvice& one) {
-      table.row({name, count_of(one.steps, " step", " steps"), format_duration(one.seconds), percent(one.lost.sum()),
-                 percent(one.lost.saves), percent(one.lost.again)});
+      table.row({name, format_counted(one.steps, "step", "steps"), format_duration(one.seconds),
+                 format_share(one.lost.sum(), 2), format_share(one.lost.saves, 2), format_share(one.lost.again, 2)});
     };
     if (report_.now) row("now", *report_.now);
     row("best", *report_.best);
@@ -153,7 +147,7 @@ class Text {
     if (report_.best) {
       out += "  interval = " + std::to_string(report_.best->steps) + "\n";
       if (report_.steps > 0 && report_.best->steps >= report_.steps)
-        out += "  # not before the end of this run (" + count_of(report_.steps, " step", " steps") +
+        out += "  # not before the end of this run (" + format_counted(report_.steps, "step", "steps") +
                "), which always saves\n";
     }
     if (!keeps) return out;
@@ -161,7 +155,7 @@ class Text {
     out += "  keep_latest_k = " + std::to_string(fit.keep_last) + "\n";
     if (fit.steps_to_delete == 0) return out + "  # nothing to delete now\n";
     return out + "  # frees " + size(fit.bytes_to_delete) + " now, " +
-           count_of(fit.steps_to_delete, " step", " steps") + ":\n  titan-ckpt prune " + escape(run_) +
+           format_counted(fit.steps_to_delete, "step", "steps") + ":\n  titan-ckpt prune " + escape(run_) +
            " --keep-last " + std::to_string(fit.keep_last) + "\n";
   }
 

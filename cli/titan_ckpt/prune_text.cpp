@@ -19,10 +19,6 @@ Cell verdict(bool goes, bool deleted, Role stays, bool dry_run) {
   return deleted ? Cell{"deleted", Role::kWarning} : Cell{"not deleted", Role::kError};
 }
 
-std::string count_of(std::size_t count, const char* one, const char* many) {
-  return std::to_string(count) + (count == 1 ? one : many);
-}
-
 // Of steps and damaged ones.
 template <typename Test>
 std::ptrdiff_t count_if_any(const PruneReport& report, Test test) {
@@ -52,11 +48,12 @@ std::string prune_text(const PruneReport& report, const TextStyle& style) {
   if (goes == 0 && report.leftovers.empty()) return out + "nothing to delete\n";
   if (!report.failures.empty())
     return out + "deleted " + std::to_string(deleted) + " of " +
-           count_of(static_cast<std::size_t>(goes), " step", " steps") + "\n";
+           format_counted(static_cast<std::uint64_t>(goes), "step", "steps") + "\n";
   out += report.dry_run ? "would delete " : "deleted ";
-  out += count_of(static_cast<std::size_t>(goes), " step", " steps");
+  out += format_counted(static_cast<std::uint64_t>(goes), "step", "steps");
   if (!report.leftovers.empty())
-    out += " and " + count_of(report.leftovers.size(), " leftover", " leftovers") + " of unfinished saves or deletions";
+    out += " and " + format_counted(report.leftovers.size(), "leftover", "leftovers") +
+           " of unfinished saves or deletions";
   out += ": " + format_bytes(report.bytes_freed, style.exact_bytes) + (report.dry_run ? " would be freed" : " freed");
   const std::uint64_t linked = report.bytes_gone - report.bytes_freed;
   if (linked > 0) out += "; " + format_bytes(linked, style.exact_bytes) + " are kept by hard links elsewhere";

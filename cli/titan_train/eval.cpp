@@ -18,15 +18,15 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-constexpr std::uint64_t kMostTokens = 1u << 24;  // of a row
+constexpr std::uint64_t kLongestRow = 1u << 24;  // of a row
 
 Result<std::optional<std::uint64_t>> parse_seq_len(const Command& command) {
   const auto text = command.value("seq-len");
   if (!text) return std::optional<std::uint64_t>();
   const std::optional<std::uint64_t> length = ckpt::number_of<std::uint64_t>(*text);
-  if (!length || *length < 1 || *length > kMostTokens)
+  if (!length || *length < 1 || *length > kLongestRow)
     return ckpt::invalid("--seq-len " + *text + ": expected a number of tokens from 1 to " +
-                         std::to_string(kMostTokens));
+                         std::to_string(kLongestRow));
   return length;
 }
 

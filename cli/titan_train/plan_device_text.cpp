@@ -13,7 +13,6 @@ using train::DeviceForecast;
 
 constexpr double kGiga = 1e9;
 
-std::string percent(double share) { return format_rounded(100 * share, 3) + "%"; }
 std::string seconds(double value) {
   return value >= 1 ? format_rounded(value, 3) + " s" : format_rounded(1000 * value, 3) + " ms";
 }
@@ -43,7 +42,7 @@ std::string stage_table(const DeviceForecast& f, const recipe::RunPlan& plan, co
       const std::uint64_t bytes = f.memory[plan.rank_of(stage)].total() + f.device.reserve_bytes;
       const double share = static_cast<double>(bytes) / static_cast<double>(f.device.memory_bytes);
       row.push_back(format_bytes(bytes));
-      row.push_back({percent(share), share > 1 ? Role::kWarning : Role::kPlain});
+      row.push_back({format_share(share), share > 1 ? Role::kWarning : Role::kPlain});
     }
     row.resize(5, Cell(""));
     table.row(row);
@@ -84,8 +83,8 @@ std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan,
                           (plan.bf16 ? "bfloat16" : "float32"));
   facts.add("links", "of each GPU, in each direction: " + format_rounded(d.nvlink_gb_s) + " GB/s within nodes of " +
                          std::to_string(d.per_node) + ", " + format_rounded(d.nic_gb_s) + " GB/s between them");
-  facts.add("assumed", percent(d.compute_share) + " of the peak, " + percent(d.link_share) + " of links and memory, " +
-                           format_bytes(d.reserve_bytes) + " for the libraries");
+  facts.add("assumed", format_share(d.compute_share) + " of the peak, " + format_share(d.link_share) +
+                           " of links and memory, " + format_bytes(d.reserve_bytes) + " for the libraries");
   Facts step;
   const auto exchanged = [](double all, double hidden) {
     return seconds(all) + (hidden > 0 ? " (" + seconds(hidden) + " hidden)" : "");
@@ -103,7 +102,7 @@ std::string device_text(const DeviceReport& report, const recipe::RunPlan& plan,
   const auto whole = [](double value) { return format_count(static_cast<std::uint64_t>(value)); };
   step.add("speed", whole(f.tokens_per_second) + " tokens/s, " +
                         whole(f.tokens_per_second / static_cast<double>(plan.mesh.world())) + " a GPU, MFU " +
-                        percent(f.mfu));
+                        format_share(f.mfu));
   return heading(palette, "on GPUs, by figures: nothing here is measured") + facts.render(palette, "  ") +
          stage_table(f, plan, palette) + step.render(palette, "  ") + way_out(report, palette);
 }

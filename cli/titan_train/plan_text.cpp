@@ -24,8 +24,6 @@ std::string number(std::int64_t value) { return std::to_string(value); }
 std::string counted(std::uint64_t count, const std::string& thing) {
   return format_count(count) + " " + thing + (count == 1 ? "" : thing.ends_with("ch") ? "es" : "s");
 }
-std::string percent(double share) { return format_rounded(100 * share, 3) + "%"; }
-
 std::string model_text(const recipe::RunPlan& plan) {
   const recipe::ModelDims& d = plan.dims;
   std::string text = "dim " + number(d.dim) + ", " + counted(static_cast<std::uint64_t>(d.n_layers), "layer") + ", " +
@@ -152,7 +150,7 @@ std::string stages(const Forecast& f, const Palette& palette) {
   for (std::size_t i = 0; i < f.stages.size(); ++i) {
     const train::StageForecast& s = f.stages[i];
     std::vector<Cell> cells = {std::to_string(i), parts_text(s.parts, f.plan.dims.tied), format_count(s.parameters),
-                               percent(s.cost_share)};
+                               format_share(s.cost_share)};
     if (f.plan.chunks > 1) cells.insert(cells.begin() + 1, Cell(std::to_string(s.rank)));
     // What a rank needs stands beside the first of its stages.
     if (i < f.plan.mesh.pp)
@@ -185,7 +183,7 @@ std::string pipeline(const Forecast& f, const Palette& palette) {
   std::string text = heading(palette, "pipeline") + "  " + escape(f.plan.schedule_name()) + " over " +
                      counted(f.plan.stage_count(), "stage") +
                      (f.plan.chunks > 1 ? " on " + counted(f.plan.mesh.pp, "rank") : "") + "\n" + "  bubble " +
-                     percent(f.bubble.equal) + " with equal stages, " + percent(f.bubble.with_costs) +
+                     format_share(f.bubble.equal) + " with equal stages, " + format_share(f.bubble.with_costs) +
                      " with these costs\n" + "  at most " +
                      (f.plan.chunks > 1 ? counted(most, "forward") : counted(most, "micro-batch")) +
                      " of a rank in flight" + (least == most ? "" : ", " + number(least) + " of the one with fewest") +

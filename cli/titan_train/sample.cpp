@@ -23,7 +23,7 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-constexpr std::uint64_t kMostTokens = 1u << 20;
+constexpr std::uint64_t kMostNewTokens = 1u << 20;
 constexpr std::uint64_t kTokens = 256;  // as transformers' pipeline, or as many as the model was made for
 
 Result<train::SamplingSettings> sampling_of(const Command& command) {
@@ -63,8 +63,8 @@ Result<train::GenerationOptions> options_of(const Command& command, const Texts&
   TITAN_ASSIGN_OR_RETURN(options.sampling, sampling_of(command));
   if (const auto text = command.value("max-new-tokens")) {
     const auto value = ckpt::number_of<std::uint64_t>(*text);
-    if (!value || *value == 0 || *value > kMostTokens)
-      return wrong_value("max-new-tokens", *text, "a whole number from 1 to " + std::to_string(kMostTokens));
+    if (!value || *value == 0 || *value > kMostNewTokens)
+      return wrong_value("max-new-tokens", *text, "a whole number from 1 to " + std::to_string(kMostNewTokens));
     options.most = *value;
   }
   const std::string dtype = command.value("dtype").value_or("float32");

@@ -84,7 +84,7 @@ class DcpWriter final : public ForeignWriter {
   Rounding rounding_;
 };
 
-bool near(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+bool same_rate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
 void DcpWriter::add_tensor(std::vector<std::string> path, const ckpt::TensorRef& ref, const std::string& to) {
   const ckpt::StoredTensor& stored = *manifest_.stored(ref);
@@ -152,7 +152,7 @@ Status DcpWriter::check_curve(const ckpt::LrSchedule& lr) {
   const std::uint64_t end = std::max(ckpt::curve_end(lr.phases), ckpt::curve_end(plain.phases)) + 1;
   for (std::uint64_t n = manifest_.step + 1; n <= std::min(end, manifest_.step + kMostSteps); ++n) {
     const double ours = ckpt::lr_at(lr.phases, n), theirs = ckpt::lr_at(plain.phases, n);
-    if (near(ours, theirs)) continue;
+    if (same_rate(ours, theirs)) continue;
     return ckpt::incompatible(source_.path() + ": its learning rate is not one curve of torchtitan: at step " +
                               std::to_string(n) + " it is " + ckpt::toml_float(ours) + ", the settings alone give " +
                               ckpt::toml_float(theirs))

@@ -13,9 +13,9 @@
 namespace titan::convert::dcp {
 namespace {
 
-constexpr std::uint64_t kBlock = 1u << 20;
-constexpr std::uint64_t kAlignment = 64, kLocalHeader = 30, kBig = 0xffffffff;
-constexpr std::uint64_t kFlags = 0x0808;  // sizes follow the data; names are UTF-8
+constexpr std::uint64_t kWriteBlock = 1u << 20;
+constexpr std::uint64_t kAlignment = 64, kLocalHeaderBytes = 30, kBig = 0xffffffff;
+constexpr std::uint64_t kZipFlags = 0x0808;  // sizes follow the data; names are UTF-8
 constexpr char kZero = 0;
 
 // One archive. Local headers have no CRC and no sizes: they follow each payload, so that nothing is written twice.
@@ -28,10 +28,10 @@ class ZipStream {
     const std::uint64_t name_bytes = rows_.back().name.size();
     // Payloads begin at multiples of 64 from the start of the archive, by a field of padding.
     const std::uint64_t padding =
-        (kAlignment - (rows_.back().header + kLocalHeader + name_bytes + 4) % kAlignment) % kAlignment;
+        (kAlignment - (rows_.back().header + kLocalHeaderBytes + name_bytes + 4) % kAlignment) % kAlignment;
     std::string out = "PK\3\4";
     put_le(out, 0, 2);  // version
-    put_le(out, kFlags, 2);
+    put_le(out, kZipFlags, 2);
     out.append(2 + 4 + 12, kZero);  // stored; no time; CRC and sizes follow
     put_le(out, name_bytes, 2);
     put_le(out, padding + 4, 2);
@@ -129,7 +129,7 @@ class ZipStream {
     }
     out += "PK\1\2";
     put_le(out, 0, 4);  // versions
-    put_le(out, kFlags, 2);
+    put_le(out, kZipFlags, 2);
     out.append(2 + 4, kZero);  // stored; no time
     put_le(out, row.crc, 4);
     put_le(out, std::min(row.bytes, kBig), 4);
@@ -200,7 +200,7 @@ Status AppendFile::reserve(std::uint64_t bytes) {
     behind_.put(begin_, std::move(block_));
     begin_ += std::exchange(used_, 0);
   }
-  TITAN_ASSIGN_OR_RETURN(block_, behind_.take(std::max<std::uint64_t>(bytes, kBlock)));
+  TITAN_ASSIGN_OR_RETURN(block_, behind_.take(std::max<std::uint64_t>(bytes, kWriteBlock)));
   return {};
 }
 

@@ -14,7 +14,7 @@ constexpr double kTolerance = 1e-12;
 constexpr const char* kTensorsAlone = "leave out --config to take the tensors alone";
 
 // Fields of a parameter group. torch's Adam is AdamW with decoupled_weight_decay = False; older ones do not say.
-constexpr std::string_view kCompared[] = {"lr", "initial_lr", "betas", "eps", "weight_decay"};
+constexpr std::string_view kComparedFields[] = {"lr", "initial_lr", "betas", "eps", "weight_decay"};
 struct Flag {
   const char* field;
   bool expected;
@@ -151,7 +151,7 @@ class Checker {
     const auto check = [&](const std::string& name) -> Status {
       const DcpKey key = parse_key(name);
       const auto same = [&](std::string_view known) { return key.field == known; };
-      if (key.kind != DcpKey::Kind::kGroup || std::ranges::any_of(kCompared, same) ||
+      if (key.kind != DcpKey::Kind::kGroup || std::ranges::any_of(kComparedFields, same) ||
           std::ranges::any_of(kHarmless, same))
         return {};
       if (std::ranges::any_of(kFlags, [&](const Flag& flag) { return same(flag.field); })) return {};

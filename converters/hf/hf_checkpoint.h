@@ -7,6 +7,7 @@ namespace titan::convert {
 inline constexpr const char* kHfWeights = "model.safetensors";
 inline constexpr const char* kHfIndex = "model.safetensors.index.json";
 inline constexpr const char* kHfConfig = "config.json";
+inline constexpr std::uint64_t kMaxHfConfigBytes = std::uint64_t{4} << 20;
 inline constexpr const char* kHfTokenizer = "tokenizer.json";
 
 Result<bool> probe_hf(Fs& fs, const std::string& path);

@@ -20,13 +20,12 @@ using ckpt::join_path;
 
 namespace {
 
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
 Result<ModelDims> read_model(Fs& fs, const std::string& folder, const std::string& source,
                              const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
-  const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxConfigBytes);
+  const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxHfConfigBytes);
   if (bytes.ok()) {
     TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, ckpt::text_of(*bytes)));
     TITAN_ASSIGN_OR_RETURN(const ModelDims model, read_hf_config(path, config));

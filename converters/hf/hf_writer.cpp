@@ -31,7 +31,6 @@ using ckpt::Manifest;
 namespace {
 
 constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
-constexpr std::uint64_t kMaxConfigBytes = std::uint64_t{4} << 20;
 constexpr std::uint64_t kMaxTokenizerBytes = std::uint64_t{64} << 20;
 
 struct Item {
@@ -113,7 +112,7 @@ Status HfWriter::plan(Fs& fs) {
   JsonValue base;
   const auto known = std::ranges::find(options_.companions, std::string(kHfConfig), &Companion::name);
   if (known != options_.companions.end()) {
-    TITAN_ASSIGN_OR_RETURN(const std::string text, read_companion(fs, *known, kMaxConfigBytes));
+    TITAN_ASSIGN_OR_RETURN(const std::string text, read_companion(fs, *known, kMaxHfConfigBytes));
     TITAN_ASSIGN_OR_RETURN(base, parse_json(kHfConfig, text));
   }
   make_config(base);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "libtrain/metrics/step_clock.h"
 #include "libtrain/model/runtime.h"
 
 namespace titan::train {
@@ -12,10 +13,6 @@ namespace {
 
 // Computing goes first where cores are few; the threads that write inherit it.
 constexpr int kNice = 10;
-
-double seconds_since(BackgroundSaver::Clock::time_point start) {
-  return std::chrono::duration<double>(BackgroundSaver::Clock::now() - start).count();
-}
 
 }  // namespace
 

@@ -17,6 +17,7 @@
 #include "libtrain/checkpoint/shared_write.h"
 #include "libtrain/device/device.h"
 #include "libtrain/device/host_values.h"
+#include "libtrain/metrics/step_clock.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
 #include "recipe/keys/key_table.h"
@@ -33,8 +34,6 @@ constexpr std::uint64_t kLeavesOfARun = 1;
 using ckpt::Result;
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Leaves of the owned pieces, on the host straight from the tensors' memory.
 class OwnedSource : public ckpt::TensorSource {

@@ -29,13 +29,6 @@ constexpr std::uint64_t kBlock = 4096, kBlocks = 64;
 
 std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
 
-std::string trimmed(const std::string& text) {
-  const char* blank = " \t";
-  const std::size_t begin = text.find_first_not_of(blank);
-  if (begin == std::string::npos) return "";
-  return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
-}
-
 /// What an entry of a data folder is that holds no data.
 const char* what_it_is(const fs::directory_entry& entry) {
   std::error_code error;
@@ -187,12 +180,12 @@ Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::s
   FoundFiles files;
   std::error_code error;
   if (dataset_path.find(',') == std::string::npos || fs::exists(dataset_path, error)) {
-    if (trimmed(dataset_path).empty()) return ckpt::invalid(key + " is empty");
+    if (ckpt::trimmed(dataset_path).empty()) return ckpt::invalid(key + " is empty");
     TITAN_RETURN_IF_ERROR(add_path(dataset_path, key, &files));
     return files;
   }
   for (const std::string& part : ckpt::split(dataset_path, ',')) {
-    const std::string item = trimmed(part);
+    const std::string item(ckpt::trimmed(part));
     if (item.empty()) return ckpt::invalid(key + ": '" + dataset_path + "' has an empty item in its list");
     TITAN_RETURN_IF_ERROR(add_path(item, key, &files));
   }

@@ -14,7 +14,7 @@ namespace {
 
 using ckpt::Result;
 
-constexpr double kTera = 1e12, kGiga = 1e9;
+constexpr double kTera = 1e12;
 constexpr std::uint32_t kLookedAt = 64;  // data-parallel ranks whose exchange is counted; they differ by a leaf
 
 /// AdamW reads parameter, gradient and both moments, and writes all but the gradient; the norm reads the gradient once

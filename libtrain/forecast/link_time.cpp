@@ -5,8 +5,6 @@
 namespace titan::train {
 namespace {
 
-constexpr double kGiga = 1e9;
-
 /// Sent and received by one kind of link.
 struct TwoWays {
   std::int64_t sent = 0, received = 0;

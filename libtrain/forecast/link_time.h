@@ -9,6 +9,8 @@
 
 namespace titan::train {
 
+inline constexpr double kGiga = 1e9;  ///< of a link's GB/s
+
 /// What one rank sends and receives in an exchange, by the kind of link.
 struct LinkBytes {
   std::uint64_t in_node = 0, between_nodes = 0;  ///< of the direction that has more

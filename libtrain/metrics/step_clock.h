@@ -4,6 +4,11 @@
 
 namespace titan::train {
 
+/// Of a clock that nobody sets.
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 /// Seconds of a step on one rank.
 struct StepTimes {
   double data = 0;      ///< reading tokens

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kNews = "beat-news";
 constexpr char kEnd = ';';  // of each number in the news
 
-std::string key(int rank) { return "beat/" + std::to_string(rank); }
+std::string beat_key(int rank) { return "beat/" + std::to_string(rank); }
 
 void add_to_news(c10d::Store& store, int rank) {
   const std::string text = std::to_string(rank) + kEnd;
@@ -35,7 +35,7 @@ BeatExchange::BeatExchange(c10::intrusive_ptr<c10d::Store> store, int rank, int 
 
 void BeatExchange::prepare(c10d::Store& store, int rank) {
   store.compareSet(kNews, std::string(), std::string(1, kEnd));
-  store.set(key(rank), std::string("0"));
+  store.set(beat_key(rank), std::string("0"));
 }
 
 /// The next ranks of the ring that are not in the news, and all that are.
@@ -53,12 +53,12 @@ std::vector<int> BeatExchange::watched() const {
 }
 
 std::vector<std::string> BeatExchange::operator()(const std::string& own, bool leaving) {
-  store_->set(key(rank_), own);
+  store_->set(beat_key(rank_), own);
   if (leaving && !in_the_news_.contains(rank_)) add_to_news(*store_, rank_);
 
   const std::vector<int> ranks = watched();
   std::vector<std::string> keys;
-  for (const int rank : ranks) keys.push_back(key(rank));
+  for (const int rank : ranks) keys.push_back(beat_key(rank));
   keys.push_back(kNews);
   const std::vector<std::vector<std::uint8_t>> found = store_->multiGet(keys);
   in_the_news_ = read_news(found.back(), world_);

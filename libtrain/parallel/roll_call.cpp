@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char *kCount = "arrivals", *kAll = "all-arrived", *kLookers = "arrival-lookers", *kMissing = "missing";
 
-std::string key(int rank) { return "arrived/" + std::to_string(rank); }
+std::string arrival_key(int rank) { return "arrived/" + std::to_string(rank); }
 
 std::string encode(const std::vector<int>& ranks) {
   MessageWriter out;
@@ -28,7 +28,7 @@ std::vector<int> decode(const std::string& bytes) {
 }  // namespace
 
 void RollCall::arrive(c10d::Store& store, int rank, int world) {
-  store.set(key(rank), std::string("1"));
+  store.set(arrival_key(rank), std::string("1"));
   if (store.add(kCount, 1) == world) store.set(kAll, std::string("1"));
 }
 
@@ -37,7 +37,7 @@ void RollCall::wait(std::chrono::milliseconds timeout) { store_.wait({kAll}, tim
 std::vector<int> RollCall::look_up() const {
   std::vector<int> ranks;
   for (int rank = 0; rank < world_; ++rank)
-    if (!store_.check({key(rank)})) ranks.push_back(rank);
+    if (!store_.check({arrival_key(rank)})) ranks.push_back(rank);
   return ranks;
 }
 

@@ -5,18 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "ckpt/base/text.h"
+
 namespace titan::train {
 namespace {
 
 using ckpt::Result;
-
-constexpr std::string_view kSpaces = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kSpaces);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpaces) + 1 - begin);
-}
 
 /// The part of `text` before `mark`, which is cut off it together with the mark.
 std::string_view cut(std::string_view& text, char mark) {
@@ -70,13 +64,13 @@ Result<ScheduleCsv> parse_schedule_csv(std::string_view text) {
   bool any = false;
   for (std::size_t line = 1; !text.empty(); ++line) {
     std::string_view row = cut(text, '\n');
-    if (trimmed(row).empty() && trimmed(text).find_first_not_of('\n') == std::string_view::npos)
+    if (ckpt::trimmed(row).empty() && ckpt::trimmed(text).find_first_not_of('\n') == std::string_view::npos)
       break;  // the last lines
     csv.table.emplace_back();
     csv.lines.push_back(line);
     csv.cells.emplace_back();
     for (std::size_t place = 1; !row.empty(); ++place) {
-      const std::string_view cell = trimmed(cut(row, ','));
+      const std::string_view cell = ckpt::trimmed(cut(row, ','));
       if (cell.empty()) continue;
       const std::optional<Action> action = action_of(cell);
       if (!action)

@@ -11,37 +11,37 @@ namespace {
 
 using ckpt::Status;
 
-std::string text(std::uint64_t value) { return std::to_string(value); }
-
 /// Whether the file is one for this pipeline and this number of micro-batches.
 Status check_size(const ScheduleCsv& csv, const recipe::RunPlan& plan, std::uint32_t micro_batches) {
   if (csv.table.size() != plan.mesh.pp)
-    return ckpt::invalid("the file has " + text(csv.table.size()) + " rows; expected is one for each of the " +
-                         text(plan.mesh.pp) + " ranks of the pipeline");
+    return ckpt::invalid("the file has " + std::to_string(csv.table.size()) +
+                         " rows; expected is one for each of the " + std::to_string(plan.mesh.pp) +
+                         " ranks of the pipeline");
   std::uint32_t count = 0;
   for (std::uint32_t rank = 0; rank < csv.table.size(); ++rank) {
     for (std::size_t i = 0; i < csv.table[rank].size(); ++i) {
       const Action& action = csv.table[rank][i];
       count = std::max(count, action.micro_batch + 1);
       if (action.stage >= plan.stage_count())
-        return ckpt::invalid(csv.where(rank, i) + ": stage " + text(action.stage) + " of " + text(plan.stage_count()))
+        return ckpt::invalid(csv.where(rank, i) + ": stage " + std::to_string(action.stage) + " of " +
+                             std::to_string(plan.stage_count()))
             .with_hint(
                 "set parallelism.pipeline_parallel_schedule=PipelineScheduleMulti and "
                 "parallelism.pipeline_parallel_layers_per_stage for more stages");
       if (plan.rank_of(action.stage) != rank)
-        return ckpt::invalid(csv.where(rank, i) + ": stage " + text(action.stage) + " is on rank " +
-                             text(plan.rank_of(action.stage)) + ", whose row is line " +
-                             text(csv.lines[plan.rank_of(action.stage)]))
+        return ckpt::invalid(csv.where(rank, i) + ": stage " + std::to_string(action.stage) + " is on rank " +
+                             std::to_string(plan.rank_of(action.stage)) + ", whose row is line " +
+                             std::to_string(csv.lines[plan.rank_of(action.stage)]))
             .with_hint(
                 "stages of a V (ZBVZeroBubble, DualPipeV) lie otherwise than those of a loop: "
                 "parallelism.pipeline_parallel_schedule says which");
     }
   }
   if (count == micro_batches) return ckpt::ok_status();
-  return ckpt::invalid("the file is for " + text(count) + " micro-batches; a data-parallel rank has " +
-                       text(micro_batches))
-      .with_hint("set --training.global_batch_size=" + text(count * plan.batch.micro * plan.mesh.dp) +
-                 ", or write a file for " + text(micro_batches));
+  return ckpt::invalid("the file is for " + std::to_string(count) + " micro-batches; a data-parallel rank has " +
+                       std::to_string(micro_batches))
+      .with_hint("set --training.global_batch_size=" + std::to_string(count * plan.batch.micro * plan.mesh.dp) +
+                 ", or write a file for " + std::to_string(micro_batches));
 }
 
 ckpt::Result<ScheduleTable> from_file(const std::string& csv_text, const recipe::RunPlan& plan,

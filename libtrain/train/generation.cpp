@@ -10,6 +10,7 @@
 #include "libtrain/checkpoint/transfer.h"
 #include "libtrain/device/device.h"
 #include "libtrain/device/host_values.h"
+#include "libtrain/metrics/step_clock.h"
 #include "libtrain/model/rank_stages.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/start/gemm.h"
@@ -20,8 +21,6 @@ namespace titan::train {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// The model and the text so far.
 class Writer {

@@ -11,6 +11,7 @@
 #include "libtrain/launch/library_error.h"
 #include "libtrain/metrics/json_text.h"
 #include "libtrain/metrics/log.h"
+#include "libtrain/metrics/step_clock.h"
 #include "recipe/keys/writer.h"
 
 namespace titan::train {
@@ -18,8 +19,6 @@ namespace {
 
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
 

@@ -19,6 +19,7 @@
 #include "libtrain/metrics/chrome_trace.h"
 #include "libtrain/metrics/device_use.h"
 #include "libtrain/metrics/log.h"
+#include "libtrain/metrics/step_clock.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/parallel/gather.h"
 #include "libtrain/parallel/heartbeat.h"
@@ -53,8 +54,6 @@ PeakMemory memory_of(const StepRow& row) {
   if (const std::size_t total = device().memory().total; total > 0) memory.device = total;
   return memory;
 }
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 constexpr double kStopWait = 10;  // seconds for a command of on_publish: who stops a run may kill it soon
 

@@ -10,7 +10,7 @@
 namespace titan::recipe {
 namespace {
 
-constexpr std::uint64_t kMaxFileBytes = 16u << 20;
+constexpr std::uint64_t kMaxRowsBytes = 16u << 20;
 
 /// Names of `key`, the best first.
 std::vector<std::string> names_of(const Key& key) {
@@ -32,7 +32,7 @@ Status take(const Key& key, const Value& value, Config& config) {
 }  // namespace
 
 Result<ckpt::Settings> read_rows(ckpt::Fs& fs, const std::string& path) {
-  const auto bytes = ckpt::read_file(fs, path, kMaxFileBytes);
+  const auto bytes = ckpt::read_file(fs, path, kMaxRowsBytes);
   if (!bytes.ok()) {
     Status status = bytes.status();
     status.code = ckpt::Code::kInvalid;

@@ -15,8 +15,6 @@ constexpr const char* kDefaultFlavor = "debugmodel";
 constexpr std::int64_t kMaxDimension = std::int64_t{1} << 31;
 constexpr std::int64_t kMaxLayers = 100'000;
 
-std::string text(std::int64_t value) { return std::to_string(value); }
-
 /// Whether nothing is left for a flavour to say. Older versions wrote the flavour's name and all it meant into
 /// RUN/config.toml; the scaling of RoPE was not part of that.
 bool gives_every_dimension(const Config::Model& model) {
@@ -35,10 +33,10 @@ Result<std::optional<RopeScaling>> rope_scaling_of(const Config::Model& model) {
 /// `derived`: where head_dim comes from, when nobody gave it.
 Status check_heads(const ModelDims& dims, const std::string& derived = "") {
   if (dims.head_dim % 2 != 0)
-    return ckpt::invalid("model.head_dim " + text(dims.head_dim) + derived + " is odd; RoPE rotates pairs");
+    return ckpt::invalid("model.head_dim " + std::to_string(dims.head_dim) + derived + " is odd; RoPE rotates pairs");
   if (dims.n_heads % dims.n_kv_heads != 0)
-    return ckpt::invalid("model.n_heads " + text(dims.n_heads) + " is not a multiple of model.n_kv_heads " +
-                         text(dims.n_kv_heads));
+    return ckpt::invalid("model.n_heads " + std::to_string(dims.n_heads) + " is not a multiple of model.n_kv_heads " +
+                         std::to_string(dims.n_kv_heads));
   return ckpt::ok_status();
 }
 
@@ -51,9 +49,9 @@ std::int64_t to_dimension(std::uint64_t size) {
 Status check_dims(const ModelDims& dims) {
   for (const auto& [key, member] : kModelSizes)
     if (const std::int64_t value = dims.*member; value < 1 || value > kMaxDimension)
-      return ckpt::unsupported(std::string(key) + " is " + text(value) + ", expected 1 to 2^31");
+      return ckpt::unsupported(std::string(key) + " is " + std::to_string(value) + ", expected 1 to 2^31");
   if (dims.n_layers > kMaxLayers)
-    return ckpt::unsupported("model.n_layers is " + text(dims.n_layers) + ", expected at most 100000");
+    return ckpt::unsupported("model.n_layers is " + std::to_string(dims.n_layers) + ", expected at most 100000");
   if (const Status heads = check_heads(dims); !heads.ok()) return ckpt::unsupported(heads.message);
   if (!(dims.norm_eps > 0) || !(dims.rope_theta > 0))
     return ckpt::unsupported("model.norm_eps and model.rope_theta must be positive");
@@ -82,7 +80,8 @@ Result<ModelDims> model_dims(const Config& config) {
   TITAN_ASSIGN_OR_RETURN(dims.rope_scaling, rope_scaling_of(model));
 
   if (!model.head_dim && dims.dim % dims.n_heads != 0)
-    return ckpt::invalid("model.dim " + text(dims.dim) + " is not a multiple of model.n_heads " + text(dims.n_heads))
+    return ckpt::invalid("model.dim " + std::to_string(dims.dim) + " is not a multiple of model.n_heads " +
+                         std::to_string(dims.n_heads))
         .with_hint("set model.head_dim, or other values of these two");
   dims.head_dim = model.head_dim.value_or(dims.head_dim);
   TITAN_RETURN_IF_ERROR(check_heads(dims, model.head_dim ? "" : " (= model.dim / model.n_heads)"));

@@ -18,8 +18,6 @@ constexpr const char* kModules = "parallelism.module_fqns_per_model_part";
 constexpr const char* kFirst = "parallelism.pipeline_parallel_first_stage_less_layers";
 constexpr const char* kLast = "parallelism.pipeline_parallel_last_stage_less_layers";
 
-std::string text(std::uint64_t value) { return std::to_string(value); }
-
 std::vector<std::uint32_t> layers_between(const std::vector<std::uint32_t>& cuts, std::uint32_t layers) {
   std::vector<std::uint32_t> of_stage;
   std::uint32_t first = 1;
@@ -35,7 +33,7 @@ std::vector<std::uint32_t> layers_between(const std::vector<std::uint32_t>& cuts
 /// The names of a model's parts, in order: torchtitan's modules.
 std::vector<std::string> module_names(std::uint32_t layers) {
   std::vector<std::string> names = {"tok_embeddings"};
-  for (std::uint32_t i = 0; i < layers; ++i) names.push_back("layers." + text(i));
+  for (std::uint32_t i = 0; i < layers; ++i) names.push_back("layers." + std::to_string(i));
   names.insert(names.end(), {"norm", "output"});
   return names;
 }
@@ -49,17 +47,19 @@ Result<std::vector<std::uint32_t>> stages_of_modules(const std::vector<std::stri
     std::vector<std::string> words = ckpt::split(parts[stage], ' ');
     std::erase(words, "");
     if (words.empty())
-      return ckpt::invalid(key + "stage " + text(stage) + " is empty")
+      return ckpt::invalid(key + "stage " + std::to_string(stage) + " is empty")
           .with_hint("each stage needs at least one of tok_embeddings, layers.N, norm, output");
     for (const std::string& word : words) {
       const auto at = std::ranges::find(names, word);
       if (at == names.end())
-        return ckpt::invalid(key + "stage " + text(stage) + " has " + ckpt::toml_string(word) +
+        return ckpt::invalid(key + "stage " + std::to_string(stage) + " has " + ckpt::toml_string(word) +
                              "; the model's modules are tok_embeddings, layers.0 to " + names[names.size() - 3] +
                              ", norm and output")
             .with_hint(ckpt::did_you_mean(word, names));
       std::optional<std::uint32_t>& place = found[static_cast<std::size_t>(at - names.begin())];
-      if (place) return ckpt::invalid(key + word + " is on stage " + text(*place) + " and on stage " + text(stage));
+      if (place)
+        return ckpt::invalid(key + word + " is on stage " + std::to_string(*place) + " and on stage " +
+                             std::to_string(stage));
       place = stage;
     }
   }
@@ -79,15 +79,16 @@ Result<std::vector<std::uint32_t>> layers_of_modules(const std::vector<std::stri
   // Head and loss stay together, so that no logits travel.
   for (const std::size_t i : {names.size() - 2, names.size() - 1})
     if (stages[i] != last)
-      return ckpt::invalid(key + names[i] + " is on stage " + text(stages[i]) + "; it must be on the last, " +
-                           text(last));
+      return ckpt::invalid(key + names[i] + " is on stage " + std::to_string(stages[i]) + "; it must be on the last, " +
+                           std::to_string(last));
   if (stages.front() != 0)
-    return ckpt::invalid(key + "tok_embeddings is on stage " + text(stages.front()) + "; it must be on stage 0");
+    return ckpt::invalid(key + "tok_embeddings is on stage " + std::to_string(stages.front()) +
+                         "; it must be on stage 0");
   std::vector<std::uint32_t> of_stage(parts.size(), 0);
   for (std::uint32_t i = 0; i < layers; ++i) {
     if (i > 0 && stages[i + 1] < stages[i])
-      return ckpt::invalid(key + names[i + 1] + " is on stage " + text(stages[i + 1]) + ", before " + names[i] +
-                           " on stage " + text(stages[i]))
+      return ckpt::invalid(key + names[i + 1] + " is on stage " + std::to_string(stages[i + 1]) + ", before " +
+                           names[i] + " on stage " + std::to_string(stages[i]))
           .with_hint("the layers of a stage follow those of the stage before it");
     ++of_stage[stages[i + 1]];
   }
@@ -136,13 +137,14 @@ Result<GivenStages> weighted_stages(const Config::Parallelism& keys, std::uint32
   const std::int64_t all = layers + weights.first + weights.last, share = all / stages, more = all % stages;
   const std::string key = keys.pipeline_parallel_first_stage_less_layers ? kFirst : kLast;
   if (share == 0)
-    return ckpt::invalid(key + ": " + text(layers) + " layers, " + std::to_string(weights.first) +
+    return ckpt::invalid(key + ": " + std::to_string(layers) + " layers, " + std::to_string(weights.first) +
                          " for the embedding and " + std::to_string(weights.last) + " for the head do not fill " +
-                         text(stages) + " stages");
+                         std::to_string(stages) + " stages");
   for (const auto& [name, weight] : {std::pair{kFirst, weights.first}, std::pair{kLast, weights.last}})
     if (weight > share)
       return ckpt::invalid(std::string(name) + " " + std::to_string(weight) + " is more than a stage's share of " +
-                           std::to_string(share) + " (" + std::to_string(all) + " for " + text(stages) + " stages)")
+                           std::to_string(share) + " (" + std::to_string(all) + " for " + std::to_string(stages) +
+                           " stages)")
           .with_hint("set --" + std::string(name) + "=" + std::to_string(share) +
                      ", or leave it out: stages are then cut by cost");
   GivenStages given{key, {}};

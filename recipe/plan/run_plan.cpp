@@ -15,8 +15,6 @@
 namespace titan::recipe {
 namespace {
 
-std::string text(std::int64_t value) { return std::to_string(value); }
-
 /// The multiple of `unit` nearest to `value`, at least one unit.
 std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {
   return std::max<std::int64_t>(1, (value + unit / 2) / unit) * unit;
@@ -33,24 +31,26 @@ Result<ckpt::Mesh> make_mesh(const Config::Parallelism& parallelism, std::int64_
   const std::int64_t replicate = parallelism.data_parallel_replicate_degree;
   const std::int64_t shard = parallelism.data_parallel_shard_degree;
   const std::int64_t pp = parallelism.pipeline_parallel_degree;
-  if (world < 1) return ckpt::invalid("world size " + text(world) + ": expected at least 1");
+  if (world < 1) return ckpt::invalid("world size " + std::to_string(world) + ": expected at least 1");
 
   const std::int64_t fixed = replicate * pp;
-  const std::string names = "parallelism.data_parallel_replicate_degree " + text(replicate) + " x ";
+  const std::string names = "parallelism.data_parallel_replicate_degree " + std::to_string(replicate) + " x ";
   if (shard == -1) {
     if (world % fixed != 0)
-      return ckpt::invalid("world size " + text(world) + " does not fit the mesh: it is not a multiple of " + names +
-                           "pipeline_parallel_degree " + text(pp) + " = " + text(fixed))
-          .with_hint("start " + text(nearest_multiple(world, fixed)) + " ranks (--nproc " +
-                     text(nearest_multiple(world, fixed)) +
-                     "), or set --parallelism.pipeline_parallel_degree=" + text(std::gcd(world, pp)) +
+      return ckpt::invalid("world size " + std::to_string(world) + " does not fit the mesh: it is not a multiple of " +
+                           names + "pipeline_parallel_degree " + std::to_string(pp) + " = " + std::to_string(fixed))
+          .with_hint("start " + std::to_string(nearest_multiple(world, fixed)) + " ranks (--nproc " +
+                     std::to_string(nearest_multiple(world, fixed)) +
+                     "), or set --parallelism.pipeline_parallel_degree=" + std::to_string(std::gcd(world, pp)) +
                      (replicate > 1 ? " --parallelism.data_parallel_replicate_degree=1" : ""));
   } else if (world != fixed * shard) {
-    std::string hint = "start " + text(fixed * shard) + " ranks (--nproc " + text(fixed * shard) + ")";
-    if (world % fixed == 0) hint += ", or set --parallelism.data_parallel_shard_degree=" + text(world / fixed);
-    return ckpt::invalid("world size " + text(world) + " does not fit the mesh: " + names +
-                         "data_parallel_shard_degree " + text(shard) + " x pipeline_parallel_degree " + text(pp) +
-                         " = " + text(fixed * shard))
+    std::string hint =
+        "start " + std::to_string(fixed * shard) + " ranks (--nproc " + std::to_string(fixed * shard) + ")";
+    if (world % fixed == 0)
+      hint += ", or set --parallelism.data_parallel_shard_degree=" + std::to_string(world / fixed);
+    return ckpt::invalid("world size " + std::to_string(world) + " does not fit the mesh: " + names +
+                         "data_parallel_shard_degree " + std::to_string(shard) + " x pipeline_parallel_degree " +
+                         std::to_string(pp) + " = " + std::to_string(fixed * shard))
         .with_hint(hint);
   }
   return ckpt::Mesh{static_cast<std::uint32_t>(pp), static_cast<std::uint32_t>(world / pp), 1};
@@ -73,30 +73,32 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
         config.parallelism.data_parallel_shard_degree == -1 ? config.parallelism.ranks_of_a_batch : 1;
     const std::int64_t batches = std::max<std::int64_t>(1, dp / shared);
     batch.global = training.local_batch_size * batches;
-    global_from = "the global batch size (training.local_batch_size " + text(training.local_batch_size) +
-                  " x DP degree " + text(batches) +
-                  (shared > 1 && dp > 1 ? " of torchtitan's mesh, where " + text(shared) +
+    global_from = "the global batch size (training.local_batch_size " + std::to_string(training.local_batch_size) +
+                  " x DP degree " + std::to_string(batches) +
+                  (shared > 1 && dp > 1 ? " of torchtitan's mesh, where " + std::to_string(shared) +
                                               " ranks of tensor and context parallelism share a batch"
                                         : "") +
                   " =)";
   }
   std::string micro_from = given_micro ? "parallelism.pipeline_parallel_microbatch_size" : "training.local_batch_size";
   if (batch.global % batch.micro != 0)
-    return ckpt::invalid(global_from + " " + text(batch.global) + " is not a multiple of the micro-batch size " +
-                         text(batch.micro) + " (" + micro_from + ")")
-        .with_hint("set --training.global_batch_size=" + text(nearest_multiple(batch.global, batch.micro)));
+    return ckpt::invalid(global_from + " " + std::to_string(batch.global) +
+                         " is not a multiple of the micro-batch size " + std::to_string(batch.micro) + " (" +
+                         micro_from + ")")
+        .with_hint("set --training.global_batch_size=" + std::to_string(nearest_multiple(batch.global, batch.micro)));
   if (batch.global / batch.micro < dp && batch.global >= dp)
-    micro_from += " (--parallelism.pipeline_parallel_microbatch_size=" + text(smaller_micro(batch.global, dp)) +
-                  " makes the same batch of smaller parts)";
+    micro_from +=
+        " (--parallelism.pipeline_parallel_microbatch_size=" + std::to_string(smaller_micro(batch.global, dp)) +
+        " makes the same batch of smaller parts)";
   batch.count = batch.global / batch.micro;
   if (batch.count < dp)
-    return ckpt::invalid(text(batch.count) + (batch.count == 1 ? " micro-batch" : " micro-batches") + " per step (" +
-                         global_from + " " + text(batch.global) + " / micro-batch size " + text(batch.micro) +
-                         (batch.count == 1 ? ") is fewer" : ") are fewer") + " than the " + text(dp) +
-                         " data-parallel ranks; each rank needs at least one")
-        .with_hint("use at most " + text(batch.count) +
+    return ckpt::invalid(std::to_string(batch.count) + (batch.count == 1 ? " micro-batch" : " micro-batches") +
+                         " per step (" + global_from + " " + std::to_string(batch.global) + " / micro-batch size " +
+                         std::to_string(batch.micro) + (batch.count == 1 ? ") is fewer" : ") are fewer") +
+                         " than the " + std::to_string(dp) + " data-parallel ranks; each rank needs at least one")
+        .with_hint("use at most " + std::to_string(batch.count) +
                    (batch.count == 1 ? " data-parallel rank" : " data-parallel ranks") + ", a smaller " + micro_from +
-                   ", or --training.global_batch_size=" + text(batch.micro * dp));
+                   ", or --training.global_batch_size=" + std::to_string(batch.micro * dp));
   return batch;
 }
 
@@ -178,27 +180,31 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
   const auto total = static_cast<std::int64_t>(plan.lr.total_steps);
   const std::string total_from = config.lr_scheduler.total_steps ? "lr_scheduler.total_steps " : "training.steps ";
   if (total < config.training.steps)
-    warnings.push_back("lr_scheduler.total_steps " + text(total) + " < training.steps " + text(config.training.steps) +
-                       ": steps " + text(total + 1) + " and later train at the floor of the curve, " +
+    warnings.push_back("lr_scheduler.total_steps " + std::to_string(total) + " < training.steps " +
+                       std::to_string(config.training.steps) + ": steps " + std::to_string(total + 1) +
+                       " and later train at the floor of the curve, " +
                        toml_float(plan.lr.peak * plan.lr.min_lr_factor));
   if (config.lr_scheduler.warmup_steps > total)
-    warnings.push_back("lr_scheduler.warmup_steps " + text(config.lr_scheduler.warmup_steps) + " > " + total_from +
-                       text(total) + ": the warm-up is cut to " + text(total) + " steps and nothing decays");
+    warnings.push_back("lr_scheduler.warmup_steps " + std::to_string(config.lr_scheduler.warmup_steps) + " > " +
+                       total_from + std::to_string(total) + ": the warm-up is cut to " + std::to_string(total) +
+                       " steps and nothing decays");
   const std::int64_t shared = config.parallelism.ranks_of_a_batch;
   if (shared > 1 && plan.mesh.dp > 1 && config.training.global_batch_size == -1 &&
       config.parallelism.data_parallel_shard_degree == -1)
-    warnings.push_back("in torchtitan " + text(shared) +
+    warnings.push_back("in torchtitan " + std::to_string(shared) +
                        " ranks of tensor and context parallelism share a batch: training.global_batch_size is " +
-                       text(plan.batch.global) + " sequences, as there on as many ranks");
+                       std::to_string(plan.batch.global) + " sequences, as there on as many ranks");
   const std::int64_t dp = plan.mesh.dp, more = plan.batch.count % dp, fewer = plan.batch.count / dp;
   if (more != 0)
-    warnings.push_back(text(plan.batch.count) + " micro-batches do not divide evenly over " + text(dp) +
-                       " data-parallel ranks: " + text(more) + (more == 1 ? " has " : " have ") + text(fewer + 1) +
-                       ", the others have " + text(fewer) + " and wait");
+    warnings.push_back(std::to_string(plan.batch.count) + " micro-batches do not divide evenly over " +
+                       std::to_string(dp) + " data-parallel ranks: " + std::to_string(more) +
+                       (more == 1 ? " has " : " have ") + std::to_string(fewer + 1) + ", the others have " +
+                       std::to_string(fewer) + " and wait");
   if (plan.mesh.pp > 1) {
     const std::int64_t least = plan.batch.count / plan.mesh.dp;
     if (least < plan.mesh.pp)
-      warnings.push_back("a data-parallel rank has " + text(least) + " micro-batches for " + text(plan.mesh.pp) +
+      warnings.push_back("a data-parallel rank has " + std::to_string(least) + " micro-batches for " +
+                         std::to_string(plan.mesh.pp) +
                          " pipeline stages: some stages idle most of the time; a smaller micro-batch or a larger "
                          "training.global_batch_size fills them");
   }
@@ -235,8 +241,8 @@ Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size)
     TITAN_RETURN_IF_ERROR(
         check_own_folder("profiling.save_traces_folder", config.profiling.save_traces_folder, config));
   if (config.metrics.log_rank >= world_size)
-    return ckpt::invalid("metrics.log_rank " + text(config.metrics.log_rank) + " is none of the " + text(world_size) +
-                         " ranks, which are counted from 0");
+    return ckpt::invalid("metrics.log_rank " + std::to_string(config.metrics.log_rank) + " is none of the " +
+                         std::to_string(world_size) + " ranks, which are counted from 0");
   if (config.checkpoint.keep_best > 0 && !config.validation.enable)
     return ckpt::invalid("checkpoint.keep_best keeps steps by their validation loss, and validation.enable = false")
         .with_hint("set validation.enable = true, or leave keep_best out");

@@ -16,8 +16,6 @@ std::string lower(std::string word) {
   return word;
 }
 
-std::string text(std::uint32_t value) { return std::to_string(value); }
-
 /// The interleaved schedules go through the micro-batches in rounds of equal length, of at least `ranks` each.
 bool makes_whole_rounds(std::uint32_t ranks, std::uint32_t micro_batches) {
   return micro_batches % std::max(1U, micro_batches / ranks) == 0;
@@ -77,24 +75,24 @@ ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape) {
   const ScheduleFacts& facts = facts_of(kind);
   if (shape.ranks == 0 || shape.chunks == 0 || shape.micro_batches == 0)
     return ckpt::invalid("a pipeline schedule needs at least one stage and one micro-batch, not " +
-                         text(shape.stages()) + " and " + text(shape.micro_batches));
+                         std::to_string(shape.stages()) + " and " + std::to_string(shape.micro_batches));
   if (shape.chunks < facts.least_chunks || (facts.most_chunks != 0 && shape.chunks > facts.most_chunks))
     return ckpt::invalid("schedule " + std::string(facts.name) + " has " + (facts.most_chunks == 0 ? "at least " : "") +
-                         text(facts.least_chunks) + (facts.least_chunks == 1 ? " stage" : " stages") +
-                         " on each rank, not " + text(shape.chunks));
+                         std::to_string(facts.least_chunks) + (facts.least_chunks == 1 ? " stage" : " stages") +
+                         " on each rank, not " + std::to_string(shape.chunks));
   const std::string of_each = " micro-batches of each data-parallel rank";
   if (kind == kInterleaved1F1B || kind == kInterleavedZeroBubble || kind == kZbH1) {
     if (makes_whole_rounds(shape.ranks, shape.micro_batches)) return ckpt::ok_status();
-    return ckpt::invalid("schedule " + std::string(facts.name) + " on " + text(shape.ranks) + " ranks goes in " +
-                         text(shape.micro_batches / shape.ranks) + " rounds, which do not divide the " +
-                         text(shape.micro_batches) + of_each)
+    return ckpt::invalid("schedule " + std::string(facts.name) + " on " + std::to_string(shape.ranks) +
+                         " ranks goes in " + std::to_string(shape.micro_batches / shape.ranks) +
+                         " rounds, which do not divide the " + std::to_string(shape.micro_batches) + of_each)
         .with_hint("the nearest number that it can carry out is " +
-                   text(nearest_whole_rounds(shape.ranks, shape.micro_batches)));
+                   std::to_string(nearest_whole_rounds(shape.ranks, shape.micro_batches)));
   }
   if (kind == kDualPipeV && shape.micro_batches < shape.stages())
-    return ckpt::invalid("schedule DualPipeV with " + text(shape.stages()) + " stages needs at least as many" +
-                         of_each + ", not " + text(shape.micro_batches))
-        .with_hint("the nearest number that it can carry out is " + text(shape.stages()));
+    return ckpt::invalid("schedule DualPipeV with " + std::to_string(shape.stages()) +
+                         " stages needs at least as many" + of_each + ", not " + std::to_string(shape.micro_batches))
+        .with_hint("the nearest number that it can carry out is " + std::to_string(shape.stages()));
   return ckpt::ok_status();
 }
 

@@ -16,8 +16,6 @@ using ckpt::Status;
 
 constexpr const char* kPins = "parallelism.stage_pins";
 
-std::string text(std::uint64_t value) { return std::to_string(value); }
-
 /// One limit of a configuration.
 struct Rule {
   std::string key, value;
@@ -28,23 +26,27 @@ struct Rule {
 };
 
 Rule least_rule(std::uint32_t least, std::uint32_t layers) {
-  Rule rule{"parallelism.min_layers_per_stage", text(least), [least](SplitProblem& p) { p.min_layers = least; }, {}};
+  Rule rule{"parallelism.min_layers_per_stage",
+            std::to_string(least),
+            [least](SplitProblem& p) { p.min_layers = least; },
+            {}};
   // No stage has more than all layers.
   rule.other = [from = std::min(least, layers + 1)](
                    std::uint32_t distance, std::string* value) -> std::optional<std::function<void(SplitProblem&)>> {
     if (distance >= from) return std::nullopt;
-    *value = text(from - distance);
+    *value = std::to_string(from - distance);
     return [n = from - distance](SplitProblem& p) { p.min_layers = n; };
   };
   return rule;
 }
 
 Rule most_rule(std::uint32_t most, std::uint32_t layers) {
-  Rule rule{"parallelism.max_layers_per_stage", text(most), [most](SplitProblem& p) { p.max_layers = most; }, {}};
+  Rule rule{
+      "parallelism.max_layers_per_stage", std::to_string(most), [most](SplitProblem& p) { p.max_layers = most; }, {}};
   rule.other = [most, layers](std::uint32_t distance,
                               std::string* value) -> std::optional<std::function<void(SplitProblem&)>> {
     if (most + distance > layers) return std::nullopt;
-    *value = text(most + distance);
+    *value = std::to_string(most + distance);
     return [n = most + distance](SplitProblem& p) { p.max_layers = n; };
   };
   return rule;
@@ -52,7 +54,7 @@ Rule most_rule(std::uint32_t most, std::uint32_t layers) {
 
 Rule pin_rule(const StagePin& pin) {
   return {kPins,
-          ckpt::toml_string("layers." + text(pin.layer) + "=" + text(pin.stage)),
+          ckpt::toml_string("layers." + std::to_string(pin.layer) + "=" + std::to_string(pin.stage)),
           [pin](SplitProblem& p) { p.pins.push_back(pin); },
           {}};
 }
@@ -72,10 +74,11 @@ Result<StagePin> read_pin(const std::string& word, std::uint32_t layers, std::ui
                          ckpt::toml_string(word));
   if (*layer >= layers)
     return ckpt::invalid(found + ckpt::toml_string(word) +
-                         " names a layer that is not there; the model has layers.0 to layers." + text(layers - 1));
+                         " names a layer that is not there; the model has layers.0 to layers." +
+                         std::to_string(layers - 1));
   if (*stage >= stages)
     return ckpt::invalid(found + ckpt::toml_string(word) + " names a stage that is not there; there are stages 0 to " +
-                         text(stages - 1));
+                         std::to_string(stages - 1));
   return StagePin{*layer, *stage};
 }
 
@@ -87,7 +90,7 @@ Result<std::vector<Rule>> rules_of(const Config::Parallelism& keys, const StageQ
     rules.push_back(most_rule(static_cast<std::uint32_t>(*keys.max_layers_per_stage), question.layers));
   if (!keys.stage_pins.empty() && question.chunks > 1)
     return ckpt::invalid(std::string(kPins) + " needs one stage on each rank; schedule " +
-                         facts_of(question.schedule).name + " has " + text(question.chunks))
+                         facts_of(question.schedule).name + " has " + std::to_string(question.chunks))
         .with_hint("write all stages down: parallelism.pipeline_parallel_layout");
   for (const std::string& word : keys.stage_pins) {
     TITAN_ASSIGN_OR_RETURN(const StagePin pin, read_pin(word, question.layers, question.ranks * question.chunks));
@@ -152,7 +155,7 @@ std::string nearest_fix(const SplitProblem& problem, const std::vector<Rule>& al
   SplitProblem fewer = problem;
   while (by_degree && --fewer.ranks > 0) {
     if (!split_with(fewer, all)) continue;
-    or_else("--parallelism.pipeline_parallel_degree=" + text(fewer.ranks) + ", the largest feasible");
+    or_else("--parallelism.pipeline_parallel_degree=" + std::to_string(fewer.ranks) + ", the largest feasible");
     break;
   }
   if (some.size() > 1) or_else("leave one of them out");
@@ -165,7 +168,8 @@ Status refuse(const SplitProblem& problem, const std::vector<Rule>& rules) {
   std::string names;
   for (std::size_t i = 0; i < some.size(); ++i)
     names += (i == 0 ? "" : i + 1 == some.size() ? " and " : ", ") + some[i].name();
-  const std::string split = "cut of " + text(problem.layers) + " layers into " + text(problem.stages()) + " stages";
+  const std::string split =
+      "cut of " + std::to_string(problem.layers) + " layers into " + std::to_string(problem.stages()) + " stages";
   const std::string message = some.size() == 1 ? "no " + split + " keeps to " + names
                                                : names + " contradict each other: no " + split + " keeps to " +
                                                      (some.size() == 2 ? "both" : "all of them");
@@ -175,12 +179,13 @@ Status refuse(const SplitProblem& problem, const std::vector<Rule>& rules) {
 Status more_stages_than_parts(const StageQuestion& question) {
   const std::uint32_t parts = question.layers + 2, most = parts / question.chunks;
   const std::string of_a_rank = question.chunks == 1 ? ""
-                                                     : " with " + text(question.chunks) + " stages a rank (" +
+                                                     : " with " + std::to_string(question.chunks) + " stages a rank (" +
                                                            facts_of(question.schedule).name + ")";
-  return ckpt::invalid("parallelism.pipeline_parallel_degree " + text(question.ranks) + of_a_rank +
-                       " asks for more stages than the model has parts: embedding + " + text(question.layers) +
-                       " layers + head = " + text(parts) + "; the largest feasible degree is " + text(most))
-      .with_hint("set --parallelism.pipeline_parallel_degree=" + text(most) + " or less" +
+  return ckpt::invalid("parallelism.pipeline_parallel_degree " + std::to_string(question.ranks) + of_a_rank +
+                       " asks for more stages than the model has parts: embedding + " +
+                       std::to_string(question.layers) + " layers + head = " + std::to_string(parts) +
+                       "; the largest feasible degree is " + std::to_string(most))
+      .with_hint("set --parallelism.pipeline_parallel_degree=" + std::to_string(most) + " or less" +
                  (question.chunks == 1 ? "" : ", or a schedule with one stage a rank, such as 1F1B"));
 }
 
@@ -199,11 +204,12 @@ Status check_given(const GivenStages& given, const SplitProblem& problem, const 
       });
       const bool fits = limited.most_of_rank.empty() || of_rank[rank] <= limited.most_of_rank[rank];
       if (layers < limited.min_layers || layers > limited.max_layers || pinned_elsewhere || !fits)
-        return ckpt::invalid(given.key + " and " + rule.name() + " contradict each other: stage " + text(stage) +
-                             " has " +
+        return ckpt::invalid(given.key + " and " + rule.name() + " contradict each other: stage " +
+                             std::to_string(stage) + " has " +
                              (layers == 0   ? "no layer"
-                              : layers == 1 ? "layers." + text(first) + " alone"
-                                            : "layers." + text(first) + " to layers." + text(first + layers - 1)))
+                              : layers == 1 ? "layers." + std::to_string(first) + " alone"
+                                            : "layers." + std::to_string(first) + " to layers." +
+                                                  std::to_string(first + layers - 1)))
             .with_hint("leave one of them out");
       first += layers;
     }
@@ -225,22 +231,23 @@ Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleF
     const auto made = static_cast<std::uint64_t>((all + each - 1) / each);
     const std::string per_stage = "parallelism.pipeline_parallel_layers_per_stage " + std::to_string(each);
     if (written && made != stages)
-      return ckpt::invalid(name + " and " + per_stage + " contradict each other: the first has " + text(stages) +
-                           " stages, the second makes " + text(made))
+      return ckpt::invalid(name + " and " + per_stage + " contradict each other: the first has " +
+                           std::to_string(stages) + " stages, the second makes " + std::to_string(made))
           .with_hint("leave one of them out");
     if (!written && made % pp != 0)
-      return ckpt::invalid(per_stage + " makes " + text(made) + " stages of " + text(layers) +
+      return ckpt::invalid(per_stage + " makes " + std::to_string(made) + " stages of " + std::to_string(layers) +
                            " layers, embedding and head, which is not a multiple of pipeline_parallel_degree " +
-                           text(pp))
-          .with_hint("leave it out: schedule " + std::string(facts.name) + " then has " + text(facts.least_chunks) +
-                     " on each rank");
+                           std::to_string(pp))
+          .with_hint("leave it out: schedule " + std::string(facts.name) + " then has " +
+                     std::to_string(facts.least_chunks) + " on each rank");
     if (!written) name = per_stage;
     stages = made;
   }
   if (stages % pp != 0)
-    return ckpt::invalid(name + " has " + text(stages) + (stages == 1 ? " stage" : " stages") +
-                         ", which is not a multiple of parallelism.pipeline_parallel_degree " + text(pp))
-        .with_hint("schedule " + std::string(facts.name) + " takes " + text(facts.least_chunks * pp) + " stages");
+    return ckpt::invalid(name + " has " + std::to_string(stages) + (stages == 1 ? " stage" : " stages") +
+                         ", which is not a multiple of parallelism.pipeline_parallel_degree " + std::to_string(pp))
+        .with_hint("schedule " + std::string(facts.name) + " takes " + std::to_string(facts.least_chunks * pp) +
+                   " stages");
   const auto chunks = static_cast<std::uint32_t>(stages / pp);
   Status fits =
       check_shape(facts.kind, {static_cast<std::uint32_t>(pp), chunks,

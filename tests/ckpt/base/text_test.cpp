@@ -23,6 +23,13 @@ TEST(Text, SplitsAtEverySeparator) {
   EXPECT_THAT(split("", ','), ElementsAre(""));
 }
 
+TEST(Text, TrimsBlanksAtTheEndsAlone) {
+  EXPECT_EQ(trimmed(" \ta b\t\r"), "a b");
+  EXPECT_EQ(trimmed(" \t "), "");
+  EXPECT_EQ(trimmed(""), "");
+  EXPECT_EQ(trimmed("\n a"), "\n a");
+}
+
 TEST(Text, ReadsANumberFromItsFirstToItsLastCharacter) {
   EXPECT_EQ(number_of<std::uint64_t>("12"), 12u);
   EXPECT_EQ(number_of<double>("1e-5"), 1e-5);
