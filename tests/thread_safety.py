@@ -29,12 +29,16 @@ def sees_mutex(root, name, known):
 
 
 def include_flags(commands):
-    """-I and -isystem of each source, as the build has them."""
+    """-I, -isystem, -m and -D of each source, as the build has them."""
     flags = {}
     for entry in json.loads(pathlib.Path(commands).read_text()):
         words = shlex.split(entry["command"])
-        flags[os.path.realpath(entry["file"])] = [
+        of_entry = [
             flag for i, word in enumerate(words) for flag in ([word, words[i + 1]] if word == "-isystem" else [word] if word.startswith(("-I", "-m", "-D")) else [])]
+        # A unit of several sources includes them (cmake/TitanUnity.cmake).
+        unit = pathlib.Path(entry["file"])
+        for source in INCLUDE.findall(unit.read_text()) if unit.parent.name == "Unity" else [unit]:
+            flags[os.path.realpath(source)] = of_entry
     return flags
 
 
