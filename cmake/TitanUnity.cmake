@@ -1,4 +1,4 @@
-# Several sources as one unit of compilation, by folder: headers are read once a unit, which halves the time of a whole build (HACKING.md).
+# Several sources as one unit of compilation, by folder: headers are read once a unit and not once a source (HACKING.md).
 # A folder's sources are cut into equal units of TITAN_UNITY_SOURCES at most, so that a new source changes the units of its own folder alone.
 # Names in anonymous namespaces are therefore unique within a folder. A source with compile options of its own stays alone.
 set(TITAN_UNITY_SOURCES 10)
@@ -31,6 +31,13 @@ function(titan_unity target)
     endforeach()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # What the warning asks for, no member of a type that others see, is held by builds without units; here every type comes from an included file.
+  # g++ warns of a member whose type is in an anonymous namespace, unless the class stands in the source itself. In a unit no class does.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# The target reads the headers that another one precompiles, which has the same options of compilation.
+function(titan_share_headers target owner)
+  if(TITAN_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  endif()
 endfunction()

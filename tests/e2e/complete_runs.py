@@ -3,7 +3,6 @@
 
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import unittest
@@ -13,12 +12,6 @@ import harness  # noqa: E402
 
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 DAMAGE = harness.ROOT / "tests" / "cli" / "tools" / "damage"
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class CompleteRuns(unittest.TestCase):
@@ -66,7 +59,7 @@ class CompleteRuns(unittest.TestCase):
 
     def test_so_do_ranks_of_another_launcher(self):
         run = self.hurt("torchrun")
-        environment = {"PATH": "/usr/bin:/bin", "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        environment = {"PATH": "/usr/bin:/bin", "RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(harness.free_port())}
         done = subprocess.run(harness.command(CONFIG, 1, self.settings(run)), capture_output=True, text=True, timeout=120, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_trained_again(run, done.stderr)

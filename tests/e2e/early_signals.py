@@ -87,7 +87,7 @@ class EarlySignals(unittest.TestCase):
         for number, (code, _) in STOPS.items():
             with self.subTest(signal=number):
                 words = [harness.TRAIN, "run", str(CONFIG), *harness.flags(self.keys)]
-                process = self.start(words, RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="29999", OMP_NUM_THREADS="7")
+                process = self.start(words, RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(harness.free_port()), OMP_NUM_THREADS="7")
                 self.wait_until(lambda: catches(process.pid, number))
                 process.send_signal(number)
                 _, log = process.communicate(timeout=60)
@@ -132,7 +132,7 @@ class EarlySignals(unittest.TestCase):
                 with self.subTest(rank=rank, signal=number):
                     shutil.rmtree(self.run, ignore_errors=True)
                     words = [harness.TRAIN, "run", str(CONFIG), *harness.flags(self.keys)]
-                    process = self.start(words, RANK=rank, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT="29998")
+                    process = self.start(words, RANK=rank, WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(harness.free_port()))
                     log_file = self.run / "logs" / f"rank-{rank}.log"
                     self.wait_until(log_file.exists)
                     time.sleep(0.5)  # into the rendezvous; right before it is as good

@@ -75,12 +75,17 @@ def start(config, nproc=1, overrides=None, extra=()):
     return subprocess.Popen(command(config, nproc, overrides, extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
+def free_port():
+    """One of this host where nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def start_each(argv, environments, per_host=None):
     """Starts a rank in each of these environments, as the launcher of a cluster does; they are on one host, or say that so many are on each."""
     local = per_host or len(environments)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     ranks = []
     for rank, environment in enumerate(environments):
         place = {"RANK": rank, "WORLD_SIZE": len(environments), "LOCAL_RANK": rank % local, "LOCAL_WORLD_SIZE": local,

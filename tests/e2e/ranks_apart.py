@@ -23,9 +23,7 @@ REST = {"training.local_batch_size": 2, "training.global_batch_size": 4, "traini
 class RanksApart(Runs):
     def start(self, config, ranks, overrides=None, port=None, before=None, **variables):
         """Starts one process for each (folder to run in, further words); returns [(exit code, output)]."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = port or probe.getsockname()[1]
+        port = port or harness.free_port()
         flags = harness.flags({"training.dataset_path": self.data, "job.dump_folder": self.run_dir, "comm.init_timeout_seconds": 60, **(overrides or {})})
         processes = []
         for rank, (folder, words) in enumerate(ranks):
