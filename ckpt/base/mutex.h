@@ -1,6 +1,6 @@
 #pragma once
 // A mutex whose use clang checks: reading or writing a member that is TITAN_GUARDED_BY(mutex_) without the lock is an
-// error of `clang -Wthread-safety` (tests/thread_safety.py). Other compilers see nothing of the attributes.
+// error of `clang -Wthread-safety` (tests/each_source.py). Other compilers see nothing of the attributes.
 // \source https://clang.llvm.org/docs/ThreadSafetyAnalysis.html
 #include <algorithm>
 #include <chrono>

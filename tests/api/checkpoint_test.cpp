@@ -10,7 +10,7 @@
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 
-namespace titan {
+namespace titan::checkpoint_test {
 namespace {
 
 using ckpt::testing::make_checkpoint;
@@ -209,4 +209,4 @@ TEST(ApiTensor, KnowsItsSize) {
 }
 
 }  // namespace
-}  // namespace titan
+}  // namespace titan::checkpoint_test

@@ -10,7 +10,7 @@
 #include "tests/support/files.h"
 #include "titan/ckpt/checkpoint.h"
 
-namespace titan {
+namespace titan::write_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST(ApiWrite, NeverChangesWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace titan
+}  // namespace titan::write_test

@@ -13,7 +13,7 @@
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::fs_posix_test {
 namespace {
 
 using test::Kernel;
@@ -246,4 +246,4 @@ TEST(PosixCalls, AFullFolderThatComesInTheWayIsAnExistingTarget) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::fs_posix_test

@@ -7,7 +7,7 @@
 #include "tests/calls/kernel.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::metrics_file_test {
 namespace {
 
 using test::Kernel;
@@ -64,4 +64,4 @@ TEST(MetricsCalls, AnInterruptedWriteIsRepeated) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::metrics_file_test

@@ -10,7 +10,7 @@
 #include "tests/calls/kernel.h"
 #include "tests/support/files.h"
 
-namespace titan::cli {
+namespace titan::cli::output_test {
 namespace {
 
 TEST(DeliverCalls, AnInterruptedWriteIsRepeatedAndAFailedOneSaid) {
@@ -35,4 +35,4 @@ TEST(DeliverCalls, AnInterruptedWriteIsRepeatedAndAFailedOneSaid) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::output_test

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-namespace titan::convert {
+namespace titan::convert::cast_test {
 namespace {
 
 using ckpt::DType;
@@ -83,4 +83,4 @@ TEST(Cast, KeepsNanAndCopiesEqualTypes) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::cast_test

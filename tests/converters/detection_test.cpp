@@ -6,7 +6,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::detection_test {
 namespace {
 
 using ckpt::Code;
@@ -91,4 +91,4 @@ TEST(DetectFormat, ConvertingWhatCannotBeLookedAtIsAFailureAndNotAMissingCheckpo
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::detection_test

@@ -8,7 +8,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::elsewhere_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -71,4 +71,4 @@ TEST(Elsewhere, LetsEverythingElseBe) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::elsewhere_test

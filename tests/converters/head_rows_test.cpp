@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace titan::convert {
+namespace titan::convert::head_rows_test {
 namespace {
 
 // Heads of 8: the reference's vectors. (4 is its own inverse and would hide a swapped direction.)
@@ -29,4 +29,4 @@ TEST(Rotary, IsItsOwnReverseTheOtherWayAndStaysInsideHeads) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::head_rows_test

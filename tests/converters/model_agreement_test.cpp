@@ -5,7 +5,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/model/from_rows.h"
 
-namespace titan::convert {
+namespace titan::convert::model_agreement_test {
 namespace {
 
 using ckpt::Code;
@@ -91,4 +91,4 @@ TEST(ModelAgreement, TyingIsNotComparedWithWhatIsWrittenUntied) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::model_agreement_test

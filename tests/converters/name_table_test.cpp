@@ -6,7 +6,7 @@
 
 #include "recipe/model/parameters.h"
 
-namespace titan::convert {
+namespace titan::convert::name_table_test {
 namespace {
 
 TEST(HuggingfaceNames, MapsEveryParameterThereAndBack) {
@@ -79,4 +79,4 @@ TEST(TorchtitanNames, OfEveryNewerOneLeadBack) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::name_table_test

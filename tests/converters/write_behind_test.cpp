@@ -12,7 +12,7 @@
 #include "tests/support/few_threads.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::write_behind_test {
 namespace {
 
 using ckpt::testing::Fault;
@@ -158,4 +158,4 @@ TEST_F(WriteBehindTest, AWriteWithoutMemoryIsAnErrorWithAndWithoutThread) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::write_behind_test

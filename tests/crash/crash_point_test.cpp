@@ -9,7 +9,7 @@
 #include "tests/crash/crash_fs.h"
 #include "tests/support/files.h"
 
-namespace titan::crash {
+namespace titan::crash::crash_point_test {
 namespace {
 
 using ckpt::testing::get_text;
@@ -172,4 +172,4 @@ TEST_F(CrashModel, EqualNamesAndBytesAreOneStateWhateverTheInodes) {
 }
 
 }  // namespace
-}  // namespace titan::crash
+}  // namespace titan::crash::crash_point_test

@@ -8,7 +8,7 @@
 #include "tests/fake_device/fake_alias.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::test {
+namespace titan::test::fake_device_test {
 namespace {
 
 FakeDevice& fake() {
@@ -111,4 +111,4 @@ TEST(FakeDevice, CountsWhatTheHostReads) {
 }
 
 }  // namespace
-}  // namespace titan::test
+}  // namespace titan::test::fake_device_test

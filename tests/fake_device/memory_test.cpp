@@ -6,7 +6,7 @@
 #include "tests/fake_device/fake_device.h"
 #include "tests/libtrain/support/two_steps.h"
 
-namespace titan::test {
+namespace titan::test::memory_test {
 namespace {
 
 constexpr std::int64_t kTokens = 128;
@@ -43,4 +43,4 @@ TEST(DeviceMemory, IsWhatThePlanSays) {
 }
 
 }  // namespace
-}  // namespace titan::test
+}  // namespace titan::test::memory_test

@@ -15,7 +15,7 @@
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::test {
+namespace titan::test::runs_test {
 namespace {
 
 using Flags = std::vector<std::string>;
@@ -230,4 +230,4 @@ TEST_F(Runs, EvaluateAndWriteAsTheCpuDoes) {
 }
 
 }  // namespace
-}  // namespace titan::test
+}  // namespace titan::test::runs_test

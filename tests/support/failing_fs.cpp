@@ -64,11 +64,9 @@ struct FailingFs::State {
 
 namespace {
 
-using State = FailingFs::State;
-
 class FailingFile final : public File {
  public:
-  FailingFile(std::shared_ptr<State> state, std::unique_ptr<File> inner, std::string path)
+  FailingFile(std::shared_ptr<FailingFs::State> state, std::unique_ptr<File> inner, std::string path)
       : state_(std::move(state)), inner_(std::move(inner)), path_(std::move(path)) {}
 
   Status pread(std::uint64_t offset, std::span<std::byte> out) override {
@@ -109,14 +107,14 @@ class FailingFile final : public File {
   }
 
  private:
-  std::shared_ptr<State> state_;
+  std::shared_ptr<FailingFs::State> state_;
   std::unique_ptr<File> inner_;
   std::string path_;
 };
 
 class FailingLock final : public ReachLock {
  public:
-  FailingLock(std::shared_ptr<State> state, std::unique_ptr<FileLock> inner, std::string path)
+  FailingLock(std::shared_ptr<FailingFs::State> state, std::unique_ptr<FileLock> inner, std::string path)
       : state_(std::move(state)), inner_(std::move(inner)), path_(std::move(path)) {}
   LockReach reach() const override { return reach_of(*inner_); }
   Status write(const std::string& text) override {
@@ -125,7 +123,7 @@ class FailingLock final : public ReachLock {
   }
 
  private:
-  std::shared_ptr<State> state_;
+  std::shared_ptr<FailingFs::State> state_;
   std::unique_ptr<FileLock> inner_;
   std::string path_;
 };

@@ -19,7 +19,7 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::bench {
+namespace titan::bench::scale_test {
 namespace {
 
 using ckpt::testing::Call;
@@ -186,4 +186,4 @@ INSTANTIATE_TEST_SUITE_P(Layouts, ScaleOf,
                          });
 
 }  // namespace
-}  // namespace titan::bench
+}  // namespace titan::bench::scale_test

@@ -10,7 +10,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::cancel_test {
 namespace {
 
 TEST(Cancel, ATokenWithoutASourceNeverStops) {
@@ -76,4 +76,4 @@ TEST_F(CancelOps, CatLeavesNoFile) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::cancel_test

@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
-namespace titan::ckpt {
+namespace titan::ckpt::denied_test {
 namespace {
 
 using Kind = Obstacle::Kind;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Obstacle of_root(Kind kind, const std::string& path, std::uint32_t mode) { return {kind, path, 0, mode, "root"}; }
 
@@ -79,4 +79,4 @@ TEST(FindObstacle, NamesTheLinkThatLeadsNowhereOrToItself) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::denied_test

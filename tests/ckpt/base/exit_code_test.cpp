@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace titan::ckpt {
+namespace titan::ckpt::exit_code_test {
 namespace {
 
 TEST(ExitCode, EachKindOfFailureHasThePublishedOne) {
@@ -33,4 +33,4 @@ TEST(ExitCode, AreOneListWithThoseOfAStop) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::exit_code_test

@@ -8,7 +8,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::fs_helpers_test {
 namespace {
 
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
@@ -63,4 +63,4 @@ TEST(RemoveTree, GoesOnPastWhatCannotGoAndSaysTheFirst) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::fs_helpers_test

@@ -35,7 +35,7 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-namespace titan::ckpt {
+namespace titan::ckpt::fs_posix_test {
 namespace {
 
 using testing::get_text;
@@ -216,4 +216,4 @@ TEST(PosixFs, AFullDiskSaysHowMuchIsFreeAndWhatToDo) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::fs_posix_test

@@ -11,7 +11,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::fs_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -451,4 +451,4 @@ TEST_P(FsConformance, WhatIsOnDiskIsToldApartFromTheSize) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::fs_test

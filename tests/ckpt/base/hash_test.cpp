@@ -9,7 +9,7 @@
 
 #include "ckpt/base/hash_kernel.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::hash_test {
 namespace {
 
 std::vector<std::byte> counting_bytes(std::size_t size) {
@@ -27,7 +27,7 @@ TEST(Hash, MatchesThePublishedVectorsOfXxh3128) {
 
 TEST(Hash, HasherGivesTheSameDigestForAnyPieces) {
   const std::uint32_t seed = 20240611;
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   for (std::size_t size : {0, 1, 16, 17, 128, 129, 240, 241, 1023, 1024, 1025, 100'000}) {
     std::vector<std::byte> data = counting_bytes(size);
@@ -120,4 +120,4 @@ TEST(IdentityEncoder, DifferentFieldSequencesNeverShareBytes) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::hash_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/few_threads.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::helpers_test {
 namespace {
 
 TEST(Helpers, AreJoinedWhenTheyGo) {
@@ -41,4 +41,4 @@ TEST(Contained, AnExceptionBecomesAStatus) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::helpers_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::nearest_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -50,4 +50,4 @@ TEST(DidYouMean, WritesOneTwoAndThreeNames) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::nearest_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/few_threads.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::parallel_test {
 namespace {
 
 TEST(ParallelFor, CallsEveryIndexOnceWithAnyNumberOfThreads) {
@@ -91,4 +91,4 @@ TEST(IoThreads, TakesWhatWasAskedForElseSeveral) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::parallel_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::printable_test {
 namespace {
 
 TEST(Printable, EscapesWhatMovesTheCursorForgesALineOrHidesText) {
@@ -18,4 +18,4 @@ TEST(Printable, EscapesWhatMovesTheCursorForgesALineOrHidesText) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::printable_test

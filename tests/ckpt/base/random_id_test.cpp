@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace titan::ckpt {
+namespace titan::ckpt::random_id_test {
 namespace {
 
 TEST(RandomId, IsAnotherOneEachTime) {
@@ -18,4 +18,4 @@ TEST(RandomId, IsAnotherOneEachTime) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::random_id_test

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-namespace titan::ckpt {
+namespace titan::ckpt::scan_file_test {
 namespace {
 
 class ScanFile : public ::testing::Test {
@@ -80,4 +80,4 @@ TEST_F(ScanFile, ReadsALongRunPastTheCacheFromAnOddOffset) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::scan_file_test

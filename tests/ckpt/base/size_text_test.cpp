@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::size_text_test {
 namespace {
 
 TEST(SizeText, IsInTheUnitThatPeopleRead) {
@@ -23,4 +23,4 @@ TEST(ParseBytes, TakesDecimalAndBinaryUnitsAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::size_text_test

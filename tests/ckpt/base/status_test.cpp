@@ -6,7 +6,7 @@
 
 #include "ckpt/base/fs_posix.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::status_test {
 namespace {
 
 TEST(Status, EveryCodeHasItsName) {
@@ -52,4 +52,4 @@ TEST(Status, ARefusalOfTheStoreKeepsItsErrorThroughEveryWrapping) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::status_test

@@ -6,10 +6,10 @@
 #include <array>
 #include <cstdint>
 
-namespace titan::ckpt {
+namespace titan::ckpt::text_test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Text, JoinsWords) {
   EXPECT_EQ(joined({}), "");
@@ -43,4 +43,4 @@ TEST(Text, TakesBytesAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::text_test

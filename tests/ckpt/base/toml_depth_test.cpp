@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::toml_depth_test {
 namespace {
 
 std::string repeated(const std::string& part, unsigned count) {
@@ -38,4 +38,4 @@ TEST(TomlDepth, LeavesDotsAndBracketsInStringsAndCommentsAlone) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::toml_depth_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace titan::ckpt {
+namespace titan::ckpt::utf8_test {
 namespace {
 
 using namespace std::string_literals;
@@ -57,4 +57,4 @@ TEST(Utf8, FindsTheFirstOddControlCharacterAtEveryAlignment) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::utf8_test

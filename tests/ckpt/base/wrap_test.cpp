@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::wrap_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -25,4 +25,4 @@ TEST(Wrap, IndentsWhatFollows) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::wrap_test

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-namespace titan::ckpt {
+namespace titan::ckpt::byte_shuffle_test {
 namespace {
 
 TEST(ByteShuffle, EqualsItsDefinitionAndItsInverse) {
@@ -31,4 +31,4 @@ TEST(ByteShuffle, EqualsItsDefinitionAndItsInverse) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::byte_shuffle_test

@@ -8,7 +8,7 @@
 #include "tests/support/checkpoints.h"
 #include "tests/support/manifests.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::checkpoint_id_test {
 namespace {
 
 struct State {
@@ -133,4 +133,4 @@ TEST(CheckpointId, TheIdCoversStateAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::checkpoint_id_test

@@ -8,7 +8,7 @@
 
 #include "ckpt/format/json_writer.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::json_reader_test {
 namespace {
 
 Status skip_all(std::string_view text) {
@@ -172,4 +172,4 @@ TEST(JsonReader, TheFirstErrorSticksAndSaysWhere) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::json_reader_test

@@ -7,7 +7,7 @@
 
 #include "ckpt/format/json_reader.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::json_writer_test {
 namespace {
 
 TEST(JsonWriter, WritesOneFixedForm) {
@@ -77,4 +77,4 @@ TEST(JsonWriter, KnowsUtf8) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::json_writer_test

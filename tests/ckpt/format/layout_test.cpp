@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::layout_test {
 namespace {
 
 TEST(Layout, NamesFilesAndFolders) {
@@ -40,4 +40,4 @@ TEST(Layout, AcceptsParameterNamesThatCanBePrinted) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::layout_test

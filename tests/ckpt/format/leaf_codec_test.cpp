@@ -10,7 +10,7 @@
 
 #include "ckpt/model/dtype.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::leaf_codec_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -319,4 +319,4 @@ TEST(LeafCodec, ALeafThatDecodesToAnotherIsNoticedBeforeItIsWritten) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::leaf_codec_test

@@ -4,7 +4,7 @@
 #include <hdf5.h>
 #include <zstd.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::library_versions_test {
 namespace {
 
 TEST(LibraryVersions, AreThoseThatAreLinked) {
@@ -16,4 +16,4 @@ TEST(LibraryVersions, AreThoseThatAreLinked) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::library_versions_test

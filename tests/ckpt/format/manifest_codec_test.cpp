@@ -11,7 +11,7 @@
 #include "ckpt/format/shard_file.h"
 #include "tests/support/manifests.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::manifest_codec_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -302,4 +302,4 @@ TEST(ManifestCodec, ReadsTenThousandTensors) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::manifest_codec_test

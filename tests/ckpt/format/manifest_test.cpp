@@ -4,7 +4,7 @@
 
 #include "tests/support/manifests.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::manifest_test {
 namespace {
 
 TEST(Manifest, FindsTensorsByNameAndRef) {
@@ -22,4 +22,4 @@ TEST(Manifest, FindsTensorsByNameAndRef) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::manifest_test

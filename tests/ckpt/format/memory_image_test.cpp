@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::memory_image_test {
 namespace {
 
 // The image is seen through what it is for: a file of many datasets, larger than any buffer of libhdf5, described by
@@ -24,4 +24,4 @@ TEST(MemoryImage, HoldsTheMetadataOfManyDatasetsAndNoData) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::memory_image_test

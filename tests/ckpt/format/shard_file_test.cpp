@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-namespace titan::ckpt {
+namespace titan::ckpt::shard_file_test {
 namespace {
 
 std::vector<ShardPiece> pieces() {
@@ -141,4 +141,4 @@ TEST(ShardFile, RefusesPiecesThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::shard_file_test

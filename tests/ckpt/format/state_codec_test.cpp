@@ -6,7 +6,7 @@
 
 #include "tests/support/checkpoints.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::state_codec_test {
 namespace {
 
 Snapshot snapshot() { return testing::make_snapshot({}, {1, 1, 1}, 100); }
@@ -88,4 +88,4 @@ TEST(StateCodec, NumbersThatAreNotFiniteCannotBeReadBack) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::state_codec_test

@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace titan::ckpt {
+namespace titan::ckpt::virtual_file_test {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
@@ -82,4 +82,4 @@ TEST(VirtualFile, RefusesEqualNames) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::virtual_file_test

@@ -11,7 +11,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::carry_file_test {
 namespace {
 
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
@@ -190,4 +190,4 @@ TEST(PosixFs, AReflinkIsAFileOfItsOwnOrSaysThatItCannot) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::carry_file_test

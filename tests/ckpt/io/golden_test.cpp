@@ -20,7 +20,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::golden_test {
 namespace {
 
 using titan::ckpt::testing::get_text;
@@ -175,4 +175,4 @@ INSTANTIATE_TEST_SUITE_P(Format, Golden, ::testing::ValuesIn(kVariants),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::golden_test

@@ -8,7 +8,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::media_watch_test {
 namespace {
 
 using testing::FailingFs;
@@ -95,4 +95,4 @@ TEST(UnreadablePlaces, GoThroughTextUnchanged) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::media_watch_test

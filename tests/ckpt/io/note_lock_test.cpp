@@ -9,7 +9,7 @@
 #include "tests/support/mem_fs.h"
 #include "tests/support/unshared_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::note_lock_test {
 namespace {
 
 using testing::FakeWait;
@@ -240,4 +240,4 @@ TEST_F(NoteLockTest, ALockOnAFileThatLostItsNameIsTakenAgain) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::note_lock_test

@@ -13,7 +13,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::reader_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -249,4 +249,4 @@ TEST_F(Reader, ServesManyThreads) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::reader_test

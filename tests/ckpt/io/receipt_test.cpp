@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::receipt_test {
 namespace {
 
 RankReceipt receipt() {
@@ -84,4 +84,4 @@ TEST(Receipt, SurvivesAnyChangedByteWithoutHugeAllocations) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::receipt_test

@@ -9,7 +9,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::recover_test {
 namespace {
 
 using ::testing::AllOf;
@@ -148,4 +148,4 @@ TEST_F(Recover, PuttingBackAloneRemovesNothing) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::recover_test

@@ -15,7 +15,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::reshard_io_test {
 namespace {
 
 using testing::MemFs;
@@ -440,4 +440,4 @@ TEST(ReshardIo, EveryFailingCallFailsTheWholeWithAPath) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::reshard_io_test

@@ -9,7 +9,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::retention_test {
 namespace {
 
 using ::testing::Contains;
@@ -237,4 +237,4 @@ TEST_F(RunRetention, AFailedListingIsAProblemAndNothingGoes) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::retention_test

@@ -13,7 +13,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::run_folder_test {
 namespace {
 
 using ::testing::AllOf;
@@ -431,4 +431,4 @@ TEST_F(Run, LatestOpensNoMoreThanItNeeds) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::run_folder_test

@@ -12,7 +12,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::run_lock_test {
 namespace {
 
 using testing::get_text;
@@ -176,4 +176,4 @@ TEST(ThisProcess, KnowsItselfAndItsJob) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::run_lock_test

@@ -7,7 +7,7 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::second_look_test {
 namespace {
 
 using testing::FailingFs;
@@ -67,4 +67,4 @@ TEST_F(SecondLook, ReadsPastTheCache) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::second_look_test

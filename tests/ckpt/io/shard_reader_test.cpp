@@ -15,7 +15,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::shard_reader_test {
 namespace {
 
 const LeafPlace kLeaf{400, 400, 4, Codec::kZstd, {}};
@@ -197,4 +197,4 @@ TEST(ShardReader, OnlyTheFirstCompressedLeafOfAPieceLiesWhereTheManifestSays) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::shard_reader_test

@@ -13,7 +13,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::shard_writer_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -331,4 +331,4 @@ TEST(ShardWriter, PassesOnAFullDiskFromAnyThread) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::shard_writer_test

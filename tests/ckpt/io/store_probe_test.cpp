@@ -7,7 +7,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::store_probe_test {
 namespace {
 
 using testing::FailingFs;
@@ -108,4 +108,4 @@ TEST(ProbeStore, RefusesAStoreThatMakesAFileTwice) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::store_probe_test

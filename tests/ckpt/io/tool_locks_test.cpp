@@ -10,7 +10,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/unshared_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::tool_locks_test {
 namespace {
 
 using testing::contents;
@@ -145,4 +145,4 @@ TEST(ToolLocks, TheLockOfATemporaryIsWatchedAsThatOfARun) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::tool_locks_test

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace titan::ckpt {
+namespace titan::ckpt::turnstile_test {
 namespace {
 
 TEST(Turnstile, LetsThreadsPassInOrderOfTheSequence) {
@@ -37,4 +37,4 @@ TEST(Turnstile, SendsEveryoneAwayWhenItIsStopped) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::turnstile_test

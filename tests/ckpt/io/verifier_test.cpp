@@ -16,7 +16,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::verifier_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -550,4 +550,4 @@ TEST_F(Verifier, SaysNotFoundWithoutAManifestAndIncompatibleForANewerFormat) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::verifier_test

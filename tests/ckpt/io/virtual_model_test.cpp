@@ -10,7 +10,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::virtual_model_test {
 namespace {
 
 const FileEntry* derived_member(const Manifest& manifest) {
@@ -120,4 +120,4 @@ TEST(VirtualModelFile, AFailureToWriteItFailsTheSave) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::virtual_model_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace titan::ckpt {
+namespace titan::ckpt::dtype_test {
 namespace {
 
 TEST(DType, EveryTypeHasItsSizeAndItsNameParsesBack) {
@@ -38,4 +38,4 @@ TEST(DType, UnknownNameIsRefusedWithTheKnownOnes) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::dtype_test

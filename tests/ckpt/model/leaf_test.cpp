@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace titan::ckpt {
+namespace titan::ckpt::leaf_test {
 namespace {
 
 using Shape = std::vector<std::uint64_t>;
@@ -35,8 +35,8 @@ TEST(Leaf, CheckedElementsRefusesMoreThan63Bits) {
                         {{0, max + 1}, false, 0},
                         {{~std::uint64_t{0}, ~std::uint64_t{0}}, false, 0}}) {
     std::uint64_t count = 0;
-    EXPECT_EQ(checked_elements(c.shape, &count), c.fits) << testing::PrintToString(c.shape);
-    EXPECT_EQ(count, c.count) << testing::PrintToString(c.shape);
+    EXPECT_EQ(checked_elements(c.shape, &count), c.fits) << ::testing::PrintToString(c.shape);
+    EXPECT_EQ(count, c.count) << ::testing::PrintToString(c.shape);
   }
 }
 
@@ -59,4 +59,4 @@ TEST(Leaf, GridCoversEveryElementOnceAndOnlyTheLastLeafIsShort) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::leaf_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::sample_range_test {
 namespace {
 
 TEST(SampleRange, RangesArePutInOrderAndJoined) {
@@ -48,4 +48,4 @@ TEST(SampleRange, AreReadAsTheyArePrinted) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::sample_range_test

@@ -12,7 +12,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::cat_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -247,4 +247,4 @@ TEST(CatTensor, SuggestsNamesForAnUnknownTensor) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::cat_test

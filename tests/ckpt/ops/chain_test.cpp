@@ -10,7 +10,7 @@
 #include "tests/support/checkpoints.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::chain_test {
 namespace {
 
 using testing::MemFs;
@@ -94,4 +94,4 @@ TEST(Chain, OfReshardAndStripKeepsEveryTensor) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::chain_test

@@ -11,7 +11,7 @@
 
 #include "ckpt/ops/element.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::convert_dtype_test {
 namespace {
 
 template <typename T>
@@ -105,4 +105,4 @@ TEST(ConvertElements, WideningIsExactAndComesBack) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::convert_dtype_test

@@ -9,7 +9,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::diff_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST(PhaseText, HidesTheLastBitsOfAProductButNotWhereTheyAreTheDifference) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::diff_test

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace titan::ckpt {
+namespace titan::ckpt::element_test {
 namespace {
 
 template <typename T>
@@ -42,4 +42,4 @@ TEST(Element, WidensEveryKindOfHalf) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::element_test

@@ -18,7 +18,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::lr_test {
 namespace {
 
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
@@ -210,4 +210,4 @@ TEST_F(LrSet, ShowComparesAConfigurationUnderEveryPolicy) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::lr_test

@@ -20,7 +20,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::prune_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -488,4 +488,4 @@ INSTANTIATE_TEST_SUITE_P(Repeats, PruneFaults, ::testing::Values(testing::Repeat
                          [](const auto& info) { return info.param == testing::Repeat::kOnce ? "Once" : "Sticky"; });
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::prune_test

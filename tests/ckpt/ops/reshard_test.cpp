@@ -14,7 +14,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::reshard_test {
 namespace {
 
 using testing::FailingFs;
@@ -288,4 +288,4 @@ TEST(Reshard, KilledAtSeededPointsLeavesTheSourceAndARerunCleansUp) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::reshard_test

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-namespace titan::ckpt {
+namespace titan::ckpt::slice_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST(SplitSlice, TakesTheLastBracketsOff) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::slice_test

@@ -5,7 +5,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::stats_test {
 namespace {
 
 using testing::make_checkpoint;
@@ -59,4 +59,4 @@ TEST(TensorStatistics, FailsOnADamagedLeafAndNamesIt) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::stats_test

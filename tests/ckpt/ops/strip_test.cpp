@@ -20,7 +20,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::strip_test {
 namespace {
 
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
@@ -323,4 +323,4 @@ TEST_F(Strip, AnyFailedCallOfAConversionLeavesTheSourceAndNoHalfMadeResult) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::strip_test

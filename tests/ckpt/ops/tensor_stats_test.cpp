@@ -10,7 +10,7 @@
 
 #include "ckpt/ops/element.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::tensor_stats_test {
 namespace {
 
 template <typename T>
@@ -161,4 +161,4 @@ TEST(MergeStats, OfPartsIsThatOfTheWhole) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::tensor_stats_test

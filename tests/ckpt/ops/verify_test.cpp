@@ -9,7 +9,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::verify_test {
 namespace {
 
 using testing::make_checkpoint;
@@ -138,4 +138,4 @@ TEST_F(VerifyTest, TellsWhichStepIsBegunAndHowFarItIs) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::verify_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::ckpt {
+namespace titan::ckpt::file_makers_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -25,4 +25,4 @@ TEST(FileMakers, NoFileIsOfTwoHosts) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::file_makers_test

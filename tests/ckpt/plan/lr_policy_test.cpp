@@ -7,7 +7,7 @@
 
 #include "ckpt/plan/lr_schedule.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::lr_policy_test {
 namespace {
 
 LrSettings cosine(std::uint64_t total) { return {1e-3, 10, total, std::nullopt, "cosine", 0}; }
@@ -225,4 +225,4 @@ TEST(LrPolicy, WarnsWhereNothingIsLearned) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::lr_policy_test

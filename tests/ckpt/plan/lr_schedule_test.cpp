@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace titan::ckpt {
+namespace titan::ckpt::lr_schedule_test {
 namespace {
 
 LrSettings settings(std::uint64_t total, std::uint64_t warmup, std::optional<double> ratio, const char* type,
@@ -215,4 +215,4 @@ TEST(LrSchedule, PhaseKindsHaveTheirPublishedNames) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::lr_schedule_test

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-namespace titan::ckpt {
+namespace titan::ckpt::ownership_test {
 namespace {
 
 using Sizes = std::vector<std::uint64_t>;
@@ -46,7 +46,7 @@ std::uint64_t least_largest(const Sizes& sizes, std::size_t begin, std::uint32_t
 
 TEST(PartitionLeaves, CoversOnceContiguouslyWithTheLeastLargestSum) {
   const std::uint32_t seed = 11;
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 400; ++round) {
     Sizes sizes(random() % 9);
@@ -61,7 +61,7 @@ TEST(PartitionLeaves, CoversOnceContiguouslyWithTheLeastLargestSum) {
       most = std::max(most, sum_of(sizes, range));
     }
     ASSERT_EQ(next, sizes.size());
-    ASSERT_EQ(most, least_largest(sizes, 0, parts)) << testing::PrintToString(sizes) << " in " << parts;
+    ASSERT_EQ(most, least_largest(sizes, 0, parts)) << ::testing::PrintToString(sizes) << " in " << parts;
   }
 }
 
@@ -73,7 +73,7 @@ TEST(PartitionLeaves, FillsFromTheLeftAndLeavesTheLastRanksEmpty) {
 
 TEST(Ownership, EveryLeafOfAStageHasExactlyOneOwnerInOrder) {
   const std::uint32_t seed = 13;
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {
     const std::uint32_t stages = 1 + random() % 3, dp = 1 + random() % 6;
@@ -146,7 +146,7 @@ std::vector<LeafRange> leaf_by_leaf(const Sizes& sizes, std::uint32_t parts) {
 
 TEST(PartitionLeaves, RunsOfEqualLeavesAreCutWhereSingleLeavesWere) {
   const std::uint32_t seed = 17;
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 300; ++round) {
     Sizes sizes;
@@ -156,7 +156,8 @@ TEST(PartitionLeaves, RunsOfEqualLeavesAreCutWhereSingleLeavesWere) {
       if (random() % 2) sizes.push_back(1 + random() % leaf);
     }
     const std::uint32_t parts = 1 + random() % 30;
-    ASSERT_EQ(partition(sizes, parts), leaf_by_leaf(sizes, parts)) << testing::PrintToString(sizes) << " in " << parts;
+    ASSERT_EQ(partition(sizes, parts), leaf_by_leaf(sizes, parts))
+        << ::testing::PrintToString(sizes) << " in " << parts;
   }
 }
 
@@ -178,4 +179,4 @@ TEST(Ownership, AModelOf2To50LeavesIsPartitionedByArithmetic) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::ownership_test

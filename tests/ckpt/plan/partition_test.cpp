@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-namespace titan::ckpt {
+namespace titan::ckpt::partition_test {
 namespace {
 
 using Costs = std::vector<std::uint64_t>;
@@ -61,7 +61,7 @@ TEST(Partition, GoldenVectorsOfKnownModels) {
       {"Qwen2.5-0.5B, FLOPs at T=4096", 24, 37'158'912, 272'269'312, 4, {9, 17, 25}, 297'271'296},
   };
   for (const Case& c : cases) {
-    SCOPED_TRACE(testing::Message() << c.model << ", pp " << c.pp);
+    SCOPED_TRACE(::testing::Message() << c.model << ", pp " << c.pp);
     Costs costs = llama_costs(c.layers, c.layer, c.head);
     Result<Cuts> cuts = partition_stages(costs, c.pp);
     ASSERT_TRUE(cuts.ok()) << cuts.status().to_string();
@@ -116,7 +116,7 @@ Cuts brute_force(const Costs& costs, std::uint32_t stages) {
 
 TEST(Partition, EqualsExhaustiveSearchOnSmallRandomModels) {
   const std::uint32_t seed = 7;
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 600; ++round) {
     Costs costs(2 + random() % 8);
@@ -124,7 +124,7 @@ TEST(Partition, EqualsExhaustiveSearchOnSmallRandomModels) {
     const std::uint32_t stages = 1 + random() % costs.size();
     Result<Cuts> cuts = partition_stages(costs, stages);
     ASSERT_TRUE(cuts.ok());
-    ASSERT_EQ(*cuts, brute_force(costs, stages)) << testing::PrintToString(costs) << " in " << stages;
+    ASSERT_EQ(*cuts, brute_force(costs, stages)) << ::testing::PrintToString(costs) << " in " << stages;
     // Squares of the same costs in larger units do not fit in 64 bits any more.
     for (std::uint64_t& cost : costs) cost <<= 40;
     ASSERT_EQ(*partition_stages(costs, stages), *cuts);
@@ -208,4 +208,4 @@ TEST(AssignStages, LeavesTheListAloneWhenItCannotWork) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::partition_test

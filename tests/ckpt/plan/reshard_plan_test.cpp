@@ -9,7 +9,7 @@
 #include "ckpt/plan/ownership.h"
 #include "tests/support/make_checkpoint.h"
 
-namespace titan::ckpt {
+namespace titan::ckpt::reshard_plan_test {
 namespace {
 
 using testing::Synthetic;
@@ -292,4 +292,4 @@ TEST(ReshardMoves, ABufferHoldsTheLargestLeaf) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::reshard_plan_test

@@ -5,11 +5,11 @@
 
 #include <numeric>
 
-namespace titan::ckpt {
+namespace titan::ckpt::same_files_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 DataFile file(const std::string& name, const std::string& content) {
   return {name, content.size(), digest_of(content)};
@@ -101,4 +101,4 @@ TEST(SameFiles, AFewAreNamed) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::same_files_test

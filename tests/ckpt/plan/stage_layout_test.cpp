@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace titan::ckpt {
+namespace titan::ckpt::stage_layout_test {
 namespace {
 
 using Cuts = std::vector<std::uint32_t>;
@@ -83,4 +83,4 @@ TEST(StageLayout, WritesWhatItReads) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt
+}  // namespace titan::ckpt::stage_layout_test

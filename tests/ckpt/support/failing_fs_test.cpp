@@ -6,7 +6,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt::testing {
+namespace titan::ckpt::testing::failing_fs_test {
 namespace {
 
 std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -131,4 +131,4 @@ TEST(Fs, RemoveTreeGoesOnAfterAFailureAndReportsIt) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt::testing
+}  // namespace titan::ckpt::testing::failing_fs_test

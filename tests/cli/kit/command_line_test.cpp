@@ -5,7 +5,7 @@
 
 #include "cli/kit/verb.h"
 
-namespace titan::cli {
+namespace titan::cli::command_line_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -161,4 +161,4 @@ TEST(Help, ListsEveryVerbAndEveryFlagOfTheTable) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::command_line_test

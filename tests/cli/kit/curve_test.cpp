@@ -8,7 +8,7 @@
 #include "ckpt/plan/lr_policy.h"
 #include "ckpt/plan/lr_schedule.h"
 
-namespace titan::cli {
+namespace titan::cli::curve_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -103,4 +103,4 @@ TEST(CurveText, ColourIsOnlyAnAddition) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::curve_test

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace titan::cli {
+namespace titan::cli::errors_test {
 namespace {
 
 ckpt::Status damaged() {
@@ -51,4 +51,4 @@ TEST(Errors, AreOneJsonObjectWithTheExitCode) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::errors_test

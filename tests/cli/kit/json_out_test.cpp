@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::cli {
+namespace titan::cli::json_out_test {
 namespace {
 
 TEST(JsonOut, WritesOneLineWithNestedValues) {
@@ -53,4 +53,4 @@ TEST(JsonOut, EscapesControlCharacters) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::json_out_test

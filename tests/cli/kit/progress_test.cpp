@@ -4,7 +4,7 @@
 
 #include "cli/kit/text.h"
 
-namespace titan::cli {
+namespace titan::cli::progress_test {
 namespace {
 
 TEST(ProgressLine, ShowsShareRateAndTimeLeft) {
@@ -31,4 +31,4 @@ TEST(ProgressLine, StaysBelowTheWidthOfTheTerminal) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::progress_test

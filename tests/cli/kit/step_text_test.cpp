@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace titan::cli {
+namespace titan::cli::step_text_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST(MessageText, BreaksBetweenWordsAndEscapes) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::step_text_test

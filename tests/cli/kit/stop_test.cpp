@@ -10,7 +10,7 @@
 
 #include "tests/support/files.h"
 
-namespace titan::cli {
+namespace titan::cli::stop_test {
 namespace {
 
 /// What a program does that polls the token after signal `first`.
@@ -81,4 +81,4 @@ TEST(Stop, ASignalThatTheParentIgnoredStaysIgnored) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::stop_test

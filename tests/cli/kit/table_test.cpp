@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::cli {
+namespace titan::cli::table_test {
 namespace {
 
 TEST(Table, AlignsColumnsWithTwoBlanksAndNoTrailingOnes) {
@@ -71,4 +71,4 @@ TEST(Table, LeavesASpareColumnOutWhereThatKeepsRowsInOneLine) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::table_test

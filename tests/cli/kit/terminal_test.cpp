@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::cli {
+namespace titan::cli::terminal_test {
 namespace {
 
 TEST(DecideColor, FollowsFlagThenNoColorThenForceThenTerminal) {
@@ -39,4 +39,4 @@ TEST(Palette, PaintsRolesOnlyWhenOn) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::terminal_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::cli {
+namespace titan::cli::text_test {
 namespace {
 
 using namespace std::string_literals;
@@ -65,4 +65,4 @@ TEST(Base64, MatchesTheExamplesOfItsSpecification) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::text_test

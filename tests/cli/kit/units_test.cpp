@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::cli {
+namespace titan::cli::units_test {
 namespace {
 
 TEST(FormatBytes, UsesBinaryUnitsAndExactDigitsOnRequest) {
@@ -70,4 +70,4 @@ TEST(Units, ReadsDurations) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::units_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::cli {
+namespace titan::cli::canvas_test {
 namespace {
 
 using testing::ElementsAre;
@@ -41,4 +41,4 @@ TEST(Canvas, RunsHaveColours) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::canvas_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::cli {
+namespace titan::cli::html_plot_test {
 namespace {
 
 std::string page_of(const std::string& name) {
@@ -40,4 +40,4 @@ TEST(HtmlPlot, ANameThatNamesAPlaceStaysAName) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::html_plot_test

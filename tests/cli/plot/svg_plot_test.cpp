@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::cli {
+namespace titan::cli::svg_plot_test {
 namespace {
 
 recipe::Plot plot_of(const std::string& name, std::size_t restarts) {
@@ -48,4 +48,4 @@ TEST(SvgPlot, LongTextsAreFolded) {
 TEST(SvgPlot, TextIsNoMarkup) { EXPECT_EQ(xml_text("a<b>&\"\x1b\xff"), "a&lt;b&gt;&amp;&quot;\xef\xbf\xbd"); }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::svg_plot_test

@@ -6,7 +6,7 @@
 #include "cli/titan_ckpt/ls.h"
 #include "cli/titan_ckpt/verify.h"
 
-namespace titan::cli {
+namespace titan::cli::reports_test {
 namespace {
 
 using ::testing::AllOf;
@@ -176,4 +176,4 @@ TEST(CatReport, WritesNonFiniteValuesAsStringsInJson) {
 }
 
 }  // namespace
-}  // namespace titan::cli
+}  // namespace titan::cli::reports_test

@@ -5,7 +5,7 @@
 
 #include "ckpt/plan/lr_settings.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::agreement_test {
 namespace {
 
 using ckpt::LrSettings;
@@ -49,4 +49,4 @@ TEST(DcpAgreement, AConfigurationWithoutAnyKeyOfTheCurveSaysNothingOfIt) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::agreement_test

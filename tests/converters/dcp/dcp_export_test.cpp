@@ -11,7 +11,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::dcp_export_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -166,4 +166,4 @@ TEST_F(DcpExport, PassesOnWhatStopsIt) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::dcp_export_test

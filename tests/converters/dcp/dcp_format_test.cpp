@@ -10,7 +10,7 @@
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::dcp_format_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -90,4 +90,4 @@ TEST(DcpReader, RefusesFilesThatAreMissingOrShort) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::dcp_format_test

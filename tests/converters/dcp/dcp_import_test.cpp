@@ -6,7 +6,7 @@
 #include "recipe/model/from_rows.h"
 #include "tests/converters/dcp/mini.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::dcp_import_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -129,4 +129,4 @@ TEST(DcpImport, SaysWhichValuesItDrops) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::dcp_import_test

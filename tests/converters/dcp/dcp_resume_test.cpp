@@ -5,7 +5,7 @@
 #include "converters/dcp/torchtitan.h"
 #include "tests/converters/dcp/mini.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::dcp_resume_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -174,4 +174,4 @@ TEST(DcpResumeEnd, ACurveWithoutADecayEndsAtItsPeak) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::dcp_resume_test

@@ -14,7 +14,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::directory_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -215,4 +215,4 @@ TEST_F(MalformedDirectory, AMissingOrEmptyMetadataIsSaid) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::directory_test

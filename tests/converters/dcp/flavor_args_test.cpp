@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::flavor_args_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -48,4 +48,4 @@ TEST(DcpFlavor, TheHeadsMustShareTheWholeWidth) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::flavor_args_test

@@ -10,7 +10,7 @@
 #include "converters/dcp/metadata_writer.h"
 #include "tests/converters/dcp/dcp_builder.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::metadata_test {
 namespace {
 
 using testing::BuiltMetadata;
@@ -248,4 +248,4 @@ TEST(Cover, TakesManyShardsWithoutComparingAllPairs) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::metadata_test

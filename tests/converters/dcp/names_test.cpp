@@ -6,7 +6,7 @@
 
 #include "recipe/model/parameters.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::names_test {
 namespace {
 
 using Kind = DcpKey::Kind;
@@ -54,4 +54,4 @@ TEST(DcpNames, PutsParametersIntoTheOrderOfTheModel) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::names_test

@@ -11,7 +11,7 @@
 #include "converters/dcp/pickle_names.h"
 #include "tests/converters/dcp/bytes.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::pickle_refused_test {
 namespace {
 
 using testing::bytes_of;
@@ -104,4 +104,4 @@ TEST(PickleRefuses, ValuesThatGrowByBeingNamedOften) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::pickle_refused_test

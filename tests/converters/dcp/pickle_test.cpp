@@ -6,7 +6,7 @@
 #include "converters/dcp/item.h"
 #include "tests/converters/dcp/bytes.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::pickle_test {
 namespace {
 
 using testing::bytes_of;
@@ -177,4 +177,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::pickle_test

@@ -10,7 +10,7 @@
 #include "converters/little_endian.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert::dcp {
+namespace titan::convert::dcp::zip_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -227,4 +227,4 @@ TEST(Zip, RefusesTwoEntriesOfOneName) {
 }
 
 }  // namespace
-}  // namespace titan::convert::dcp
+}  // namespace titan::convert::dcp::zip_test

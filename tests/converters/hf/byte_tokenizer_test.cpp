@@ -6,7 +6,7 @@
 
 #include "converters/hf/json_value.h"
 
-namespace titan::convert {
+namespace titan::convert::byte_tokenizer_test {
 namespace {
 
 TEST(ByteTokenizer, HasALetterForEveryByteAndNothingElse) {
@@ -65,4 +65,4 @@ TEST(ByteTokenizer, SaysTheLengthWhereItIsKnown) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::byte_tokenizer_test

@@ -17,7 +17,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::hf_companions_test {
 namespace {
 
 using ckpt::testing::get_text;
@@ -195,4 +195,4 @@ TEST(HfByteModel, KeepsItsTokenizerThereAndBack) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::hf_companions_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::convert {
+namespace titan::convert::hf_config_test {
 namespace {
 
 using ckpt::Code;
@@ -271,4 +271,4 @@ TEST(HfConfig, AnExportAlwaysDescribesRopeForBothVersions) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::hf_config_test

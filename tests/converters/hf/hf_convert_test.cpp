@@ -12,7 +12,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::hf_convert_test {
 namespace {
 
 using ckpt::Code;
@@ -391,4 +391,4 @@ TEST_F(HfConvert, DiffFindsACheckpointAndItsExportEqualAndAChangedByteDifferent)
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::hf_convert_test

@@ -11,7 +11,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::hf_convert_writing_test {
 namespace {
 
 using ckpt::Code;
@@ -149,4 +149,4 @@ TEST_F(HfConvertWriting, AStopRequestEndsAConversionWithNothingWritten) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::hf_convert_writing_test

@@ -7,7 +7,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::hf_index_test {
 namespace {
 
 struct WrongIndex {
@@ -65,4 +65,4 @@ TEST(HfIndex, TakesTotalSizeForAHint) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::hf_index_test

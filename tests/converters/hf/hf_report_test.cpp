@@ -11,7 +11,7 @@
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::hf_report_test {
 namespace {
 
 using testing::convert_to;
@@ -185,4 +185,4 @@ TEST_F(HfReport, CountsTheOptimizersTensorsAsDropped) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::hf_report_test

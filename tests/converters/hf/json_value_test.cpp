@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::convert {
+namespace titan::convert::json_value_test {
 namespace {
 
 TEST(JsonValue, WritesWhatItReadWithOrderAndSpellingOfNumbers) {
@@ -36,4 +36,4 @@ TEST(JsonValue, RefusesWhatIsNoJsonOrSaysAThingTwice) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::json_value_test

@@ -5,7 +5,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::safetensors_test {
 namespace {
 
 using ckpt::Code;
@@ -159,4 +159,4 @@ TEST(Safetensors, ReadsAFileWithoutTensors) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::safetensors_test

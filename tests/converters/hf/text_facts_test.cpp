@@ -6,12 +6,12 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert {
+namespace titan::convert::text_facts_test {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
-class TextFactsOf : public testing::Test {
+class TextFactsOf : public ::testing::Test {
  protected:
   void put(const std::string& name, const std::string& text) {
     ASSERT_TRUE(ckpt::testing::put_text(fs_, "/" + name, text).ok());
@@ -58,4 +58,4 @@ TEST_F(TextFactsOf, FailWhereAFileIsNoJson) {
 }
 
 }  // namespace
-}  // namespace titan::convert
+}  // namespace titan::convert::text_facts_test

@@ -13,7 +13,7 @@
 #include "tests/support/mem_fs.h"
 #include "tests/support/unshared_fs.h"
 
-namespace titan::train {
+namespace titan::train::background_saver_test {
 namespace {
 
 using namespace titan::test;
@@ -230,4 +230,4 @@ TEST(BackgroundSaver, ALostRankEndsItAndTheTemporaryGoes) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::background_saver_test

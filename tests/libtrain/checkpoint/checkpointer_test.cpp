@@ -8,7 +8,7 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train {
+namespace titan::train::checkpointer_test {
 namespace {
 
 using namespace titan::test;
@@ -183,4 +183,4 @@ TEST(Agree, EveryRankHearsTheLowestThatFailed) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::checkpointer_test

@@ -8,7 +8,7 @@
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
 
-namespace titan::train {
+namespace titan::train::live_source_test {
 namespace {
 
 using namespace titan::test;
@@ -105,4 +105,4 @@ TEST(LiveSource, TheWritersFailedCopyIsToldWhereTensorsAreAboutToChange) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::live_source_test

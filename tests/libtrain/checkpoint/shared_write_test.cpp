@@ -9,7 +9,7 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train {
+namespace titan::train::shared_write_test {
 namespace {
 
 using ckpt::testing::FailingFs;
@@ -68,4 +68,4 @@ TEST(SharedWrite, AWriterThatFailsIsNamedToAllBeforeATableIsWritten) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::shared_write_test

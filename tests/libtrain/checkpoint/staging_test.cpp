@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::staging_test {
 namespace {
 
 TEST(Staging, MakesNoMoreThanTheLimitAndUsesBuffersAgain) {
@@ -17,4 +17,4 @@ TEST(Staging, MakesNoMoreThanTheLimitAndUsesBuffersAgain) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::staging_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::data_looks_test {
 namespace {
 
 using ckpt::Code;
@@ -121,4 +121,4 @@ TEST(DataLooks, FoldersOfOtherThingsAreRefused) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::data_looks_test

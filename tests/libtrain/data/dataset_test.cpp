@@ -9,7 +9,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::dataset_test {
 namespace {
 
 using ckpt::Code;
@@ -427,4 +427,4 @@ TEST(Dataset, TextOfTheValidationIsCheckedOnceToo) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::dataset_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace titan::train {
+namespace titan::train::log_look_test {
 namespace {
 
 std::string thrice(const std::string& line) { return line + "\n" + line + "\n\n" + line; }
@@ -31,4 +31,4 @@ TEST(LogLook, TranscriptsDiariesAndProseAreNone) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::log_look_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::mapped_file_test {
 namespace {
 
 std::string text_of(const MappedFile& file) {
@@ -47,4 +47,4 @@ TEST(MappedFile, RefusesFoldersAndMissingFiles) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::mapped_file_test

@@ -8,7 +8,7 @@
 #include "libtrain/data/mapped_file.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::mapping_guard_test {
 namespace {
 
 /// Reads the last byte of `size` bytes of which the second half is gone; the optimizer must not know what is read.
@@ -45,4 +45,4 @@ TEST(MappingGuardDeathTest, OtherBusErrorsKillAsBefore) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::mapping_guard_test

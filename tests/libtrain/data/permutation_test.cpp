@@ -8,7 +8,7 @@
 
 #include "libtrain/data/dataset.h"
 
-namespace titan::train {
+namespace titan::train::permutation_test {
 namespace {
 
 std::vector<std::uint64_t> whole(std::uint64_t seed, std::uint64_t epoch, std::uint64_t n) {
@@ -84,4 +84,4 @@ TEST(Permutation, MovesSamplesEvenly) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::permutation_test

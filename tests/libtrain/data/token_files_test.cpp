@@ -8,7 +8,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::token_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -235,4 +235,4 @@ TEST(TokenFiles, RefusesADatasetWithoutTokens) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::token_files_test

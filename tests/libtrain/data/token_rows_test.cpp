@@ -6,7 +6,7 @@
 #include "ckpt/ops/cat.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::token_rows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -181,4 +181,4 @@ TEST_F(TokenRowsTest, TextShorterThanTheDefaultIsOneRow) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::token_rows_test

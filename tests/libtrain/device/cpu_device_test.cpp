@@ -8,7 +8,7 @@
 
 #include "libtrain/device/host_values.h"
 
-namespace titan::train {
+namespace titan::train::cpu_device_test {
 namespace {
 
 TEST(CpuDevice, CopiesNothingBetweenHostAndItself) {
@@ -64,4 +64,4 @@ TEST(CpuDevice, GivesEachLeafItsEntries) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::cpu_device_test

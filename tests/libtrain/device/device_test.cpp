@@ -9,7 +9,7 @@
 #include "libtrain/device/cpu_device.h"
 #include "libtrain/device/host_values.h"
 
-namespace titan::train {
+namespace titan::train::device_test {
 namespace {
 
 /// A device whose memory the host does not see: bytes() must copy.
@@ -41,4 +41,4 @@ TEST(Device, CopiesBytesThatTheHostDoesNotSee) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::device_test

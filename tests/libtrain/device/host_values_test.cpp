@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-namespace titan::train {
+namespace titan::train::host_values_test {
 namespace {
 
 TEST(HostValues, AreTheMemoryOfATensor) {
@@ -31,4 +31,4 @@ TEST(HostValues, AreNotThereForADevice) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::host_values_test

@@ -9,7 +9,7 @@
 
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::leaf_norm_test {
 namespace {
 
 using namespace titan::test;
@@ -61,4 +61,4 @@ TEST(NormExponent, IsThatOfThePowerOfTwoBelow) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::leaf_norm_test

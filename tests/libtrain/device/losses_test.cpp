@@ -7,7 +7,7 @@
 
 #include "tests/libtrain/support/composite.h"
 
-namespace titan::train {
+namespace titan::train::losses_test {
 namespace {
 
 using namespace test;
@@ -47,4 +47,4 @@ TEST(OrderedSum, TakesOneAfterTheOther) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::losses_test

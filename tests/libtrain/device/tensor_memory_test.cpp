@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace titan::train {
+namespace titan::train::tensor_memory_test {
 namespace {
 
 constexpr std::size_t kLarge = TensorMemory::kLarge, kPage = 4096;
@@ -97,4 +97,4 @@ TEST(TensorMemory, IsSharedByThreads) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::tensor_memory_test

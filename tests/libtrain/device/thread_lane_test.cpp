@@ -10,7 +10,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::thread_lane_test {
 namespace {
 
 TEST(ThreadLane, WorksRunInOrderBesideTheOneWhoGives) {
@@ -85,4 +85,4 @@ TEST(ThreadLane, EndsWithoutWhatHasNotBegun) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::thread_lane_test

@@ -4,7 +4,7 @@
 
 #include "libtrain/metrics/device_use.h"
 
-namespace titan::train {
+namespace titan::train::device_forecast_test {
 namespace {
 
 constexpr double kLeaf = 4.0 * static_cast<double>(ckpt::kDefaultLeafElements);
@@ -158,4 +158,4 @@ TEST(DeviceForecast, Llama8BOnEightGpus) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::device_forecast_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::train {
+namespace titan::train::fit_device_test {
 namespace {
 
 using testing::Contains;
@@ -107,4 +107,4 @@ TEST(FitDevice, SaysWhichSettingsShapeTheCurve) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::fit_device_test

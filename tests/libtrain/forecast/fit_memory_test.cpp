@@ -6,7 +6,7 @@
 #include "ckpt/base/size_text.h"
 #include "libtrain/forecast/forecast.h"
 
-namespace titan::train {
+namespace titan::train::fit_memory_test {
 namespace {
 
 using testing::HasSubstr;
@@ -67,4 +67,4 @@ TEST(FitMemory, OneRankCannotBeCutAndSizesAreSizes) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::fit_memory_test

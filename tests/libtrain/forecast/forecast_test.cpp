@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace titan::train {
+namespace titan::train::forecast_test {
 namespace {
 
 using testing::Contains;
@@ -250,4 +250,4 @@ TEST(Forecast, DataCountsEpochsFromThePosition) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::forecast_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::hidden_time_test {
 namespace {
 
 const std::vector<PartSeconds> kEven{{0.25, 1, 1}, {0.25, 1, 1}, {0.25, 1, 1}, {0.25, 1, 1}};
@@ -40,4 +40,4 @@ TEST(HiddenTime, TurnsHideBehindTheNextMicroBatch) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::hidden_time_test

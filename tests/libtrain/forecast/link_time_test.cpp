@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::link_time_test {
 namespace {
 
 /// 1,600 elements for each of `ranks` owners.
@@ -58,4 +58,4 @@ TEST(LinkTime, RanksOfTheSamePlaceAreApart) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::link_time_test

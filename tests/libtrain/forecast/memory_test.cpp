@@ -4,7 +4,7 @@
 
 #include "recipe/keys/config.h"
 
-namespace titan::train {
+namespace titan::train::memory_test {
 namespace {
 
 recipe::Config small_config() {
@@ -243,4 +243,4 @@ TEST(Memory, StagePartsCoverTheModelInOrder) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::memory_test

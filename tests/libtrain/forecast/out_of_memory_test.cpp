@@ -4,7 +4,7 @@
 
 #include "libtrain/forecast/fit_device.h"
 
-namespace titan::train {
+namespace titan::train::out_of_memory_test {
 namespace {
 
 using testing::ElementsAre;
@@ -69,4 +69,4 @@ TEST(OutOfMemory, IsKnownByItsWords) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::out_of_memory_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::step_memory_test {
 namespace {
 
 using enum ActionKind;
@@ -59,16 +59,16 @@ TEST(StepMemory, ThePeakIsOfBothTogether) {
 // What is recomputed layer by layer is most at the lowest, when the gradients of the others are there.
 TEST(StepMemory, TheLowestLayerMayBeTheWorst) {
   const StageBytes stage{.flight = 10, .backward = 50, .lowest = 55, .sum = 100, .lowest_sum = 40};
-  const StepBytes peak = titan::train::peak(one_by_one(1), stage, alone(1));
-  EXPECT_EQ(peak.sums, 60U);
-  EXPECT_EQ(peak.activations, 55U);
+  const StepBytes most = peak(one_by_one(1), stage, alone(1));
+  EXPECT_EQ(most.sums, 60U);
+  EXPECT_EQ(most.activations, 55U);
 }
 
 TEST(StepMemory, TheHeadsGradientComesWithTheForward) {
   const std::vector<Action> row{{kForward, 0, 0}, {kForward, 0, 1}, {kBackward, 0, 0}, {kBackward, 0, 1}};
-  const StepBytes peak = titan::train::peak(row, {.flight = 1, .head_sum = 100}, alone(2));
-  EXPECT_EQ(peak.sums, 200U);
-  EXPECT_EQ(peak.activations, 2U);
+  const StepBytes most = peak(row, {.flight = 1, .head_sum = 100}, alone(2));
+  EXPECT_EQ(most.sums, 200U);
+  EXPECT_EQ(most.activations, 2U);
 }
 
 TEST(StepMemory, OperandsStayBetweenIAndW) {
@@ -112,4 +112,4 @@ TEST(StepMemory, TheBoundIsNeverLess) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::step_memory_test

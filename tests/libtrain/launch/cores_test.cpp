@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace titan::train {
+namespace titan::train::cores_test {
 namespace {
 
 TEST(Cores, AQuotaIsWholeCoresAndAtLeastOne) {
@@ -48,4 +48,4 @@ TEST(Cores, ThreadsBeyondThemAreNamedWithWhatToDo) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::cores_test

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
-namespace titan::train {
+namespace titan::train::launch_env_test {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -154,4 +154,4 @@ TEST(LaunchEnv, SaysWhatToSetForForeignTasks) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::launch_env_test

@@ -20,7 +20,7 @@
 #include "tests/support/child_process.h"
 
 // The launcher runs in a child of the test (role "launcher"), since it waits for signals; its ranks are shell scripts.
-namespace titan::train {
+namespace titan::train::launcher_test {
 namespace {
 
 using test::ChildProcess;
@@ -393,4 +393,4 @@ TEST(Launcher, SaysThatAProgramCouldNotBeRun) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::launcher_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::library_error_test {
 namespace {
 
 constexpr const char* kCuda =
@@ -34,4 +34,4 @@ TEST(LibraryError, AHeadingWithNothingBelowItIsNoCause) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::library_error_test

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <cerrno>
 
-namespace titan::train {
+namespace titan::train::master_test {
 namespace {
 
 using testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(MasterText, PutsBracketsAroundSixes) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::master_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::network_test {
 namespace {
 
 using testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(LookAtNetwork, SeesLoopbackAndTheWayToIt) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::network_test

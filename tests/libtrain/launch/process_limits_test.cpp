@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-namespace titan::train {
+namespace titan::train::process_limits_test {
 namespace {
 
 TEST(ProcessLimits, RefusesTooFewOpenFilesWithTheCommandThatHelps) {
@@ -28,4 +28,4 @@ TEST(ProcessLimits, LooksAtTheLimitOfThisProcess) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::process_limits_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/child_process.h"
 
-namespace titan::train {
+namespace titan::train::rank_process_test {
 namespace {
 
 using test::ChildProcess;
@@ -97,4 +97,4 @@ TEST(RankProcess, LeavesWhenItsLauncherIsGone) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::rank_process_test

@@ -15,7 +15,7 @@
 
 #include "tests/support/child_process.h"
 
-namespace titan::train {
+namespace titan::train::signals_test {
 namespace {
 
 /// Waits for signals as a training rank would between its steps; says what it noted.
@@ -193,4 +193,4 @@ TEST(StopSignals, LeaveAnIgnoredHangupIgnored) {
 INSTANTIATE_TEST_SUITE_P(All, Signals, testing::Values(SIGTERM, SIGHUP, SIGUSR1, SIGINT));
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::signals_test

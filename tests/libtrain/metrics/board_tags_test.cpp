@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace titan::train {
+namespace titan::train::board_tags_test {
 namespace {
 
 std::vector<std::string> tags(const std::vector<BoardScalar>& scalars) {
@@ -54,4 +54,4 @@ TEST(BoardTags, OfASave) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::board_tags_test

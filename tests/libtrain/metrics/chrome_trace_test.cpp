@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::chrome_trace_test {
 namespace {
 
 TEST(ChromeTrace, HasAProcessPerRankAndALinePerSpan) {
@@ -20,4 +20,4 @@ TEST(ChromeTrace, IsADocumentWithoutSpans) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::chrome_trace_test

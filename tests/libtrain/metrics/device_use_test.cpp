@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::device_use_test {
 namespace {
 
 TEST(DeviceUse, FindsThePeakInTheKernelsWords) {
@@ -31,4 +31,4 @@ TEST(DeviceUse, KnowsPeaksByName) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::device_use_test

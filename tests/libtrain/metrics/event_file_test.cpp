@@ -6,7 +6,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::event_file_test {
 namespace {
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -58,4 +58,4 @@ TEST(EventFile, EachStartHasAFileThatBeginsWithStart) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::event_file_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace titan::train {
+namespace titan::train::event_record_test {
 namespace {
 
 std::string hex(std::string_view bytes) {
@@ -47,4 +47,4 @@ TEST(EventRecord, HasAllPointsOfAStepAndLongNames) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::event_record_test

@@ -11,7 +11,7 @@
 
 #include "ckpt/format/json_writer.h"
 
-namespace titan::train {
+namespace titan::train::json_text_test {
 namespace {
 
 TEST(JsonText, WritesNumbersInShortestForm) {
@@ -48,4 +48,4 @@ TEST(JsonText, WritesTimesAsRfc3339InUtc) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::json_text_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::log_test {
 namespace {
 
 /// Sends stderr to a file while it lives; afterwards the log writes to the plain stderr again.
@@ -113,4 +113,4 @@ TEST(Log, GoesOnWithoutAFileThatCannotBeOpened) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::log_test

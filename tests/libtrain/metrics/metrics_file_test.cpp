@@ -8,7 +8,7 @@
 #include "libtrain/metrics/metrics_file.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::metrics_file_test {
 namespace {
 
 StepMetrics metrics(std::uint64_t step) {
@@ -228,4 +228,4 @@ TEST(MetricsFile, ReportsWhatItCannotOpenOrWrite) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::metrics_file_test

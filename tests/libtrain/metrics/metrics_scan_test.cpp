@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::metrics_scan_test {
 namespace {
 
 std::string line(std::uint64_t step, const std::string& rest = "\"loss\":1") {
@@ -60,4 +60,4 @@ TEST(MetricsScan, KeepsLateEventsOfWhatStays) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::metrics_scan_test

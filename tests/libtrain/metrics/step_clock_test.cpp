@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace titan::train {
+namespace titan::train::step_clock_test {
 namespace {
 
 void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
@@ -52,4 +52,4 @@ TEST(StepClock, GivesEachMomentToTheInnermostPart) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::step_clock_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace titan::train {
+namespace titan::train::step_line_test {
 namespace {
 
 StepMetrics metrics(std::uint64_t step, double loss, double grad_norm, double tps) {
@@ -89,4 +89,4 @@ TEST(ValidationLine, HasTorchtitansWidths) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::step_line_test

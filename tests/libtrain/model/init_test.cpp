@@ -6,7 +6,7 @@
 
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::init_test {
 namespace {
 
 using namespace titan::test;
@@ -124,4 +124,4 @@ TEST(Init, KnownDraws) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::init_test

@@ -7,7 +7,7 @@
 #include "libtrain/model/stage.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::kv_cache_test {
 namespace {
 
 using namespace titan::test;
@@ -118,4 +118,4 @@ TEST_F(Decoding, RefusesManyTokensBehindOthers) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::kv_cache_test

@@ -9,7 +9,7 @@
 #include "tests/libtrain/support/counting_allocator.h"
 #include "tests/libtrain/support/two_steps.h"
 
-namespace titan::train {
+namespace titan::train::memory_forecast_test {
 namespace {
 
 using namespace titan::test;
@@ -215,4 +215,4 @@ TEST(Memory, LessItsSumsAStepNeedsTheSameWithAnyNumberOfMicroBatches) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::memory_forecast_test

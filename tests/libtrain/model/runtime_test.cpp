@@ -4,7 +4,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::runtime_test {
 namespace {
 
 TEST(Runtime, SetsStrictModeAndThreadsAndMayBeCalledAgain) {
@@ -27,4 +27,4 @@ TEST(Runtime, NamesLibrariesAndProcessor) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::runtime_test

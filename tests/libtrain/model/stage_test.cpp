@@ -10,7 +10,7 @@
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::stage_test {
 namespace {
 
 using namespace titan::test;
@@ -186,4 +186,4 @@ TEST(Attention, BiasesAreAddedBeforeTheRotation) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::stage_test

@@ -7,7 +7,7 @@
 #include "libtrain/model/init.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::adamw_test {
 namespace {
 
 using namespace titan::test;
@@ -168,4 +168,4 @@ TEST(AdamW, RefusesGradientsOfOtherPieces) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::adamw_test

@@ -10,7 +10,7 @@
 
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::grad_norm_test {
 namespace {
 
 using namespace titan::test;
@@ -148,4 +148,4 @@ TEST(ClipCoefficient, ScalesDownOnly) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::grad_norm_test

@@ -4,7 +4,7 @@
 
 #include "tests/libtrain/parallel/counting_store.h"
 
-namespace titan::train {
+namespace titan::train::beat_exchange_test {
 namespace {
 
 /// Ranks that beat in turn, those of `dead` apart.
@@ -76,4 +76,4 @@ TEST(BeatExchange, FewRanksWatchEachOther) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::beat_exchange_test

@@ -9,7 +9,7 @@
 
 #include "libtrain/reduce/tree_sum.h"
 
-namespace titan::train {
+namespace titan::train::channels_test {
 namespace {
 
 bool has(const std::vector<Channel>& channels, const Channel& channel) {
@@ -103,4 +103,4 @@ TEST(Channels, EachIsMadeOnceAndInFewTurns) {
 TEST(Channels, ARankAloneHasNone) { EXPECT_TRUE(channels_of(FabricUse::kPipeline, 1).empty()); }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::channels_test

@@ -5,7 +5,7 @@
 #include "tests/libtrain/support/late_fabric.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::test {
+namespace titan::test::device_fabric_test {
 namespace {
 
 using enum recipe::ScheduleKind;
@@ -95,4 +95,4 @@ TEST(DeviceFabric, TheDoublesNoticeMistakes) {
 }
 
 }  // namespace
-}  // namespace titan::test
+}  // namespace titan::test::device_fabric_test

@@ -6,7 +6,7 @@
 #include "tests/libtrain/support/late_fabric.h"
 #include "tests/libtrain/support/thread_world.h"
 
-namespace titan::test {
+namespace titan::test::fabric_test {
 namespace {
 
 TEST(Fabric, ASwapIsOverWhenBothWaysAre) {
@@ -21,4 +21,4 @@ TEST(Fabric, ASwapIsOverWhenBothWaysAre) {
 }
 
 }  // namespace
-}  // namespace titan::test
+}  // namespace titan::test::fabric_test

@@ -14,7 +14,7 @@
 #include "libtrain/parallel/local_communicator.h"
 #include "tests/libtrain/parallel/rank_group.h"
 
-namespace titan::train {
+namespace titan::train::gloo_communicator_test {
 namespace {
 
 // Checks inside a rank: they end it, the test prints its output.
@@ -301,4 +301,4 @@ TEST(LocalCommunicator, CopiesAndReturnsItsOwn) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::gloo_communicator_test

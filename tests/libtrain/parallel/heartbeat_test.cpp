@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace titan::train {
+namespace titan::train::heartbeat_test {
 namespace {
 
 using testing::HasSubstr;
@@ -227,4 +227,4 @@ TEST(FirstSurvivor, IsTheLowestRankThatIsNotLost) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::heartbeat_test

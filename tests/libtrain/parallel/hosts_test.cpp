@@ -4,7 +4,7 @@
 
 #include "tests/libtrain/support/thread_world.h"
 
-namespace titan::train {
+namespace titan::train::hosts_test {
 namespace {
 
 TEST(Hosts, RanksOfOneProcessShareAHost) {
@@ -17,4 +17,4 @@ TEST(Hosts, RanksOfOneProcessShareAHost) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::hosts_test

@@ -11,7 +11,7 @@
 #include "libtrain/parallel/gather.h"
 #include "tests/libtrain/parallel/rank_group.h"
 
-namespace titan::train {
+namespace titan::train::rendezvous_test {
 namespace {
 
 using testing::HasSubstr;
@@ -341,4 +341,4 @@ TEST(Rendezvous, EndsAfterASuccessfulShutdownOnEveryRank) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::rendezvous_test

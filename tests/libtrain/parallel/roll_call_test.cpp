@@ -4,7 +4,7 @@
 
 #include "tests/libtrain/parallel/counting_store.h"
 
-namespace titan::train {
+namespace titan::train::roll_call_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -46,4 +46,4 @@ TEST(RollCall, WhoeverWantsToKnowExactlyLooksAgainWhereTheOtherIsBehind) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::roll_call_test

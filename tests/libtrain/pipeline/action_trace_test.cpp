@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::action_trace_test {
 namespace {
 
 TEST(ActionTrace, TellsActionsAndWhatLiesWithinThem) {
@@ -33,4 +33,4 @@ TEST(ActionTrace, OffKeepsNothing) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::action_trace_test

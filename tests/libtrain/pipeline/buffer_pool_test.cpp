@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::buffer_pool_test {
 namespace {
 
 TEST(BufferPool, HandsOutMemoryAgainOnceNobodyHoldsIt) {
@@ -34,4 +34,4 @@ TEST(BufferPool, GivesEachTimeATensorOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::buffer_pool_test

@@ -9,7 +9,7 @@
 #include "tests/libtrain/support/counting_communicator.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::executor_test {
 namespace {
 
 using namespace titan::test;
@@ -313,4 +313,4 @@ TEST(ExecutorMemory, DoesNotGrowWithTheBatchesOfAValidation) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::executor_test

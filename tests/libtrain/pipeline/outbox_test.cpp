@@ -7,7 +7,7 @@
 
 #include "tests/libtrain/support/thread_world.h"
 
-namespace titan::train {
+namespace titan::train::outbox_test {
 namespace {
 
 /// Sends nothing; notes which sends were waited for.
@@ -60,4 +60,4 @@ TEST(Outbox, WaitsForTheOldestFirst) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::outbox_test

@@ -4,7 +4,7 @@
 
 #include "libtrain/pipeline/schedule_simulator.h"
 
-namespace titan::train {
+namespace titan::train::schedule_csv_test {
 namespace {
 
 TEST(ScheduleCsv, ReadsWhatItPrints) {
@@ -54,4 +54,4 @@ TEST(ScheduleCsv, KeepsAnEmptyRowBetweenOthersAsARankWithoutWork) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::schedule_csv_test

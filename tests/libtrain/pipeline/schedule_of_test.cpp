@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::train {
+namespace titan::train::schedule_of_test {
 namespace {
 
 using testing::HasSubstr;
@@ -52,4 +52,4 @@ TEST(ScheduleOf, RefusesAFileThatIsNotOfThisPipeline) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::schedule_of_test

@@ -10,7 +10,7 @@
 #include <map>
 #include <random>
 
-namespace titan::train {
+namespace titan::train::schedule_simulator_test {
 namespace {
 
 using ckpt::Code;
@@ -318,4 +318,4 @@ TEST(Simulator, RejectsCostsThatMeanNothing) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::schedule_simulator_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::schedule_test {
 namespace {
 
 using enum recipe::ScheduleKind;
@@ -88,4 +88,4 @@ TEST(Schedule, PrintsTorchtitansCells) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::schedule_test

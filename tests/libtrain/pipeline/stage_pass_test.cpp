@@ -6,7 +6,7 @@
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"
 
-namespace titan::train {
+namespace titan::train::stage_pass_test {
 namespace {
 
 using namespace titan::test;
@@ -103,4 +103,4 @@ TEST(StagePass, RecomputationChangesNoBit) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::stage_pass_test

@@ -10,7 +10,7 @@
 #include "tests/libtrain/support/late_lane.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::test {
+namespace titan::test::exchange_beside_test {
 namespace {
 
 using enum recipe::ScheduleKind;
@@ -167,4 +167,4 @@ TEST(ExchangeBeside, WeightsOfTheFirstPartAreHereWhileOthersTravel) {
 }
 
 }  // namespace
-}  // namespace titan::test
+}  // namespace titan::test::exchange_beside_test

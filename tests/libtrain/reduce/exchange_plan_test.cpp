@@ -8,7 +8,7 @@
 
 #include "tests/libtrain/support/llama_shapes.h"
 
-namespace titan::train {
+namespace titan::train::exchange_plan_test {
 namespace {
 
 using namespace titan::test;
@@ -191,4 +191,4 @@ TEST(ExchangePlan, TheSmallestBuffersStillMoveALine) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::exchange_plan_test

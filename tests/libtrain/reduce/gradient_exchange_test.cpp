@@ -10,7 +10,7 @@
 #include "tests/libtrain/support/synthetic_gradient.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::gradient_exchange_test {
 namespace {
 
 using namespace titan::test;
@@ -219,4 +219,4 @@ TEST(GradientExchange, WireCarriesWhatThePlanSays) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::gradient_exchange_test

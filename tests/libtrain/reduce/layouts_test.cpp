@@ -3,7 +3,7 @@
 
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::test {
+namespace titan::test::layouts_test {
 namespace {
 
 using enum recipe::ScheduleKind;
@@ -80,4 +80,4 @@ TEST(LayoutsControl, AnotherBatchOfMicroBatchesGivesOtherBits) {
 }
 
 }  // namespace
-}  // namespace titan::test
+}  // namespace titan::test::layouts_test

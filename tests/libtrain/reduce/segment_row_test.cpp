@@ -4,7 +4,7 @@
 
 #include "tests/libtrain/support/llama_shapes.h"
 
-namespace titan::train {
+namespace titan::train::segment_row_test {
 namespace {
 
 using namespace titan::test;
@@ -41,4 +41,4 @@ TEST(OwnerRows, CoverEverySlotOnceAndATiedHeadAsItsEmbedding) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::segment_row_test

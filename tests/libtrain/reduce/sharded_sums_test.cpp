@@ -5,7 +5,7 @@
 #include "tests/libtrain/support/synthetic_gradient.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::sharded_sums_test {
 namespace {
 
 using namespace titan::test;
@@ -78,4 +78,4 @@ TEST(ShardedSums, OfABlockAreItsNodes) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::sharded_sums_test

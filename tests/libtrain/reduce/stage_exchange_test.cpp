@@ -4,7 +4,7 @@
 
 #include "tests/libtrain/support/llama_shapes.h"
 
-namespace titan::train {
+namespace titan::train::stage_exchange_test {
 namespace {
 
 using namespace titan::test;
@@ -105,4 +105,4 @@ TEST(StageExchange, ATiedHeadIsSummedBesideItsEmbedding) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::stage_exchange_test

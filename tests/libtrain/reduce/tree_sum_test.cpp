@@ -7,7 +7,7 @@
 #include "tests/libtrain/support/synthetic_gradient.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::tree_sum_test {
 namespace {
 
 using namespace titan::test;
@@ -94,4 +94,4 @@ TEST(TreeSum, DoesNotAddIntoWhatSomebodyElseHolds) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::tree_sum_test

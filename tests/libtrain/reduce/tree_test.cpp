@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::tree_test {
 namespace {
 
 const std::uint32_t kCounts[] = {1, 2, 3, 5, 7, 8, 12, 16, 24, 31, 64};
@@ -168,4 +168,4 @@ TEST(Tree, ParentIsTheNodeOfWhichANodeIsHalf) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::tree_test

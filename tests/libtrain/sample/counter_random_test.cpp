@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace titan::train {
+namespace titan::train::counter_random_test {
 namespace {
 
 TEST(CounterRandom, IsSplitMix64) {
@@ -36,4 +36,4 @@ TEST(CounterRandom, StreamsDifferBySeedUseAndName) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::counter_random_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-namespace titan::train {
+namespace titan::train::sampler_test {
 namespace {
 
 using testing::ElementsAre;
@@ -91,4 +91,4 @@ TEST(Sampler, IsAFunctionOfSeedAndIndex) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::sampler_test

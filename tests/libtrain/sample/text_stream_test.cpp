@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::train {
+namespace titan::train::text_stream_test {
 namespace {
 
 using testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST(TextStream, TakesTheFirstOfSeveralStops) {
 TEST(TextStream, AStopMayCutACharacterShort) { EXPECT_EQ(all("a\xc3.", {"."}), "a" + kBad); }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::text_stream_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::train {
+namespace titan::train::attention_choice_test {
 namespace {
 
 using testing::HasSubstr;
@@ -41,4 +41,4 @@ TEST(AttentionChoice, CudnnNeedsThePromiseToBeGivenUp) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::attention_choice_test

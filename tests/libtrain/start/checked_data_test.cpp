@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace titan::train {
+namespace titan::train::checked_data_test {
 namespace {
 
 TEST(CheckedData, ComesBackAsItWas) {
@@ -26,4 +26,4 @@ TEST(CheckedData, FilesOfACheckpointAreKnownAsWhatTheyWereReadAs) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::checked_data_test

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace titan::train {
+namespace titan::train::cuda_module_test {
 namespace {
 
 using testing::HasSubstr;
@@ -63,4 +63,4 @@ TEST(CudaModule, OtherLibraryIsRefused) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::cuda_module_test

@@ -12,7 +12,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train {
+namespace titan::train::decide_test {
 namespace {
 
 using ckpt::testing::make_snapshot;
@@ -524,4 +524,4 @@ TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::decide_test

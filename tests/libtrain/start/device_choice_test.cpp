@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::train {
+namespace titan::train::device_choice_test {
 namespace {
 
 using testing::HasSubstr;
@@ -39,4 +39,4 @@ TEST(DeviceChoice, WhatIsNamedIsTaken) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::device_choice_test

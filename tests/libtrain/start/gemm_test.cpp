@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::train {
+namespace titan::train::gemm_test {
 namespace {
 
 using recipe::CpuGemm;
@@ -57,4 +57,4 @@ TEST(Gemm, AProcessorHasOneName) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::gemm_test

@@ -5,7 +5,7 @@
 #include "tests/support/checkpoints.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train {
+namespace titan::train::go_on_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -100,4 +100,4 @@ TEST(GoOn, TheStepIsTheOneThatAResumeTakes) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::go_on_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::train {
+namespace titan::train::gpu_checks_test {
 namespace {
 
 using testing::HasSubstr;
@@ -139,4 +139,4 @@ TEST(GpuChecks, CudaVersionsAsPeopleWriteThem) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::gpu_checks_test

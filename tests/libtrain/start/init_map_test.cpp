@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::train {
+namespace titan::train::init_map_test {
 namespace {
 
 using testing::Contains;
@@ -112,4 +112,4 @@ TEST(InitMap, RefusesAFileThatIsNoMap) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::init_map_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::measured_costs_test {
 namespace {
 
 using testing::HasSubstr;
@@ -35,4 +35,4 @@ TEST(MeasuredCosts, AreStoredForAModelAndTakenForIt) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::measured_costs_test

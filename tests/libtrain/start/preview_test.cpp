@@ -11,7 +11,7 @@
 #include "tests/support/fake_weights.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::preview_test {
 namespace {
 
 using testing::AllOf;
@@ -176,4 +176,4 @@ TEST(Transfer, WithoutAnyAttentionFromTheWeightsHeadsMayDiffer) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::preview_test

@@ -7,7 +7,7 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train {
+namespace titan::train::read_errors_test {
 namespace {
 
 using ckpt::Code;
@@ -128,4 +128,4 @@ TEST(ReadErrors, OnlyAStepThatTheStartChoseByItselfIsPassedOver) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::read_errors_test

@@ -7,7 +7,7 @@
 #include "tests/support/fake_wait.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train {
+namespace titan::train::shared_folder_test {
 namespace {
 
 using ckpt::testing::FakeWait;
@@ -88,4 +88,4 @@ TEST(JudgeFolders, StaysShortForManyRanks) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::shared_folder_test

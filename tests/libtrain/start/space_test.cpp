@@ -6,7 +6,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train {
+namespace titan::train::space_test {
 namespace {
 
 using testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST(Space, WhatADeadSaveLeftCountsAsFree) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::space_test

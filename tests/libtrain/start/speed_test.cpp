@@ -9,7 +9,7 @@
 #include "tests/recipe/support/config_support.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::speed_test {
 namespace {
 
 using testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST(Speed, IsGuessedOnlyForTheSameModelBatchAndRanks) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::speed_test

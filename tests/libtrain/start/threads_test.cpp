@@ -8,7 +8,7 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train {
+namespace titan::train::threads_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -97,4 +97,4 @@ TEST(Threads, AStepWithoutADataPositionIsFoundWhereTheStartMayTakeIt) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::threads_test

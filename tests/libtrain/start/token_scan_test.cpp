@@ -5,7 +5,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train {
+namespace titan::train::token_scan_test {
 namespace {
 
 using testing::HasSubstr;
@@ -107,4 +107,4 @@ TEST(TokenScan, TextAndRunsWithoutStepsNeedNone) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::token_scan_test

@@ -4,7 +4,7 @@
 
 #include "recipe/model/dims.h"
 
-namespace titan::train {
+namespace titan::train::measure_parts_test {
 namespace {
 
 TEST(MeasureParts, TimesEachPartInBothPrecisions) {
@@ -26,4 +26,4 @@ TEST(MeasureParts, TimesEachPartInBothPrecisions) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::measure_parts_test

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::train {
+namespace titan::train::non_finite_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -75,4 +75,4 @@ TEST(NonFinitePolicy, GoesBackSoManyTimesInAll) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::non_finite_test

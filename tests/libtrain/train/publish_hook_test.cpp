@@ -6,7 +6,7 @@
 #include "ckpt/base/fs.h"
 #include "tests/support/files.h"
 
-namespace titan::train {
+namespace titan::train::publish_hook_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST_F(Hook, TheEndOfARunWaitsForItsTimeAndNoLonger) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::publish_hook_test

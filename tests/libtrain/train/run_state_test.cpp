@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace titan::train {
+namespace titan::train::run_state_test {
 namespace {
 
 // Its parts hold references to each other: a copy or a moved one would look into the old one.
@@ -24,4 +24,4 @@ TEST(RunState, HasTheConfigurationOfItsStartWhateverWasTyped) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::run_state_test

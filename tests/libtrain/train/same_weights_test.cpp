@@ -4,7 +4,7 @@
 
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::same_weights_test {
 namespace {
 
 using namespace titan::test;
@@ -42,4 +42,4 @@ TEST(SameWeights, ATiedHeadIsACopyOfTheEmbedding) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::same_weights_test

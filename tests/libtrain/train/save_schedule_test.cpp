@@ -4,7 +4,7 @@
 
 #include "recipe/advice/save_interval.h"
 
-namespace titan::train {
+namespace titan::train::save_schedule_test {
 namespace {
 
 SaveSchedule schedule(const std::string& interval, double mtbf = 86400, bool first = false) {
@@ -80,4 +80,4 @@ TEST(SaveSchedule, ASaveThatCostsNothingStillHasAnInterval) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::save_schedule_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-namespace titan::train {
+namespace titan::train::spin_guard_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,4 +56,4 @@ TEST(SpinGuard, HoldsIdleThreadsAndChangesNoBit) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::spin_guard_test

@@ -6,7 +6,7 @@
 
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::step_row_test {
 namespace {
 
 using namespace titan::test;
@@ -44,4 +44,4 @@ TEST(StepRow, EveryRankOfEveryStageKnowsLossNormAndMemory) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::step_row_test

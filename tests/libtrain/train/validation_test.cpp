@@ -5,7 +5,7 @@
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::test {
+namespace titan::test::validation_test {
 namespace {
 
 constexpr std::int64_t kSamples = 5;
@@ -59,4 +59,4 @@ TEST(Validation, IsTheMeanOfAllSamplesHoweverTheyFillTheBatches) {
 }
 
 }  // namespace
-}  // namespace titan::test
+}  // namespace titan::test::validation_test

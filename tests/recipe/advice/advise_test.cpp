@@ -5,7 +5,7 @@
 #include "ckpt/base/fs_posix.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::recipe {
+namespace titan::recipe::advise_test {
 namespace {
 
 using testing::Contains;
@@ -55,4 +55,4 @@ TEST(Advise, WhatIsNotThereIsSaid) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::advise_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::retention_fit_test {
 namespace {
 
 /// Steps 50, 40, .. 10, whole, newest first.
@@ -54,4 +54,4 @@ TEST(RetentionFit, WithoutSteps) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::retention_fit_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::save_interval_test {
 namespace {
 
 TEST(SaveInterval, AgreesWithDaly) {
@@ -48,4 +48,4 @@ TEST(SaveInterval, InWholeSteps) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::save_interval_test

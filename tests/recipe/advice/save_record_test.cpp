@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::save_record_test {
 namespace {
 
 MetricsLine step(std::uint64_t number, double seconds) {
@@ -85,4 +85,4 @@ TEST(SaveRecord, OddNumbersAreNone) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::save_record_test

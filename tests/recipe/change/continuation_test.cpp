@@ -9,7 +9,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::continuation_test {
 namespace {
 
 using testing::Contains;
@@ -426,4 +426,4 @@ TEST(Permission, RefusesUnknownFreeAndNeverAllowedKeys) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::continuation_test

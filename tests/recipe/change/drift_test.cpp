@@ -6,7 +6,7 @@
 #include "recipe/keys/key_table.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::drift_test {
 namespace {
 
 using testing::ElementsAre;
@@ -175,4 +175,4 @@ TEST(Environment, TheDeviceOrElseTheFirstDifferenceIsNamed) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::drift_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::recipe {
+namespace titan::recipe::excluded_samples_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -25,4 +25,4 @@ TEST(ExcludedSamples, WhatTheConfigurationSaysTakesThePlaceOfWhatItSaid) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::excluded_samples_test

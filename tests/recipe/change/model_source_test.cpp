@@ -11,7 +11,7 @@
 #include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::model_source_test {
 namespace {
 
 using testing::AllOf;
@@ -227,4 +227,4 @@ TEST(ModelSource, TheNumberOfHeadsAndShapesTellTheRestOfAttention) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::model_source_test

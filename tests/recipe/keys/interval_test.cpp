@@ -4,7 +4,7 @@
 
 #include "recipe/keys/loader.h"
 
-namespace titan::recipe {
+namespace titan::recipe::interval_test {
 namespace {
 
 using Kind = SaveInterval::Kind;
@@ -55,4 +55,4 @@ TEST(SaveIntervalKey, RefusesTheRestAndSaysWhatWasMeant) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::interval_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::key_table_test {
 namespace {
 
 TEST(KeyTable, EveryKeyHasADocAndAClassAndAUniqueName) {
@@ -239,4 +239,4 @@ TEST(KeyTable, NormTypesAreReadInEachWayToWriteThem) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::key_table_test

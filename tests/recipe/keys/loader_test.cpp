@@ -9,7 +9,7 @@
 #include "tests/recipe/support/config_support.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::recipe {
+namespace titan::recipe::loader_test {
 namespace {
 
 using ckpt::Code;
@@ -394,4 +394,4 @@ TEST(Loader, ReadsTheReadyMadeConfigurations) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::loader_test

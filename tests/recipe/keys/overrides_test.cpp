@@ -4,7 +4,7 @@
 
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::overrides_test {
 namespace {
 
 using Flags = std::vector<std::string>;
@@ -104,4 +104,4 @@ TEST(Overrides, AFlagThatFollowsABooleanIsNotItsValue) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::overrides_test

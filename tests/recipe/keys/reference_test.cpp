@@ -10,7 +10,7 @@
 #include "recipe/keys/writer.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::reference_test {
 namespace {
 
 using testing::HasSubstr;
@@ -53,4 +53,4 @@ TEST(Reference, ThePageHasEveryKeyAndNoCellAbove160Characters) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::reference_test

@@ -7,7 +7,7 @@
 #include "tests/recipe/support/config_support.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::recipe {
+namespace titan::recipe::rows_test {
 namespace {
 
 using ckpt::Settings;
@@ -79,4 +79,4 @@ TEST(Rows, AKeyIsSaidByItsNameByAnAliasOrByTheKeyItFollows) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::rows_test

@@ -10,7 +10,7 @@
 #include "recipe/plan/run_config.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::starter_test {
 namespace {
 
 using testing::HasSubstr;
@@ -44,4 +44,4 @@ TEST(Starter, WeightsBringTheirModelAndTheirVocabularySaysWhichData) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::starter_test

@@ -7,7 +7,7 @@
 
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::writer_test {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(Value, FloatsAreShortestAndReadBack) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::writer_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::byte_ids_test {
 namespace {
 
 TEST(ByteIds, AreThoseOfARunOnTextWithTheByteTokenizer) {
@@ -18,4 +18,4 @@ TEST(ByteIds, AreNotGuessedWhereTheDataAreNotKnown) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::byte_ids_test

@@ -6,7 +6,7 @@
 #include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::dims_test {
 namespace {
 
 const RopeScaling kTorchtitans{8, 1, 4, 8192};
@@ -95,4 +95,4 @@ TEST(ModelDims, RefusesHeadsThatDoNotDivide) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::dims_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::flavor_test {
 namespace {
 
 TEST(Flavor, IsFoundByItsName) {
@@ -19,4 +19,4 @@ TEST(Flavor, FfnWidthFollowsTorchtitansRule) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::flavor_test

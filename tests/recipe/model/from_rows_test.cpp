@@ -9,7 +9,7 @@
 #include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::from_rows_test {
 namespace {
 
 using ckpt::Code;
@@ -158,4 +158,4 @@ TEST(ModelRows, RefusesRowsOfAnotherTypeAndModelsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::from_rows_test

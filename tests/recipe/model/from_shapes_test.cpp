@@ -4,7 +4,7 @@
 
 #include "recipe/model/parameters.h"
 
-namespace titan::recipe {
+namespace titan::recipe::from_shapes_test {
 namespace {
 
 ModelDims odd_dims() {
@@ -51,4 +51,4 @@ TEST(FromShapes, DimensionsThatShapesDoNotShowAreZero) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::from_shapes_test

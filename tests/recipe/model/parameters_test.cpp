@@ -5,7 +5,7 @@
 
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::parameters_test {
 namespace {
 
 using testing::ElementsAre;
@@ -67,4 +67,4 @@ TEST(ModelParameters, BiasesAreListedAndATiedHeadIsNot) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::parameters_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::rope_scaling_test {
 namespace {
 
 TEST(RopeScaling, HasOneText) {
@@ -23,4 +23,4 @@ TEST(RopeScaling, RefusesWhatCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::rope_scaling_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace titan::recipe {
+namespace titan::recipe::device_figures_test {
 namespace {
 
 using testing::HasSubstr;
@@ -26,4 +26,4 @@ TEST(DeviceFigures, UnknownNameSaysWhichThereAre) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::device_figures_test

@@ -9,7 +9,7 @@
 #include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::exchange_parts_test {
 namespace {
 
 RunPlan plan_of(std::int64_t layers, std::uint32_t dp, std::uint32_t parts, bool tied = false) {
@@ -121,4 +121,4 @@ TEST(ExchangeParts, ComeFromTheKeyOrTheDevice) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::exchange_parts_test

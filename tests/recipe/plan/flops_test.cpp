@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::flops_test {
 namespace {
 
 TEST(Flops, OfATokenOfLlama8B) {
@@ -24,4 +24,4 @@ TEST(Flops, TiedTableIsTheHeads) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::flops_test

@@ -4,7 +4,7 @@
 
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::given_stages_test {
 namespace {
 
 using testing::ElementsAre;
@@ -72,4 +72,4 @@ TEST(WeightedStages, AreTorchtitans) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::given_stages_test

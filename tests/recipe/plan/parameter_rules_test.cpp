@@ -5,7 +5,7 @@
 #include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::parameter_rules_test {
 namespace {
 
 using ::testing::Contains;
@@ -66,4 +66,4 @@ TEST(ParameterRules, ARuleThatDoesNothingIsNamed) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::parameter_rules_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::recipe {
+namespace titan::recipe::run_config_test {
 namespace {
 
 TEST(RunConfig, DimensionsMustMakeAModelUnlessWeightsMayBringSome) {
@@ -17,4 +17,4 @@ TEST(RunConfig, DimensionsMustMakeAModelUnlessWeightsMayBringSome) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::run_config_test

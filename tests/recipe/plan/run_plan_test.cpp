@@ -7,7 +7,7 @@
 #include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::run_plan_test {
 namespace {
 
 using testing::ElementsAre;
@@ -354,4 +354,4 @@ TEST(RunPlan, ChecksAConfigThatNoLoaderSaw) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::run_plan_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::schedule_kind_test {
 namespace {
 
 using enum ScheduleKind;
@@ -82,4 +82,4 @@ TEST(ScheduleKind, RefusesShapesWithTheNearestThatFits) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::schedule_kind_test

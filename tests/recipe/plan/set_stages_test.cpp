@@ -4,7 +4,7 @@
 
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::set_stages_test {
 namespace {
 
 TEST(SetStages, PutsEachParameterOnItsStageAndRank) {
@@ -28,4 +28,4 @@ TEST(SetStages, PutsEachParameterOnItsStageAndRank) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::set_stages_test

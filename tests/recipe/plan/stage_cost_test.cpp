@@ -5,7 +5,7 @@
 #include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::stage_cost_test {
 namespace {
 
 using testing::HasSubstr;
@@ -62,4 +62,4 @@ TEST(PartCosts, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::stage_cost_test

@@ -5,7 +5,7 @@
 #include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe {
+namespace titan::recipe::stage_rules_test {
 namespace {
 
 using testing::ElementsAre;
@@ -116,4 +116,4 @@ TEST(ChooseStages, NoStageOfAStockModelIsEmpty) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::stage_rules_test

@@ -9,7 +9,7 @@
 
 #include "ckpt/plan/partition.h"
 
-namespace titan::recipe {
+namespace titan::recipe::stage_split_test {
 namespace {
 
 using testing::ElementsAre;
@@ -195,4 +195,4 @@ TEST(SplitLayers, SquaresBeyond64BitsDoNotOverflow) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::stage_split_test

@@ -7,7 +7,7 @@
 #include "ckpt/base/fs_posix.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::recipe {
+namespace titan::recipe::curves_test {
 namespace {
 
 MetricsLine step(std::uint64_t number, double loss) {
@@ -123,4 +123,4 @@ TEST(Curves, NamesTellRunsApart) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::curves_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::ema_test {
 namespace {
 
 TEST(Ema, AgreesWithTheFormula) {
@@ -35,4 +35,4 @@ TEST(Ema, WhatIsNotFiniteChangesNothing) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::ema_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::plot_plan_test {
 namespace {
 
 RunCurves run_with(std::vector<Point> loss, std::vector<Point> validation = {}) {
@@ -50,4 +50,4 @@ TEST(PlotPlan, RatesBeginAtZero) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::plot_plan_test

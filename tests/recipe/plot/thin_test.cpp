@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::thin_test {
 namespace {
 
 std::vector<Point> wave(std::size_t count, unsigned seed) {
@@ -66,4 +66,4 @@ TEST(Thin, AMillionPointsTakeNoMoreMemory) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::thin_test

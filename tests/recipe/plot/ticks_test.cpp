@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::ticks_test {
 namespace {
 
 std::string labels(const Axis& axis) {
@@ -89,4 +89,4 @@ TEST(Ticks, AnyRange) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::ticks_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::metrics_history_test {
 namespace {
 
 std::string step(std::uint64_t number, int attempt) {
@@ -67,4 +67,4 @@ TEST(MetricsHistory, FewCutsAreKept) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::metrics_history_test

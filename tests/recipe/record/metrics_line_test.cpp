@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::recipe {
+namespace titan::recipe::metrics_line_test {
 namespace {
 
 TEST(MetricsLine, ReadsAStep) {
@@ -76,4 +76,4 @@ TEST(MetricsLine, AnyDamageIsSurvived) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::metrics_line_test

@@ -7,7 +7,7 @@
 #include "ckpt/base/fs_posix.h"
 #include "tests/support/scratch_dir.h"
 
-namespace titan::recipe {
+namespace titan::recipe::run_metrics_test {
 namespace {
 
 std::string step(std::uint64_t number) {
@@ -102,4 +102,4 @@ TEST_F(RunMetrics, FindsTheFileOfWhatWasTyped) {
 }
 
 }  // namespace
-}  // namespace titan::recipe
+}  // namespace titan::recipe::run_metrics_test

@@ -5,7 +5,7 @@
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"
 
-namespace titan::train {
+namespace titan::train::head_loss_test {
 namespace {
 
 using namespace titan::test;
@@ -61,4 +61,4 @@ TEST(HeadLoss, AddsUpItsChunks) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::head_loss_test

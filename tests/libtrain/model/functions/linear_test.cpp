@@ -2,7 +2,7 @@
 
 #include "tests/libtrain/support/same_gradients.h"
 
-namespace titan::train {
+namespace titan::train::linear_test {
 namespace {
 
 using namespace titan::test;
@@ -57,4 +57,4 @@ TEST(Linear, LeavesTheWeightsProductToTheSinkOnceAndWithTheSameBits) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::linear_test

@@ -15,7 +15,7 @@
 #include "tests/libtrain/support/same_gradients.h"
 #include "tests/support/child_process.h"
 
-namespace titan::train {
+namespace titan::train::products_test {
 namespace {
 
 using namespace titan::test;
@@ -141,4 +141,4 @@ TEST(Products, Bfloat16HasOneWayOnly) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::products_test

@@ -5,7 +5,7 @@
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"
 
-namespace titan::train {
+namespace titan::train::rms_norm_test {
 namespace {
 
 using namespace titan::test;
@@ -48,4 +48,4 @@ TEST(RmsNorm, DividesByTheRootOfTheMeanSquare) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::rms_norm_test

@@ -6,7 +6,7 @@
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"
 
-namespace titan::train {
+namespace titan::train::rope_test {
 namespace {
 
 using namespace titan::test;
@@ -72,4 +72,4 @@ TEST(Rope, KeepsBf16AndComputesInFp32) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::rope_test

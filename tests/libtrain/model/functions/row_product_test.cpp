@@ -7,7 +7,7 @@
 
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train {
+namespace titan::train::row_product_test {
 namespace {
 
 using namespace titan::test;
@@ -57,4 +57,4 @@ TEST(RowProduct, RefusesWhatIsNoRow) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::row_product_test

@@ -3,7 +3,7 @@
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"
 
-namespace titan::train {
+namespace titan::train::swiglu_test {
 namespace {
 
 using namespace titan::test;
@@ -21,4 +21,4 @@ TEST(SwiGluLinear, HasTheBitsOfTheSingleOperations) {
 }
 
 }  // namespace
-}  // namespace titan::train
+}  // namespace titan::train::swiglu_test
