@@ -21,6 +21,7 @@
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
 #include "recipe/keys/key_table.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -12,9 +12,11 @@
 #include "ckpt/io/writer.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
-#include "libtrain/parallel/communicator.h"
 
 namespace titan::train {
+
+class Control;
+struct World;
 
 struct SaveReport {
   std::string path;

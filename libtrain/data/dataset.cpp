@@ -9,6 +9,7 @@
 #include "ckpt/plan/same_files.h"
 #include "libtrain/data/token_files.h"
 #include "recipe/change/excluded_samples.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {
@@ -130,7 +131,7 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::span<const
     if (validation_samples_ == 0)
       return too_short("the validation dataset", validation_->size(), seq_len,
                        "give more data, or a smaller validation.seq_len");
-    return count_validation(options);
+    return count_validation(config);
   }
   if (!(options.holdout > 0 && options.holdout <= 0.5))
     return ckpt::invalid("validation.holdout must be above 0 and at most 0.5, not " + std::to_string(options.holdout));
@@ -142,11 +143,12 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::span<const
         "give more data, a larger validation.holdout, a smaller validation.seq_len, or validation.dataset_path");
   *train_tokens -= held_back;
   validation_begin_ = *train_tokens;
-  return count_validation(options);
+  return count_validation(config);
 }
 
 /// How many of the validation samples are read, and in how many micro-batches.
-Status Dataset::count_validation(const recipe::Config::Validation& options) {
+Status Dataset::count_validation(const recipe::Config& config) {
+  const recipe::Config::Validation& options = config.validation;
   TITAN_RETURN_IF_ERROR(check_positive("validation.local_batch_size", options.local_batch_size));
   const auto rows = static_cast<std::uint64_t>(options.local_batch_size);
   std::uint64_t batches = validation_samples_ / rows + (validation_samples_ % rows != 0 ? 1 : 0);

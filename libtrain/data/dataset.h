@@ -8,7 +8,10 @@
 
 #include "ckpt/base/result.h"
 #include "ckpt/model/data_position.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 
@@ -83,7 +86,7 @@ class Dataset {
   Dataset() = default;
   ckpt::Status prepare_validation(const recipe::Config& config, std::span<const ckpt::DataFile> checked,
                                   std::uint64_t* train_tokens);
-  ckpt::Status count_validation(const recipe::Config::Validation& options);
+  ckpt::Status count_validation(const recipe::Config& config);
   ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
 
   std::unique_ptr<TokenStream> train_, validation_;

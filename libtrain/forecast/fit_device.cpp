@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "recipe/keys/config.h"
+
 namespace titan::train {
 namespace {
 

@@ -4,7 +4,10 @@
 #include <vector>
 
 #include "libtrain/forecast/device_forecast.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

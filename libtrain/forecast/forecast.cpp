@@ -10,6 +10,7 @@
 #include "ckpt/io/writer.h"
 #include "libtrain/pipeline/schedule_of.h"
 #include "libtrain/pipeline/schedule_simulator.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {

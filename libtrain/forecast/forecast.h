@@ -11,8 +11,12 @@
 #include "ckpt/model/data_position.h"
 #include "libtrain/forecast/memory.h"
 #include "libtrain/pipeline/schedule_simulator.h"
-#include "recipe/keys/config.h"
+#include "recipe/keys/interval.h"
 #include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

@@ -4,8 +4,11 @@
 #include <string>
 
 #include "ckpt/base/status.h"
-#include "recipe/keys/config.h"
 #include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

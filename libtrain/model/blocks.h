@@ -10,7 +10,7 @@
 
 #include "libtrain/model/functions/linear.h"
 #include "libtrain/model/kv_cache.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/model/rope_scaling.h"
 
 namespace titan::train {
 

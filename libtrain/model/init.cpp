@@ -10,6 +10,7 @@
 
 #include "ckpt/base/parallel.h"
 #include "libtrain/sample/counter_random.h"
+#include "recipe/model/dims.h"
 
 namespace titan::train {
 namespace {

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "recipe/plan/run_plan.h"
+namespace titan::recipe {
+struct ModelDims;
+}
 
 namespace titan::train {
 

@@ -1,5 +1,7 @@
 #include "libtrain/model/rank_stages.h"
 
+#include "recipe/plan/run_plan.h"
+
 namespace titan::train {
 
 RankStages::RankStages(const recipe::RunPlan& plan, std::uint32_t rank, std::int64_t max_seq_len) {

@@ -10,6 +10,7 @@
 #include "libtrain/model/blocks.h"
 #include "libtrain/model/functions/rms_norm.h"
 #include "libtrain/model/init.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -13,7 +13,11 @@
 #include "libtrain/model/functions/head_loss.h"
 #include "libtrain/model/functions/linear.h"
 #include "libtrain/model/kv_cache.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/model/dims.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

@@ -11,6 +11,8 @@
 #include "libtrain/device/device.h"
 #include "libtrain/device/host_values.h"
 #include "libtrain/model/init.h"
+#include "libtrain/parallel/communicator.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 

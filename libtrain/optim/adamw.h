@@ -6,9 +6,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/reduce/gradient_exchange.h"
+#include "libtrain/model/rank_stages.h"
+#include "libtrain/reduce/owned_gradient.h"
+#include "recipe/plan/parameter_rules.h"
 
 namespace titan::train {
+
+struct World;
 
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;

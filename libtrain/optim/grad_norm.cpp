@@ -6,6 +6,7 @@
 
 #include "libtrain/device/device.h"
 #include "libtrain/device/leaf_norm.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

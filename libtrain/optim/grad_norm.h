@@ -4,7 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "libtrain/reduce/gradient_exchange.h"
+#include "libtrain/reduce/owned_gradient.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

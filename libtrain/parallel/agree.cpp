@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "libtrain/parallel/control.h"
 #include "libtrain/parallel/message.h"
 
 namespace titan::train {

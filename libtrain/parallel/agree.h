@@ -4,9 +4,10 @@
 #include <optional>
 
 #include "ckpt/base/result.h"
-#include "libtrain/parallel/communicator.h"
 
 namespace titan::train {
+
+class Control;
 
 /// All ranks learn the first failure of any of them: returns ok on every rank, or on every rank the status of the
 /// lowest rank that failed (its message names that rank when it is another one).

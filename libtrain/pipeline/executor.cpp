@@ -8,6 +8,7 @@
 
 #include "libtrain/device/device.h"
 #include "libtrain/pipeline/schedule_simulator.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

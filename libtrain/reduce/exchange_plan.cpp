@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "recipe/plan/run_plan.h"
+
 namespace titan::train {
 namespace {
 

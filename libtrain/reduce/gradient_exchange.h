@@ -13,18 +13,13 @@
 #include "libtrain/device/lane.h"
 #include "libtrain/model/rank_stages.h"
 #include "libtrain/parallel/communicator.h"
+#include "libtrain/reduce/owned_gradient.h"
 #include "libtrain/reduce/sharded_sums.h"
 #include "libtrain/reduce/stage_exchange.h"
 #include "libtrain/reduce/tree_sum.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
-
-/// The gradient of one owned piece (fp32, 1-D, 64-byte aligned), summed over all M micro-batches; for a tied embedding
-/// the head's tree root has been added. It may lie in the memory of the sums, which it then keeps.
-struct OwnedGradient {
-  ckpt::OwnedPiece piece;
-  at::Tensor grad;
-};
 
 /// With more than one part (RunPlan::exchange_parts) transfers go on beside what the run computes: sums of a part
 /// travel while the backward works on the parts below it, weights while the optimizer and the next forward work on

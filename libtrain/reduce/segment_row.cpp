@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "recipe/plan/run_plan.h"
+
 namespace titan::train {
 
 void SegmentRow::add(const Segment& segment) {

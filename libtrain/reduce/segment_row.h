@@ -5,7 +5,10 @@
 #include <vector>
 
 #include "ckpt/plan/ownership.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

@@ -9,6 +9,7 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_resolve.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {

@@ -11,7 +11,10 @@
 #include "ckpt/base/result.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/weight_source.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

@@ -9,6 +9,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {

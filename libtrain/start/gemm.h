@@ -5,7 +5,11 @@
 #include <string>
 
 #include "ckpt/model/settings.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/cpu_gemm.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "ckpt/base/text.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/toml_reader.h"
 #include "recipe/model/dims.h"
 #include "recipe/plan/stage_cost.h"

@@ -2,7 +2,10 @@
 // parallelism.stage_cost = "measured": the times that `titan-train plan --measure` stored in the run folder.
 #include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

@@ -6,6 +6,7 @@
 #include "ckpt/base/size_text.h"
 #include "ckpt/io/open_run.h"
 #include "ckpt/io/run_folder.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "recipe/keys/config.h"
+
 namespace titan::train {
 namespace {
 

@@ -5,7 +5,10 @@
 
 #include "ckpt/base/result.h"
 #include "libtrain/data/dataset.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

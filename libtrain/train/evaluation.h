@@ -6,7 +6,10 @@
 
 #include "ckpt/io/weight_source.h"
 #include "libtrain/data/token_rows.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct ModelDims;
+}
 
 namespace titan::train {
 

@@ -16,6 +16,7 @@
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/init_map.h"
 #include "libtrain/train/spin_guard.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

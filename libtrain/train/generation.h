@@ -7,7 +7,10 @@
 #include "ckpt/base/cancel.h"
 #include "ckpt/io/weight_source.h"
 #include "libtrain/sample/sampler.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct ModelDims;
+}
 
 namespace titan::train {
 

@@ -7,6 +7,7 @@
 #include "ckpt/base/result.h"
 #include "ckpt/model/sample_range.h"
 #include "libtrain/metrics/metrics_file.h"
+#include "recipe/keys/config.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {

@@ -15,6 +15,7 @@
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/communicator.h"
 #include "libtrain/pipeline/executor.h"
+#include "libtrain/reduce/gradient_exchange.h"
 #include "libtrain/start/prepare.h"
 #include "libtrain/train/publish_hook.h"
 #include "libtrain/train/run_files.h"

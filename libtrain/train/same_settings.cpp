@@ -3,8 +3,10 @@
 #include "ckpt/base/hash.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/control.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/writer.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -2,11 +2,15 @@
 // Each rank reads configuration and weights on its own, perhaps from copies on its own machine: do all of them mean the
 // same run?
 #include "ckpt/base/result.h"
-#include "libtrain/parallel/communicator.h"
 #include "recipe/change/drift.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
+
+class Control;
 
 /// The rows that must be equal on all ranks: `accepted`, and of the resolved configuration what decides who does what
 /// and when, and the contents of a schedule's file. Places on disk, threads and deadlines are a machine's own.

@@ -10,6 +10,8 @@
 #include "libtrain/device/device.h"
 #include "libtrain/device/host_values.h"
 #include "libtrain/parallel/agree.h"
+#include "libtrain/parallel/control.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

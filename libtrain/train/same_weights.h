@@ -3,9 +3,10 @@
 // perhaps from a copy of the weights on its own machine. A resume need not ask: leaves have digests that rank 0 sent.
 #include "ckpt/base/result.h"
 #include "libtrain/model/rank_stages.h"
-#include "libtrain/parallel/communicator.h"
 
 namespace titan::train {
+
+class Control;
 
 /// Compares digests of the masters of `stage`, over data-parallel copies and tied embeddings; collective, all ranks
 /// return the same. \error kIncompatible, naming a parameter

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "ckpt/base/text.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 

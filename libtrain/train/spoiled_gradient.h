@@ -5,7 +5,11 @@
 #include <vector>
 
 #include "ckpt/model/sample_range.h"
-#include "libtrain/reduce/gradient_exchange.h"
+#include "libtrain/reduce/owned_gradient.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "libtrain/parallel/control.h"
+
 namespace titan::train {
 namespace {
 

@@ -7,10 +7,11 @@
 
 #include "libtrain/metrics/step_metrics.h"
 #include "libtrain/optim/grad_norm.h"
-#include "libtrain/parallel/communicator.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
+
+class Control;
 
 class StepRow {
  public:

@@ -8,6 +8,8 @@
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/from_rows.h"
+#include "recipe/plan/parameter_rules.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
 namespace {

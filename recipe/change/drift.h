@@ -7,9 +7,11 @@
 
 #include "ckpt/model/data_position.h"
 #include "ckpt/model/settings.h"
-#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
+
+struct Config;
+struct RunPlan;
 
 /// One difference; values are as TOML would write them, "not set" where a side does not have the key.
 struct Drift {

@@ -113,7 +113,7 @@ Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows,
 
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows) {
   Config ours;
-  set_dims(dims, ours.model);
+  set_dims(dims, ours);
   std::vector<Drift> differences;
   for (const std::string& key : model_keys()) {
     const bool there = ckpt::has_setting(rows, key) && ckpt::setting(rows, key) != ckpt::kNotSet;

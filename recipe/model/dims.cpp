@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "recipe/keys/config.h"
 #include "recipe/model/flavor.h"
 
 namespace titan::recipe {
@@ -88,7 +89,8 @@ Result<ModelDims> model_dims(const Config& config) {
   return dims;
 }
 
-void set_dims(const ModelDims& dims, Config::Model& model) {
+void set_dims(const ModelDims& dims, Config& config) {
+  Config::Model& model = config.model;
   model.dim = dims.dim;
   model.n_layers = dims.n_layers;
   model.n_heads = dims.n_heads;

@@ -5,10 +5,11 @@
 #include <utility>
 
 #include "ckpt/base/result.h"
-#include "recipe/keys/config.h"
 #include "recipe/model/rope_scaling.h"
 
 namespace titan::recipe {
+
+struct Config;
 
 using ckpt::Result;
 using ckpt::Status;
@@ -49,7 +50,7 @@ Status check_dims(const ModelDims& dims);
 /// as well.
 /// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a rope_scaling that cannot be read.
 Result<ModelDims> model_dims(const Config& config);
-/// Writes every dimension into `model`, so that model_dims gives `dims`.
-void set_dims(const ModelDims& dims, Config::Model& model);
+/// Writes every dimension into `config`, so that model_dims gives `dims`.
+void set_dims(const ModelDims& dims, Config& config);
 
 }  // namespace titan::recipe

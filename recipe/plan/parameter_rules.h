@@ -6,9 +6,10 @@
 
 #include "ckpt/base/result.h"
 #include "ckpt/model/tensor_meta.h"
-#include "recipe/keys/config.h"
 
 namespace titan::recipe {
+
+struct Config;
 
 struct ParameterRule {
   std::string pattern;  ///< of the whole name; "*" stands for any text
@@ -27,9 +28,9 @@ ckpt::Result<std::vector<ParameterRule>> parse_rules(const std::vector<std::stri
 std::vector<std::string> rule_words(const std::vector<ParameterRule>& rules);
 bool fits(const std::string& pattern, const std::string& name);
 
-/// Of each of `parameters`: of the first rule that fits, else what `optimizer` says. Where a rule comes into force for
+/// Of each of `parameters`: of the first rule that fits, else what `config` says. Where a rule comes into force for
 /// none of them, `warnings` says so. \error as parse_rules
-ckpt::Result<std::vector<UpdateSettings>> update_settings(const Config::Optimizer& optimizer,
+ckpt::Result<std::vector<UpdateSettings>> update_settings(const Config& config,
                                                           const std::vector<ckpt::ParameterMeta>& parameters,
                                                           std::vector<std::string>& warnings);
 

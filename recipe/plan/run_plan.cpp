@@ -280,7 +280,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_RETURN_IF_ERROR(check_heads(config, plan));
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
-  TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config.optimizer, plan.parameters, plan.warnings));
+  TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config, plan.parameters, plan.warnings));
   return plan;
 }
 
@@ -304,7 +304,7 @@ RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len) {
 
 Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed, int threads) {
   Config resolved = config;
-  set_dims(plan.dims, resolved.model);
+  set_dims(plan.dims, resolved);
   resolved.training.global_batch_size = plan.batch.global;
   resolved.training.sample_stride = config.training.sample_stride.value_or(config.training.seq_len);
   resolved.validation.seq_len = config.validation.seq_len.value_or(config.training.seq_len);
@@ -319,7 +319,5 @@ Config resolved_config(const Config& config, const RunPlan& plan, std::optional<
 bool recomputes(const RunPlan& plan, std::int64_t layer) {
   return plan.recompute_each > 0 && (layer + 1) % plan.recompute_each == 0;
 }
-
-const char* gemm_name(CpuGemm gemm) { return gemm == CpuGemm::kOneDnn ? "onednn" : "mkl"; }
 
 }  // namespace titan::recipe

@@ -11,12 +11,14 @@
 #include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
 #include "ckpt/plan/ownership.h"
-#include "recipe/keys/config.h"
 #include "recipe/model/dims.h"
+#include "recipe/plan/cpu_gemm.h"
 #include "recipe/plan/parameter_rules.h"
 #include "recipe/plan/schedule_kind.h"
 
 namespace titan::recipe {
+
+struct Config;
 
 using ckpt::Result;
 using ckpt::Status;
@@ -31,9 +33,6 @@ struct BatchPlan {
   std::int64_t tokens_per_step() const { return global * seq_len; }
   bool operator==(const BatchPlan&) const = default;
 };
-
-/// The library of fp32 matrix products. Each has its own bits.
-enum class CpuGemm { kMkl, kOneDnn };
 
 /// When data-parallel ranks exchange the gradients of a step: after the last micro-batch, or after each, within a node
 /// or among all.
@@ -114,9 +113,6 @@ RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len);
 /// Whether the backward pass computes the activations of `layer` (of the whole model) again: of every n-th, counted
 /// from 1, as torchtitan counts them.
 bool recomputes(const RunPlan& plan, std::int64_t layer);
-
-/// "mkl", "onednn": the word of training.cpu_gemm.
-const char* gemm_name(CpuGemm gemm);
 
 /// The configuration with what was left open filled in, so that it reproduces the run: dimensions of the flavour, the
 /// global batch, stride, seed (when given), threads per rank and library of products (when threads > 0). Layout keys

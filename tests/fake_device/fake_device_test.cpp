@@ -1,12 +1,14 @@
 #include "tests/fake_device/fake_device.h"
 
+#include <exception>
+
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "libtrain/device/host_values.h"
 #include "tests/fake_device/device_memory.h"
 #include "tests/fake_device/fake_alias.h"
-#include "tests/libtrain/support/tiny_model.h"
+#include "tests/libtrain/support/tensors.h"
 
 namespace titan::test::fake_device_test {
 namespace {

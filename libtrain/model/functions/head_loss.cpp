@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace titan::train {
 namespace {

@@ -1,5 +1,7 @@
 #pragma once
 // Head and cross-entropy together: the loss of a micro-batch and its gradients in one go, so that no logits are kept.
+#include <cstdint>
+
 #include <ATen/core/Tensor.h>
 
 #include "libtrain/model/functions/products.h"

@@ -1,5 +1,8 @@
 #include "libtrain/model/functions/products.h"
 
+#include <optional>
+#include <string_view>
+
 #include <ATen/ATen.h>
 #include <ATen/core/List.h>
 #include <ATen/core/dispatch/Dispatcher.h>

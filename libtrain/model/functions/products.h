@@ -2,7 +2,7 @@
 // The three matrix products of a linear layer, each the same call with the same operands wherever it is made.
 #include <ATen/core/Tensor.h>
 
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/cpu_gemm.h"
 
 namespace titan::train {
 

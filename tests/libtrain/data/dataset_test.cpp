@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "recipe/keys/config.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train::dataset_test {

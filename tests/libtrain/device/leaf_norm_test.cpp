@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/libtrain/support/tiny_model.h"
+#include "tests/libtrain/support/tensors.h"
 
 namespace titan::train::leaf_norm_test {
 namespace {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "libtrain/metrics/device_use.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train::device_forecast_test {
 namespace {

@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "recipe/keys/config.h"
+
 namespace titan::train::forecast_test {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "libtrain/forecast/fit_device.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train::out_of_memory_test {
 namespace {

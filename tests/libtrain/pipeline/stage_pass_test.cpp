@@ -3,8 +3,10 @@
 #include <map>
 
 #include "libtrain/model/blocks.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/same_gradients.h"
+#include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::train::stage_pass_test {
 namespace {

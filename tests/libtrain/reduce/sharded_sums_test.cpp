@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/libtrain/support/synthetic_gradient.h"
-#include "tests/libtrain/support/tiny_model.h"
+#include "tests/libtrain/support/tensors.h"
+#include "tests/libtrain/support/thread_world.h"
 
 namespace titan::train::sharded_sums_test {
 namespace {

@@ -1,11 +1,13 @@
 #include "libtrain/reduce/tree_sum.h"
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 
 #include <gtest/gtest.h>
 
 #include "tests/libtrain/support/synthetic_gradient.h"
-#include "tests/libtrain/support/tiny_model.h"
+#include "tests/libtrain/support/tensors.h"
 
 namespace titan::train::tree_sum_test {
 namespace {

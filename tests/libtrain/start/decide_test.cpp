@@ -6,6 +6,7 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/sync_and_publish.h"
+#include "recipe/keys/config.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/fake_weights.h"

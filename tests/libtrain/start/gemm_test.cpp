@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "recipe/keys/config.h"
+
 namespace titan::train::gemm_test {
 namespace {
 

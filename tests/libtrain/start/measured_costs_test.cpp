@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "recipe/keys/config.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train::measured_costs_test {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "tests/libtrain/support/tiny_model.h"
+#include "tests/libtrain/support/tensors.h"
 
 namespace titan::test {
 

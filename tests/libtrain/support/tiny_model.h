@@ -2,7 +2,6 @@
 // A small Llama with odd tensor sizes, laid out by hand, and a training loop over fake ranks: what tests compare
 // layouts with.
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <numeric>
 #include <random>
@@ -15,14 +14,13 @@
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
 #include "libtrain/device/leaf_norm.h"
-#include "libtrain/model/init.h"
 #include "libtrain/model/rank_stages.h"
-#include "libtrain/model/runtime.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/optim/grad_norm.h"
 #include "libtrain/pipeline/executor.h"
 #include "libtrain/reduce/gradient_exchange.h"
 #include "recipe/model/parameters.h"
+#include "tests/libtrain/support/tensors.h"
 #include "tests/libtrain/support/thread_world.h"
 
 namespace titan::test {
@@ -30,8 +28,6 @@ namespace titan::test {
 /// Several tensors have three or more leaves with a short last one.
 inline constexpr std::uint64_t kLeaf = 1024;
 inline constexpr std::int64_t kSeqLen = 19, kMicro = 2;
-
-inline void use_one_thread() { train::setup_determinism(1); }
 
 inline recipe::ModelDims tiny_dims(bool tied = false) {
   return {.dim = 40,
@@ -87,13 +83,6 @@ inline train::ScheduleTable table_of(const recipe::RunPlan& plan, const train::W
   return train::make_schedule(plan.schedule, plan.pipeline(count)).value();
 }
 
-inline at::Tensor random_tensor(std::int64_t count, std::uint64_t seed, double std = 1) {
-  at::Tensor t = at::empty({count}, at::kFloat);
-  train::draw({train::InitKind::kNormal, std}, seed, "test",
-              {t.mutable_data_ptr<float>(), static_cast<std::size_t>(count)});
-  return t;
-}
-
 // What the rank owns, each element `value`.
 inline std::vector<train::OwnedGradient> own_gradients(const recipe::RunPlan& plan, const train::World& world,
                                                        float value) {
@@ -106,16 +95,6 @@ inline std::vector<train::OwnedGradient> own_gradients(const recipe::RunPlan& pl
                          value)});
   }
   return grads;
-}
-
-/// Exact equality of two lists of numbers, NaN included.
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-inline std::vector<float> floats(const at::Tensor& tensor) {
-  const at::Tensor t = tensor.detach().to(at::kFloat).contiguous();
-  return {t.const_data_ptr<float>(), t.const_data_ptr<float>() + t.numel()};
 }
 
 /// Tokens [kMicro, kSeqLen + 1] of a micro-batch, a pure function of (step, index).

@@ -4,6 +4,7 @@
 
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 
 namespace titan::recipe::drift_test {

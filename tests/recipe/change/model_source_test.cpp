@@ -9,6 +9,7 @@
 #include "recipe/keys/writer.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/model/parameters.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 
 namespace titan::recipe::model_source_test {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "recipe/keys/config.h"
+
 namespace titan::recipe::flops_test {
 namespace {
 

@@ -56,9 +56,9 @@ TEST(ParameterRules, TheFirstThatFitsDecides) {
 
 TEST(ParameterRules, ARuleThatDoesNothingIsNamed) {
   std::vector<std::string> warnings;
-  Config::Optimizer optimizer;
-  optimizer.rules = {"*bias* weight_decay=0", "* lr_factor=1", "*norm* weight_decay=0"};
-  ASSERT_TRUE(update_settings(optimizer, {{"norm.weight", {4}}}, warnings).ok());
+  Config config;
+  config.optimizer.rules = {"*bias* weight_decay=0", "* lr_factor=1", "*norm* weight_decay=0"};
+  ASSERT_TRUE(update_settings(config, {{"norm.weight", {4}}}, warnings).ok());
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("\"*bias*\" is in force for no parameter"), HasSubstr("\"*norm*\"")));
   const auto plan = make_run_plan(load_ok("", {"--optimizer.rules=*nrm* weight_decay=0"}).config, 1);
   ASSERT_TRUE(plan.ok()) << plan.status().to_string();

@@ -1,5 +1,7 @@
 #include "libtrain/model/functions/linear.h"
 
+#include <utility>
+
 #include "tests/libtrain/support/same_gradients.h"
 
 namespace titan::train::linear_test {

@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include "tests/libtrain/support/tiny_model.h"
+#include "tests/libtrain/support/tensors.h"
 
 namespace titan::train::row_product_test {
 namespace {
