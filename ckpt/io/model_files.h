@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// What a run takes along at most, of all files together: it holds them in memory, and each save writes them.
 inline constexpr std::uint64_t kMaxModelFilesBytes = std::uint64_t{64} << 20;

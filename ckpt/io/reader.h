@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/manifest_builder.h"
@@ -17,6 +16,8 @@
 #include "ckpt/model/train_state.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// What a CheckpointReader reads: files of ours, or a checkpoint of another format under our names.
 class CheckpointContent {

@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Puts `manifest` into `tmp_dir` (temporary name, sync, rename, sync of the folder) after checking that every member
 /// lies there with its size and that the text reads back as the same manifest, within the `limit` of readers. \error

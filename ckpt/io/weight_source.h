@@ -8,13 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/model/dtype.h"
 #include "ckpt/model/settings.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct WeightInfo {
   std::string name;  ///< as this toolkit names parameters

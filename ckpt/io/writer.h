@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/io/receipt.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/tensor_stream.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Bytes that must be free for a checkpoint of `snapshot`: estimate x 1.05.
 std::uint64_t space_for_save(const Snapshot& snapshot);

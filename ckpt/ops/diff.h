@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/ops/diff_state.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// What happened to one component.
 struct ComponentDistance {

@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/io/reader.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// One stored tensor, of a parameter or of one of its slots.
 struct TensorRow {

@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/tensor_stats.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct StatsOptions {
   unsigned threads = 0;  ///< 0: as many as suit disk and cores

@@ -3,9 +3,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "cli/kit/command_line.h"
 #include "cli/kit/terminal.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::cli {
 

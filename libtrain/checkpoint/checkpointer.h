@@ -5,13 +5,16 @@
 #include <set>
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/tensor_stream.h"
 #include "ckpt/io/writer.h"
 #include "libtrain/model/stage.h"
 #include "libtrain/optim/adamw.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

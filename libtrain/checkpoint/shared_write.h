@@ -2,11 +2,14 @@
 // Writes what a rank owns into files that several ranks share (ckpt/io/shared_writer.h), and carries word between them.
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/io/receipt.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/tensor_stream.h"
 #include "libtrain/parallel/communicator.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

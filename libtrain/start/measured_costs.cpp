@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <span>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "recipe/keys/config.h"
 #include "recipe/keys/toml_reader.h"

@@ -1,10 +1,13 @@
 #pragma once
 // parallelism.stage_cost = "measured": the times that `titan-train plan --measure` stored in the run folder.
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 
 namespace titan::recipe {
 struct Config;
+}
+
+namespace titan::ckpt {
+class Fs;
 }
 
 namespace titan::train {

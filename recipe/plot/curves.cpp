@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ckpt/base/fs.h"
 #include "recipe/plot/ticks.h"
 
 namespace titan::recipe {

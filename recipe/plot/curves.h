@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/result.h"
 #include "recipe/plot/ema.h"
 #include "recipe/plot/thin.h"
 #include "recipe/record/run_metrics.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "recipe/record/metrics_history.h"
 

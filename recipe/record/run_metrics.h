@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "recipe/record/metrics_line.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::recipe {
 

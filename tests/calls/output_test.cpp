@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "ckpt/base/fs.h"
 #include "tests/calls/kernel.h"
 #include "tests/support/files.h"
 

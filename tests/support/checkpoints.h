@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/io/receipt.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/sync_and_publish.h"
 #include "ckpt/io/tensor_stream.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::ckpt::testing {
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "ckpt/base/fs.h"
+
 namespace titan::ckpt::testing {
 
 TempDir::TempDir() {

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::ckpt::testing {
 

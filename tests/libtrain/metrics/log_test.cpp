@@ -6,6 +6,7 @@
 
 #include <regex>
 
+#include "ckpt/base/result.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train::log_test {

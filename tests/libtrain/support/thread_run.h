@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/fs.h"
 #include "libtrain/model/runtime.h"
 #include "libtrain/train/trainer.h"
 #include "recipe/plan/run_plan.h"
