@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/result.h"
 #include "recipe/record/metrics_line.h"
 
 namespace titan::ckpt {

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/base/status.h"
+
 namespace titan::ckpt {
 class Fs;
 }
