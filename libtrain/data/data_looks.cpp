@@ -6,6 +6,7 @@
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/base/utf8.h"
+#include "libtrain/data/id_looks.h"
 #include "libtrain/data/log_look.h"
 
 namespace titan::train {
@@ -185,8 +186,9 @@ Status doubt_of(const std::string& path, std::string_view beginning, TokenKind k
         return wrong_kind(path, known, kind);
     // Every id is at least 8,224: no tokenizer gives such tokens.
     constexpr std::size_t kEnough = 64;
-    if (beginning.size() < kEnough || !is_plain_text(beginning)) return {};
-    return ckpt::invalid("'" + path + "' is text, not tokens").with_hint("add --training.dataset=text");
+    if (beginning.size() >= kEnough && is_plain_text(beginning))
+      return ckpt::invalid("'" + path + "' is text, not tokens").with_hint("add --training.dataset=text");
+    return doubt_of_ids(path, beginning, kind == TokenKind::kUint16 ? 2 : 4, "--training.token_dtype=");
   }
   const auto controls = static_cast<std::size_t>(std::ranges::count_if(beginning, is_control));
   if (controls * 8 <= beginning.size()) return {};
@@ -197,6 +199,8 @@ Status doubt_of(const std::string& path, std::string_view beginning, TokenKind k
 }
 
 std::string odd_look(std::string_view beginning, TokenKind kind) {
+  if (kind == TokenKind::kUint16 && looks_big_endian(beginning))
+    return "looks like big-endian ids, and is read as little-endian";
   if (kind != TokenKind::kUtf8Bytes) return "";
   const std::string_view first = beginning.substr(0, beginning.find('\n'));
   if (first.starts_with("{\"") && (first.ends_with("}") || first.ends_with("}\r")))

@@ -22,8 +22,8 @@ ckpt::Status check_data_name(const std::string& path, TokenKind kind);
 /// Refuses what cannot be text, by how it begins: an archive, UTF-16. \error kInvalid
 ckpt::Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind);
 
-/// Not ok for data that can be read as this kind but are hardly meant: binary as text, text as tokens. A run that has
-/// trained on such data may resume.
+/// Not ok for data that can be read as this kind but are hardly meant: binary as text, text as tokens, ids of another
+/// width (id_looks.h). A run that has trained on such data may resume.
 ckpt::Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind);
 
 /// What else is odd about a file: "looks like a log"; "" for nothing.

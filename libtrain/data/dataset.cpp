@@ -82,6 +82,10 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   dataset->left_out_ = std::move(found.left_out);
   dataset->doubt_ = std::move(opened.doubt);
   dataset->vocab_size_ = vocab_size;
+  constexpr std::uint64_t kIdsOf16Bits = 65536;
+  if (kind == TokenKind::kUint16 && vocab_size > kIdsOf16Bits)
+    dataset->warnings_.push_back("training.token_dtype = \"uint16\" has no ids above 65535, and the vocabulary has " +
+                                 std::to_string(vocab_size) + ": data of its tokenizer are uint32");
   if (dataset->train_->id_bound() > vocab_size)
     return ckpt::invalid("model.vocab_size = " + std::to_string(vocab_size) + " is smaller than the " +
                          std::to_string(dataset->train_->id_bound()) + " ids of the byte tokenizer")

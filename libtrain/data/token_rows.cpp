@@ -5,8 +5,11 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/model/shape_text.h"
+#include "libtrain/data/data_looks.h"
+#include "libtrain/data/id_looks.h"
 
 namespace titan::train {
 namespace {
@@ -71,6 +74,8 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
     if (bytes.size() % rows.bytes_ != 0)
       return ckpt::invalid(path + " has " + std::to_string(bytes.size()) + " bytes, not a multiple of the " +
                            std::to_string(rows.bytes_) + " of a token");
+    TITAN_RETURN_IF_ERROR(
+        doubt_of_ids(path, ckpt::text_of(bytes).substr(0, kLookBytes), rows.bytes_, "--token-dtype "));
     TITAN_RETURN_IF_ERROR(rows.cut(bytes.size() / rows.bytes_, options));
     return rows;
   }

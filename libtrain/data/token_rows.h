@@ -21,7 +21,7 @@ class TokenRows {
   };
   /// Maps `path`; a file that begins as NumPy files do is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
   /// or one stream [N]. \error kInvalid: missing, another kind of array, another length than asked for, not one whole
-  /// row, text that is not UTF-8
+  /// row, text that is not UTF-8, raw ids of another width (id_looks.h)
   static ckpt::Result<TokenRows> open(const std::string& path, const Options& options);
 
   std::uint64_t rows() const { return rows_; }

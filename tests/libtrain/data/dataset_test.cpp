@@ -394,6 +394,32 @@ TEST(Dataset, RefusesWhatCannotWorkWithAReason) {
   }
 }
 
+TEST(Dataset, WarnsOfAVocabularyThatIdsOf16BitsDoNotReach) {
+  const ScratchDir dir;
+  const std::string tokens = dir.write("t.bin", counting(100));
+  EXPECT_TRUE(open_or_die(config_for(tokens, 10), 7, 65536)->warnings().empty());
+  const auto wide = open_or_die(config_for(tokens, 10), 7, 65537);
+  ASSERT_EQ(wide->warnings().size(), 1u);
+  EXPECT_EQ(wide->warnings()[0],
+            "training.token_dtype = \"uint16\" has no ids above 65535, and the vocabulary has 65537: data of its "
+            "tokenizer are uint32");
+}
+
+TEST(Dataset, DoubtsIdsOf32BitsThatAreReadAs16AlsoInTheValidation) {
+  const ScratchDir dir;
+  std::string wide;
+  for (int i = 0; i < 200; ++i) wide += {static_cast<char>(i), '\1', static_cast<char>(i % 2), '\0'};
+  recipe::Config config = config_for(dir.write("t.bin", counting(100)), 10);
+  config.validation.enable = true;
+  config.validation.dataset_path = dir.write("v.bin", wide);
+  const auto data = open_or_die(config, 7, 128256);
+  EXPECT_NE(data->doubt().message.find("v.bin' looks like ids of 32 bits, not of 16"), std::string::npos);
+  config.training.dataset_path = dir / "v.bin";
+  EXPECT_FALSE(open_or_die(config, 7, 128256)->doubt().ok());
+  config.training.token_dtype = "uint32";
+  EXPECT_TRUE(open_or_die(config, 7, 128256)->doubt().ok());
+}
+
 // Text of many gigabytes is read whole when its run begins, not at every start. A fingerprint sees 64 blocks of it.
 TEST(Dataset, TextIsCheckedOncePerFingerprint) {
   const ScratchDir dir;

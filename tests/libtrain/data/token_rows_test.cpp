@@ -49,6 +49,17 @@ TEST_F(TokenRowsTest, RawIdsAreCutIntoRows) {
   EXPECT_THAT(row(*wide, 0), ElementsAre(0x20001, 0x40003, 0x60005));
 }
 
+TEST_F(TokenRowsTest, RawIdsOfAnotherWidthAreRefusedWithTheOptionToSet) {
+  std::string wide;
+  for (int i = 0; i < 16; ++i) wide += {static_cast<char>(100 + i), '\0', '\0', '\0'};
+  const std::string path = write(wide);
+  const auto narrow = TokenRows::open(path, {.row_length = 3});
+  ASSERT_FALSE(narrow.ok());
+  EXPECT_THAT(narrow.status().message, HasSubstr("looks like ids of 32 bits, not of 16"));
+  EXPECT_EQ(narrow.status().hint, "add --token-dtype uint32");
+  EXPECT_TRUE(TokenRows::open(path, {.row_length = 3, .raw_bytes = 4}).ok());
+}
+
 TEST_F(TokenRowsTest, NumpyArraysOfEveryIntegerTypeAreRead) {
   const struct {
     const char* descr;
