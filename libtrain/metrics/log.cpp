@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/printable.h"
 #include "ckpt/base/table_line.h"
 
@@ -47,8 +48,11 @@ Logger make_logger(int rank, const std::string& run_dir, std::string* file_error
   auto logger = std::make_shared<spdlog::logger>("titan", console);
   if (!run_dir.empty()) {
     const std::string path = rank_log(rank, run_dir);
+    // Folders that spdlog makes are closed to the group, whatever the umask says.
+    const ckpt::Status made = ckpt::make_dirs(ckpt::posix_fs(), ckpt::parent_path(path));
     try {
-      auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);  // appends, makes the folder
+      if (!made.ok()) throw spdlog::spdlog_ex(made.message);
+      auto file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);  // appends
       file->set_level(spdlog::level::debug);
       logger->sinks().push_back(file);
     } catch (const spdlog::spdlog_ex& error) {

@@ -2,6 +2,7 @@
 """titan-train as a user who may not do what he asks for: one error on every path, which names the owner and the missing right. Where no
 other user can be made, or he cannot reach the program, a SKIP line says why."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -83,6 +84,21 @@ class Rights(unittest.TestCase):
         for verb in ("plan", "run"):
             self.refused(2, "cannot list folder", theirs + "list it", training__dataset_path=locked, verb=verb)
             self.refused(2, "cannot look at", theirs + "pass through it", training__dataset_path=locked / "text.txt", verb=verb)
+
+    def test_07_a_colleague_of_the_group_goes_on_where_the_umask_lets_him(self):
+        settings = {"training.dataset_path": self.data, "job.dump_folder": self.run, "training.steps": 2, "lr_scheduler.total_steps": 10,
+                    "checkpoint.on_publish": "true", "metrics.enable_tensorboard": True, "profiling.enable_profiling": True, "profiling.profile_freq": 1}
+        before = os.umask(0o002)
+        try:
+            harness.train(CONFIG, 2, settings)
+            modes = {path: path.stat().st_mode & 0o777 for path in [self.run, *self.run.rglob("*")]}
+            members = [path for path in modes if path.is_file() and path.is_relative_to(self.run / "checkpoint") and path.name not in ("latest", "run.lock")]
+            self.assertEqual({path: oct(mode) for path, mode in modes.items() if mode != (0o775 if path.is_dir() else 0o444 if path in members else 0o664)}, {})
+            words = ["setpriv", "--reuid=65534", "--regid=0", "--clear-groups", harness.TRAIN, "run", str(self.config), "--nproc", "2"]
+            done = subprocess.run([*words, *harness.flags({**settings, "training.steps": 4})], capture_output=True, text=True, timeout=120, cwd="/")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        finally:
+            os.umask(before)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <regex>
@@ -100,6 +101,19 @@ TEST(Log, FlushesTheFileOnAWarning) {
   log_debug("before");
   log_warn("now");
   EXPECT_EQ(without_time(read_text(dir / "logs/rank-1.log")), "T D r1 before\nT W r1 now\n");
+}
+
+TEST(Log, MakesItsFoldersAsTheUmaskSays) {
+  const ScratchDir dir;
+  const CapturedStderr captured(dir / "stderr");
+  const mode_t before = ::umask(0002);
+  init_log(0, dir / "runs/a");
+  ::umask(before);
+  for (const char* made : {"runs", "runs/a", "runs/a/logs", "runs/a/logs/rank-0.log"}) {
+    struct stat info {};
+    ASSERT_EQ(::stat((dir / made).c_str(), &info), 0) << made;
+    EXPECT_EQ(info.st_mode & 0777, S_ISDIR(info.st_mode) ? 0775u : 0664u) << made;
+  }
 }
 
 TEST(Log, GoesOnWithoutAFileThatCannotBeOpened) {
