@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ckpt/format/format_limits.h"
 #include "ckpt/format/json_fields.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_check.h"
@@ -27,8 +28,6 @@ class Budget {
 };
 
 constexpr std::size_t kMaxDimensions = 32, kMaxFeatures = 64;
-constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200, kSettingCost = 160,
-                        kSmallCost = 100;
 
 FileRole read_role(JsonReader& in) {
   const std::string_view text = in.text();

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ckpt/format/checkpoint_id.h"
+#include "ckpt/format/format_limits.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
@@ -152,7 +153,9 @@ Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const s
   }
   builder.seal({snapshot.lr, snapshot.data, snapshot.train.tokens});
   TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest));
-  return publish(fs, checkpoint_dir, tmp_dir, manifest, options);
+  TITAN_ASSIGN_OR_RETURN(Published published, publish(fs, checkpoint_dir, tmp_dir, manifest, options));
+  for (std::string& line : near_limits(manifest)) published.warnings.push_back(std::move(line));
+  return published;
 }
 
 }  // namespace titan::ckpt

@@ -25,7 +25,7 @@ struct Published {
   std::uint64_t bytes = 0;
   bool already_there = false;         ///< an equal valid step existed; the new one was dropped
   std::string damaged_aside;          ///< where a damaged step of the same number was moved; empty: there was none
-  std::vector<std::string> warnings;  ///< what failed after the commit and does no harm (`latest`)
+  std::vector<std::string> warnings;  ///< what did no harm: failures after the commit (`latest`), limits that are near
 };
 
 struct CommitOptions {

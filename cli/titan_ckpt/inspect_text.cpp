@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ckpt/model/history.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
@@ -142,6 +143,7 @@ std::string attempts(const InspectReport& report, const TextStyle& style) {
                std::to_string(a.dp) + "x" + std::to_string(a.pp), escape(a.schedule), escape(a.version),
                a.policy.empty() ? "" : "LR policy " + escape(a.policy)});
   std::string out = heading(style.palette, "attempts") + table.render(style.palette, "  ");
+  if (const std::string gone = ckpt::attempts_gone(report.train->attempts); !gone.empty()) out += "  " + gone + "\n";
   for (const ckpt::Attempt& a : report.train->attempts) {
     const std::string who = "  attempt " + std::to_string(a.number) + ": ";
     for (const std::string& change : a.changed) out += who + "changed " + escape(change) + "\n";

@@ -6,6 +6,7 @@
 
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/io/second_look.h"
+#include "ckpt/model/history.h"
 #include "ckpt/plan/file_makers.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
@@ -325,7 +326,7 @@ void begin_attempt(RunState& run) {
   }
   run.state.environment = std::move(environment);
   run.earlier_wall_time = run.state.wall_time_s;
-  run.state.attempts.push_back(std::move(attempt));
+  ckpt::add_attempt(run.state.attempts, std::move(attempt));
 }
 
 void announce(RunState& run) {

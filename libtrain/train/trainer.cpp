@@ -9,6 +9,7 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/io/lock_wait.h"
+#include "ckpt/model/history.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/device/device.h"
 #include "libtrain/device/host_values.h"
@@ -103,6 +104,7 @@ class Trainer {
   RunState run_;
   Saves saves_{run_};  // ends before what it reads
   NonFinitePolicy policy_{run_.options.loaded.config.training};
+  ckpt::SkipNotes noted_skips_;
   SpinGuard spin_guard_;
 };
 
@@ -150,7 +152,7 @@ std::uint64_t Trainer::survive(const NonFinite& found) {
                                ? "went back to step " + std::to_string(back) + ", these samples are left out"
                                : "these samples are skipped";
   log_warn(one_line(found) + "; " + then);
-  run_.state.attempts.back().notes.push_back(one_line(found) + "; " + then);
+  noted_skips_.add(run_.state.attempts.back().notes, one_line(found) + "; " + then);
   if (action == kRollback) {
     go_back(*saves_.saved(), found.samples);
   } else {

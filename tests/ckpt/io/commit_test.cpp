@@ -220,6 +220,15 @@ TEST_F(Commit, NeverMovesAStepOfANewerFormatAside) {
   EXPECT_THAT(names(), ElementsAre("latest", "step-00000040"));
 }
 
+TEST_F(Commit, WarnsOfALimitOfTheFormatThatIsNear) {
+  EXPECT_THAT(testing::save(fs_, "/run", snapshot_)->warnings, ElementsAre());
+  snapshot_.train.step = 41;
+  snapshot_.train.origin = std::string(9 << 20, 'x');
+  const auto published = testing::save(fs_, "/run", snapshot_);
+  ASSERT_TRUE(published.ok()) << published.status().to_string();
+  EXPECT_THAT(published->warnings, ElementsAre(HasSubstr("train_state.json takes 9.0 MiB of at most 16.0 MiB")));
+}
+
 TEST_F(Commit, RecordsWhatTheSnapshotSays) {
   snapshot_.slots.clear();
   const auto published = testing::save(fs_, "/run", snapshot_);
