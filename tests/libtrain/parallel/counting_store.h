@@ -2,6 +2,7 @@
 // A store in memory that counts the keys that it is asked for.
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace titan::test {
 class CountingStore final : public c10d::HashStore {
  public:
   std::atomic<std::uint64_t> keys{0};
+  std::function<void()> before_reads = [] {};  ///< what others do just before several keys are read
 
   using c10d::HashStore::set;
   void set(const std::string& key, const std::vector<std::uint8_t>& value) override {
@@ -32,6 +34,7 @@ class CountingStore final : public c10d::HashStore {
   }
   std::vector<std::vector<std::uint8_t>> multiGet(const std::vector<std::string>& asked) override {
     keys += asked.size();
+    before_reads();
     return c10d::HashStore::multiGet(asked);
   }
 };
