@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "ckpt/plan/same_files.h"
 #include "cli/kit/table.h"
@@ -11,6 +12,7 @@
 #include "cli/kit/values.h"
 #include "cli/titan_train/plan_drawing.h"
 #include "libtrain/train/banner.h"
+#include "recipe/advice/save_interval.h"
 #include "recipe/change/change_lines.h"
 
 namespace titan::cli {
@@ -229,7 +231,23 @@ std::string save_count(const train::SaveForecast& s) {
   return s.interval.described() + ", and at the end: nobody knows yet how many";
 }
 
-std::string saves(const Forecast& f, const Palette& palette) {
+/// How far the newest steps of the interval "auto" reach back: a spike that is seen later has no step before it.
+std::string reach_text(const train::SaveForecast& s, std::optional<double> stall) {
+  constexpr double kLeastStall = 0.0001;  // as a run takes it
+  const auto reach = [&](double seconds) {
+    return format_duration(static_cast<double>(s.kept) * recipe::best_interval(seconds, s.mtbf_seconds));
+  };
+  const std::string kept = "the newest " + format_count(s.kept) + " span about ";
+  const std::string older = s.keep_every > 0 ? "" : "; checkpoint.keep_every keeps older ones";
+  if (stall)
+    return kept + reach(std::max(*stall, kLeastStall)) + ", since training waited " + format_rounded(*stall, 3) +
+           " s for a save" + older;
+  return kept + reach(0.05) + ", " + reach(0.2) + " or " + reach(1) +
+         " where training waits 0.05, 0.2 or 1 s for a save" + older;
+}
+
+std::string saves(const PlanReport& report, const Palette& palette) {
+  const Forecast& f = report.forecast;
   const train::SaveForecast& s = f.saves;
   if (!s.enabled) return heading(palette, "checkpoints") + "  none: checkpoint.enable = false\n";
   Facts facts;
@@ -242,6 +260,8 @@ std::string saves(const Forecast& f, const Palette& palette) {
                        : "the newest " + format_count(s.kept) + (s.kept == 1 ? " is kept" : " are kept")) +
           (s.kept > 0 && s.keep_every > 0 ? ", those of every " + counted(s.keep_every, "step") : "") +
           (s.kept > 0 && s.keep_best > 0 ? ", and the best " + format_count(s.keep_best) + " by validation loss" : ""));
+  if (s.interval.kind == recipe::SaveInterval::Kind::kAuto && s.kept > 0)
+    facts.add("reach", reach_text(s, report.speed.stall_s));
   facts.add("disk", "at most about " + format_bytes(s.disk_bytes()) + " at once, besides what is there");
   if (s.staged_bytes > 0)
     facts.add("memory",
@@ -281,7 +301,7 @@ std::string plan_text(const PlanReport& report, const Palette& palette) {
   std::string out = overview(report, palette) + stages(f, palette) + pipeline(f, palette) +
                     (report.device ? device_text(*report.device, f.plan, palette) : "") + data(report, palette) +
                     changes(report, palette);
-  if (!report.complete()) out += plan_curve_text(report, palette) + saves(f, palette);
+  if (!report.complete()) out += plan_curve_text(report, palette) + saves(report, palette);
   if (!f.warnings.empty()) out += heading(palette, "warnings");
   for (const std::string& warning : f.warnings)
     out += "  " + palette.paint(Role::kWarning, "!") + " " + escape(warning) + "\n";

@@ -141,6 +141,7 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   snapshot.codec = plan.codec;
   saves.one_save = ckpt::space_for_save(snapshot);
   saves.interval = checkpoint.interval;
+  saves.mtbf_seconds = checkpoint.mtbf_seconds;
   saves.kept = static_cast<std::uint64_t>(checkpoint.keep_latest_k);
   saves.keep_every = static_cast<std::uint64_t>(checkpoint.keep_every);
   saves.keep_best = static_cast<std::uint64_t>(checkpoint.keep_best);

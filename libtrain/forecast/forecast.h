@@ -55,6 +55,7 @@ struct SaveForecast {
                 optimizer_bytes = 0;  ///< of one checkpoint without compression; tables and JSON come on top
   std::uint64_t count = 0;            ///< until the last step; 0 also where the interval does not say
   recipe::SaveInterval interval;
+  double mtbf_seconds = 0;                      ///< of the interval "auto"
   std::uint64_t kept = 0;                       ///< 0: all
   std::uint64_t keep_every = 0, keep_best = 0;  ///< besides
   /// There at once besides those that are there already, the one being written included. Of a number that is not known:

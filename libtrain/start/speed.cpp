@@ -39,10 +39,13 @@ void SpeedReader::take(const recipe::MetricsLine& line) {
     pp_ = ranks(line.pp.value_or(0));
     seen_ = 0;
     recent_.clear();
+    stall_.reset();
   } else if (line.is_step() && line.attempt == attempt_ && line.time_s.value_or(0) > 0 &&
              seen_++ > 0) {  // the first step of an attempt warms up
     if (recent_.size() == kSteps) recent_.erase(recent_.begin());
     recent_.push_back(*line.time_s);
+  } else if (line.event == "save_commit" && line.attempt == attempt_ && line.stall_s) {
+    stall_ = stall_ ? (*stall_ + *line.stall_s) / 2 : *line.stall_s;  // as SaveSchedule
   }
 }
 
@@ -67,6 +70,7 @@ SpeedGuess guess_speed(ckpt::Fs& fs, const std::string& run_dir, const recipe::R
   } else {
     guess.steps = metrics.steps();
     guess.seconds_per_step = metrics.median();
+    guess.stall_s = metrics.stall();
   }
   return guess;
 }

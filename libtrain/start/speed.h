@@ -1,8 +1,10 @@
 #pragma once
-// How long will the steps take? Guessed from the newest attempt of the run, where that trained the same on the same
-// ranks.
+// How long will the steps take, and training wait for a save? Guessed from the newest attempt of the run, where that
+// trained the same on the same ranks.
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "ckpt/base/fs.h"
 #include "recipe/plan/run_plan.h"
@@ -14,7 +16,8 @@ struct SpeedGuess {
   double seconds_per_step = 0;  ///< 0: none
   std::uint64_t steps = 0;      ///< it is the median of these
   std::uint32_t attempt = 0;
-  std::string why_none;  ///< empty with a guess, and where the run folder has no attempt
+  std::string why_none;           ///< empty with a guess, and where the run folder has no attempt
+  std::optional<double> stall_s;  ///< how long training waited for a save, as a run counts it; none without one
 };
 
 /// Takes the lines of metrics.jsonl in order: the newest attempt, on which ranks, and its last steps but the first.
@@ -26,12 +29,14 @@ class SpeedReader {
   std::uint64_t pp() const { return pp_; }
   std::uint64_t steps() const { return recent_.size(); }
   double median() const;  ///< seconds; 0 without steps
+  std::optional<double> stall() const { return stall_; }
 
  private:
   static constexpr std::size_t kSteps = 50;
   std::uint32_t attempt_ = 0;
   std::uint64_t dp_ = 0, pp_ = 0, seen_ = 0;
   std::vector<double> recent_;  ///< the last kSteps
+  std::optional<double> stall_;
 };
 
 /// `threads`: of a rank in the start to come; 0: not known.

@@ -117,7 +117,7 @@ MicroBatch Trainer::batch(std::uint32_t index, std::uint64_t position) {
     const std::uint64_t sample = ckpt::kept_sample(run_.data.excluded, position, number);
     check(run_.start.dataset->sample(
               sample, places.subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length))),
-          Met::kHere);
+          met_in_samples(run_.world.stage));
   }
   return micro_batch_of(tokens);
 }

@@ -194,6 +194,12 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
     warnings.push_back("in torchtitan " + std::to_string(shared) +
                        " ranks of tensor and context parallelism share a batch: training.global_batch_size is " +
                        std::to_string(plan.batch.global) + " sequences, as there on as many ranks");
+  if (const std::int64_t degree = config.parallelism.data_parallel_shard_degree; degree > 1)
+    warnings.push_back("parallelism.data_parallel_shard_degree = " + std::to_string(degree) + " divides " +
+                       (config.parallelism.data_parallel_sharding == "zero2"
+                            ? "the sums of gradients and the optimizer (ZeRO-2)"
+                            : "the optimizer alone (ZeRO-1)") +
+                       ": every rank holds all weights of its stages, which torchtitan's FSDP divides, too");
   const std::int64_t dp = plan.mesh.dp, more = plan.batch.count % dp, fewer = plan.batch.count / dp;
   if (more != 0)
     warnings.push_back(std::to_string(plan.batch.count) + " micro-batches do not divide evenly over " +

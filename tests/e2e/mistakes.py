@@ -177,6 +177,10 @@ LOOSE = [
     Row(108, "2 bare errno 4: run.lock of another", "bound_by_modes " + RUN + "--job.dump_folder=theirs", 3, "theirs cannot be locked", "theirs/run.lock is this user's own, but its mode is",
         leaves="theirs/(logs(/rank-0.log)?|checkpoint)"),
     Row(109, "7 F2 another program's checkpoint", "titan-ckpt convert gguf out --to hf", 2, "is a GGUF file: not supported yet"),
+    Row(110, "1.14 token id that two stages read", RUN + NEW + TOKENS + "bad.bin --nproc 2 --parallelism.pipeline_parallel_degree=2", 2,
+        "id 32767 is outside the vocabulary of 256", "token_dtype", leaves=LOGS),
+    Row(111, "house 2 token id of validation data that two stages read", RUN + NEW + TOKENS + "tokens.bin --nproc 2 --parallelism.pipeline_parallel_degree=2 --validation.enable"
+        " --validation.freq=1 --validation.dataset_path=bad.bin", 2, "id 32767 is outside the vocabulary of 256", "token_dtype", leaves=LOGS),
 ]
 
 

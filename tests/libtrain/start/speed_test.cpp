@@ -52,6 +52,20 @@ TEST(SpeedReader, TheFirstStepOfAnAttemptDoesNotCount) {
   EXPECT_EQ(reader.median(), 0);
 }
 
+TEST(SpeedReader, CountsTheWaitForASaveAsARunOfTheIntervalAutoDoes) {
+  const auto saved = [](int attempt, const char* stall) {
+    return R"({"schema":"titan.metrics/1","step":3,"time":"t","event":"save_commit","attempt":)" +
+           std::to_string(attempt) + R"(,"stall_s":)" + stall + "}\n";
+  };
+  SpeedReader reader;
+  take(reader, start_line(1, 1, 1) + saved(1, "4"));
+  EXPECT_EQ(reader.stall(), 4);
+  take(reader, start_line(2, 1, 1, "resume"));
+  EXPECT_FALSE(reader.stall()) << "each start finds out anew";
+  take(reader, saved(2, "1") + saved(2, "0.5") + saved(1, "9"));
+  EXPECT_EQ(reader.stall(), 0.75);
+}
+
 TEST(Speed, IsGuessedOnlyForTheSameModelBatchAndRanks) {
   const ScratchDir dir;
   const std::vector<std::string> flags = {"--model.dim=32", "--model.n_layers=2", "--model.n_heads=2",
@@ -71,6 +85,7 @@ TEST(Speed, IsGuessedOnlyForTheSameModelBatchAndRanks) {
   dir.write("run/metrics.jsonl", start_line(1, 1, 1) + step_line(1, 1, 9) + step_line(2, 1, 0.25));
   EXPECT_EQ(guess(plan_of({}, 1)).seconds_per_step, 0.25);
   EXPECT_EQ(guess(plan_of({}, 1)).steps, 1u);
+  EXPECT_FALSE(guess(plan_of({}, 1)).stall_s);
   EXPECT_EQ(guess(plan_of({}, 2)).why_none, "attempt 1 ran on 1x1");
   EXPECT_EQ(guess(plan_of({"--model.n_layers=3"}, 1)).why_none, "attempt 1 trained another model");
   EXPECT_EQ(guess(plan_of({"--training.mixed_precision_param=float32"}, 1)).why_none,

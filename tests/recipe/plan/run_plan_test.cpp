@@ -344,6 +344,23 @@ TEST(RunPlan, WarnsWhereSomethingLegalIsProbablyNotMeant) {
               testing::IsEmpty());
 }
 
+TEST(RunPlan, SaysThatAShardDegreeDividesNoWeights) {
+  const auto of_degree = [](const std::string& more) {
+    return plan("parallelism.data_parallel_shard_degree=" + more, 4);
+  };
+  EXPECT_THAT(
+      of_degree("4")->warnings,
+      ElementsAre(
+          "parallelism.data_parallel_shard_degree = 4 divides the optimizer alone (ZeRO-1): every rank holds all "
+          "weights of its stages, which torchtitan's FSDP divides, too"));
+  EXPECT_THAT(
+      of_degree("4 parallelism.data_parallel_sharding=zero2")->warnings,
+      ElementsAre(testing::StartsWith(
+          "parallelism.data_parallel_shard_degree = 4 divides the sums of gradients and the optimizer (ZeRO-2): ")));
+  EXPECT_THAT(of_degree("-1")->warnings, testing::IsEmpty());
+  EXPECT_THAT(of_degree("1 parallelism.data_parallel_replicate_degree=4")->warnings, testing::IsEmpty());
+}
+
 TEST(RunPlan, ChecksAConfigThatNoLoaderSaw) {
   Config config;
   config.training.reduction = "fast";
