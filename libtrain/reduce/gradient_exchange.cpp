@@ -441,6 +441,10 @@ void GradientExchange::await_weights(std::uint32_t stage, std::size_t place) {
   if (lane_) lane_->wait(shared_[exchange_.part_of[first_slot_.at(stage) + place]]);
 }
 
+void GradientExchange::await_shared() {
+  if (lane_) lane_->wait(shared_.back());
+}
+
 void GradientExchange::await_weights() {
   if (lane_) lane_->wait_all();
 }

@@ -69,7 +69,9 @@ class GradientExchange {
   void share(std::span<const at::Tensor> owned);
   /// Before somebody computes with the weights of a stage up to and with those at `place` of its parameters.
   void await_weights(std::uint32_t stage, std::size_t place);
-  /// Before somebody uses any weights.
+  /// Before somebody uses any weights; gradients in turns may travel on.
+  void await_shared();
+  /// All that was begun.
   void await_weights();
 
   /// Bytes of the buffers that the exchange holds.

@@ -480,7 +480,7 @@ StartOutcome start_run(RunState& run) {
   if (run.exchange->beside())
     run.executor->work_beside(
         {[&run](std::uint32_t stage, std::size_t place) { run.exchange->await_weights(stage, place); },
-         [&run] { run.exchange->await_weights(); },
+         [&run] { run.exchange->await_shared(); },
          [&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
            run.exchange->begin(stage, local, sums);
          }});

@@ -166,5 +166,35 @@ TEST(ExchangeBeside, WeightsOfTheFirstPartAreHereWhileOthersTravel) {
   train::use_device(nullptr);
 }
 
+// In turns the gradients of the micro-batch before travel while the loss of the next one is computed.
+TEST(ExchangeBeside, TheLossWaitsForWeightsAndNotForGradients) {
+  use_one_thread();
+  LateCpu late;
+  train::use_device(&late);
+  recipe::RunPlan plan = make_plan(tiny_dims(), {2, {}}, 4);
+  plan.exchange = ExchangeDomain::kAlways;
+  plan.exchange_parts = 5;
+  run_ranks(plan.mesh, [&](train::World& world) {
+    const Watched watched(world);
+    train::RankStages stage(plan, 0, kSeqLen);
+    stage.init_weights(7);
+    const ckpt::Ownership owners = owners_of(plan);
+    train::ShardedAdamW optimizer(plan, owners, world, stage, {});
+    train::GradientExchange exchange(world, plan, owners, stage);
+    exchange.share(optimizer.params());
+    const train::Share share = train::share_of(plan, static_cast<std::uint32_t>(world.dp_rank));
+    std::vector<train::TreeSum> sums(stage.parameters().size(), train::TreeSum(4, share.block));
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      sums[i].insert(share.at(0), at::ones(stage.parameters()[i]->compute.sizes()));
+    exchange.collect(0, 0, sums);
+    const std::int64_t before = watched.sent();
+    exchange.await_shared();
+    EXPECT_EQ(watched.sent(), before) << "weights are here; two parts of the gradients are not";
+    exchange.await_weights();
+    EXPECT_GT(watched.sent(), before);
+  });
+  train::use_device(nullptr);
+}
+
 }  // namespace
 }  // namespace titan::test::exchange_beside_test

@@ -170,7 +170,7 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps,
         exchange.collect(number, local, sums);
       });
     executor.work_beside({[&](std::uint32_t number, std::size_t at) { exchange.await_weights(number, at); },
-                          [&] { exchange.await_weights(); },
+                          [&] { exchange.await_shared(); },
                           [&](std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) {
                             exchange.begin(number, local, sums);
                           }});
