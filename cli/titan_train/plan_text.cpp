@@ -169,6 +169,7 @@ std::string stages(const Forecast& f, const Palette& palette) {
       palette.paint(Role::kDim, "* estimated, at the moment that needs most; the libraries come on top") + "\n" +
       balance(f);
   for (const std::string& line : train::exchange_lines(f.plan)) text += "  " + line + "\n";
+  if (const std::string cost = train::exchange_cost(f.plan); !cost.empty()) text += "  " + cost + "\n";
   const auto instead = [&](const char* exchange, std::uint64_t bytes) {
     if (bytes == 0 || bytes >= f.rank_bytes) return;
     text += std::string("  --parallelism.gradient_exchange=") + exchange + ": " + format_bytes(bytes) +

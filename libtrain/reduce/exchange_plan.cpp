@@ -160,4 +160,14 @@ Load load_of_copies(const ExchangePlan& plan) {
   return {sums.received, sums.sent};
 }
 
+Traffic traffic_of(const ExchangePlan& plan) {
+  Traffic traffic;
+  for (const Swap& swap : plan.swaps) traffic.rounds += plan.pieces(swap);
+  traffic.messages = traffic.rounds;
+  if (plan.owners.empty()) return traffic;
+  traffic.rounds += plan.pieces();
+  traffic.messages += plan.pieces() * (static_cast<std::int64_t>(plan.owners.size()) - 1);
+  return traffic;
+}
+
 }  // namespace titan::train

@@ -81,4 +81,10 @@ struct Load {
 Load load_of_sums(const ExchangePlan& plan);
 Load load_of_copies(const ExchangePlan& plan);
 
+/// Messages that the rank of a plan sends in one exchange, and the rounds that they come in, one behind the other.
+struct Traffic {
+  std::int64_t rounds = 0, messages = 0;
+};
+Traffic traffic_of(const ExchangePlan& plan);
+
 }  // namespace titan::train

@@ -171,6 +171,22 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
   return exchange;
 }
 
+Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches) {
+  Traffic traffic;
+  const auto add = [&](const ExchangePlan& plan, std::int64_t times = 1) {
+    const auto [rounds, messages] = traffic_of(plan);
+    traffic.rounds += rounds * times;
+    traffic.messages += messages * times;
+  };
+  for (const StageExchange::Turns& turns : exchange.turns) add(turns.plan, micro_batches);
+  add(exchange.between_domains);
+  for (const StageExchange::Part& part : exchange.parts) {
+    add(part.sums);
+    for (const StageExchange::Sharing& sharing : part.sharings) add(sharing.plan);
+  }
+  return traffic;
+}
+
 GroupWays group_ways(const StageExchange& exchange, bool nodes) {
   GroupWays ways;
   const auto add = [](ExchangeWays& group, const ExchangePlan& plan) {

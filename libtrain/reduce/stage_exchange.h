@@ -49,6 +49,9 @@ std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Owner
 StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t pp_rank,
                                   std::uint32_t dp_rank);
 
+/// What one rank sends in a step of which it has `micro_batches`: sums of gradients, and weights.
+Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches);
+
 /// What the groups of a stage's ranks do in its exchange. `nodes`: there are groups of nodes (has_node_groups).
 struct GroupWays {
   ExchangeWays stage, node, between_nodes;

@@ -1,11 +1,13 @@
 #include "libtrain/train/banner.h"
 
+#include <bit>
 #include <cstdio>
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 #include "libtrain/reduce/exchange_plan.h"
+#include "libtrain/reduce/stage_exchange.h"
 #include "recipe/keys/value.h"
 #include "recipe/plan/exchange_parts.h"
 
@@ -103,6 +105,23 @@ std::vector<std::string> exchange_lines(const recipe::RunPlan& plan) {
   if (const std::uint32_t parts = recipe::exchange_part_count(plan); parts > 1)
     lines.push_back("exchange: in " + std::to_string(parts) + " parts beside the computing");
   return lines;
+}
+
+std::string exchange_cost(const recipe::RunPlan& plan) {
+  const auto traffic_on = [](const recipe::RunPlan& of) {
+    return traffic_of(plan_stage_exchange(of, recipe::owners_of(of), 0, 0), share_of(of, 0).count);
+  };
+  const GroupWays ways = group_ways(plan_stage_exchange(plan, recipe::owners_of(plan), 0, 0), true);
+  if (!ways.stage.all_to_all && !ways.between_nodes.all_to_all) return "";
+  recipe::RunPlan even = plan;
+  even.mesh.dp = std::bit_floor(plan.mesh.dp);
+  even.batch.count = even.mesh.dp * std::int64_t{share_of(plan, 0).count};
+  const Traffic traffic = traffic_on(plan);
+  return "exchange: a rank sends " + counted(static_cast<std::uint64_t>(traffic.messages), "message", "messages") +
+         " a step in " + counted(static_cast<std::uint64_t>(traffic.rounds), "round", "rounds") + "; " +
+         grouped(static_cast<std::uint64_t>(traffic_on(even).messages)) + " where " +
+         counted(even.mesh.dp, "data-parallel rank", "data-parallel ranks") +
+         ", a power of two, divide the micro-batches evenly";
 }
 
 std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {

@@ -138,6 +138,15 @@ void measure_exchange(const char* model, std::uint32_t ranks, bool tied) {
   std::fflush(stdout);
 }
 
+/// Rounds and messages of one rank in a step: float32, two micro-batches a rank.
+void count_messages(std::uint32_t ranks) {
+  const recipe::RunPlan plan = test::llama_plan("8B", ranks, 2 * std::int64_t{ranks});
+  const train::StageExchange exchange = train::plan_stage_exchange(plan, recipe::owners_of(plan), 0, 0);
+  const train::Traffic traffic = train::traffic_of(exchange, 2);
+  std::printf("| %5u | %6lld | %9lld |\n", ranks, static_cast<long long>(traffic.rounds),
+              static_cast<long long>(traffic.messages));
+}
+
 }  // namespace
 }  // namespace titan::bench
 
@@ -159,5 +168,8 @@ int main(int argc, char** argv) {
   for (const char* model : {"1B", "8B", "70B"})
     for (const std::uint32_t ranks : {8u, 64u, 1024u}) titan::bench::measure_exchange(model, ranks, false);
   for (const std::uint32_t ranks : {8u, 64u, 1024u}) titan::bench::measure_exchange("1B", ranks, true);
+  std::printf("\nRounds and messages of a rank in a step, 8B in float32, buffers of 256 MiB.\n\n");
+  std::printf("| ranks | rounds |  messages |\n|---|---|---|\n");
+  for (const std::uint32_t ranks : {4u, 6u, 8u, 10u, 64u, 96u, 8192u, 10000u}) titan::bench::count_messages(ranks);
   return 0;
 }

@@ -48,6 +48,25 @@ TEST(StageExchange, BetweenNodesEachRankKeepsWhatItOwns) {
   }
 }
 
+// What `plan` says of a number of ranks that is no power of two.
+TEST(StageExchange, CountsTheMessagesOfARankInAStep) {
+  const auto traffic = [](recipe::RunPlan plan) {
+    plan.exchange_bytes = 256 << 20;
+    return traffic_of(plan_stage_exchange(plan, owners_of(plan), 0, 0), share_of(plan, 0).count);
+  };
+  const Traffic swaps = traffic(llama_plan("8B", 8192, 8192));
+  EXPECT_EQ(swaps.messages, swaps.rounds);
+  EXPECT_LT(swaps.messages, 2 * 13 * 600) << "of 64 MiB each";
+  const Traffic slices = traffic(llama_plan("8B", 10000, 10000));
+  EXPECT_EQ(slices.messages, slices.rounds * 9999);
+  EXPECT_GT(slices.rounds, 400) << "an element of 10,000 rows fits 3,344 times into the buffers";
+  recipe::RunPlan turns = llama_plan("1B", 4, 12);
+  turns.exchange = recipe::ExchangeDomain::kAlways;
+  const Traffic once = traffic(turns);
+  turns.batch.count = 24;
+  EXPECT_GT(traffic(turns).messages, once.messages) << "each micro-batch travels";
+}
+
 TEST(StageExchange, GroupsAreToldWhatTheyDoAlone) {
   const auto ways_of = [](const recipe::RunPlan& plan) {
     return group_ways(plan_stage_exchange(plan, owners_of(plan), 0, 0), has_node_groups(plan));
