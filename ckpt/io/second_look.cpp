@@ -14,12 +14,13 @@ class PastCache final : public MediaWatch {
   }
 };
 
-Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRange leaves,
+Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRange leaves, const CancelToken& stop,
                    std::vector<std::byte>& buffer) {
   const StoredTensor* stored = reader.manifest().stored(ref);
   if (stored == nullptr) return ok_status();  // whoever loads it says so
   const LeafGrid grid = reader.manifest().parameters[ref.index].meta.grid(reader.manifest().leaf_elements);
   for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
+    TITAN_RETURN_IF_ERROR(stop.check());
     buffer.resize(grid.length(leaf) * dtype_size(stored->dtype));
     TITAN_RETURN_IF_ERROR(reader.read(ref, {leaf, 1}, buffer));
   }
@@ -28,7 +29,8 @@ Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRan
 
 }  // namespace
 
-Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part) {
+Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part,
+                 const CancelToken& stop) {
   PastCache store(fs);
   const CheckpointReader reader = CheckpointReader::known(store, path, manifest);
   const ParameterIndex by_name(manifest);
@@ -38,10 +40,10 @@ Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, cons
   for (const OwnedPiece& piece : part.owners.of(part.rank)) {
     const auto index = by_name.find(part.parameters[piece.parameter].name);
     if (!index) continue;
-    TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, ""}, piece.leaves, buffer));
+    TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, ""}, piece.leaves, stop, buffer));
     if (!part.moments) continue;
     for (const char* slot : {kExpAvg, kExpAvgSq})
-      TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, slot}, piece.leaves, buffer));
+      TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, slot}, piece.leaves, stop, buffer));
   }
   return ok_status();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/plan/ownership.h"
@@ -19,7 +20,9 @@ struct RankPart {
 };
 
 /// Reads `part` of the checkpoint `path` with every digest, past the page cache, one leaf at a time; keeps nothing.
-/// \error kCorrupt: the damage is confirmed; ok: this reader finds none; kMediaError, kFailed
-Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part);
+/// \error kCorrupt: the damage is confirmed; ok: this reader finds none; kMediaError, kFailed;
+/// kInterrupted, kTerminated (by `stop`)
+Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part,
+                 const CancelToken& stop = {});
 
 }  // namespace titan::ckpt

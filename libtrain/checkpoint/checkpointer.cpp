@@ -218,7 +218,7 @@ Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& sn
 }
 
 Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
-                          bool moments) {
+                          bool moments, const ckpt::CancelToken& stop) {
   const ckpt::Manifest& manifest = reader.manifest();
   if (manifest.leaf_elements != plan.leaf_elements)
     return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) +
@@ -253,6 +253,7 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
   // While ranks load they do not compute, and a store is busy only with several reads under way. On the host each reads
   // straight into the tensor.
   return ckpt::parallel_for(runs.size(), kReaders, [&](std::size_t i) -> Status {
+    TITAN_RETURN_IF_ERROR(stop.check());
     const LeafRun& run = runs[i];
     const at::Tensor host = device().host_for(run.values);
     TITAN_RETURN_IF_ERROR(reader.read(run.ref, run.leaves, mutable_host_bytes(host)));

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/snapshot.h"
 #include "ckpt/io/tensor_stream.h"
@@ -55,9 +56,10 @@ class Checkpointer {
   void abandon(const std::string& tmp) { ckpt::abandon_save(fs_, tmp); }
 
   /// Reads what this rank owns of the parameters and, with `moments`, of the moments, each leaf verified; the other
-  /// ranks of its stage read the rest. Collective agreement is the caller's.
+  /// ranks of its stage read the rest. Collective agreement is the caller's. kInterrupted, kTerminated by `stop`: the
+  /// tensors hold a part of it then.
   static ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
-                           bool moments);
+                           bool moments, const ckpt::CancelToken& stop = {});
 
   /// Steps that were found damaged while loading: a save of the same number moves them aside when it is published.
   void mark_damaged(const std::set<std::uint64_t>& steps) { damaged_ = steps; }

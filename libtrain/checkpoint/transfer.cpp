@@ -30,7 +30,8 @@ Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
 
 }  // namespace
 
-Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, const RankStages& stages) {
+Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, const RankStages& stages,
+                    const ckpt::CancelToken& stop) {
   std::map<std::size_t, std::size_t> weight_of;  // parameter -> weight
   for (const WeightMatch::Pair& pair : match.loaded) weight_of[pair.parameter] = pair.weight;
   for (const StageParameter* parameter : stages.parameters()) {
@@ -42,6 +43,7 @@ Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, 
     const auto elements = static_cast<std::uint64_t>(flat.numel());
     at::Tensor buffer = at::empty({static_cast<std::int64_t>(std::min(elements, kRunElements))}, type);
     for (std::uint64_t first = 0; first < elements; first += kRunElements) {
+      TITAN_RETURN_IF_ERROR(stop.check());
       const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
       at::Tensor run = buffer.narrow(0, 0, count);
       TITAN_RETURN_IF_ERROR(

@@ -60,7 +60,8 @@ Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t se
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std::uint64_t seed,
-                                               std::uint64_t vocab_size, std::span<const ckpt::DataFile> checked) {
+                                               std::uint64_t vocab_size, std::span<const ckpt::DataFile> checked,
+                                               const ckpt::CancelToken& stop) {
   const recipe::Config::Training& training = config.training;
   const std::int64_t stride = training.sample_stride.value_or(training.seq_len);
   TITAN_RETURN_IF_ERROR(check_positive("training.seq_len", training.seq_len));
@@ -74,7 +75,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   const std::string key = "training.dataset_path";
   TITAN_RETURN_IF_ERROR(check_not_run_folder(*training.dataset_path, config.job.dump_folder, key));
   TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*training.dataset_path, key));
-  TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked));
+  TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked, stop));
 
   std::unique_ptr<Dataset> dataset(new Dataset);
   dataset->train_ = std::move(opened.stream);
@@ -92,7 +93,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
         .with_hint("add --model.vocab_size=256 (or more)");
 
   std::uint64_t tokens = dataset->train_->size();
-  TITAN_RETURN_IF_ERROR(dataset->prepare_validation(config, checked, &tokens));
+  TITAN_RETURN_IF_ERROR(dataset->prepare_validation(config, checked, stop, &tokens));
 
   ckpt::DataPosition& origin = dataset->origin_;
   origin.seed = seed;
@@ -115,7 +116,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
 /// Opens or holds back the validation tokens; `train_tokens` is the length of the stream on entry, of its training part
 /// on return.
 Status Dataset::prepare_validation(const recipe::Config& config, std::span<const ckpt::DataFile> checked,
-                                   std::uint64_t* train_tokens) {
+                                   const ckpt::CancelToken& stop, std::uint64_t* train_tokens) {
   const recipe::Config::Validation& options = config.validation;
   if (!options.enable) return {};
   validation_seq_len_ = options.seq_len.value_or(config.training.seq_len);
@@ -125,7 +126,7 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::span<const
     const std::string key = "validation.dataset_path";
     TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
     TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*options.dataset_path, key));
-    TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked));
+    TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked, stop));
     validation_ = std::move(opened.stream);
     validation_files_ = std::move(opened.files);
     if (doubt_.ok()) doubt_ = std::move(opened.doubt);

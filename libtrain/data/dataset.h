@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/result.h"
 #include "ckpt/model/data_position.h"
 
@@ -44,10 +45,11 @@ class Dataset {
   /// multiple of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not
   /// built yet.
   /// `checked`: files that were read whole and found to be text, when the run began or by another rank. What has the
-  /// fingerprint of one is not read again.
+  /// fingerprint of one is not read again. `stop` is polled meanwhile: kInterrupted, kTerminated.
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
                                                      std::uint64_t vocab_size,
-                                                     std::span<const ckpt::DataFile> checked = {});
+                                                     std::span<const ckpt::DataFile> checked = {},
+                                                     const ckpt::CancelToken& stop = {});
 
   /// Fingerprints of all files, validation's last.
   std::vector<ckpt::DataFile> files() const;
@@ -85,7 +87,7 @@ class Dataset {
  private:
   Dataset() = default;
   ckpt::Status prepare_validation(const recipe::Config& config, std::span<const ckpt::DataFile> checked,
-                                  std::uint64_t* train_tokens);
+                                  const ckpt::CancelToken& stop, std::uint64_t* train_tokens);
   ckpt::Status count_validation(const recipe::Config& config);
   ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
 

@@ -26,6 +26,7 @@ using ckpt::Result;
 using ckpt::Status;
 
 constexpr std::uint64_t kBlock = 4096, kBlocks = 64;
+constexpr std::size_t kSlice = 16 << 20;  // of text between two looks for a stop
 
 std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
 
@@ -143,9 +144,27 @@ class MappedStream : public TokenStream {
 /// Names of files by what is odd about them.
 using Oddities = std::map<std::string, std::vector<std::string>>;
 
+Result<ckpt::TextScan> scan_slices(std::string_view text, const ckpt::CancelToken& stop) {
+  constexpr std::size_t kLongest = 4;  // bytes of a character
+  ckpt::TextScan scan;
+  while (scan.valid < text.size()) {
+    TITAN_RETURN_IF_ERROR(stop.check());
+    const std::string_view slice = text.substr(scan.valid, kSlice);
+    const auto [valid, control] = ckpt::scan_text(slice);
+    if (control != std::string_view::npos && scan.control == std::string_view::npos)
+      scan.control = scan.valid + control;
+    scan.valid += valid;
+    // What the end of a slice may have cut, the next one begins with.
+    const bool cut = scan.valid < text.size() && slice.size() == kSlice && slice.size() - valid < kLongest;
+    if (valid < slice.size() && !cut) break;
+  }
+  return scan;
+}
+
 /// Reads all of the text: UTF-8 is asked for, control characters are noted with the offset of the first.
-Status check_text(const MappedFile& file, std::string_view text, Oddities* odd) {
-  const auto [at, control] = ckpt::scan_text(text);
+Status check_text(const MappedFile& file, std::string_view text, const ckpt::CancelToken& stop, Oddities* odd) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::TextScan scan, scan_slices(text, stop));
+  const auto [at, control] = scan;
   if (control != std::string_view::npos) {
     const char* what = text[control] == '\0' ? "has NUL bytes, which text has not" : "has control characters";
     (*odd)[what].push_back(file.path() + " (the first at offset " + std::to_string(control) + ")");
@@ -206,13 +225,14 @@ ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> c
 }
 
 Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key,
-                                     std::span<const ckpt::DataFile> checked) {
+                                     std::span<const ckpt::DataFile> checked, const ckpt::CancelToken& stop) {
   const std::size_t width = kind == TokenKind::kUtf8Bytes ? 1 : kind == TokenKind::kUint16 ? 2 : 4;
   OpenedFiles opened;
   std::vector<Segment> segments;
   std::uint64_t tokens = 0;
   Oddities odd;
   for (const std::string& path : paths) {
+    TITAN_RETURN_IF_ERROR(stop.check());
     TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
     TITAN_RETURN_IF_ERROR(check_data_name(path, kind));
     const std::string_view text = ckpt::text_of(file.bytes());
@@ -225,7 +245,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     if (kind != TokenKind::kUtf8Bytes) {
       TITAN_RETURN_IF_ERROR(check_token_file(file, width));
     } else if (!known) {
-      TITAN_RETURN_IF_ERROR(check_text(file, text, &odd));
+      TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
     }
     const std::uint64_t count = file.bytes().size() / width;
     if (count == 0) continue;

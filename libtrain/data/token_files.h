@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/result.h"
 #include "ckpt/model/data_position.h"
 #include "libtrain/data/dataset.h"
@@ -36,10 +37,11 @@ struct OpenedFiles {
   ckpt::Status doubt;                 ///< not ok: a new run does not start on them (data_looks.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by
-/// file, but for files with a fingerprint of `checked`.
+/// file, but for files with a fingerprint of `checked`; `stop` is polled meanwhile.
 /// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
-/// kUnsupported: an index file among them.
+/// kUnsupported: an index file among them; kInterrupted, kTerminated (by `stop`).
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
-                                           const std::string& key, std::span<const ckpt::DataFile> checked = {});
+                                           const std::string& key, std::span<const ckpt::DataFile> checked = {},
+                                           const ckpt::CancelToken& stop = {});
 
 }  // namespace titan::train

@@ -22,6 +22,7 @@ namespace titan::train {
 namespace {
 
 std::atomic<int> first_signal{0};
+ckpt::CancelSource stop_source;
 std::atomic<int> interrupts{0};
 std::atomic<StopPhase> phase{StopPhase::kMeeting};
 std::atomic<std::uint64_t> finished{0}, saved{0};
@@ -57,17 +58,14 @@ void announce(int signal, bool already) {
                << ": ";
   if (phase == StopPhase::kEnding) {
     line << "ending already";
-  } else if (phase == StopPhase::kMeeting) {
+  } else if (phase == StopPhase::kMeeting || phase == StopPhase::kStarting) {
     line << (already ? "stopping already" : "stopping; nothing is lost");
   } else {
-    line << (already ? "stopping already, " : "stopping ")
-         << (phase == StopPhase::kStarting ? "after the first step" : "after this step")
+    line << (already ? "stopping already, " : "stopping ") << "after this step"
          << (saves_at_all ? ", then saving it" : "; nothing is saved (checkpoint.enable = false)");
     if (signal == SIGINT) {
       line << "; Ctrl-C again stops at once and loses ";
-      if (phase == StopPhase::kStarting)
-        line << "nothing";
-      else if (step <= kept)
+      if (step <= kept)
         line << "this step";
       else
         add_steps(line, step - kept, kept);
@@ -118,6 +116,9 @@ extern "C" void note_stop(int signal) {
   }
   int none = 0;
   const bool first = first_signal.compare_exchange_strong(none, signal);
+  stop_source.request(signal == SIGINT   ? ckpt::StopReason::kInterrupt
+                      : signal == SIGHUP ? ckpt::StopReason::kHangUp
+                                         : ckpt::StopReason::kTerminate);
   if (speaks && (first || signal == SIGINT)) announce(signal, !first);
   errno = error;
 }
@@ -169,6 +170,12 @@ void handle_stops_in_own_thread() {
 bool stop_requested() { return first_signal.load() != 0; }
 
 int stop_signal() { return first_signal.load(); }
+
+ckpt::CancelToken stop_token() { return ckpt::CancelToken(stop_source); }
+
+bool is_stop(const ckpt::Status& status) {
+  return status.code == ckpt::Code::kInterrupted || status.code == ckpt::Code::kTerminated;
+}
 
 std::string stop_name(int signal) {
   if (signal == SIGINT) return "Ctrl-C";

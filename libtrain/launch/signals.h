@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
+
 namespace titan::train {
 
 /// The signals that ask for a stop. SIGHUP is not among them where it is ignored, as under nohup: it stays ignored.
@@ -25,6 +27,10 @@ void handle_stops_in_own_thread();
 bool stop_requested();
 /// The first signal that asked for a stop; 0 when none did.
 int stop_signal();
+/// The same for long work, which polls it: its check() is kInterrupted after SIGINT, else kTerminated.
+ckpt::CancelToken stop_token();
+/// Whether work ended since its token asked for that.
+bool is_stop(const ckpt::Status& status);
 /// How people call it: "Ctrl-C", "SIGTERM".
 std::string stop_name(int signal);
 

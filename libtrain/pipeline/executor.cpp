@@ -259,14 +259,20 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   return out;
 }
 
-std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
-                                          std::int64_t seq_len,
-                                          const std::function<std::int64_t(std::uint32_t)>& valid_rows) {
+std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batches, std::uint32_t count,
+                                                         std::int64_t rows, std::int64_t seq_len,
+                                                         const std::function<std::int64_t(std::uint32_t)>& valid_rows,
+                                                         const std::function<bool()>& goes_on) {
   const at::NoGradGuard no_grad;
   check_tags(rank_of_.size(), count);
   std::vector<double> losses(count, 0.0);
   const Node block = dp_block(count, plan_.mesh.dp, static_cast<std::uint32_t>(world_.dp_rank));
-  for (std::uint32_t index = block.lo; index < block.hi; ++index) {
+  const std::uint32_t most = (count + plan_.mesh.dp - 1) / plan_.mesh.dp;
+  bool whole = true;
+  for (std::uint32_t place = 0; place < most && whole; ++place) {
+    whole = goes_on();
+    const std::uint32_t index = block.lo + place;
+    if (!whole || index >= block.hi) continue;
     at::Tensor output;
     for (const Held& held : held_) {
       const Stage& stage = *held.stage;
@@ -299,7 +305,7 @@ std::vector<double> Executor::run_forward(const BatchSource& batches, std::uint3
   }
   activations_.keep_newest(0);
   read_losses(losses);
-  return losses;
+  return whole ? std::optional(std::move(losses)) : std::nullopt;
 }
 
 }  // namespace titan::train

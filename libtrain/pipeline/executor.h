@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -73,9 +74,12 @@ class Executor {
 
   /// Forward only: the losses of this rank's share of `count` validation batches of shape [rows, seq_len]; entry i is
   /// the sum over the first valid_rows(i) rows. Zero where another rank computes the batch, or on stages without the
-  /// loss.
-  std::vector<double> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
-                                  std::int64_t seq_len, const std::function<std::int64_t(std::uint32_t)>& valid_rows);
+  /// loss. `goes_on` is asked by every rank before each of as many batches as the busiest rank has, and gives all of
+  /// them the same answer; nothing where it says no.
+  std::optional<std::vector<double>> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
+                                                 std::int64_t seq_len,
+                                                 const std::function<std::int64_t(std::uint32_t)>& valid_rows,
+                                                 const std::function<bool()>& goes_on);
 
  private:
   /// A stage of this rank.

@@ -109,7 +109,7 @@ std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool sa
                        const std::string& line) {
   const std::string command = line.empty() ? "" : ": " + line;
   std::string text = exit_code == 0 ? "" : "exit " + std::to_string(exit_code) + ": ";
-  if (exit_code == ckpt::kExitSaved) text += "saved; ";
+  if (exit_code == ckpt::kExitSaved && step) text += "saved; ";
   if (!step) return text + "no step is saved; the same " + what + " starts anew" + command;
   const std::string from = " from step " + std::to_string(*step);
   if (same) return text + "the same " + what + " goes on" + from + command;

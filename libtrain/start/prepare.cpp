@@ -95,8 +95,8 @@ Status open_data(const StartInputs& inputs, Start& start) {
   const recipe::Config& config = start.loaded.config;
   const std::vector<ckpt::DataFile> checked =
       known_files(inputs.checked_data, start.stored ? &start.stored->data : nullptr, config.training.dataset);
-  auto dataset =
-      Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size), checked);
+  auto dataset = Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size),
+                               checked, inputs.stop);
   if (dataset.ok()) {
     const Status& doubt = (*dataset)->doubt();
     if (!doubt.ok() && !start.stored) return doubt;
@@ -105,6 +105,7 @@ Status open_data(const StartInputs& inputs, Start& start) {
     start.data = start.dataset->origin();
     return ckpt::ok_status();
   }
+  if (!inputs.stop.check().ok()) return dataset.status();
   if (start.complete) {
     start.warnings.push_back("the dataset cannot be compared with the checkpoint's: " + dataset.status().message);
     start.data = start.stored->data;
@@ -158,8 +159,8 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
   return ckpt::ok_status();
 }
 
-Status read_whole(ckpt::Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport report, ckpt::verify_checkpoint(fs, path));
+Status read_whole(ckpt::Fs& fs, const std::string& path, const ckpt::CancelToken& stop) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport report, ckpt::verify_checkpoint(fs, path, {}, stop));
   for (const ckpt::Damage& damage : report.damage) {
     if (damage.unit == "derived") continue;  // loaded by nobody
     const std::string where =

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/result.h"
 #include "ckpt/io/reader.h"
 #include "libtrain/data/dataset.h"
@@ -29,6 +30,7 @@ struct StartInputs {
   bool data_elsewhere = false;      ///< data that only have a name (training.corpus) are no error before a first step
   std::vector<ckpt::DataFile> checked_data;  ///< files that another rank has read whole
   std::uint32_t node_ranks = 0;              ///< neighbouring ranks that are on one node; 0: all
+  ckpt::CancelToken stop;                    ///< polled while data are read
 };
 
 /// What a start has settled. It is decided once; what changes while a run trains stands elsewhere.
@@ -64,8 +66,8 @@ Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
 Status prepare_start(const StartInputs& inputs, const recipe::Permission& permission, Start& start);
 
 /// Reads every byte that a resume of the checkpoint `path` would load. \error kCorrupt, naming the first damage;
-/// kFailed (it cannot be read)
-Status read_whole(ckpt::Fs& fs, const std::string& path);
+/// kFailed (it cannot be read); kInterrupted, kTerminated (by `stop`)
+Status read_whole(ckpt::Fs& fs, const std::string& path, const ckpt::CancelToken& stop = {});
 
 /// The settings and positions that `reader` holds; components that are absent stay empty.
 Result<recipe::StoredRun> read_stored(const ckpt::CheckpointReader& reader);

@@ -22,7 +22,7 @@ void reload(RunState& run, const std::string& path, bool moments) {
   if (status.ok()) {
     const ckpt::CheckpointReader reader =
         ckpt::CheckpointReader::known(run.fs, path, std::move(*heard->decision.manifest));
-    status = Checkpointer::load(reader, run.plan(), *run.optimizer, moments);
+    status = Checkpointer::load(reader, run.plan(), *run.optimizer, moments, run.inputs.stop);
   }
   check(agree(*run.world.io, status));
   if (!moments) {

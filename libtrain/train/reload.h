@@ -7,7 +7,8 @@
 namespace titan::train {
 
 /// Weights and, with `moments`, Adam's moments of the checkpoint at `path`; without, moments of zero. Rank 0 alone
-/// looks for it. Collective. \error StatusError on all ranks together
+/// looks for it. Collective. \error StatusError on all ranks together; also where one is asked to stop meanwhile, and
+/// the tensors are of no step then
 void reload(RunState& run, const std::string& path, bool moments);
 
 }  // namespace titan::train

@@ -11,6 +11,7 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/retention.h"
 #include "libtrain/checkpoint/checkpointer.h"
+#include "libtrain/launch/signals.h"
 #include "libtrain/optim/adamw.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/communicator.h"
@@ -27,7 +28,8 @@ namespace titan::train {
 struct RunState {
   explicit RunState(const TrainOptions& o)
       : options(o),
-        inputs{o.loaded, o.resume, o.allow, static_cast<std::uint32_t>(o.env.world), o.open_weights},
+        inputs{o.loaded, o.resume, o.allow,     static_cast<std::uint32_t>(o.env.world), o.open_weights, false,
+               {},       0,        stop_token()},
         fs(ckpt::posix_fs()),
         checkpoint_dir(ckpt::join_path(o.loaded.config.job.dump_folder, o.loaded.config.checkpoint.folder)) {
     forget_start();
@@ -45,6 +47,9 @@ struct RunState {
   void on_root(const std::function<ckpt::Status()>& body) {
     check(agree(*world.io, root() ? body() : ckpt::ok_status()));
   }
+
+  /// Ends a start, or what else trains nothing, once one rank is asked to stop: every rank throws then. Collective.
+  void heed_stop() { check(agree(*world.io, inputs.stop.check())); }
 
   /// Keeps an error that rank 0 alone has met, until the ranks meet and all hear of it.
   void remember(ckpt::Status status) {

@@ -134,6 +134,11 @@ void Saves::now(std::uint64_t step, bool last_chance) {
   insist(outcome);
 }
 
+void Saves::last(std::uint64_t step) {
+  finish();
+  if (step > newest_) now(step, true);
+}
+
 void Saves::due(std::uint64_t step) {
   if (!background_) return now(step, false);
   const auto due = Clock::now();

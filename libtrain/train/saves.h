@@ -32,6 +32,9 @@ class Saves {
   /// Saves `step` and returns when it is durable. `last_chance`: there is no later save. What was under way in the
   /// background is finished first. Collective. \error StatusError on all ranks together
   void now(std::uint64_t step, bool last_chance);
+  /// The run ends behind `step`: it is saved, unless it is already or a save under way brings it. Collective. \error as
+  /// now()
+  void last(std::uint64_t step);
   /// Saves `step`: in the background where that is asked for, and else now(). A save that is under way is waited for.
   /// Collective. \error as now()
   void due(std::uint64_t step);

@@ -155,11 +155,11 @@ void choose_start(RunState& run) {
 // Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first
 // reader meets a second one confirms, as after a load.
 void prove_last_step(RunState& run) {
-  const Status first =
-      agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.decision.path) : ckpt::ok_status());
+  const Status first = agree(
+      *run.world.io, run.root() ? read_whole(run.fs, run.start.decision.path, run.inputs.stop) : ckpt::ok_status());
   if (first.code == ckpt::Code::kCorrupt) {
     Status second;
-    if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.decision.path);
+    if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.decision.path, run.inputs.stop);
     if (second.code == ckpt::Code::kCorrupt)
       second = ckpt::ok_status();
     else if (run.world.rank == 1 % run.world.size && second.ok())
@@ -176,6 +176,7 @@ void settle(RunState& run) {
   Start& start = run.start;
   Status status;
   if (run.root()) status = prepare_start(run.inputs, run.permission, start);
+  check(agree(*run.world.io, status));  // before the others read what it did not
   // One rank reads the data whole, the others what has another fingerprint than rank 0's.
   const std::string checked =
       run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->files()) : "", 0);
@@ -223,12 +224,12 @@ void load_or_init(RunState& run) {
   if (run.start.weight_source) {
     // Copies of weights may differ between hosts, which shows only where every rank has read all of its own.
     run.stages->init_weights(run.state.seed);
-    check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stages)));
+    check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stages, run.inputs.stop)));
     check(agree_on_weights(*run.world.io, run.plan(), *run.stages));
     return;
   }
   if (run.start.source == nullptr) return run.optimizer->init_weights(run.plan(), run.state.seed);
-  const Status loaded = Checkpointer::load(*run.start.source, run.plan(), *run.optimizer, moments);
+  const Status loaded = Checkpointer::load(*run.start.source, run.plan(), *run.optimizer, moments, run.inputs.stop);
   run.met_damage = loaded.code == ckpt::Code::kCorrupt;
   check(agree(*run.world.io, loaded));
   run.optimizer_step = moments ? run.start.stored->optimizer_step : 0;
@@ -414,7 +415,8 @@ void confirm_damage(RunState& run, const Status& error) {
   if (run.world.rank == second) {
     const bool moments = !run.start.continuation.fresh_optimizer;
     verdict = ckpt::read_part(run.fs, run.start.decision.path, run.start.source->manifest(),
-                              {run.plan().parameters, *run.owners, static_cast<std::uint32_t>(*first), moments});
+                              {run.plan().parameters, *run.owners, static_cast<std::uint32_t>(*first), moments},
+                              run.inputs.stop);
     if (verdict.ok()) {
       verdict = ckpt::failed("rank " + std::to_string(*first) + " met damage in " + run.start.decision.path +
                              " that a second reader does not find in the store")
@@ -427,21 +429,19 @@ void confirm_damage(RunState& run, const Status& error) {
   check(agree(*run.world.io, verdict));
 }
 
-}  // namespace
-
-StartOutcome start_run(RunState& run) {
-  run.permission = take(recipe::read_permission(run.config(), run.options.allow));
-  connect_ranks(run);
-  open_run_folder(run);
+// Once the run folder is this run's.
+StartOutcome start_in_folder(RunState& run) {
   while (true) {
     try {
       choose_start(run);
+      run.heed_stop();
       if (run.start.complete) {
         prove_last_step(run);
         return StartOutcome::kComplete;
       }
       settle(run);
       check_store(run);
+      run.heed_stop();
       load_or_init(run);
       if (is_at_stop(run.config(), run.start.decision))
         return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
@@ -459,6 +459,7 @@ StartOutcome start_run(RunState& run) {
       run.damaged.insert(run.start.decision.step);
     }
   }
+  run.heed_stop();
   keep_house(run);
   begin_attempt(run);
   // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
@@ -484,7 +485,22 @@ StartOutcome start_run(RunState& run) {
          [&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
            run.exchange->begin(stage, local, sums);
          }});
+  run.heed_stop();
   return StartOutcome::kReady;
+}
+
+}  // namespace
+
+StartOutcome start_run(RunState& run) {
+  run.permission = take(recipe::read_permission(run.config(), run.options.allow));
+  connect_ranks(run);
+  open_run_folder(run);
+  try {
+    return start_in_folder(run);
+  } catch (const StatusError& error) {
+    if (!is_stop(error.status)) throw;
+    return StartOutcome::kStopped;
+  }
 }
 
 }  // namespace titan::train

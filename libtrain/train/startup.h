@@ -4,9 +4,10 @@
 
 namespace titan::train {
 
-enum class StartOutcome { kReady, kComplete };
+enum class StartOutcome { kReady, kComplete, kStopped };
 
-/// Fills `run`; collective. kComplete: the checkpoint is already at training.steps, nothing was built.
+/// Fills `run`; collective. kComplete: the checkpoint is already at training.steps, nothing was built. kStopped: a
+/// stop signal came, and nothing is to be saved.
 /// \error throws StatusError, CommError.
 StartOutcome start_run(RunState& run);
 

@@ -56,6 +56,8 @@ PeakMemory memory_of(const StepRow& row) {
   return memory;
 }
 
+std::string who_asks() { return stop_signal() != 0 ? stop_name(stop_signal()) : "asked for on another rank"; }
+
 constexpr double kStopWait = 10;  // seconds for a command of on_publish: who stops a run may kill it soon
 
 class Trainer {
@@ -90,7 +92,16 @@ class Trainer {
     TITAN_RETURN_IF_ERROR(run_.files->lost());
     return run_.noted;
   }
-  void validate(std::uint64_t step, const PeakMemory& memory);
+  /// False: a stop signal came meanwhile.
+  bool validate(std::uint64_t step, const PeakMemory& memory);
+  /// Says so of a validation.
+  void left_out(std::uint64_t step) const {
+    if (run_.root()) log_warn("the validation of step " + std::to_string(step) + " is left out: the run stops");
+  }
+  /// Ends the run early behind `step`, which is saved first where it is not. `asked`: by a signal. Returns the exit
+  /// code.
+  int stop_behind(std::uint64_t step, bool asked);
+  int code_without_save() const;
   /// Updates what this rank owns, part by part, and brings each part to the others. The gradients go with their memory.
   void update(std::vector<OwnedGradient>& grads, double lr, double clip, ActionTrace* trace);
   /// Writes what was traced of `step`, which began at `begin`, on all ranks. Collective.
@@ -98,7 +109,8 @@ class Trainer {
   ckpt::SampleRange samples_of_step() const;
   void move_to(std::uint64_t sample);
   /// What training.on_nonfinite says happens. Returns the step that the run stands at then; ends the run by throwing.
-  std::uint64_t survive(const NonFinite& found);
+  /// `stop`: the run ends there, so that nothing is read again. Nothing: a stop signal came while it was.
+  std::optional<std::uint64_t> survive(const NonFinite& found, bool stop);
   void go_back(SavedPoint& saved, ckpt::SampleRange left_out);
 
   RunState run_;
@@ -135,7 +147,7 @@ void Trainer::move_to(std::uint64_t sample) {
 }
 
 // Nothing was updated: what was found leaves no trace but the position. All ranks found the same.
-std::uint64_t Trainer::survive(const NonFinite& found) {
+std::optional<std::uint64_t> Trainer::survive(const NonFinite& found, bool stop) {
   using enum NonFinitePolicy::Action;
   if (policy_.goes_back()) saves_.drain();
   const NonFinitePolicy::Action action = policy_.meet(saves_.saved().has_value());
@@ -148,13 +160,22 @@ std::uint64_t Trainer::survive(const NonFinite& found) {
     throw StatusError(status);
   }
   const std::uint64_t back = action == kRollback ? saves_.saved()->step : found.step - 1;
+  if (action == kRollback && stop) {
+    log_warn(one_line(found) + "; the run stops, and goes on from step " + std::to_string(back));
+    return back;
+  }
   const std::string then = action == kRollback
                                ? "went back to step " + std::to_string(back) + ", these samples are left out"
                                : "these samples are skipped";
   log_warn(one_line(found) + "; " + then);
   noted_skips_.add(run_.state.attempts.back().notes, one_line(found) + "; " + then);
   if (action == kRollback) {
-    go_back(*saves_.saved(), found.samples);
+    try {
+      go_back(*saves_.saved(), found.samples);
+    } catch (const StatusError& error) {
+      if (!is_stop(error.status)) throw;
+      return std::nullopt;
+    }
   } else {
     move_to(found.samples.end());
   }
@@ -178,16 +199,43 @@ void Trainer::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
   run_.on_root([&] { return run_.files->back_to(saved.step, run_.state.attempts.back().number); });
 }
 
-void Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
-  if (!run_.config().validation.enable) return;
+bool Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
   const auto start = Clock::now();
-  const ValidationResult result = run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config());
-  ValidationMetrics metrics{.step = step, .loss = result.loss, .tokens = result.tokens, .memory = memory};
+  const std::optional<ValidationResult> result =
+      run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config(), stop_requested);
+  if (!result) {
+    left_out(step);
+    return false;
+  }
+  ValidationMetrics metrics{.step = step, .loss = result->loss, .tokens = result->tokens, .memory = memory};
   metrics.time_s = seconds_since(start);
-  metrics.tps = static_cast<double>(result.tokens) / metrics.time_s / run_.world.size;
-  if (run_.retention) run_.retention->validated(step, result.loss);
+  metrics.tps = static_cast<double>(result->tokens) / metrics.time_s / run_.world.size;
+  if (run_.retention) run_.retention->validated(step, result->loss);
   run_.options.watcher->validated(metrics);
   if (run_.root()) run_.remember(run_.files->validated(metrics));
+  return true;
+}
+
+int Trainer::code_without_save() const {
+  return stop_signal() == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
+}
+
+int Trainer::stop_behind(std::uint64_t step, bool asked) {
+  if (!run_.config().checkpoint.enable) {
+    note(StopPhase::kEnding);
+    if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
+    return code_without_save();
+  }
+  if (run_.root()) {
+    const std::string name = "step " + std::to_string(step);
+    log_info((step > saves_.newest() ? "saving " + name + ", then stopping ("
+              : step > 0             ? name + " is saved; stopping ("
+                                     : "no step is done; stopping (") +
+             (asked ? who_asks() : "debug.stop_at_step") + ")");
+  }
+  saves_.last(step);
+  note(StopPhase::kEnding);
+  return ckpt::kExitSaved;
 }
 
 void Trainer::update(std::vector<OwnedGradient>& grads, double lr, double clip, ActionTrace* trace) {
@@ -278,7 +326,10 @@ int Trainer::loop() {
     const bool stop = row.stop();
 
     if (!all_finite(loss, norm)) {
-      step = survive(non_finite(run_.plan(), step, samples, loss, norm, row.first_non_finite())) + 1;
+      const std::optional<std::uint64_t> back =
+          survive(non_finite(run_.plan(), step, samples, loss, norm, row.first_non_finite()), stop);
+      if (stop || !back) return stop_behind(back.value_or(saves_.newest()), true);
+      step = *back + 1;
       continue;
     }
     policy_.passed();
@@ -329,26 +380,20 @@ int Trainer::loop() {
     if (trace != nullptr) write_trace(step, trace_begin, *trace);
 
     const bool last = step == steps;
-    const bool halt = !last && (stop || step == stop_at);
-    if (halt && run_.root() && run_.config().checkpoint.enable)
-      log_info("saving step " + std::to_string(step) + ", then stopping (" +
-               (!stop                ? "debug.stop_at_step"
-                : stop_signal() != 0 ? stop_name(stop_signal())
-                                     : "asked for on another rank") +
-               ")");
-    if (run_.config().checkpoint.enable && (last || halt))
-      saves_.now(step, true);
+    const bool validates = run_.config().validation.enable &&
+                           (last || step % static_cast<std::uint64_t>(run_.config().validation.freq) == 0);
+    if (validates && stop) left_out(step);
+    if (!last && stop) return stop_behind(step, true);
+    std::optional<int> code;
+    if (!last && step == stop_at)
+      code = stop_behind(step, false);
+    else if (run_.config().checkpoint.enable && last)
+      saves_.last(step);
     else if (run_.config().checkpoint.enable && saves_.is_due(step, row.save_due()))
       saves_.due(step);
-    note(last || halt ? StopPhase::kEnding : StopPhase::kTraining);
-    if (run_.config().validation.enable &&
-        (last || step % static_cast<std::uint64_t>(run_.config().validation.freq) == 0))
-      validate(step, memory_of(row));
-    if (halt && !run_.config().checkpoint.enable) {
-      if (run_.root()) log_warn("stopped without a save: checkpoint.enable = false");
-      return stop_signal() == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
-    }
-    if (halt) return ckpt::kExitSaved;
+    note(last || code ? StopPhase::kEnding : StopPhase::kTraining);
+    if (validates && !stop && !validate(step, memory_of(row)) && !last && !code) return stop_behind(step, true);
+    if (code) return *code;
     ++step;
   }
   if (run_.root()) log_info("training completed at step " + std::to_string(steps));
@@ -356,9 +401,15 @@ int Trainer::loop() {
 }
 
 int Trainer::run() {
-  if (start_run(run_) == StartOutcome::kComplete) {
-    if (run_.root()) log_info(complete_line(run_.config(), run_.start.decision));
-    return 0;
+  switch (start_run(run_)) {
+    case StartOutcome::kReady: break;
+    case StartOutcome::kComplete:
+      if (run_.root()) log_info(complete_line(run_.config(), run_.start.decision));
+      return 0;
+    case StartOutcome::kStopped:
+      note_progress(StopPhase::kEnding, 0, 0);
+      if (run_.root()) log_info("stopped before the first step (" + who_asks() + "); nothing is lost");
+      return run_.config().checkpoint.enable ? int{ckpt::kExitSaved} : code_without_save();
   }
   saves_.begin();
   run_.state.step = run_.start.decision.step;

@@ -1,6 +1,8 @@
 #pragma once
 // Loss on held-back data, the same bits on every layout.
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "libtrain/data/dataset.h"
 #include "libtrain/pipeline/executor.h"
@@ -15,7 +17,8 @@ struct ValidationResult {
 
 /// Evaluates validation.steps batches of validation.local_batch_size samples (-1: all held-back samples). The last
 /// batch is padded to the full shape, and its padding is left out of the sum, because matrix products depend on the
-/// shape.
-ValidationResult run_validation(World& world, Executor& executor, const Dataset& dataset, const recipe::Config& config);
+/// shape. Once `stopped` on any rank, all of them leave it between two batches, within about a second: nothing then.
+std::optional<ValidationResult> run_validation(World& world, Executor& executor, const Dataset& dataset,
+                                               const recipe::Config& config, const std::function<bool()>& stopped);
 
 }  // namespace titan::train

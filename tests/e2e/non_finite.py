@@ -116,6 +116,31 @@ class NonFinite(unittest.TestCase):
         (event,) = self.found("back")
         self.assertEqual((event["step"], event["from_step"], event["action"], event["stage"]), (3, 5, "rollback", 0))
 
+    def test_a_stop_while_steps_are_skipped_or_taken_back_saves_what_is_there(self):
+        for policy, kept in (("skip", 10), ("rollback", 9)):
+            with self.subTest(policy=policy):
+                run = f"stopped-{policy}"
+                keys = {"training.steps": 1_000_000, "lr_scheduler.total_steps": STEPS, "checkpoint.interval": 1_000 if policy == "skip" else 9,
+                        "training.on_nonfinite": policy, "training.max_skips": 1_000_000, "training.max_rollbacks": 1_000_000}
+                os.environ["TITAN_SPOIL_GRADIENT"] = f"0:80-999999999:{TENSOR}"  # all steps from 11 on
+                try:
+                    process = harness.start(CONFIG, 1, self.settings(run, 1, keys))
+                finally:
+                    del os.environ["TITAN_SPOIL_GRADIENT"]
+                deadline = time.time() + 60
+                while not (self.work / run / "metrics.jsonl").exists() or len(self.found(run)) < 3:
+                    self.assertLess(time.time(), deadline)
+                    self.assertIsNone(process.poll())
+                    time.sleep(0.02)
+                self.addCleanup(process.kill)
+                begin = time.time()
+                process.terminate()
+                _, log = process.communicate(timeout=20)
+                self.assertEqual(process.returncode, 75, log)
+                self.assertLess(time.time() - begin, 5, log)
+                self.assertEqual(harness.published_steps(self.work / run)[-1], kept, log)
+                self.train(run, 1, 0, **{"training.steps": 12, "lr_scheduler.total_steps": STEPS})
+
     def test_what_is_left_out_ahead_is_stored_and_kept(self):
         ahead = {"checkpoint.interval": 1, "training.exclude_samples": "32-39"}
         self.train("ahead", 4, 75, **ahead, **{"debug.stop_at_step": 4})

@@ -336,6 +336,33 @@ class Stopping(unittest.TestCase):
                 self.assertEqual(self.errors(log), [])
                 self.assertIn(f"note: exit 75: saved; the same command goes on from step {harness.published_steps(self.run)[-1]}: ", log)
 
+    def ends_at_once(self, process, code=75):
+        """The seconds that a SIGTERM takes are those of work that is left, and of a save of a few kilobytes."""
+        self.addCleanup(process.kill)
+        begin = time.time()
+        process.send_signal(TERMINATE)
+        _, log = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, code, log)
+        self.assertLess(time.time() - begin, 5, log)
+        self.assertEqual(harness.leftovers(self.run), [])
+        return log
+
+    def test_25_a_stop_within_a_validation_saves_first_and_ends_at_once(self):
+        held_back = self.work / "held-back.txt"
+        held_back.write_text("the leaf of a titan\n" * 200_000)  # minutes of it
+        validation = {"validation.enable": True, "validation.freq": 1, "validation.dataset_path": held_back, "validation.local_batch_size": 1}
+        for nproc, more in ((1, {}), (2, {}), (2, {"parallelism.pipeline_parallel_degree": 2}), (1, {"training.steps": 1})):
+            with self.subTest(nproc=nproc, more=more):
+                shutil.rmtree(self.run, ignore_errors=True)
+                process = harness.start(CONFIG, nproc, self.keys(ENDLESS | validation | more))
+                self.wait_for_step(1, process)
+                time.sleep(0.3)  # into the validation; right before it is as good
+                last = "training.steps" in more
+                log = self.ends_at_once(process, 0 if last else 75)
+                self.assertIn("the validation of step 1 is left out: the run stops", log)
+                self.assertEqual(harness.published_steps(self.run), [1])
+                self.assertFalse([event for event in harness.events(self.run) if event["event"] == "validation"])
+
     def newest_step(self):
         return re.findall(r'"step":(\d+),', (self.run / "metrics.jsonl").read_text())[-1]
 

@@ -58,6 +58,13 @@ TEST_F(SecondLook, ConfirmsDamageInTheRanksOwnMoments) {
   EXPECT_TRUE(look(fs_, 0, false).ok()) << "a start that leaves the optimizer out does not read it";
 }
 
+TEST_F(SecondLook, EndsWhenItIsAskedTo) {
+  CancelSource source;
+  source.request(StopReason::kTerminate);
+  EXPECT_EQ(read_part(fs_, kPath, manifest_, {snapshot_.parameters, owners_, 0, true}, CancelToken(source)).code,
+            Code::kTerminated);
+}
+
 TEST_F(SecondLook, ReadsPastTheCache) {
   FailingFs log(fs_);
   ASSERT_TRUE(look(log, 0).ok());

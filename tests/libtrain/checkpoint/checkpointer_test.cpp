@@ -117,6 +117,10 @@ TEST(Checkpointer, AResumeReadsEachStoredByteOnceAndTheRanksShareWhatTheyRead) {
       const ckpt::Ownership owners = owners_of(plan);
       ShardedAdamW optimizer(plan, owners, world, stage, {});
       const auto reader = ckpt::CheckpointReader::known(fs, path, manifest);
+      ckpt::CancelSource stop;
+      stop.request(ckpt::StopReason::kTerminate);
+      ASSERT_EQ(Checkpointer::load(reader, plan, optimizer, true, ckpt::CancelToken(stop)).code,
+                ckpt::Code::kTerminated);
       ASSERT_TRUE(Checkpointer::load(reader, plan, optimizer, true).ok());
       optimizer.own_masters(stage);
       GradientExchange(world, plan, owners, stage).share(optimizer.params());

@@ -210,6 +210,28 @@ TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
   }
 }
 
+TEST(TokenFiles, TextIsReadInSlicesThatCutNoCharacterAndEndAtAStop) {
+  const ScratchDir dir;
+  constexpr std::size_t kSlice = 16 << 20;
+  std::string text(kSlice - 2, 'a');
+  text += "\xE2\x82\xAC and more";  // one byte of it lies behind the slice
+  const std::string whole = dir.write("whole.txt", text);
+  const auto opened = open_token_files({whole}, TokenKind::kUtf8Bytes, "key");
+  EXPECT_TRUE(opened.ok()) << opened.status().message;
+  text[kSlice + 4] = '\xE9';
+  const auto refused = open_token_files({dir.write("bad.txt", text)}, TokenKind::kUtf8Bytes, "key");
+  EXPECT_NE(refused.status().message.find("0xe9 at offset " + std::to_string(kSlice + 4)), std::string::npos)
+      << refused.status().message;
+  text.resize(kSlice - 1);
+  const auto cut = open_token_files({dir.write("cut.txt", text)}, TokenKind::kUtf8Bytes, "key");
+  EXPECT_NE(cut.status().message.find("offset " + std::to_string(kSlice - 2)), std::string::npos);
+
+  ckpt::CancelSource source;
+  source.request(ckpt::StopReason::kTerminate);
+  const auto stopped = open_token_files({whole}, TokenKind::kUtf8Bytes, "key", {}, ckpt::CancelToken(source));
+  EXPECT_EQ(stopped.status().code, Code::kTerminated);
+}
+
 TEST(TokenFiles, MoreFilesThanAProcessCanMapAreRefusedWithWhatToDo) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer maps memory of its own";

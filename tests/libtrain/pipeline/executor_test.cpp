@@ -95,7 +95,10 @@ Outcome run_one_step(const recipe::RunPlan& planned, const Placement& placement,
     Executor executor(world, plan, held, table);
     Executor::StepOutput out = executor.run_step(batches_of(plan, 1), 304);
     const std::vector<double> validation =
-        executor.run_forward(batches_of(plan, 2), count, kMicro, kSeqLen, [](std::uint32_t) { return kMicro; });
+        executor
+            .run_forward(
+                batches_of(plan, 2), count, kMicro, kSeqLen, [](std::uint32_t) { return kMicro; }, [] { return true; })
+            .value();
     const std::lock_guard lock(mutex);
     std::size_t sum = 0;
     for (const Stage& stage : stages)
@@ -305,7 +308,8 @@ TEST(ExecutorMemory, DoesNotGrowWithTheBatchesOfAValidation) {
   use_one_thread();
   const auto validate = [](std::uint32_t batches) {
     return measure(2, [batches](Executor& executor, const recipe::RunPlan& plan) {
-      executor.run_forward(long_batches(plan), batches, kMicro, kLong, [](std::uint32_t) { return kMicro; });
+      executor.run_forward(
+          long_batches(plan), batches, kMicro, kLong, [](std::uint32_t) { return kMicro; }, [] { return true; });
     });
   };
   validate(10);

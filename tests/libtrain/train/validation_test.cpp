@@ -10,8 +10,16 @@ namespace {
 
 constexpr std::int64_t kSamples = 5;
 
-/// The mean loss of kSamples validation samples, computed `rows` at a time on `layout`.
-double mean_loss(const std::string& text, const Layout& layout, std::int64_t rows, std::int64_t steps = -1) {
+/// A stop that one rank hears of at its `ask`-th look, from 0 on.
+struct StopAt {
+  int rank = -1;
+  int ask = 0;
+};
+
+/// The mean loss of kSamples validation samples, computed `rows` at a time on `layout`. Where a rank is to stop, first
+/// a validation is left by all ranks.
+double mean_loss(const std::string& text, const Layout& layout, std::int64_t rows, std::int64_t steps = -1,
+                 StopAt stop = {}) {
   recipe::ModelDims dims = tiny_dims();
   dims.vocab_size = 256;
   recipe::RunPlan plan = make_plan(dims, layout, 4);
@@ -32,7 +40,14 @@ double mean_loss(const std::string& text, const Layout& layout, std::int64_t row
     train::Stage stage(plan, world.stage, kSeqLen);
     stage.init_weights(7);
     train::Executor executor(world, plan, {&stage}, table_of(plan, world));
-    const train::ValidationResult result = train::run_validation(world, executor, **dataset, config);
+    if (stop.rank >= 0) {
+      int asked = 0;
+      const auto left = train::run_validation(world, executor, **dataset, config,
+                                              [&] { return world.rank == stop.rank && asked++ == stop.ask; });
+      EXPECT_FALSE(left) << "rank " << world.rank << " of a stop at look " << stop.ask << " of rank " << stop.rank;
+    }
+    const train::ValidationResult result =
+        train::run_validation(world, executor, **dataset, config, [] { return false; }).value();
     const std::lock_guard lock(mutex);
     if (world.rank != 0) return;
     loss = result.loss;
@@ -56,6 +71,19 @@ TEST(Validation, IsTheMeanOfAllSamplesHoweverTheyFillTheBatches) {
   EXPECT_NEAR(mean_loss(text, {2, {}}, 2), one_by_one, 1e-6) << "two ranks";
   EXPECT_NEAR(mean_loss(text, {1, {2}}, 4), one_by_one, 1e-6) << "two stages";
   EXPECT_NE(mean_loss(text, {}, 2, 1), one_by_one) << "validation.steps = 1: two samples of the five";
+}
+
+TEST(Validation, IsLeftByAllRanksOnceOneIsToStop) {
+  use_one_thread();
+  const train::ScratchDir dir;
+  std::string content;
+  for (std::int64_t i = 0; i < kSamples * kSeqLen + 1; ++i) content += static_cast<char>('a' + i * i % 23);
+  const std::string text = dir.write("text.txt", content);
+  const double whole = mean_loss(text, {}, 1);
+  // What was under way is gone: the validation after it has its loss. Ranks have 3 and 2 batches, or 5 each.
+  for (const Layout& layout : {Layout{2, {}}, Layout{1, {2}}})
+    for (const int rank : {0, 1})
+      for (const int ask : {0, 1}) EXPECT_NEAR(mean_loss(text, layout, 1, -1, {rank, ask}), whole, 1e-6);
 }
 
 }  // namespace
