@@ -26,7 +26,8 @@ Status put_back(Fs& fs, const std::string& dst);
 std::vector<std::string> put_back_all(Fs& fs, const std::string& folder, std::vector<std::string>* restored = nullptr);
 
 /// put_back_all(), then removes the leftovers: temporaries and trash of steps, of dead runs and tools. The caller holds
-/// the lock of the run. What may be the only copy of a step is never removed. Returns one line for each failure.
+/// the lock of the run. What may be the only copy of a step is never removed. It ends
+/// between two files where lock_wait() is asked to stop. Returns one line for each failure.
 std::vector<std::string> recover_folder(Fs& fs, const std::string& folder,
                                         std::vector<std::string>* restored = nullptr);
 

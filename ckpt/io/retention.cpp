@@ -58,7 +58,10 @@ std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps
   return expired;
 }
 
-Retention::Retention(Fs& fs, RetentionOptions options) : fs_(fs), options_(std::move(options)) {}
+Retention::Retention(Fs& fs, RetentionOptions options)
+    : fs_(fs),
+      removals_(fs, [this] { return stopping() ? terminated("the run ends") : ok_status(); }),
+      options_(std::move(options)) {}
 
 Retention::~Retention() {
   {
@@ -106,9 +109,26 @@ void Retention::saved(std::uint64_t step) {
   }
 }
 
-void Retention::finish() {
+bool Retention::busy() {
+  const MutexLock guard(mutex_);
+  return asked_ || busy_;
+}
+
+void Retention::release() {
+  const MutexLock guard(mutex_);
+  if (!left_for_use_) return;
+  left_for_use_ = false;
+  asked_ = true;
+  wake_.notify_all();
+}
+
+bool Retention::finish(const std::function<bool()>& gives_up) {
   MutexLock guard(mutex_);
-  while (asked_ || busy_) idle_.wait(guard);
+  while (asked_ || busy_) {
+    if (gives_up && gives_up()) return false;
+    idle_.wait(guard);
+  }
+  return true;
 }
 
 void Retention::work() {
@@ -162,7 +182,7 @@ std::vector<RetainedStep> Retention::look() {
   for (const DirEntry& entry : *entries) {
     const std::string path = join_path(options_.folder, entry.name);
     if (is_trash(entry) && synced.ok()) {
-      if (const Status removed = remove_tree(fs_, path); !removed.ok())
+      if (const Status removed = remove_tree(removals_, path); !removed.ok() && !stopping())
         options_.problem("cannot remove " + path + ": " + one_line(removed));
     }
     const auto step = step_of(entry);
@@ -185,10 +205,15 @@ void Retention::pass() {
     }
     // Somebody may have pinned this step while earlier ones were deleted.
     if (is_pinned(fs_, join_path(options_.folder, step_name(step)))) continue;
-    const Status status = delete_step(fs_, options_.folder, step_name(step), random_id());
+    if (options_.in_use && options_.in_use(step)) {
+      const MutexLock guard(mutex_);
+      left_for_use_ = true;
+      continue;
+    }
+    const Status status = delete_step(removals_, options_.folder, step_name(step), random_id());
     if (status.ok())
       options_.deleted(step_name(step));
-    else
+    else if (!stopping())
       options_.problem(one_line(status));
   }
 }

@@ -11,6 +11,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
+#include "ckpt/io/stoppable_removals.h"
 
 namespace titan::ckpt {
 
@@ -48,13 +49,14 @@ struct RetentionOptions {
   std::function<Status()> still_ours;  ///< asked before each deletion; not ok: nothing more is deleted
   std::function<void(const std::string& name)> deleted;     ///< called by the thread
   std::function<void(const std::string& problem)> problem;  ///< called by the thread; no problem here ends a run
+  std::function<bool(std::uint64_t step)> in_use = {};  ///< somebody reads it: it goes in a later pass; may be empty
 };
 
 /// Deletes expired steps of one run, in a thread of its own. Calls may come from one other thread.
 class Retention {
  public:
   Retention(Fs& fs, RetentionOptions options);
-  /// Ends after the deletion that is under way; the rest is the next start's.
+  /// Ends after the file whose deletion is under way; the rest is the next start's.
   ~Retention();
   Retention(const Retention&) = delete;
   Retention& operator=(const Retention&) = delete;
@@ -65,8 +67,12 @@ class Retention {
   void validated(std::uint64_t step, double loss);
   /// `step` was committed by this process: it is proved, and a pass over the folder begins. Returns at once.
   void saved(std::uint64_t step);
-  /// Waits until every pass that was asked for is over.
-  void finish();
+  /// A pass is under way, or asked for.
+  bool busy();
+  /// Nothing is in use any more: a pass begins where one has left something for that.
+  void release();
+  /// Waits until every pass that was asked for is over. False: `gives_up` said so, which is asked ten times a second.
+  bool finish(const std::function<bool()>& gives_up = {});
   /// One pass, in the calling thread: removes trash that an earlier deletion left, judges what is unknown, deletes what
   /// is expired.
   void pass();
@@ -80,6 +86,7 @@ class Retention {
   Verdict learn(std::uint64_t step, Verdict seen);
 
   Fs& fs_;
+  StoppableRemovals removals_;
   RetentionOptions options_;
   Mutex mutex_;
   Condition wake_, idle_;
@@ -88,6 +95,7 @@ class Retention {
   bool asked_ TITAN_GUARDED_BY(mutex_) = false;
   bool busy_ TITAN_GUARDED_BY(mutex_) = false;
   bool stopping_ TITAN_GUARDED_BY(mutex_) = false;
+  bool left_for_use_ TITAN_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -26,6 +26,7 @@
 #include "libtrain/start/preview.h"
 #include "libtrain/start/threads.h"
 #include "libtrain/train/open_device.h"
+#include "libtrain/train/publish_note.h"
 #include "libtrain/train/trainer.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
@@ -124,6 +125,19 @@ void free_leftovers(const recipe::Config& config, ColorChoice color) {
   for (const std::string& warning : opened->warnings) report_note("leftover: " + warning, color);
 }
 
+// The command that the last start did not see end well. What is given up is a note: the run is complete.
+void publish_missed(const recipe::Config& config, const std::string& path, ColorChoice color) {
+  ckpt::Fs& fs = ckpt::posix_fs();
+  const auto note = [color](const std::string& text) { report_note(text, color); };
+  const auto opened =
+      ckpt::open_run(fs, config.job.dump_folder, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
+  if (!opened.ok()) return note("checkpoint.on_publish is not looked at: " + opened.status().message);
+  const auto hook =
+      train::make_publish_hook(fs, config, {[&opened] { return opened->locks.still_ours(); }, note, note});
+  if (const Status missed = train::publish_missed(fs, config, path, *hook); !missed.ok()) note(missed.message);
+  hook->finish(train::stop_requested);
+}
+
 // Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in
 // silence.
 void say_complete(const recipe::LoadedConfig& loaded, const train::StartPreview& preview, ColorChoice color) {
@@ -180,6 +194,7 @@ Answer run_run(const Request& request) {
   if (preview->complete) {
     free_leftovers(loaded->config, request.color);
     say_complete(*loaded, *preview, request.color);
+    if (loaded->config.checkpoint.on_publish) publish_missed(loaded->config, preview->decision.path, request.color);
     return {};
   }
   for (const std::string& warning : loaded->warnings) report_note(warning, ColorChoice::kAuto);

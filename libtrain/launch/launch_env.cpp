@@ -1,5 +1,8 @@
 #include "libtrain/launch/launch_env.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "ckpt/base/text.h"
 
 namespace titan::train {
@@ -119,6 +122,35 @@ Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get) {
     env.agent_store = agent == "True" || agent == "true" || agent == "1";
   }
   return std::optional<LaunchEnv>(std::move(env));
+}
+
+bool is_of_rank(std::string_view name) {
+  constexpr std::string_view kNames[] = {"RANK",
+                                         "WORLD_SIZE",
+                                         "LOCAL_RANK",
+                                         "LOCAL_WORLD_SIZE",
+                                         "GROUP_RANK",
+                                         "GROUP_WORLD_SIZE",
+                                         "ROLE_RANK",
+                                         "ROLE_WORLD_SIZE",
+                                         "ROLE_NAME",
+                                         "MASTER_ADDR",
+                                         "MASTER_PORT",
+                                         "OMP_NUM_THREADS",
+                                         "MKL_NUM_THREADS",
+                                         "MKL_CBWR",
+                                         "SLURM_PROCID",
+                                         "SLURM_LOCALID",
+                                         "SLURM_NODEID",
+                                         "TITAN_LAUNCHER_PID",
+                                         "TITAN_RUN_ID",
+                                         "TITAN_MASTER_FD",
+                                         "TITAN_REPORT_FD",
+                                         "TITAN_THREADS_PER_RANK",
+                                         "TITAN_THREAD_ENV_SET"};
+  constexpr std::string_view kFamilies[] = {"TORCHELASTIC_", "OMPI_COMM_WORLD_", "PMI_", "PMIX_"};
+  return std::ranges::find(kNames, name) != std::end(kNames) ||
+         std::ranges::any_of(kFamilies, [&](std::string_view family) { return name.starts_with(family); });
 }
 
 }  // namespace titan::train

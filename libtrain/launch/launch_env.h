@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ckpt/base/result.h"
 
@@ -30,5 +31,9 @@ using GetEnv = std::function<std::optional<std::string>(const char*)>;
 /// Reads the contract. Nothing set: nullopt (start local ranks). \error kInvalid: a half-set contract, or several Slurm
 /// / Open MPI tasks without RANK and WORLD_SIZE (naming what to set).
 ckpt::Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get);
+
+/// Whether the variable called `name` makes a process a rank of a job, here or for torch, or is of a rank alone: what a
+/// rank starts must not have it.
+bool is_of_rank(std::string_view name);
 
 }  // namespace titan::train

@@ -281,8 +281,9 @@ class Job {
       rank.status = status;
       const bool well = is_well(status);
       if (!well && !rank.ended_by_us && interrupts_ < 2) note_failure(static_cast<int>(i), status);
-      if (well && !deadline_ && !first_failed_) deadline_ = Clock::now() + options_.success_grace;
+      if (well && !first_well_) first_well_ = Clock::now();
     }
+    if (first_well_ && !first_failed_ && interrupts_ < 2) deadline_ = *first_well_ + patience();
   }
 
   void note_failure(int rank, int status) {
@@ -317,13 +318,19 @@ class Job {
            signal == SIGKILL ? sigkill_hint(memory_kills_) : log_hint(*killed_));
   }
 
+  /// With ranks that stay behind the first that ended well.
+  std::chrono::milliseconds patience() const {
+    return options_.success_grace +
+           std::chrono::milliseconds(static_cast<std::int64_t>(reports_.reports().finishing * 1000));
+  }
+
   void note_overdue() {
     if (first_failed_ || interrupts_ >= 2) return;
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       if (ranks_[i].status) continue;
       first_failed_ = static_cast<int>(i);
       report(who(first_failed_.value()) + " did not end within " +
-                 std::to_string(std::chrono::duration_cast<std::chrono::seconds>(options_.success_grace).count()) +
+                 std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience()).count()) +
                  " s after the others had",
              log_hint(first_failed_.value()));
       return;
@@ -415,7 +422,7 @@ class Job {
   const LaunchEvents& events_;
   sigset_t signals_, old_mask_;
   std::vector<Rank> ranks_;
-  std::optional<Clock::time_point> deadline_, say_killed_at_;
+  std::optional<Clock::time_point> deadline_, say_killed_at_, first_well_;
   std::optional<int> first_failed_, killed_, stopped_;
   int forwarded_ = 0, interrupts_ = 0;
   bool reported_ = false;

@@ -16,6 +16,7 @@ struct LaunchOptions {
   std::string run_dir;                     ///< for the hint to a rank's log, where that says something; may be empty
   std::string program = "/proc/self/exe";  ///< what the ranks execute
   /// How long the other ranks have to end by themselves, after one died and after one ended well.
+  /// What rank 0 says that it takes to finish (note_finishing) comes on top of the latter.
   std::chrono::milliseconds failure_grace{5'000}, success_grace{60'000};
   /// The same after a second SIGINT.
   std::chrono::milliseconds abort_grace{2'000};

@@ -45,6 +45,8 @@ bool tell_launcher(const std::string& record) {
 
 void note_said_why() { (void)tell_launcher("S"); }
 
+void note_finishing(double seconds) { (void)tell_launcher("W" + std::to_string(seconds)); }
+
 bool leave_to_launcher(const std::string& message, const std::string& hint) {
   // One write of at most PIPE_BUF bytes stays in one piece among those of other ranks.
   std::string record = "L" + message + kBetween + hint;
@@ -57,6 +59,7 @@ RankReports decode_reports(const std::string& bytes) {
   for (std::size_t begin = 0, end; (end = bytes.find('\0', begin)) != std::string::npos; begin = end + 1) {
     const std::string record = bytes.substr(begin, end - begin);
     if (record == "S") reports.said = true;
+    if (record.starts_with("W")) reports.finishing = std::atof(record.c_str() + 1);
     if (!record.starts_with("L") || !reports.lost.empty()) continue;
     const std::size_t between = record.find(kBetween);
     reports.lost = record.substr(1, between - 1);

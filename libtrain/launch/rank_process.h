@@ -20,10 +20,14 @@ void note_said_why();
 /// consequence. False without one.
 [[nodiscard]] bool leave_to_launcher(const std::string& message, const std::string& hint);
 
+/// Rank 0 will take so many seconds more at most, once the other ranks have ended.
+void note_finishing(double seconds);
+
 /// What the ranks of a job have told their launcher.
 struct RankReports {
   bool said = false;       ///< some rank has printed why it ends
   std::string lost, hint;  ///< the first message that was left to it
+  double finishing = 0;    ///< seconds that rank 0 takes beyond the others
 };
 /// `bytes`: what was read from the pipe behind kReportFd; a record that was cut off counts as none.
 RankReports decode_reports(const std::string& bytes);

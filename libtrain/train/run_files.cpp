@@ -9,7 +9,6 @@ namespace titan::train {
 using ckpt::Result;
 using ckpt::Status;
 
-namespace {
 Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text) {
   const std::string path = ckpt::join_path(dir, name), temporary = path + ".tmp";
   if (fs.stat(temporary).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(temporary));
@@ -17,7 +16,6 @@ Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& nam
   TITAN_RETURN_IF_ERROR(fs.rename(temporary, path));
   return fs.sync_dir(dir);
 }
-}  // namespace
 
 Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const recipe::Config& config,
                                                  const std::string& checkpoint_dir) {

@@ -12,6 +12,9 @@
 
 namespace titan::train {
 
+/// Puts `text` into the file `name` of `dir`, durably, in the place of what is there.
+ckpt::Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text);
+
 class RunFiles {
  public:
   /// ckpt::open_run; its warnings are logged.

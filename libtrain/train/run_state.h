@@ -72,8 +72,8 @@ struct RunState {
   recipe::Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
   World world;
   std::unique_ptr<RunFiles> files;             ///< rank 0 only
-  std::unique_ptr<ckpt::Retention> retention;  ///< rank 0 only; ends before `files`, which hold the lock
   std::unique_ptr<PublishHook> hook;           ///< rank 0 only, and only where there is a command
+  std::unique_ptr<ckpt::Retention> retention;  ///< rank 0 only; ends before `hook`, and `files`, which hold the lock
   std::set<std::uint64_t> damaged;             ///< steps found corrupt while loading
   bool met_damage = false;                     ///< this rank has, in what it loaded last
   std::set<std::uint64_t> unreadable;          ///< steps passed over, since no two readers could read a place of theirs

@@ -237,7 +237,8 @@ void Saves::tell(const SaveOutcome& outcome) {
     log_info("the store of " + run_.checkpoint_dir +
              " refuses writes past the page cache (O_DIRECT): saves go through it");
   run_.retention->saved(outcome.step);
-  if (run_.hook) run_.hook->published(outcome.step, std::filesystem::absolute(report.path).string());
+  if (run_.hook)
+    run_.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id.hex()});
 }
 
 }  // namespace titan::train

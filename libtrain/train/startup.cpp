@@ -30,6 +30,7 @@
 #include "libtrain/start/space.h"
 #include "libtrain/start/start_word.h"
 #include "libtrain/train/banner.h"
+#include "libtrain/train/publish_note.h"
 #include "libtrain/train/same_devices.h"
 #include "libtrain/train/same_settings.h"
 #include "libtrain/train/same_weights.h"
@@ -271,6 +272,15 @@ void recall_losses(RunState& run) {
     log_warn("checkpoint.keep_best knows no losses of earlier starts: " + read.status().message);
 }
 
+// The command that follows each publish, and where an earlier start did not see it end well, for the newest step now.
+void begin_publishing(RunState& run, bool own) {
+  const auto still_ours = [&run] { return run.files->still_ours(); };
+  run.hook = make_publish_hook(run.fs, run.config(), {still_ours, log_warn, log_info});
+  if (!run.hook || !own) return;
+  if (const Status missed = publish_missed(run.fs, run.config(), run.start.decision.path, *run.hook); !missed.ok())
+    log_warn("checkpoint.on_publish: " + log_text(missed));
+}
+
 // What saves and deletions of this run have to know of the steps that were there.
 void keep_house(RunState& run) {
   // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved
@@ -288,17 +298,15 @@ void keep_house(RunState& run) {
   run.retention = std::make_unique<ckpt::Retention>(
       run.fs, ckpt::RetentionOptions{run.checkpoint_dir, rules, still_ours,
                                      [](const std::string& name) { log_info("retention removed " + name); },
-                                     [](const std::string& problem) { log_warn("retention: " + problem); }});
+                                     [](const std::string& problem) { log_warn("retention: " + problem); },
+                                     [&run](std::uint64_t step) { return run.hook && run.hook->in_use(step); }});
   for (const std::uint64_t step : lost) run.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
   const bool own = run.start.source != nullptr && run.start.decision.origin.empty();
   if (own && !run.start.continuation.fresh_optimizer)
     run.retention->judge(run.start.decision.step, ckpt::Verdict::kProved);
   if (rules.keep_best > 0) recall_losses(run);
-  if (settings.on_publish)
-    run.hook = std::make_unique<PublishHook>(
-        PublishHook::Options{*settings.on_publish, ckpt::join_path(run.config().job.dump_folder, "on_publish.log"),
-                             settings.on_publish_timeout_seconds, log_warn});
+  begin_publishing(run, own);
 }
 
 void begin_attempt(RunState& run) {
@@ -437,14 +445,17 @@ StartOutcome start_in_folder(RunState& run) {
       run.heed_stop();
       if (run.start.complete) {
         prove_last_step(run);
+        if (run.root()) begin_publishing(run, run.start.decision.origin.empty());
         return StartOutcome::kComplete;
       }
       settle(run);
       check_store(run);
       run.heed_stop();
       load_or_init(run);
-      if (is_at_stop(run.config(), run.start.decision))
+      if (is_at_stop(run.config(), run.start.decision)) {
+        if (run.root()) begin_publishing(run, run.start.decision.origin.empty());
         return StartOutcome::kComplete;  // every byte of it was read: a damaged step is none
+      }
       break;
     } catch (const StatusError& error) {
       if (error.status.code == ckpt::Code::kMediaError) {

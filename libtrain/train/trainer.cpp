@@ -16,6 +16,7 @@
 #include "libtrain/device/tensor_memory.h"
 #include "libtrain/forecast/out_of_memory.h"
 #include "libtrain/launch/library_error.h"
+#include "libtrain/launch/rank_process.h"
 #include "libtrain/launch/signals.h"
 #include "libtrain/metrics/chrome_trace.h"
 #include "libtrain/metrics/device_use.h"
@@ -58,8 +59,6 @@ PeakMemory memory_of(const StepRow& row) {
 
 std::string who_asks() { return stop_signal() != 0 ? stop_name(stop_signal()) : "asked for on another rank"; }
 
-constexpr double kStopWait = 10;  // seconds for a command of on_publish: who stops a run may kill it soon
-
 class Trainer {
  public:
   Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) {
@@ -72,15 +71,8 @@ class Trainer {
   /// What an error means that LibTorch or the library met on this rank.
   Status explain(const std::string& what) const;
   bool at_stop() const { return is_at_stop(run_.config(), run_.start.decision); }
-  /// Leaves the ranks first: nobody waits for rank 0's deletions.
-  void shut_down() {
-    if (run_.exchange) run_.exchange->await_weights();
-    if (run_.world.shutdown) run_.world.shutdown();
-    if (run_.retention && !stop_requested()) run_.retention->finish();
-    run_.retention.reset();
-    if (run_.hook)
-      run_.hook->finish(stop_requested() ? kStopWait : run_.config().checkpoint.on_publish_timeout_seconds);
-  }
+  /// Leaves the ranks first: nobody waits for rank 0's commands and deletions.
+  void shut_down();
 
  private:
   int loop();
@@ -426,6 +418,24 @@ int Trainer::run() {
     return run_.files->close();
   });
   return code;
+}
+
+void Trainer::shut_down() {
+  if (run_.exchange) run_.exchange->await_weights();
+  const auto& settings = run_.config().checkpoint;
+  const bool publishes = run_.hook && run_.hook->busy();
+  if (publishes || (run_.retention && run_.retention->busy()))
+    note_finishing(settings.io_timeout_seconds + (publishes ? 2 * settings.on_publish_timeout_seconds : 0));
+  if (run_.world.shutdown) run_.world.shutdown();
+  if (run_.hook) run_.hook->finish(stop_requested);
+  if (!run_.retention) return;
+  run_.retention->release();
+  const auto begin = Clock::now();
+  const bool over =
+      run_.retention->finish([&] { return stop_requested() || seconds_since(begin) >= settings.io_timeout_seconds; });
+  if (!over && !stop_requested())
+    log_warn("retention: deletions take longer than checkpoint.io_timeout_seconds; the next start goes on with them");
+  run_.retention.reset();
 }
 
 Status Trainer::explain(const std::string& what) const {

@@ -90,7 +90,9 @@ class Retention(unittest.TestCase):
         # The last pass runs when step 12 is saved, before it is validated.
         best = min((loss, -step) for step, loss in losses.items() if step < 12)[1]
         self.assertEqual(harness.published_steps(self.run), sorted({4, 8, 12, -best}))
-        self.assertEqual(log.read_text().split(), ["2", "4", "6", "8", "10", "12"])
+        published = log.read_text().split()  # the newest each time that the command before was over
+        self.assertEqual(published, sorted(set(published), key=int))
+        self.assertTrue({"6", "12"} <= set(published) <= {"2", "4", "6", "8", "10", "12"}, published)
         # A folder names no command that a later start would run.
         self.assertNotIn("on_publish =", (self.run / "config.toml").read_text())
         self.assertNotIn("checkpoint.on_publish\"", (self.step(12) / "manifest.json").read_text())

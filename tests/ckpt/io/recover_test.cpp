@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ckpt/io/lock_wait.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
@@ -47,6 +48,17 @@ TEST_F(Recover, RemovesLeftoversAndNothingElse) {
               ElementsAre("notes.tmp-1/", "notes.tmp-1/f", "step-00000001/", "step-00000001/manifest.json",
                           "step-00000001.tmp-mine/", "step-00000001.tmp-mine/manifest.json", "step-00000003.tmp-file"));
   EXPECT_THAT(recover_folder(fs, "/nowhere"), IsEmpty());
+}
+
+TEST_F(Recover, EndsBetweenTwoFilesWhenItIsAskedTo) {
+  for (const char* name : {"a", "b", "c"}) put(std::string(".trash-step-00000001-x/") + name);
+  int asked = 0;
+  lock_wait().stopped = [&asked] { return asked++ == 1 ? terminated("stopped") : ok_status(); };
+  EXPECT_THAT(recover_folder(fs, dir), ElementsAre(HasSubstr("stopped")));
+  lock_wait().stopped = [] { return ok_status(); };
+  EXPECT_THAT(tree(fs, dir), ElementsAre(".trash-step-00000001-x/", ".trash-step-00000001-x/b"));
+  EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
+  EXPECT_THAT(tree(fs, dir), IsEmpty());
 }
 
 TEST_F(Recover, RemovesTheFileThatWasToBecomeLatest) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "ckpt/format/layout.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
@@ -214,6 +217,40 @@ TEST_F(RunRetention, DeletesNothingOnceTheRunIsSomebodyElses) {
   retention.finish();
   EXPECT_EQ(left(), (Steps{10, 20}));
   EXPECT_THAT(problems_, ElementsAre("taken over"));
+}
+
+TEST_F(RunRetention, WhatIsInUseGoesOnceItIsReleased) {
+  make({10, 20, 30});
+  std::atomic<std::uint64_t> used = 10;
+  RetentionOptions used_ones = options(1);
+  used_ones.in_use = [&](std::uint64_t step) { return step == used; };
+  Retention retention(fs_, used_ones);
+  retention.saved(30);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{10, 30}));
+  used = 0;
+  retention.release();
+  EXPECT_TRUE(retention.finish());
+  EXPECT_EQ(left(), (Steps{30}));
+  retention.release();
+  EXPECT_FALSE(retention.busy()) << "nothing was left for anybody";
+}
+
+TEST_F(RunRetention, AWaitForItCanBeGivenUp) {
+  make({10, 20});
+  std::atomic<bool> may_go = false;
+  RetentionOptions slow = options(1);
+  slow.still_ours = [&] {
+    while (!may_go) std::this_thread::yield();
+    return ok_status();
+  };
+  Retention retention(fs_, slow);
+  retention.saved(20);
+  EXPECT_FALSE(retention.finish([] { return true; }));
+  EXPECT_TRUE(retention.busy());
+  may_go = true;
+  EXPECT_TRUE(retention.finish([] { return false; }));
+  EXPECT_EQ(left(), (Steps{20}));
 }
 
 TEST_F(RunRetention, KeepingAllTouchesNothing) {

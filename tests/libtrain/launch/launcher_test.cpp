@@ -274,6 +274,14 @@ TEST(Launcher, EndsARankThatStaysBehindAfterTheOthersEndedWell) {
   EXPECT_THAT(job.output(), HasSubstr("did not end within"));
 }
 
+TEST(Launcher, WaitsForARankThatSaysHowLongItFinishes) {
+  Job job(2, "if [ $RANK = 1 ]; then exit 0; fi; printf 'W60\\0' >&$TITAN_REPORT_FD; sleep 1; exit 0", kShort);
+  EXPECT_EQ(job.wait(30s), 0) << job.output();
+  Job hanging(2, "if [ $RANK = 1 ]; then exit 0; fi; printf 'W0.2\\0' >&$TITAN_REPORT_FD; " + kForever, kShort);
+  EXPECT_EQ(hanging.wait(30s), 3) << hanging.output();
+  EXPECT_THAT(hanging.output(), HasSubstr("did not end within"));
+}
+
 // Announces itself, notes every signal, and ends as a saving rank does once the test opens the other end of the pipe.
 // (A shell runs its traps between commands: the first open is interrupted by the signal.)
 const std::string kSaves =

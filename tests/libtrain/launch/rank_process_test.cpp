@@ -81,6 +81,7 @@ TEST(RankProcess, ReportsAreReadByRecord) {
   // A record without an end was cut off.
   EXPECT_EQ(decode_reports("Lrank 1").lost, "");
   EXPECT_EQ(decode_reports(text("Lbare\0", 6)).lost, "bare");
+  EXPECT_EQ(decode_reports(text("S\0W12.5\0", 8)).finishing, 12.5);
 }
 
 TEST(RankProcess, WithoutALauncherNobodyIsTold) {
