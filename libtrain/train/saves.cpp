@@ -135,7 +135,12 @@ void Saves::now(std::uint64_t step, bool last_chance) {
 }
 
 void Saves::last(std::uint64_t step) {
-  finish();
+  if (std::optional<SaveOutcome> outcome = take()) {
+    if (ends_run(*outcome))
+      tell_failure(*outcome, "saving " + name(step) + " in its place");
+    else
+      conclude(*outcome);
+  }
   if (step > newest_) now(step, true);
 }
 
@@ -150,13 +155,35 @@ void Saves::due(std::uint64_t step) {
 
 void Saves::over_everywhere() { finish(); }
 
+std::optional<SaveOutcome> Saves::take() {
+  return background_ && background_->busy() ? std::optional(background_->take()) : std::nullopt;
+}
+
 void Saves::finish() {
-  if (background_ && background_->busy()) conclude(background_->take());
+  const std::optional<SaveOutcome> outcome = take();
+  if (!outcome) return;
+  if (ends_run(*outcome)) rescue(*outcome);
+  conclude(*outcome);
+}
+
+// The state in memory is newer than what could not be saved, and good.
+void Saves::rescue(const SaveOutcome& failed) {
+  const std::uint64_t step = run_.state.step;
+  if (run_.root())
+    log_warn(log_text(failed.report.status().wrapped(name(failed.step) + " could not be saved")) + "; saving " +
+             name(step) + " before the run ends");
+  try {
+    const SaveOutcome outcome = save_here(step);
+    if (outcome.report.ok()) return tell(outcome);
+    if (run_.root()) log_warn(log_text(outcome.report.status().wrapped(name(step) + " could not be saved either")));
+  } catch (const StatusError& error) {
+    if (run_.root()) log_warn(log_text(error.status.wrapped(name(step) + " could not be saved either")));
+  }
 }
 
 void Saves::settle() {
   try {
-    finish();
+    if (const std::optional<SaveOutcome> outcome = take()) conclude(*outcome);
   } catch (const std::exception& error) {
     log_warn(std::string("the save under way has failed: ") + without_stack(error.what()));
   }
@@ -167,10 +194,14 @@ bool Saves::worth_another(const SaveOutcome& outcome) const {
   return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
 }
 
+bool Saves::ends_run(const SaveOutcome& outcome) const {
+  return !outcome.report.ok() &&
+         (!worth_another(outcome) || schedule_->failures_in_a_row() + 1 >= run_.config().checkpoint.max_save_failures);
+}
+
 void Saves::conclude(const SaveOutcome& outcome) {
   schedule_->over(outcome.times.stall);
-  if (!worth_another(outcome)) return insist(outcome);
-  if (schedule_->failures_in_a_row() + 1 >= run_.config().checkpoint.max_save_failures) return insist(outcome);
+  if (outcome.report.ok() || ends_run(outcome)) return insist(outcome);
   tell_failure(outcome,
                "training goes on without " + name(outcome.step) + " (checkpoint.on_save_error = \"continue\")");
 }
@@ -237,8 +268,7 @@ void Saves::tell(const SaveOutcome& outcome) {
     log_info("the store of " + run_.checkpoint_dir +
              " refuses writes past the page cache (O_DIRECT): saves go through it");
   run_.retention->saved(outcome.step);
-  if (run_.hook)
-    run_.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id.hex()});
+  if (run_.hook) run_.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id.hex()});
 }
 
 }  // namespace titan::train

@@ -32,8 +32,8 @@ class Saves {
   /// Saves `step` and returns when it is durable. `last_chance`: there is no later save. What was under way in the
   /// background is finished first. Collective. \error StatusError on all ranks together
   void now(std::uint64_t step, bool last_chance);
-  /// The run ends behind `step`: it is saved, unless it is already or a save under way brings it. Collective. \error as
-  /// now()
+  /// The run ends behind `step`: it is saved, unless it is already or a save under way brings it. That one may fail,
+  /// for this one is newer. Collective. \error as now()
   void last(std::uint64_t step);
   /// Saves `step`: in the background where that is asked for, and else now(). A save that is under way is waited for.
   /// Collective. \error as now()
@@ -71,8 +71,13 @@ class Saves {
   /// Collective.
   void announce(const ckpt::Snapshot& snap);
   SaveOutcome save_here(std::uint64_t step);
-  /// A save of the background that is under way is waited for, and told.
+  /// Waits for what is under way in the background: its outcome, which is not told yet. Nothing where nothing is.
+  std::optional<SaveOutcome> take();
+  /// The same, and tells it. Before a failure ends the run, the state in memory is saved.
   void finish();
+  void rescue(const SaveOutcome& failed);
+  /// The failure of a save is one after which no other is tried.
+  bool ends_run(const SaveOutcome& outcome) const;
   /// The store refused what a later save may bring, and the run is to try one.
   bool worth_another(const SaveOutcome& outcome) const;
   void conclude(const SaveOutcome& outcome);

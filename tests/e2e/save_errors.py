@@ -46,12 +46,31 @@ class SaveErrors(unittest.TestCase):
         return steps
 
     def test_stop_is_what_happens_without_the_key(self):
-        log = self.train(3, {})
+        log = self.train(3, {"checkpoint.async_mode": "disabled"})
         self.assertRegex(log, r"error: step 2 could not be saved")
         self.assertIn("disk full", log)
         self.assertRegex(log, "hint: nothing is saved yet; free some space")
         self.assertEqual(self.whole_steps(), [])
         self.assertEqual(self.failed_events(), [])
+
+    def test_the_state_in_memory_is_saved_before_a_save_beside_training_ends_the_run(self):
+        log = self.train(3, {})
+        self.assertRegex(log, r"error: step 2 could not be saved")
+        (step,) = self.whole_steps()
+        self.assertGreater(step, 1)
+        self.assertIn(f"hint: your work is safe up to step {step}; free some space", log)
+        self.assertEqual(max(harness.step_lines(self.run_folder)), step)
+        # A stop that meets the failure saves its own step, and all is well.
+        shutil.rmtree(self.run_folder)
+        log = self.train(75, {"debug.stop_at_step": 3})
+        self.assertIn("saving step 3 in its place", log)
+        self.assertEqual(self.whole_steps(), [3])
+        # Nor does a second failure hide the first.
+        shutil.rmtree(self.run_folder)
+        log = self.train(3, {}, sticky=True)
+        self.assertRegex(log, r"error: step 2 could not be saved")
+        self.assertIn("could not be saved either", log)
+        self.assertEqual(self.whole_steps(), [])
 
     def test_a_line_of_metrics_that_cannot_be_written_ends_the_run_with_one_error(self):
         log = self.train(3, {"checkpoint.interval": 6}, call="pwrite", match="metrics.jsonl", k=3, sticky=True, rank="0")
@@ -114,7 +133,7 @@ class SaveErrors(unittest.TestCase):
                 shutil.rmtree(self.run_folder)
 
     def test_an_error_that_no_later_save_mends_stops_all_the_same(self):
-        log = self.train(3, {"checkpoint.on_save_error": "continue"}, errno.EACCES)
+        log = self.train(3, {"checkpoint.on_save_error": "continue", "checkpoint.async_mode": "disabled"}, errno.EACCES)
         self.assertIn("Permission denied", log)
         self.assertEqual(self.whole_steps(), [])
 
