@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""waits.py ROOT: the table of waits in HACKING.md has every limit of the trainer's code, and no other.
+
+Limits are the keys *_timeout_seconds and *_seconds of a wait, the launcher's *_grace, and constants of a second and more. waits.py --self-test proves that each
+rule can fail.
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+HEADING = "## Waits"
+SOURCES = ["libtrain/launch", "libtrain/parallel", "libtrain/train"]
+KEY = re.compile(r"\b(\w+_timeout_seconds)\b")
+GRACE = re.compile(r"\b(\w+_grace)\{")
+CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?:\{| = )([\d']+)(ms|s|min|\})")
+NAME = re.compile(r"`(?:\w+\.)?(k[A-Z]\w*|\w+_timeout_seconds|\w+_grace)`")
+UNIT = {"ms": 0.001, "s": 1, "min": 60, "}": None}
+
+
+def limits(root):
+    """{name: where} of what the code waits for at most."""
+    found = {}
+    for folder in SOURCES:
+        for path in sorted((root / folder).glob("*.*")):
+            for line in path.read_text().splitlines():
+                if "constexpr" in line:
+                    for name, number, unit in CONSTANT.findall(line):
+                        seconds = float(number.replace("'", "")) * (UNIT[unit] or (0.001 if "milliseconds" in line else 1 if "seconds" in line else 0))
+                        if seconds >= 1:
+                            found[name] = path.relative_to(root)
+                for name in GRACE.findall(line):
+                    found[name] = path.relative_to(root)
+    config = root / "recipe/keys/config.h"
+    found.update({name: config.relative_to(root) for name in KEY.findall(config.read_text())})
+    return found
+
+
+def table(root):
+    text = (root / "HACKING.md").read_text()
+    if HEADING not in text:
+        return set()
+    section = text.split(HEADING, 1)[1].split("\n## ", 1)[0]
+    return {name for line in section.splitlines() if line.startswith("|") for name in NAME.findall(line)}
+
+
+def check(root):
+    code, told = limits(root), table(root)
+    problems = [f"{where}: {name} is no row of the table of waits in HACKING.md" for name, where in sorted(code.items()) if name not in told]
+    return problems + [f"HACKING.md: {name} of the table of waits is nowhere in the code" for name in sorted(told - set(code))], len(code)
+
+
+def self_test():
+    code = {"libtrain/launch/a.h": "  milliseconds failure_grace{5'000};\n", "libtrain/parallel/b.cpp": "constexpr milliseconds kLook{100}, kGone{20'000};\n",
+            "libtrain/train/c.cpp": "constexpr auto kStop = 1s;\n", "recipe/keys/config.h": "double io_timeout_seconds = 1800;\n"}
+    names = ["kGone", "kStop", "failure_grace", "io_timeout_seconds"]
+    for told, wrong in [(names, None), (names[1:], "kGone"), (names[:-1], "io_timeout_seconds"), ([*names, "kOld"], "kOld"), (names[:2] + names[3:], "failure_grace")]:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in code.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text(text)
+            (root / "HACKING.md").write_text(HEADING + "\n\n" + "".join(f"| who | `{name}` |\n" for name in told) + "\n## Next\n| `kNot` |\n")
+            problems, count = check(root)
+            assert count == 4 and len(problems) == (wrong is not None) and (not wrong or wrong in problems[0]), (problems, count)
+    print("a limit without a row and a row without a limit were noticed")
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--self-test"]:
+        sys.exit(self_test())
+    found, number = check(pathlib.Path(sys.argv[1]))
+    print("\n".join(found) or f"{number} limits")
+    sys.exit(1 if found or number == 0 else 0)
