@@ -9,6 +9,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
+#include "ckpt/io/read_back.h"
 #include "ckpt/io/virtual_model.h"
 
 namespace titan::ckpt {
@@ -109,6 +110,16 @@ Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const
   return ok_status();
 }
 
+// What rank 0 writes, in one piece each. Shards were read back by the ranks that made them.
+Status read_back_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifest, ReadBack how) {
+  for (const FileEntry& file : manifest.files) {
+    const bool asked =
+        file.role == FileRole::kJson ? how != ReadBack::kOff : file.role == FileRole::kDerived && how == ReadBack::kAll;
+    if (asked) TITAN_RETURN_IF_ERROR(read_back_whole(fs, tmp_dir, file));
+  }
+  return ok_status();
+}
+
 // A JSON component must read back as the value that was given. Otherwise resuming would change the run.
 template <typename T>
 Status check_text(const char* component, const std::string& text, const T& value,
@@ -152,8 +163,10 @@ Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const s
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
   }
   builder.seal({snapshot.lr, snapshot.data, snapshot.train.tokens});
-  TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest));
+  TITAN_RETURN_IF_ERROR(read_back_members(fs, tmp_dir, manifest, snapshot.read_back));
+  TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest, kMaxManifestBytes, snapshot.read_back));
   TITAN_ASSIGN_OR_RETURN(Published published, publish(fs, checkpoint_dir, tmp_dir, manifest, options));
+  published.read_whole = published.already_there || snapshot.read_back == ReadBack::kAll;
   for (std::string& line : near_limits(manifest)) published.warnings.push_back(std::move(line));
   return published;
 }

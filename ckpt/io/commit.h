@@ -10,11 +10,12 @@
 
 namespace titan::ckpt {
 
-/// Checks that receipts cover every leaf exactly once, writes the JSON components and the manifest, and publishes by a
-/// no-replace rename and a sync of the parent. A damaged step of the same number is moved to `.damaged-step-N-<id>`
-/// first, with its `.keep`.
-/// \error kFailed when a valid but different checkpoint of that step exists, when a leaf is missing or appears twice
-/// (named), on I/O errors. If only the last sync of `checkpoint_dir` fails, the complete step may be visible already.
+/// Checks that receipts cover every leaf exactly once, writes the JSON components and the manifest, reads them back as
+/// the snapshot asks, and publishes by a no-replace rename and a sync of the parent. What has the step's name already
+/// goes aside first, see publish().
+/// \error kFailed when a leaf is missing or appears twice (named), when the store gives back other bytes than were
+/// written, on I/O errors; kIncompatible when a step of a newer format has the name. If only the last sync of
+/// `checkpoint_dir` fails, the complete step may be visible already.
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                               const Snapshot& snapshot, const std::vector<RankReceipt>& receipts,
                               const CommitOptions& options = {});

@@ -30,6 +30,11 @@ Status unreadable(const Status& status, const std::string& path) {
   return failure;
 }
 
+Status told(const Status& status, const std::string& path) {
+  const bool said = status.code == Code::kFailed && status.error == EIO;
+  return status.ok() || said ? status : unreadable(status, path);
+}
+
 class ReadingBack {
  public:
   ReadingBack(File& file, std::string path, const FileEntry& entry, std::span<const LeafRow> rows)
@@ -104,9 +109,22 @@ Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std:
     }
     return parallel_for(leaves.size(), threads, [&](std::size_t i) { return shard.leaf(leaves[i]); });
   };
-  const Status status = checked();
-  const bool said = status.code == Code::kFailed && status.error == EIO;
-  return status.ok() || said ? status : unreadable(status, path);
+  return told(checked(), path);
+}
+
+Status read_back_whole(Fs& fs, const std::string& folder, const FileEntry& entry) {
+  const std::string path = join_path(folder, entry.path);
+  const auto checked = [&]() -> Status {
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(folder, entry.path, Access::kPastCache));
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
+    AlignedBuffer buffer(std::min<std::uint64_t>(entry.bytes, kBuffer));
+    Hasher hasher;
+    TITAN_RETURN_IF_ERROR(hash_range(
+        *file, 0, entry.bytes, buffer.first(std::min<std::uint64_t>(entry.bytes, kBuffer)), [](std::uint64_t) {},
+        hasher));
+    return size == entry.bytes && hasher.digest() == entry.whole ? ok_status() : not_the_same(path, "the file");
+  };
+  return told(checked(), path);
 }
 
 }  // namespace titan::ckpt

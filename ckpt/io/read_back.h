@@ -21,4 +21,7 @@ std::vector<std::uint64_t> sampled_leaves(std::uint64_t count, std::uint64_t see
 Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std::span<const LeafRow> rows, ReadBack how,
                  unsigned threads);
 
+/// Reads the member `entry` of `folder`, which has one digest for all its bytes, in the same way. \error as above
+Status read_back_whole(Fs& fs, const std::string& folder, const FileEntry& entry);
+
 }  // namespace titan::ckpt

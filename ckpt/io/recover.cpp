@@ -4,7 +4,9 @@
 
 #include "ckpt/io/lock_wait.h"
 #include "ckpt/io/note_lock.h"
+#include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/step_proof.h"
 #include "ckpt/io/stoppable_removals.h"
 
 namespace titan::ckpt {
@@ -52,6 +54,7 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
   TITAN_ASSIGN_OR_RETURN(const bool after, is_there(fs, dst));
   if (!before && after && restored != nullptr) restored->push_back(dst);
   if (!clean) return ok_status();
+  TITAN_RETURN_IF_ERROR(check_removable(fs, dst));
   TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_aside(dst)));
   TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_fresh(dst)));
   if (lock) lock->stop_beating();
@@ -100,6 +103,21 @@ Status put_back(Fs& fs, const std::string& dst) {
   if (there) return ok_status();
   TITAN_RETURN_IF_ERROR(fs.rename_noreplace(rewrite_aside(dst), dst));
   return fs.sync_dir(parent_path(dst));
+}
+
+Status check_removable(Fs& fs, const std::string& dst) {
+  TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, dst));
+  if (!there) return ok_status();
+  for (const std::string& left : {rewrite_aside(dst), rewrite_fresh(dst)}) {
+    const Code code = CheckpointReader::open(fs, left).status().code;
+    if (code == Code::kNotFound || code == Code::kCorrupt) continue;
+    const Result<Digest> read = prove_step(fs, dst);
+    if (read.ok()) return ok_status();
+    Status kept = failed(dst + " is not whole, and " + left + " may be the only whole copy of it");
+    kept.causes.push_back(read.status().message);
+    return kept.with_hint("`titan-ckpt verify` says what of each is damaged; move away what nobody needs");
+  }
+  return ok_status();
 }
 
 std::vector<std::string> put_back_all(Fs& fs, const std::string& folder, std::vector<std::string>* restored) {

@@ -21,6 +21,11 @@ inline std::string rewrite_lock(const std::string& dst) { return join_path(dst +
 /// remove nothing
 Status put_back(Fs& fs, const std::string& dst);
 
+/// ok where what an interrupted rewrite left may go: nothing of it looks like a whole checkpoint, or every byte of
+/// `dst` was read now. A `dst` that merely exists may be anything that somebody put there. \error kFailed: both are
+/// left
+Status check_removable(Fs& fs, const std::string& dst);
+
 /// put_back() for every interrupted rewrite in `folder` whose tool is dead; a live tool's is left alone.
 /// Returns one line for each that failed, and in `restored` the paths that are there again.
 std::vector<std::string> put_back_all(Fs& fs, const std::string& folder, std::vector<std::string>* restored = nullptr);

@@ -87,6 +87,8 @@ std::string damaged_name(std::uint64_t step, const std::string& id) {
   return std::string(kDamagedPrefix) + step_name(step) + "-" + id;
 }
 
+std::string foreign_name(std::uint64_t step, const std::string& id) { return ".foreign-" + step_name(step) + "-" + id; }
+
 bool is_damaged_name(std::string_view name) {
   return name.starts_with(kDamagedPrefix) && is_step_and_id(name.substr(kDamagedPrefix.size()));
 }

@@ -95,7 +95,9 @@ bool is_trash(const DirEntry& entry);
 
 /// The name under which a damaged step is kept when its number is published again: ".damaged-" + step name + "-" + id.
 std::string damaged_name(std::uint64_t step, const std::string& id);
-/// True for a folder, or a link, of that form.
+/// The name under which another checkpoint is kept that lay where a save publishes: ".foreign-" + step name + "-" + id.
+std::string foreign_name(std::uint64_t step, const std::string& id);
+/// True for a folder, or a link, of the form of damaged_name().
 bool is_damaged_name(std::string_view name);
 
 /// Whether a file ".keep" lies in `path`. True when in doubt, since a pin only keeps things.

@@ -1,18 +1,9 @@
 #include "ckpt/io/second_look.h"
 
-#include "ckpt/io/media_watch.h"
+#include "ckpt/io/past_cache.h"
 
 namespace titan::ckpt {
 namespace {
-
-// Reads from the store itself: memory may hold the very bytes that the first reader saw.
-class PastCache final : public MediaWatch {
- public:
-  using MediaWatch::MediaWatch;
-  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access) override {
-    return MediaWatch::open_member(folder, member, Access::kPastCache);
-  }
-};
 
 Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRange leaves, const CancelToken& stop,
                    std::vector<std::byte>& buffer) {

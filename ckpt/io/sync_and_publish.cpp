@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
+#include "ckpt/io/read_back.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_folder.h"
+#include "ckpt/io/step_proof.h"
 
 namespace titan::ckpt {
 namespace {
@@ -23,8 +26,9 @@ Status check_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifes
 
 // What happened to the step that already had this number.
 struct Way {
-  bool already_there = false;  // it equals the new one, which is dropped
+  bool already_there = false;  // it is this one, read whole; the new copy is dropped
   std::string damaged_aside;   // where it was moved, being damaged
+  std::string unexpected;      // what nobody knew of it before, in words
 };
 
 // Only proven damage is moved aside: not a newer format, not a folder that cannot be read just now.
@@ -46,18 +50,27 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
   const bool known_lost = known_damaged && present.status().code == Code::kMediaError;
   if (!present.ok() && !is_damage(present.status()) && !known_lost)
     return present.status().wrapped("cannot tell whether " + final_path + " is valid");
-  if (present.ok() && !known_damaged) {
-    way.already_there = present->id == manifest.id;
+  const bool looks_valid = present.ok() && !known_damaged, foreign = looks_valid && present->id != manifest.id;
+  if (looks_valid && !foreign) {
+    // An equal id may stand over other bytes: over a copy that somebody put back, for one.
+    const Result<Digest> read = prove_step(fs, final_path);
+    way.already_there = read.ok() && *read == manifest.id;
     if (way.already_there) return way;
-    return failed("a valid checkpoint of step " + std::to_string(manifest.step) +
-                  " with other content is already there: " + final_path + " (id " + present->id.hex() + ", new " +
-                  manifest.id.hex() + ")")
-        .with_hint("move it away, or resume from it");
+    if (!read.ok() && !is_damage(read.status()) && read.status().code != Code::kMediaError)
+      return read.status().wrapped("cannot tell whether " + final_path + " is whole");
+    way.unexpected = final_path + " was there already and is not whole: " +
+                     (read.ok() ? "its id is " + read->hex() + " now" : read.status().message);
   }
   const std::size_t mark = tmp_dir.rfind(".tmp-");
   const std::string id = mark == std::string::npos ? "replaced" : tmp_dir.substr(mark + 5);
-  way.damaged_aside = join_path(checkpoint_dir, damaged_name(manifest.step, id));
-  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(final_path, way.damaged_aside));
+  const std::string aside =
+      join_path(checkpoint_dir, foreign ? foreign_name(manifest.step, id) : damaged_name(manifest.step, id));
+  if (foreign)
+    way.unexpected = "another checkpoint lay in " + final_path + ": expected id " + manifest.id.hex() + ", found " +
+                     present->id.hex() + "; it lies in " + aside + " now, and nothing deletes it";
+  else
+    way.damaged_aside = aside;
+  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(final_path, aside));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
   return way;
 }
@@ -88,18 +101,16 @@ bool holds_text(Fs& fs, const std::string& path, const std::string& text) {
   return bytes.ok() && std::ranges::equal(*bytes, std::as_bytes(std::span(text)));
 }
 
-bool is_there(Fs& fs, const std::string& tmp_dir, const std::string& final_path, const Manifest& manifest) {
-  if (fs.stat(tmp_dir).status().code != Code::kNotFound) return false;
-  auto present = CheckpointReader::open(fs, final_path);
-  if (!present.ok()) return false;
-  Manifest found = present->manifest();
-  found.minor = manifest.minor;  // the written one follows from the pieces
-  return found == manifest;
+// `before`: of `from`. The folder itself must lie there: an equal manifest proves nothing.
+bool has_moved(Fs& fs, const FileInfo& before, const std::string& from, const std::string& to) {
+  if (fs.stat(from).status().code != Code::kNotFound) return false;
+  const Result<FileInfo> after = fs.stat(to);
+  return after.ok() && after->device == before.device && after->inode == before.inode;
 }
 
 }  // namespace
 
-Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest, std::uint64_t limit) {
+Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest, std::uint64_t limit, ReadBack how) {
   TITAN_RETURN_IF_ERROR(check_members(fs, tmp_dir, manifest));
   const std::string text = encode_manifest(manifest);
   if (text.size() > limit) {
@@ -115,7 +126,9 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
   TITAN_RETURN_IF_ERROR(write_member(fs, tmp, std::as_bytes(std::span(text))));
   const std::string path = join_path(tmp_dir, kManifestFile);
   if (Status named = fs.rename(tmp, path); !named.ok() && !holds_text(fs, path, text)) return named;
-  return fs.sync_dir(tmp_dir);
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(tmp_dir));
+  if (how == ReadBack::kOff) return ok_status();
+  return read_back_whole(fs, tmp_dir, whole_file(kManifestFile, FileRole::kJson, std::as_bytes(std::span(text))));
 }
 
 Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
@@ -129,14 +142,16 @@ Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::
   TITAN_ASSIGN_OR_RETURN(Way way, make_way(fs, checkpoint_dir, tmp_dir, manifest, options.known_damaged));
   published.already_there = way.already_there;
   published.damaged_aside = std::move(way.damaged_aside);
+  if (!way.unexpected.empty()) published.warnings.push_back(std::move(way.unexpected));
   if (published.already_there) {
     // The step may have been renamed by a process that died before its sync.
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
     if (Status removed = remove_tree(fs, tmp_dir); !removed.ok()) published.warnings.push_back(removed.message);
   } else {
     if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
+    TITAN_ASSIGN_OR_RETURN(const FileInfo before, fs.stat(tmp_dir));
     if (Status moved = fs.rename_noreplace(tmp_dir, published.path);
-        !moved.ok() && !is_there(fs, tmp_dir, published.path, manifest))
+        !moved.ok() && !has_moved(fs, before, tmp_dir, published.path))
       return moved;
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
   }

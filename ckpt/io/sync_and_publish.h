@@ -8,24 +8,27 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest.h"
+#include "ckpt/model/read_back.h"
 
 namespace titan::ckpt {
 
 class Fs;
 
 /// Puts `manifest` into `tmp_dir` (temporary name, sync, rename, sync of the folder) after checking that every member
-/// lies there with its size and that the text reads back as the same manifest, within the `limit` of readers. \error
-/// kFailed
+/// lies there with its size and that the text reads back as the same manifest, within the `limit` of readers. Unless
+/// `how` is kOff the file is read again past the page cache. \error kFailed
 Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest,
-                      std::uint64_t limit = kMaxManifestBytes);
+                      std::uint64_t limit = kMaxManifestBytes, ReadBack how = ReadBack::kOff);
 
 struct Published {
   std::string path;  ///< final folder
   Digest id;
   std::uint64_t bytes = 0;
-  bool already_there = false;         ///< an equal valid step existed; the new one was dropped
+  bool already_there = false;         ///< a step of the same id was there, and every byte of it was read
+  bool read_whole = false;            ///< every byte of the step was read from the store; else as the snapshot asked
   std::string damaged_aside;          ///< where a damaged step of the same number was moved; empty: there was none
-  std::vector<std::string> warnings;  ///< what did no harm: failures after the commit (`latest`), limits that are near
+  /// What lay in the way unexpectedly, what failed after the commit (`latest`), limits that are near.
+  std::vector<std::string> warnings;
 };
 
 struct CommitOptions {
@@ -36,7 +39,9 @@ struct CommitOptions {
   std::function<Status()> still_ours;
 };
 
-/// Renames `tmp_dir` to `<checkpoint_dir>/step-%08d` and makes it durable; see commit_save.
+/// Renames `tmp_dir` to `<checkpoint_dir>/step-%08d` and makes it durable. What has that name already is taken for this
+/// step only where its id is equal and every byte of it was read now. Else it is moved aside, with its `.keep`: a
+/// damaged one to `.damaged-step-N-<id>`, another checkpoint to `.foreign-step-N-<id>`, which nothing ever deletes.
 Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                           const Manifest& manifest, const CommitOptions& options = {});
 

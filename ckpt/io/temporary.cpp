@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "ckpt/format/layout.h"
 #include "ckpt/io/recover.h"
 
 namespace titan::ckpt {
@@ -59,13 +60,14 @@ Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& ds
   if (!lock.ok()) return lock.status();
   temporary->lock_ = std::move(*lock);
   const Status cleared = temporary->clear();
-  // A checkpoint that could not go back stays where it is for the next tool.
-  temporary->kept_ = !cleared.ok() && fs.stat(temporary->aside_).status().code != Code::kNotFound;
+  // A checkpoint that could not go back, or may be the only whole one, stays where it is for the next tool.
+  const auto holds = [&](const std::string& path) { return fs.stat(path).status().code != Code::kNotFound; };
+  temporary->kept_ = !cleared.ok() && (holds(temporary->aside_) || holds(join_path(temporary->fresh_, kManifestFile)));
   TITAN_RETURN_IF_ERROR(cleared);
   return temporary;
 }
 
-// Until DST is there, the checkpoint that was moved aside may be the only copy.
+// Until DST is there and whole, the checkpoint that was moved aside may be the only copy.
 Status Temporary::clear() {
   TITAN_RETURN_IF_ERROR(put_back(fs_, dst_));
   const bool empty =
@@ -73,6 +75,7 @@ Status Temporary::clear() {
   if (empty) return ok_status();
   // The dead tool may have renamed without a sync. DST must be durable before the checkpoint that it replaced goes.
   TITAN_RETURN_IF_ERROR(fs_.sync_dir(parent_path(dst_)));
+  TITAN_RETURN_IF_ERROR(check_removable(fs_, dst_));
   TITAN_RETURN_IF_ERROR(remove_tree(fs_, aside_));
   return remove_tree(fs_, fresh_);
 }

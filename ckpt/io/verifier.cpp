@@ -379,7 +379,9 @@ Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const Ve
                                        const CancelToken& cancel, unsigned threads) {
   VerifyReport report;
   TITAN_ASSIGN_OR_RETURN(const std::optional<Manifest> manifest, read_manifest(fs, path, report));
-  if (manifest) TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run(io_threads(threads)));
+  if (!manifest) return report;
+  report.id = manifest->id;
+  TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run(io_threads(threads)));
   return report;
 }
 

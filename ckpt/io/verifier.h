@@ -7,6 +7,7 @@
 
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/hash.h"
 #include "ckpt/base/result.h"
 
 namespace titan::ckpt {
@@ -25,6 +26,7 @@ struct Damage {
 };
 
 struct VerifyReport {
+  Digest id;                       ///< that the manifest says; zeros where that is damaged
   std::uint64_t leaves = 0;        ///< checked
   std::uint64_t bytes = 0;         ///< read and checked
   std::vector<Damage> damage;      ///< in order of the manifest's files

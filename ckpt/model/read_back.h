@@ -2,10 +2,10 @@
 
 namespace titan::ckpt {
 
-/// What a save reads again of the shard files that it has written.
+/// What a save reads again of what it has written, before it publishes.
 enum class ReadBack {
   kOff,
-  kSampled,  ///< leaf tables, envelopes, and at most one leaf of a hundred (one at least)
+  kSampled,  ///< manifest, JSON members, leaf tables, envelopes, and at most one leaf of a hundred (one at least)
   kAll,      ///< every byte
 };
 

@@ -11,6 +11,7 @@
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_guard.h"
 #include "ckpt/io/run_resolve.h"
+#include "ckpt/io/step_proof.h"
 #include "ckpt/io/verifier.h"
 
 namespace titan::ckpt {
@@ -159,7 +160,11 @@ class Prune {
     if (options_.begin) options_.begin(entry.path);
     TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                            verify_checkpoint(fs_, entry.path, options_.progress, options_.cancel));
-    if (found.damage.empty() && found.unreadable.empty()) return true;
+    if (found.damage.empty() && found.unreadable.empty()) {
+      const Status same = check_id(entry.path, found.id, entry.manifest->id);
+      if (!same.ok()) return same.wrapped("nothing is deleted");
+      return true;
+    }
     // A step that cannot be read is neither proven nor damaged. Nothing older may be deleted on its account.
     if (found.damage.empty())
       return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " +
@@ -227,6 +232,12 @@ class Prune {
     return true;
   }
 
+  /// Reading the newest step takes long: what the plan saw must still lie at `path`, which is no identity.
+  Status still_as_planned(const std::string& path) const {
+    const auto entry = std::ranges::find(scan_.steps, path, &StepEntry::path);
+    return check_id_at(fs_, path, entry->manifest->id);
+  }
+
   Status carry_out() {
     TITAN_RETURN_IF_ERROR(may_delete());
     // A process may have died between the rename and the sync of a step that stays. Its name must be durable first.
@@ -244,8 +255,12 @@ class Prune {
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
       if (!step->goes || pinned_meanwhile(step->path, *step)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
-      const Status status =
-          delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
+      const auto verified = std::ranges::find(scan_.steps, *report_.verified, &StepEntry::step);
+      if (const Status same = still_as_planned(verified->path); !same.ok())
+        return same.wrapped("nothing more is deleted");
+      Status status = still_as_planned(step->path);
+      if (status.ok())
+        status = delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
       step->deleted = status.ok();
       if (!status.ok()) report_.failures.push_back("cannot delete " + step->path + ": " + status.message);
     }

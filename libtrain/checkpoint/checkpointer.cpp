@@ -203,6 +203,7 @@ Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& sn
         report.id = published->id;
         report.bytes = published->bytes;
         report.already_there = published->already_there;
+        report.read_whole = published->read_whole;
         report.damaged_aside = published->damaged_aside;
         report.warnings = published->warnings;
         damaged_.erase(snapshot.train.step);

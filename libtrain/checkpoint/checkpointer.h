@@ -27,9 +27,10 @@ struct SaveReport {
   ckpt::Digest id;
   std::uint64_t bytes = 0;
   double seconds = 0;
-  double write_seconds = 0;    ///< of `seconds`: until every rank had written what it owns
-  double publish_seconds = 0;  ///< of `seconds`: on rank 0, the manifest and the renames
-  bool already_there = false;
+  double write_seconds = 0;           ///< of `seconds`: until every rank had written what it owns
+  double publish_seconds = 0;         ///< of `seconds`: on rank 0, the manifest and the renames
+  bool already_there = false;         ///< as Published's
+  bool read_whole = false;            ///< likewise
   std::string damaged_aside;          ///< as Published's
   std::vector<std::string> warnings;  ///< as Published's
 };

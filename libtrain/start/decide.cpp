@@ -292,7 +292,7 @@ Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request,
   return explicit_start(fs, path, own, request);
 }
 
-// A valid step is never replaced. A run that will reach such a step would end there, at every restart.
+// A valid step is never replaced: a save moves it aside. Whoever put it there should know before.
 Status check_way(const std::vector<const ckpt::StepEntry*>& newer, const SavePlan& saves, StartDecision& decision) {
   for (const ckpt::StepEntry* step : newer) {
     const ckpt::StepEntry& entry = *step;
@@ -305,7 +305,7 @@ Status check_way(const std::vector<const ckpt::StepEntry*>& newer, const SavePla
                                 " of its own, which never replaces it")
           .with_hint("move it out of the folder, or use another job.dump_folder");
     if (saves.enabled)
-      decision.notes.push_back(what + "; a save of step " + std::to_string(entry.step) + " would fail");
+      decision.notes.push_back(what + "; a save of step " + std::to_string(entry.step) + " moves it aside");
   }
   return ckpt::ok_status();
 }

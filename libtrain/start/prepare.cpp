@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "ckpt/io/step_proof.h"
 #include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
@@ -36,6 +37,7 @@ Status open_model(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
     case StartMode::kResume: {
       start.source = std::make_shared<ckpt::CheckpointReader>(
           ckpt::CheckpointReader::known(fs, path, std::move(*manifest), std::move(json)));
+      start.id = start.source->manifest().id;
       TITAN_ASSIGN_OR_RETURN(start.loaded, model_of_run(inputs.loaded, *start.source));
       break;
     }
@@ -159,7 +161,7 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
   return ckpt::ok_status();
 }
 
-Status read_whole(ckpt::Fs& fs, const std::string& path, const ckpt::CancelToken& stop) {
+Status read_whole(ckpt::Fs& fs, const std::string& path, const ckpt::Digest& id, const ckpt::CancelToken& stop) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport report, ckpt::verify_checkpoint(fs, path, {}, stop));
   for (const ckpt::Damage& damage : report.damage) {
     if (damage.unit == "derived") continue;  // loaded by nobody
@@ -170,7 +172,7 @@ Status read_whole(ckpt::Fs& fs, const std::string& path, const ckpt::CancelToken
   if (!report.unreadable.empty())
     return ckpt::failed(ckpt::join_path(path, report.unreadable[0].file) +
                         " cannot be read: " + report.unreadable[0].detail);
-  return ckpt::ok_status();
+  return ckpt::check_id(path, report.id, id);
 }
 
 Result<recipe::StoredRun> read_stored(const ckpt::CheckpointReader& reader) {

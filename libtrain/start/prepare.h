@@ -40,6 +40,7 @@ struct Start {
   StartDecision decision;
   recipe::RunPlan plan;
   std::shared_ptr<ckpt::CheckpointReader> source;     ///< the checkpoint that is resumed; null: a new run
+  ckpt::Digest id;                                    ///< of `source`, also when that is no longer needed
   std::shared_ptr<ckpt::WeightSource> weight_source;  ///< of a transfer
   WeightMatch match;                                  ///< of a transfer
   std::optional<recipe::StoredRun> stored;            ///< of a resume
@@ -65,9 +66,10 @@ Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
 /// \error what a start meets before it can compare settings: no dataset, a mesh that does not fit, ...
 Status prepare_start(const StartInputs& inputs, const recipe::Permission& permission, Start& start);
 
-/// Reads every byte that a resume of the checkpoint `path` would load. \error kCorrupt, naming the first damage;
-/// kFailed (it cannot be read); kInterrupted, kTerminated (by `stop`)
-Status read_whole(ckpt::Fs& fs, const std::string& path, const ckpt::CancelToken& stop = {});
+/// Reads every byte that a resume of the checkpoint `path`, of this `id`, would load. \error kCorrupt, naming the first
+/// damage; kIncompatible (another checkpoint lies there by now); kFailed (it cannot be read); kInterrupted, kTerminated
+/// (by `stop`)
+Status read_whole(ckpt::Fs& fs, const std::string& path, const ckpt::Digest& id, const ckpt::CancelToken& stop = {});
 
 /// The settings and positions that `reader` holds; components that are absent stay empty.
 Result<recipe::StoredRun> read_stored(const ckpt::CheckpointReader& reader);

@@ -8,7 +8,7 @@ namespace {
 Status open_alone(ckpt::Fs& fs, ckpt::Fs& watch, const StartInputs& inputs, bool prove_complete, Start& start) {
   TITAN_RETURN_IF_ERROR(open_start(watch, inputs, start));
   TITAN_RETURN_IF_ERROR(start.stored ? check_steps(start.loaded.config, start.decision.step) : ckpt::ok_status());
-  return start.complete && prove_complete ? read_whole(fs, start.decision.path) : ckpt::ok_status();
+  return start.complete && prove_complete ? read_whole(fs, start.decision.path, start.id) : ckpt::ok_status();
 }
 
 }  // namespace

@@ -167,6 +167,8 @@ bool PublishHook::over(Clock::time_point deadline) {
 
 void PublishHook::run(const Publish& one) {
   const std::string what = "checkpoint.on_publish for step " + std::to_string(one.step);
+  if (const ckpt::Status there = options_.still_there(one); !there.ok())
+    return options_.problem(what + " did not run: " + there.message);
   pid_t pid = 0;
   Pipe watch;
   const int error =

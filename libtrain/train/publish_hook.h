@@ -7,7 +7,9 @@
 #include <string>
 #include <thread>
 
+#include "ckpt/base/hash.h"
 #include "ckpt/base/mutex.h"
+#include "ckpt/base/status.h"
 
 namespace titan::train {
 
@@ -15,7 +17,7 @@ namespace titan::train {
 struct Publish {
   std::uint64_t step = 0;
   std::string path;  ///< of its folder
-  std::string id;
+  ckpt::Digest id;
 };
 
 /// One command at a time, always for the newest step. Nothing that goes wrong here ends a run. A command dies with the
@@ -26,6 +28,8 @@ class PublishHook {
     std::string command;  ///< of /bin/sh; TITAN_STEP and TITAN_CHECKPOINT are in its environment, this rank is not
     std::string output;   ///< file that its output is appended to
     double limit_s = 0;   ///< a command that takes longer is ended
+    /// Asked by the thread right before a command runs, which it does only while its step lies there.
+    std::function<ckpt::Status(const Publish&)> still_there;
     std::function<void(const std::string&)> problem;  ///< called by the thread
     std::function<void(const std::string&)> say;      ///< of a step that is passed over; called by published()
     std::function<void(const Publish&)> done;         ///< its command ended well; called by the thread

@@ -16,8 +16,8 @@ struct PublishTells {
   std::function<void(const std::string&)> problem, say;
 };
 
-/// The hook of this configuration, which notes each command that ended well; null where it has no command. `fs` outlives
-/// it.
+/// The hook of this configuration, which notes each command that ended well; null where it has no command. `fs`
+/// outlives it.
 std::unique_ptr<PublishHook> make_publish_hook(ckpt::Fs& fs, const recipe::Config& config, const PublishTells& tells);
 
 /// Lets the command run for the newest step of the run, at `path`, unless the note says that it has. The run's lock is

@@ -3,16 +3,18 @@
 #include <ATen/ATen.h>
 
 #include "ckpt/io/reader.h"
+#include "ckpt/io/step_proof.h"
 #include "libtrain/start/start_word.h"
 
 namespace titan::train {
 
-void reload(RunState& run, const std::string& path, bool moments) {
+void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments) {
   run.exchange->await_weights();
   StartWord word;
   word.decision = {StartMode::kResume, path};
   run.on_root([&]() -> ckpt::Status {
     TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(run.fs, path));
+    TITAN_RETURN_IF_ERROR(ckpt::check_id(path, reader.manifest().id, id));
     word.decision.manifest = std::move(reader).take_manifest();
     return ckpt::ok_status();
   });

@@ -6,9 +6,10 @@
 
 namespace titan::train {
 
-/// Weights and, with `moments`, Adam's moments of the checkpoint at `path`; without, moments of zero. Rank 0 alone
-/// looks for it. Collective. \error StatusError on all ranks together; also where one is asked to stop meanwhile, and
-/// the tensors are of no step then
-void reload(RunState& run, const std::string& path, bool moments);
+/// Weights and, with `moments`, Adam's moments of the checkpoint `id` at `path`; without, moments of zero. Rank 0 alone
+/// looks for it, and knows its id; the others read by its manifest, whose digests they check. Collective. \error
+/// StatusError on all ranks together, kIncompatible where another checkpoint lies there by now; also where one is asked
+/// to stop meanwhile, and the tensors are of no step then
+void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments);
 
 }  // namespace titan::train

@@ -47,13 +47,9 @@ std::function<void(const std::string&)> says_where(const RunWatcher& watcher, st
 void Saves::begin() {
   newest_ = run_.start.decision.step;
   if (run_.start.decision.mode == StartMode::kResume)
-    saved_ = SavedPoint{newest_,
-                        run_.start.decision.path,
-                        run_.data,
-                        run_.state.tokens,
-                        run_.optimizer_step,
-                        run_.next_epoch,
-                        !run_.start.continuation.fresh_optimizer};
+    saved_ = SavedPoint{
+        newest_,           run_.start.decision.path, run_.start.id,   run_.data,
+        run_.state.tokens, run_.optimizer_step,      run_.next_epoch, !run_.start.continuation.fresh_optimizer};
   schedule_.emplace(run_.config().checkpoint, now_s());
   if (!run_.world.save) return;
   BackgroundSaver::Options options;
@@ -69,6 +65,7 @@ double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().
 ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
   under_way_ = SavedPoint{step,
                           ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step)),
+                          {},
                           run_.data,
                           run_.state.tokens,
                           run_.optimizer_step,
@@ -234,6 +231,7 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
 void Saves::tell(const SaveOutcome& outcome) {
   newest_ = outcome.step;
   saved_ = under_way_;
+  saved_->id = outcome.report->id;
   schedule_->succeeded();
   if (!run_.root()) return;
   const SaveReport& report = *outcome.report;
@@ -267,8 +265,8 @@ void Saves::tell(const SaveOutcome& outcome) {
   if (run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
     log_info("the store of " + run_.checkpoint_dir +
              " refuses writes past the page cache (O_DIRECT): saves go through it");
-  run_.retention->saved(outcome.step);
-  if (run_.hook) run_.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id.hex()});
+  run_.retention->saved(outcome.step, report.id, report.read_whole);
+  if (run_.hook) run_.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id});
 }
 
 }  // namespace titan::train

@@ -17,6 +17,7 @@ namespace titan::train {
 struct SavedPoint {
   std::uint64_t step = 0;
   std::string path;
+  ckpt::Digest id;  ///< on rank 0, which looks at what lies at the path
   ckpt::DataPosition data;
   std::uint64_t tokens = 0, optimizer_step = 0, next_epoch = 1;
   bool moments = true;  ///< the run took them from there

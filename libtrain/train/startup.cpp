@@ -156,11 +156,13 @@ void choose_start(RunState& run) {
 // Collective. Nothing is loaded where nothing is left to train, so that the last step is read here. What the first
 // reader meets a second one confirms, as after a load.
 void prove_last_step(RunState& run) {
-  const Status first = agree(
-      *run.world.io, run.root() ? read_whole(run.fs, run.start.decision.path, run.inputs.stop) : ckpt::ok_status());
+  const Status first =
+      agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.decision.path, run.start.id, run.inputs.stop)
+                                      : ckpt::ok_status());
   if (first.code == ckpt::Code::kCorrupt) {
     Status second;
-    if (run.world.rank == 1 % run.world.size) second = read_whole(run.fs, run.start.decision.path, run.inputs.stop);
+    if (run.world.rank == 1 % run.world.size)
+      second = read_whole(run.fs, run.start.decision.path, run.start.id, run.inputs.stop);
     if (second.code == ckpt::Code::kCorrupt)
       second = ckpt::ok_status();
     else if (run.world.rank == 1 % run.world.size && second.ok())
@@ -304,7 +306,7 @@ void keep_house(RunState& run) {
   // Every digest of it held, unless the optimizer was left out.
   const bool own = run.start.source != nullptr && run.start.decision.origin.empty();
   if (own && !run.start.continuation.fresh_optimizer)
-    run.retention->judge(run.start.decision.step, ckpt::Verdict::kProved);
+    run.retention->judge(run.start.decision.step, ckpt::Verdict::kProved, run.start.id);
   if (rules.keep_best > 0) recall_losses(run);
   begin_publishing(run, own);
 }

@@ -180,7 +180,7 @@ std::optional<std::uint64_t> Trainer::survive(const NonFinite& found, bool stop)
 }
 
 void Trainer::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
-  reload(run_, saved.path, saved.moments);
+  reload(run_, saved.path, saved.id, saved.moments);
   // A second time back to here leaves out both.
   saved.data.excluded = ckpt::with_ranges(saved.data.excluded, {left_out});
   run_.data = saved.data;

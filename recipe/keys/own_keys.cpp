@@ -292,9 +292,9 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(checkpoint.verify_compression), kSaving,
           "decode each compressed leaf and compare it before it is written"),
       key(TITAN_KEY(checkpoint.verify_after_write), kSaving,
-          "what a save reads again from the disk before it is published: \"sampled\", each file's table and structure "
-          "and "
-          "1 % of its leaves; \"all\", every byte",
+          "what a save reads again from the disk before it is published: \"sampled\", all but derived files and 99 % "
+          "of "
+          "the leaves; \"all\", every byte",
           {.choices = {"off", "sampled", "all"}}),
       key(TITAN_KEY(checkpoint.async_mode), kSaving,
           "\"async\": training goes on while a save is written; the last save, and that of a stop, are waited for; "

@@ -143,8 +143,8 @@ Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std
            [](const std::string&) {},
            [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
   for (const std::uint64_t damaged : run.damaged) retention.judge(damaged, ckpt::Verdict::kDamaged);
-  if (!run.fresh) retention.judge(run.step, ckpt::Verdict::kProved);
-  retention.judge(step, ckpt::Verdict::kProved);
+  if (!run.fresh) retention.judge(run.step, ckpt::Verdict::kProved, run.id);
+  retention.judge(step, published->read_whole ? ckpt::Verdict::kProved : ckpt::Verdict::kSaved, published->id);
   retention.pass();
   return failed;
 }
@@ -167,7 +167,7 @@ Status go_on_in_background(CrashFs& fs, LiveRun& run, std::uint64_t given_up, st
              still_ours,
              [](const std::string&) {},
              [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
-    retention.judge(run.step, ckpt::Verdict::kProved);
+    retention.judge(run.step, ckpt::Verdict::kProved, run.id);
     retention.pass();
     return failed;
   };

@@ -141,6 +141,17 @@ class NonFinite(unittest.TestCase):
                 self.assertEqual(harness.published_steps(self.work / run)[-1], kept, log)
                 self.train(run, 1, 0, **{"training.steps": 12, "lr_scheduler.total_steps": STEPS})
 
+    def test_a_rollback_takes_no_other_checkpoint_that_lies_there(self):
+        other = self.work / "told" / "checkpoint" / "step-00000004"
+        swap = f'rm -rf "$TITAN_CHECKPOINT" && cp -r "{other}" "$TITAN_CHECKPOINT"'
+        log = self.train("swapped", 2, 13, f"1:1592-1599:{TENSOR}", **{"training.on_nonfinite": "rollback", "training.steps": 400, "checkpoint.interval": 100,
+                                                           "checkpoint.on_publish": swap})
+        (saved,) = [event for event in harness.events(self.work / "swapped") if event["event"] == "save_commit"]
+        self.assertEqual(saved["step"], 100)
+        self.assertIn(f"step-00000100 is another checkpoint than the one that was known there: expected id {saved['id']}, found {self.ids[4]}", log)
+        for text in self.logs("swapped"):
+            self.assertIn(f"found {self.ids[4]}", text)
+
     def test_what_is_left_out_ahead_is_stored_and_kept(self):
         ahead = {"checkpoint.interval": 1, "training.exclude_samples": "32-39"}
         self.train("ahead", 4, 75, **ahead, **{"debug.stop_at_step": 4})

@@ -29,6 +29,7 @@
 #include "ckpt/io/verifier.h"
 #include "ckpt/io/writer.h"
 #include "tests/support/checkpoints.h"
+#include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::testing {
@@ -41,57 +42,6 @@ std::uint64_t below(Random& random, std::uint64_t limit) { return limit == 0 ? 0
 void flip(Random& random, std::span<std::byte> bytes) {
   if (!bytes.empty()) bytes[below(random, bytes.size())] ^= std::byte{1} << static_cast<int>(below(random, 8));
 }
-
-/// Flips a bit of the k-th write.
-class FlippingFs final : public Fs {
- public:
-  FlippingFs(Fs& inner, std::uint64_t k, Random& random) : inner_(inner), left_(k), random_(random) {}
-  std::uint64_t writes() const { return writes_; }
-
-  Result<std::unique_ptr<File>> create(const std::string& path) override {
-    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, inner_.create(path));
-    return std::unique_ptr<File>(std::make_unique<Writing>(std::move(file), *this));
-  }
-  Result<std::unique_ptr<File>> open_read(const std::string& path) override { return inner_.open_read(path); }
-  Status make_dir(const std::string& path) override { return inner_.make_dir(path); }
-  Status remove_file(const std::string& path) override { return inner_.remove_file(path); }
-  Status remove_dir(const std::string& path) override { return inner_.remove_dir(path); }
-  Status rename(const std::string& from, const std::string& to) override { return inner_.rename(from, to); }
-  Status rename_noreplace(const std::string& from, const std::string& to) override {
-    return inner_.rename_noreplace(from, to);
-  }
-  Status sync_dir(const std::string& path) override { return inner_.sync_dir(path); }
-  Result<std::vector<DirEntry>> list(const std::string& path) override { return inner_.list(path); }
-  Result<FileInfo> stat(const std::string& path) override { return inner_.stat(path); }
-  Result<std::uint64_t> free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
-  Result<std::unique_ptr<FileLock>> lock(const std::string& path) override { return inner_.lock(path); }
-
- private:
-  class Writing final : public File {
-   public:
-    Writing(std::unique_ptr<File> inner, FlippingFs& fs) : inner_(std::move(inner)), fs_(fs) {}
-    Status pread(std::uint64_t offset, std::span<std::byte> out) override { return inner_->pread(offset, out); }
-    Status pwrite(std::uint64_t offset, std::span<const std::byte> data) override {
-      ++fs_.writes_;
-      if (fs_.left_ == 0 || --fs_.left_ > 0) return inner_->pwrite(offset, data);
-      std::vector<std::byte> other(data.begin(), data.end());
-      flip(fs_.random_, other);
-      return inner_->pwrite(offset, other);
-    }
-    Status truncate(std::uint64_t size) override { return inner_->truncate(size); }
-    Result<std::uint64_t> size() override { return inner_->size(); }
-    Status datasync() override { return inner_->datasync(); }
-    Status close() override { return inner_->close(); }
-
-   private:
-    std::unique_ptr<File> inner_;
-    FlippingFs& fs_;
-  };
-
-  Fs& inner_;
-  std::uint64_t left_, writes_ = 0;
-  Random& random_;
-};
 
 /// Flips a bit of the k-th leaf that a save asks for.
 class FlippingSource final : public TensorSource {
@@ -201,12 +151,12 @@ const char* writes(Random& random, const Snapshot& snapshot) {
   static std::map<Codec, std::uint64_t> count;
   if (count[snapshot.codec] == 0) {
     MemFs other;
-    FlippingFs counting(other, 0, random);
+    MeddlingFs counting(other);
     if (!save_all(counting, snapshot, source, -1, &bits).ok()) return "broken";
     count[snapshot.codec] = counting.writes();
   }
   MemFs fs;
-  FlippingFs flipping(fs, 1 + below(random, count[snapshot.codec]), random);
+  MeddlingFs flipping(fs, {"", 1 + below(random, count[snapshot.codec]), random()});
   return outcome_of_save(fs, save_all(flipping, snapshot, source, -1, &bits), snapshot);
 }
 

@@ -10,11 +10,13 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
+#include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::retention_test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::FailingFs;
@@ -24,8 +26,8 @@ using testing::MemFs;
 using testing::Op;
 using Steps = std::vector<std::uint64_t>;
 
-constexpr Verdict kUnknown = Verdict::kUnknown, kProved = Verdict::kProved, kWhole = Verdict::kWhole,
-                  kPartial = Verdict::kPartial, kDamaged = Verdict::kDamaged;
+constexpr Verdict kUnknown = Verdict::kUnknown, kProved = Verdict::kProved, kSaved = Verdict::kSaved,
+                  kWhole = Verdict::kWhole, kPartial = Verdict::kPartial, kDamaged = Verdict::kDamaged;
 
 TEST(SelectExpired, KeepsTheNewestProvedOrWholeOnes) {
   const std::vector<RetainedStep> steps{{5, kProved}, {4, kWhole}, {3, kWhole}, {2, kProved}, {1, kWhole}};
@@ -68,13 +70,44 @@ TEST(SelectExpired, KeepsMilestonesAndTheBestByLossBesidesTheLatest) {
   EXPECT_EQ(select_expired(steps, {0, 0, 1}), Steps{}) << "all are kept";
 }
 
+TEST(StepToProve, IsTheNewestSavedOneWhereNothingElseWouldVouchForTheRun) {
+  const auto asked = [](const std::vector<RetainedStep>& steps, std::uint64_t keep) {
+    return step_to_prove(steps, select_expired(steps, {keep}));
+  };
+  EXPECT_EQ(asked({{3, kSaved}, {2, kSaved}}, 1), 3u);
+  EXPECT_EQ(asked({{3, kSaved}, {2, kProved}}, 1), 3u) << "the proved one would go";
+  EXPECT_EQ(asked({{3, kSaved}, {2, kWhole}, {1, kWhole}}, 2), 3u) << "a look proves nothing";
+  EXPECT_EQ(asked({{4, kDamaged}, {3, kSaved}, {2, kSaved}}, 1), 3u);
+  EXPECT_EQ(asked({{3, kSaved}, {2, kSaved}, {1, kSaved}}, 2), std::nullopt);
+  EXPECT_EQ(asked({{3, kSaved}, {2, kProved}, {1, kSaved}}, 2), std::nullopt);
+  EXPECT_EQ(asked({{3, kProved}, {2, kSaved}}, 1), std::nullopt);
+  EXPECT_EQ(asked({{3, kSaved}, {2, kSaved, true}, {1, kSaved}}, 1), std::nullopt) << "two stay";
+  EXPECT_EQ(asked({{3, kSaved}, {2, kSaved}}, 2), std::nullopt) << "nothing goes";
+}
+
 class RunRetention : public ::testing::Test {
  protected:
   void make(const Steps& steps) {
-    for (const std::uint64_t step : steps) ASSERT_TRUE(testing::make_checkpoint(fs_, kDir, {.step = step}).ok());
+    for (const std::uint64_t step : steps) {
+      const auto published = testing::make_checkpoint(fs_, kDir, {.step = step});
+      ASSERT_TRUE(published.ok());
+      ids_[step] = published->id;
+    }
   }
   std::string path(std::uint64_t step) const { return join_path(kDir, step_name(step)); }
   void pin(std::uint64_t step) { ASSERT_TRUE(testing::put_text(fs_, path(step) + "/.keep", "").ok()); }
+  void rot(std::uint64_t step) {
+    std::byte byte{};
+    const std::string member = path(step) + "/optimizer/shard-00000.h5";
+    ASSERT_TRUE(fs_.open_read(member).value()->pread(4100, {&byte, 1}).ok());
+    byte ^= std::byte{1};
+    ASSERT_TRUE(fs_.overwrite(member, 4100, {&byte, 1}).ok());
+  }
+  // Another checkpoint lies under the name of `step` from now on, as a copy of `other`.
+  void put_in_place_of(std::uint64_t step, std::uint64_t other) {
+    ASSERT_TRUE(remove_tree(fs_, path(step)).ok());
+    ASSERT_TRUE(testing::copy_tree(fs_, path(other), fs_, path(step)));
+  }
   RetentionOptions options(std::uint64_t keep) {
     return {kDir,
             {keep},
@@ -92,13 +125,14 @@ class RunRetention : public ::testing::Test {
 
   static constexpr const char* kDir = "/run/checkpoint";
   MemFs fs_;
+  std::map<std::uint64_t, Digest> ids_;
   std::vector<std::string> deleted_, problems_;
 };
 
 TEST_F(RunRetention, DeletesInTheBackgroundAfterASave) {
   make({10, 20, 30, 40});
   Retention retention(fs_, options(2));
-  retention.saved(40);
+  retention.saved(40, ids_[40], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{30, 40}));
   EXPECT_THAT(deleted_, ElementsAre("step-00000010", "step-00000020"));
@@ -113,7 +147,7 @@ TEST_F(RunRetention, APinThatComesWhileOtherStepsAreDeletedCounts) {
     if (name == "step-00000010") pin(20);
   };
   Retention retention(fs_, pinning);
-  retention.saved(40);
+  retention.saved(40, ids_[40], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{20, 40}));
   EXPECT_THAT(deleted_, ElementsAre("step-00000010", "step-00000030"));
@@ -127,7 +161,7 @@ TEST_F(RunRetention, AStepWithADamagedJsonMemberFillsNoPlace) {
   ASSERT_TRUE(fs_.remove_file(member).ok());
   ASSERT_TRUE(testing::put_text(fs_, member, text).ok());
   Retention retention(fs_, options(2));
-  retention.saved(30);
+  retention.saved(30, ids_[30], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{10, 20, 30}));
 }
@@ -139,11 +173,11 @@ TEST_F(RunRetention, AStepThatLoadingFoundDamagedFillsNoPlace) {
   Retention retention(fs_, options(1));
   retention.judge(10, Verdict::kDamaged);
   retention.judge(2, Verdict::kProved);
-  retention.saved(4);
+  retention.saved(4, ids_[4], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{2, 4, 10}));
   make({6});
-  retention.saved(6);
+  retention.saved(6, ids_[6], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{2, 6, 10}));
 }
@@ -152,7 +186,7 @@ TEST_F(RunRetention, TheOnlyProvedStepStaysBesideTwoDamagedOnes) {
   make({1, 2, 3});
   Retention retention(fs_, options(1));
   retention.judge(3, Verdict::kDamaged);
-  retention.saved(2);
+  retention.saved(2, ids_[2], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{2, 3}));
 }
@@ -161,7 +195,7 @@ TEST_F(RunRetention, StructuralDamageIsSeenWithoutHavingLoaded) {
   make({1, 2, 3, 4});
   ASSERT_TRUE(fs_.resize(path(3) + "/model/shard-00000.h5", 10).ok());
   Retention retention(fs_, options(2));
-  retention.saved(4);
+  retention.saved(4, ids_[4], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{2, 3, 4})) << "2 is the second whole one";
 }
@@ -170,15 +204,16 @@ TEST_F(RunRetention, LooksAtAnUnknownStepOnce) {
   make({10, 20, 30});
   FailingFs log(fs_);
   Retention retention(log, options(9));
-  retention.saved(30);
+  retention.saved(30, ids_[30], true);
   retention.finish();
   log.clear_calls();
-  retention.saved(30);
-  retention.finish();
+  retention.pass();
   std::vector<std::string> paths;
   for (const testing::Call& call : log.calls()) paths.push_back(call.path);
-  EXPECT_THAT(paths, ElementsAre(kDir, path(10) + "/.keep", path(20) + "/.keep", path(30) + "/.keep"))
-      << "names and pins";
+  std::vector<std::string> expected{kDir};
+  for (const std::uint64_t step : {10, 20, 30})
+    for (const char* name : {"/manifest.json", "/.keep"}) expected.push_back(path(step) + name);
+  EXPECT_EQ(paths, expected) << "names, pins, and whether the manifests are the same files";
 }
 
 TEST_F(RunRetention, AStepThatCannotBeJudgedJustNowIsKeptAndJudgedLater) {
@@ -186,10 +221,10 @@ TEST_F(RunRetention, AStepThatCannotBeJudgedJustNowIsKeptAndJudgedLater) {
   FailingFs failing(fs_);
   failing.arm({.op = Op::kOpenRead, .path_part = "step-00000010", .error = EIO});
   Retention retention(failing, options(2));
-  retention.saved(30);
+  retention.saved(30, ids_[30], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{10, 20, 30}));
-  retention.saved(30);
+  retention.saved(30, ids_[30], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{20, 30}));
 }
@@ -199,11 +234,11 @@ TEST_F(RunRetention, TrashOfAFailedDeletionGoesWithTheNextSave) {
   FailingFs failing(fs_);
   failing.arm({.op = Op::kRemoveFile, .error = EBUSY});
   Retention retention(failing, options(1));
-  retention.saved(20);
+  retention.saved(20, ids_[20], true);
   retention.finish();
   EXPECT_THAT(problems_, ElementsAre(HasSubstr(".trash-step-00000010")));
   EXPECT_THAT(testing::tree(fs_, kDir), Contains(::testing::StartsWith(".trash-step-00000010")));
-  retention.saved(20);
+  retention.saved(20, ids_[20], true);
   retention.finish();
   EXPECT_THAT(testing::tree(fs_, kDir), ::testing::Not(Contains(::testing::StartsWith(".trash-"))));
 }
@@ -213,7 +248,7 @@ TEST_F(RunRetention, DeletesNothingOnceTheRunIsSomebodyElses) {
   RetentionOptions lost = options(1);
   lost.still_ours = [] { return locked("taken over"); };
   Retention retention(fs_, lost);
-  retention.saved(20);
+  retention.saved(20, ids_[20], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{10, 20}));
   EXPECT_THAT(problems_, ElementsAre("taken over"));
@@ -257,7 +292,7 @@ TEST_F(RunRetention, KeepingAllTouchesNothing) {
   make({10, 20});
   FailingFs log(fs_);
   Retention retention(log, options(0));
-  retention.saved(20);
+  retention.saved(20, ids_[20], true);
   retention.finish();
   EXPECT_THAT(log.calls(), IsEmpty());
 }
@@ -267,10 +302,82 @@ TEST_F(RunRetention, AFailedListingIsAProblemAndNothingGoes) {
   FailingFs failing(fs_);
   failing.arm({.op = Op::kList, .error = EIO});
   Retention retention(failing, options(1));
-  retention.saved(20);
+  retention.saved(20, ids_[20], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{10, 20}));
   EXPECT_THAT(problems_, ElementsAre(HasSubstr(kDir)));
+}
+
+// k = 1: all that is left would be a step of which one leaf in a hundred was read.
+TEST_F(RunRetention, TheOlderStepStaysUntilTheNewerOneIsRead) {
+  make({10, 20});
+  rot(20);
+  Retention retention(fs_, options(1));
+  retention.saved(10, ids_[10], false);
+  retention.saved(20, ids_[20], false);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{10, 20}));
+  EXPECT_THAT(problems_, ElementsAre(AllOf(HasSubstr("step-00000020"), HasSubstr("older steps stay"))));
+  make({30});
+  retention.saved(30, ids_[30], false);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{20, 30})) << "damaged ones are never deleted";
+}
+
+TEST_F(RunRetention, AReadThatIsCutOffDeletesNothing) {
+  make({10, 20});
+  FailingFs failing(fs_);
+  failing.arm({.op = Op::kPread, .path_part = "step-00000020/optimizer", .error = EIO});
+  Retention retention(failing, options(1));
+  retention.saved(20, ids_[20], false);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{10, 20}));
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("step-00000020")));
+  retention.saved(20, ids_[20], false);
+  retention.finish();
+  EXPECT_EQ(left(), Steps{20});
+}
+
+TEST_F(RunRetention, AnotherCheckpointInTheStepsPlaceFillsNoneAndIsNotDeleted) {
+  make({10, 20, 30, 40, 50});
+  Retention retention(fs_, options(2));
+  for (const std::uint64_t step : {10, 20, 30, 40}) retention.judge(step, kProved, ids_[step]);
+  put_in_place_of(40, 30);
+  retention.pass();
+  EXPECT_EQ(left(), (Steps{30, 40, 50})) << "50 and 30 are the newest two";
+  EXPECT_THAT(problems_, ElementsAre(AllOf(HasSubstr("step-00000040"), HasSubstr("expected id " + ids_[40].hex()),
+                                           HasSubstr("found " + ids_[30].hex()))));
+}
+TEST_F(RunRetention, ACopyOfAProvedStepIsNotProved) {
+  make({10, 20, 30});
+  Retention retention(fs_, options(2));
+  retention.judge(20, kProved, ids_[20]);
+  retention.pass();
+  EXPECT_EQ(left(), (Steps{20, 30}));
+  make({40});
+  put_in_place_of(40, 20);
+  put_in_place_of(20, 40);  // with the id that it had
+  ASSERT_TRUE(remove_tree(fs_, path(40)).ok());
+  make({40});
+  retention.pass();
+  EXPECT_EQ(left(), (Steps{20, 30, 40})) << "nothing is left that this process has proved";
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
+// Somebody acts while earlier ones are deleted.
+TEST_F(RunRetention, AStepThatIsAnotherOneMeanwhileStaysAndNothingGoesForTheSakeOfOne) {
+  for (const std::uint64_t replaced : {20, 40}) {
+    make({10, 20, 30, 40});
+    RetentionOptions meddled = options(1);
+    meddled.deleted = [&](const std::string& name) {
+      if (name == "step-00000010") put_in_place_of(replaced, 30);
+    };
+    Retention retention(fs_, meddled);
+    retention.saved(40, ids_[40], true);
+    retention.finish();
+    EXPECT_EQ(left(), replaced == 20 ? (Steps{20, 40}) : (Steps{20, 30, 40}));
+    ASSERT_TRUE(remove_tree(fs_, kDir).ok());
+  }
 }
 
 }  // namespace

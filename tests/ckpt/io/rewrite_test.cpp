@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "ckpt/io/recover.h"
 #include "tests/ckpt/io/rewrite_tool.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
@@ -187,6 +188,33 @@ TEST(Rewrite, WhatADeadToolLeftIsRemovedAndWhatItMovedAsideComesBack) {
   EXPECT_TRUE(whole(fs, "/out/step-00000010")) << "back where it was";
   EXPECT_NE(writer_of(fs, "/out/step-00000010"), "copied");
   EXPECT_TRUE(copy_checkpoint(fs, kSrc, "/out/step-00000010", true).ok());
+}
+
+// DST is there, and somebody else has put it there: what the dead tool left may be all that is whole.
+TEST(Rewrite, WhatADeadToolLeftStaysBesideADestinationThatIsNotWhole) {
+  for (const char* left : {"old", "new"}) {
+    MemFs fs;
+    make(fs, "/src");
+    make(fs, "/out");
+    const std::string dst = "/out/step-00000010", kept = dst + ".tmp-rewrite/" + left;
+    ASSERT_TRUE(fs.make_dir(dst + ".tmp-rewrite").ok());
+    ASSERT_TRUE(fs.rename(dst, kept).ok());
+    make(fs, "/out");
+    std::byte byte{};
+    const std::string leaf = dst + "/optimizer/shard-00000.h5";
+    ASSERT_TRUE(fs.open_read(leaf).value()->pread(4100, {&byte, 1}).ok());
+    byte ^= std::byte{1};
+    ASSERT_TRUE(fs.overwrite(leaf, 4100, {&byte, 1}).ok());
+    const Status tool = copy_checkpoint(fs, kSrc, dst, true);
+    EXPECT_THAT(tool.message, HasSubstr(kept + " may be the only whole copy of it"));
+    EXPECT_THAT(tool.causes, ElementsAre(HasSubstr("shard-00000.h5 is damaged")));
+    EXPECT_THAT(recover_folder(fs, "/out"), ElementsAre(HasSubstr("the only whole copy")));
+    EXPECT_TRUE(whole(fs, kept)) << left;
+    byte ^= std::byte{1};
+    ASSERT_TRUE(fs.overwrite(leaf, 4100, {&byte, 1}).ok());
+    EXPECT_TRUE(copy_checkpoint(fs, kSrc, dst, true).ok());
+    EXPECT_EQ(temporaries(fs), 0u);
+  }
 }
 
 TEST(Rewrite, WhatComesBackIsDurableUnderItsNameBeforeAnythingIsRemoved) {

@@ -9,6 +9,7 @@
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
+#include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::sync_and_publish_test {
@@ -170,6 +171,18 @@ TEST(Publish, ACallThatWasDoneAndReportedAsFailedCountsAsDone) {
     ASSERT_TRUE(report.ok());
     EXPECT_THAT(report->damage, ::testing::IsEmpty());
   }
+}
+
+// The temporary is gone, and a copy of it lies there: nobody has seen these bytes.
+TEST(Publish, ARenameThatFailedIsNotDoneByAnotherFolderOfThatName) {
+  MemFs memory;
+  MeddlingFs fs(memory);
+  fs.before_calls([&](const char* call, const std::string& path) {
+    if (std::string(call) != "rename" || path != "/run/step-00000010") return;
+    ASSERT_TRUE(copy_tree(memory, "/run/step-00000010.tmp-0123456789ab", memory, path));
+    ASSERT_TRUE(remove_tree(memory, "/run/step-00000010.tmp-0123456789ab").ok());
+  });
+  EXPECT_FALSE(save(fs, "/run", at_step(10)).ok());
 }
 
 TEST(Publish, AFolderOfAnotherSaveIsNotTakenForOnesOwn) {

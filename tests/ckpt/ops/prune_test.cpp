@@ -321,6 +321,35 @@ TEST_F(PruneRun, DamagedStepsThatSavesMovedAsideGoOnlyWhenAskedForAndNeverPinned
   EXPECT_THAT(left(), ElementsAre(40, 30, 20, 10));
 }
 
+// Somebody puts another checkpoint in the place of a step while the newest one is read.
+TEST_F(PruneRun, AStepThatIsAnotherOneMeanwhileIsNotDeletedAndVouchesForNone) {
+  const auto replace = [this](std::uint64_t step) {
+    const std::string path = std::string(kDir) + "/" + step_name(step);
+    ASSERT_TRUE(fs_.remove_file(path + "/manifest.json").ok());
+    ASSERT_TRUE(testing::put_text(fs_, path + "/manifest.json",
+                                  testing::get_text(fs_, std::string(kDir) + "/step-00000030/manifest.json"))
+                    .ok());
+  };
+  options_.progress = [&](std::uint64_t done, std::uint64_t total) {
+    if (done == total) replace(10);
+  };
+  const auto one = prune_run(fs_, options_);
+  ASSERT_TRUE(one.ok()) << one.status().to_string();
+  EXPECT_THAT(one->failures, ElementsAre(::testing::AllOf(HasSubstr("cannot delete"), HasSubstr("step-00000010"),
+                                                          HasSubstr("expected id"), HasSubstr("found"))));
+  EXPECT_FALSE(fs_.stat(std::string(kDir) + "/step-00000020").ok());
+  EXPECT_TRUE(fs_.stat(std::string(kDir) + "/step-00000010").ok());
+
+  options_.rules.keep_last = 1;
+  options_.progress = [&](std::uint64_t done, std::uint64_t total) {
+    if (done == total) replace(40);
+  };
+  const auto none = prune_run(fs_, options_);
+  EXPECT_EQ(none.status().code, Code::kIncompatible) << none.status().to_string();
+  EXPECT_THAT(none.status().message, HasSubstr("nothing more is deleted"));
+  EXPECT_TRUE(fs_.stat(std::string(kDir) + "/step-00000030").ok());
+}
+
 // A damaged step may be all that is left of a run: most of it is whole.
 TEST_F(PruneRun, DamagedStepsGoForAStepThatWasReadWholeOnly) {
   const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa";

@@ -397,7 +397,7 @@ TEST(DecideStart, AValidStepInTheWayOfASaveIsRefusedAtTheStart) {
     const auto start = decide_start(f.fs, request, {});
     ASSERT_TRUE(start.ok()) << start.status().to_string();
     EXPECT_EQ(start->step, 40u);
-    EXPECT_THAT(start->notes, ::testing::ElementsAre(HasSubstr("a save of step 60 would fail")));
+    EXPECT_THAT(start->notes, ::testing::ElementsAre(HasSubstr("a save of step 60 moves it aside")));
   }
   request.saves.enabled = false;
   EXPECT_TRUE(decide_start(f.fs, request, {})->notes.empty());

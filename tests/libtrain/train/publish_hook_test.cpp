@@ -28,12 +28,14 @@ bool at_once() { return true; }
 class Hook : public ::testing::Test {
  protected:
   PublishHook::Options options(const std::string& command, double limit = 60) {
-    return {command,
-            dir_ / "output",
-            limit,
-            [this](const std::string& text) { problems_.push_back(text); },
-            [this](const std::string& text) { said_.push_back(text); },
-            [this](const Publish& one) { done_.push_back(one.step); }};
+    return {
+        command,
+        dir_ / "output",
+        limit,
+        [](const Publish& one) { return one.path == "/gone" ? ckpt::not_found("/gone is gone") : ckpt::ok_status(); },
+        [this](const std::string& text) { problems_.push_back(text); },
+        [this](const std::string& text) { said_.push_back(text); },
+        [this](const Publish& one) { done_.push_back(one.step); }};
   }
   std::string output() {
     return ckpt::posix_fs().stat(dir_ / "output").ok() ? ckpt::testing::get_text(ckpt::posix_fs(), dir_ / "output")
@@ -50,7 +52,7 @@ class Hook : public ::testing::Test {
 
 TEST_F(Hook, RunsForAPublishWithItsStepAndPath) {
   PublishHook hook(options("echo \"$TITAN_STEP $TITAN_CHECKPOINT\""));
-  hook.published({10, "/run/step-00000010", "id"});
+  hook.published({10, "/run/step-00000010", {}});
   hook.finish(never);
   EXPECT_EQ(output(), "10 /run/step-00000010\n");
   EXPECT_THAT(problems_, IsEmpty());
@@ -61,10 +63,10 @@ TEST_F(Hook, WaitingStepsArePassedOverForTheNewestAndWhatIsInUseIsKnown) {
   const std::string gate = dir_ / "gate";
   PublishHook hook(options("echo $TITAN_STEP; until test -e " + gate + "; do sleep 0.01; done"));
   EXPECT_FALSE(hook.busy());
-  hook.published({10, "/a", ""});
+  hook.published({10, "/a", {}});
   wait_for_output("10\n");
-  hook.published({20, "/b", ""});
-  hook.published({30, "/c", ""});
+  hook.published({20, "/b", {}});
+  hook.published({30, "/c", {}});
   EXPECT_TRUE(hook.busy());
   EXPECT_TRUE(hook.in_use(10) && hook.in_use(30));
   EXPECT_FALSE(hook.in_use(20));
@@ -78,7 +80,7 @@ TEST_F(Hook, WaitingStepsArePassedOverForTheNewestAndWhatIsInUseIsKnown) {
 
 TEST_F(Hook, AFailureIsToldAndTheNextOneRuns) {
   PublishHook hook(options("echo $TITAN_STEP; test $TITAN_STEP = 20 || exit 7"));
-  hook.published({10, "/a", ""});
+  hook.published({10, "/a", {}});
   hook.finish(never);
   EXPECT_EQ(output(), "10\n");
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("for step 10 failed: exit code 7 (its output: ")));
@@ -87,7 +89,7 @@ TEST_F(Hook, AFailureIsToldAndTheNextOneRuns) {
 
 TEST_F(Hook, ACommandThatTakesTooLongIsEndedWithItsChildren) {
   PublishHook hook(options("sleep 60 & sleep 60; echo late", 0.05));
-  hook.published({10, "/a", ""});
+  hook.published({10, "/a", {}});
   hook.finish(never);
   EXPECT_THAT(problems_, ElementsAre(HasSubstr("for step 10 was ended: it took longer than")));
   EXPECT_EQ(output(), "");
@@ -97,9 +99,9 @@ TEST_F(Hook, AStopEndsTheWaitAndSaysWhatTheNextStartRuns) {
   const auto begin = std::chrono::steady_clock::now();
   {
     PublishHook hook(options("echo $TITAN_STEP; sleep 60"));
-    hook.published({10, "/a", ""});
+    hook.published({10, "/a", {}});
     wait_for_output("10\n");
-    hook.published({20, "/b", ""});
+    hook.published({20, "/b", {}});
     hook.finish(at_once);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
@@ -115,7 +117,7 @@ TEST_F(Hook, ACommandIsNoRankOfTheRun) {
   for (const char* name : names) setenv(name, "0", 1);
   setenv("TEST_KEPT", "kept", 1);
   PublishHook hook(options("env"));
-  hook.published({10, "/a", ""});
+  hook.published({10, "/a", {}});
   hook.finish(never);
   for (const char* name : names) {
     unsetenv(name);
@@ -127,9 +129,9 @@ TEST_F(Hook, ACommandIsNoRankOfTheRun) {
 /// Has a command run until it is killed.
 int be_publishing() {
   const auto nothing = [](const std::string&) {};
-  PublishHook hook({"echo pid $$.; sleep 300 & echo pid $!.; wait; true", std::getenv("TEST_OUTPUT"), 600, nothing,
-                    nothing, [](const Publish&) {}});
-  hook.published({10, "/a", ""});
+  PublishHook hook({"echo pid $$.; sleep 300 & echo pid $!.; wait; true", std::getenv("TEST_OUTPUT"), 600,
+                    [](const Publish&) { return ckpt::ok_status(); }, nothing, nothing, [](const Publish&) {}});
+  hook.published({10, "/a", {}});
   hook.finish(never);
   return 0;
 }
@@ -147,6 +149,15 @@ TEST_F(Hook, ACommandDiesWithTheProcessThatStartedItAndItsChildrenToo) {
   ASSERT_EQ(pids.size(), 2U);
   kill(owner.pid(), SIGKILL);
   for (const int pid : pids) EXPECT_TRUE(test::wait_until_gone(pid, 10s)) << pid;
+}
+
+TEST_F(Hook, ACommandIsNotGivenAStepThatIsNoLongerThere) {
+  PublishHook hook(options("echo $TITAN_STEP"));
+  hook.published({10, "/gone", {}});
+  hook.finish(never);
+  EXPECT_EQ(output(), "");
+  EXPECT_THAT(problems_, ElementsAre(HasSubstr("for step 10 did not run: /gone is gone")));
+  EXPECT_THAT(done_, IsEmpty());
 }
 
 }  // namespace
