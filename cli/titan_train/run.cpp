@@ -103,7 +103,9 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   train::TrainOutcome outcome = train::train(options);
   if (console) console->end(outcome.exit_code, command.words);
   const Status& status = outcome.status;
-  if (!status.ok() && outcome.report && !(outcome.lost_rank && train::leave_to_launcher(status.message, status.hint))) {
+  const train::Left left = outcome.is_cause ? train::Left::kCause : train::Left::kLostOne;
+  if (!status.ok() && outcome.report &&
+      !(outcome.lost_rank && train::leave_to_launcher(left, status.message, status.hint))) {
     report_error(status, false, color);
     train::note_said_why();
   }

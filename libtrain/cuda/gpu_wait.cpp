@@ -39,15 +39,6 @@ class Transfers {
     waiting_.push_back(std::move(waiting));
   }
 
-  /// What a peer that is gone may have left for: it stands before the same wall, and came to it first.
-  void explain(CommError& error, std::chrono::milliseconds patience) {
-    const ckpt::MutexLock lock(mutex_);
-    const auto still = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - last_end_);
-    if (waiting_.empty() || still < patience / 2) return;
-    error.status.causes.push_back(none_ended(still, " here"));
-    if (error.status.hint.empty()) error.status.hint = kWhereToLook;
-  }
-
   void check(std::chrono::milliseconds patience) {
     const ckpt::MutexLock lock(mutex_);
     if (std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.over.query(); }) > 0)
@@ -55,15 +46,13 @@ class Transfers {
     for (const Waiting& waiting : waiting_) waiting.look();
     if (waiting_.empty() || Clock::now() - last_end_ < patience) return;
     const auto most = std::chrono::duration_cast<std::chrono::seconds>(patience);
-    throw CommError(ckpt::failed(none_ended(most, ", though all ranks give signs of life")).with_hint(kWhereToLook));
+    throw CommError(ckpt::failed("no transfer between GPUs has come to its end for " + std::to_string(most.count()) +
+                                 " s, though all ranks give signs of life; the first that is waited for is one of " +
+                                 waiting_.front().group)
+                        .with_hint(kWhereToLook));
   }
 
  private:
-  std::string none_ended(std::chrono::seconds since, const std::string& how) const TITAN_REQUIRES(mutex_) {
-    return "no transfer between GPUs has come to its end for " + std::to_string(since.count()) + " s" + how +
-           "; the first that is waited for is one of " + waiting_.front().group;
-  }
-
   struct Waiting {
     at::cuda::CUDAEvent over;
     std::string group;
@@ -83,14 +72,8 @@ Transfers& transfers() {
 
 void look() {
   const WaitRules& all = rules();
-  const auto patience = all.patience ? all.patience() : kForEver;
-  try {
-    if (all.look) all.look();
-  } catch (CommError& error) {
-    transfers().explain(error, patience);
-    throw;
-  }
-  transfers().check(patience);
+  if (all.look) all.look();
+  transfers().check(all.patience ? all.patience() : kForEver);
 }
 
 }  // namespace

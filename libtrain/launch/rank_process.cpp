@@ -47,23 +47,26 @@ void note_said_why() { (void)tell_launcher("S"); }
 
 void note_finishing(double seconds) { (void)tell_launcher("W" + std::to_string(seconds)); }
 
-bool leave_to_launcher(const std::string& message, const std::string& hint) {
+bool leave_to_launcher(Left what, const std::string& message, const std::string& hint) {
   // One write of at most PIPE_BUF bytes stays in one piece among those of other ranks.
-  std::string record = "L" + message + kBetween + hint;
+  std::string record = (what == Left::kCause ? "C" : "L") + message + kBetween + hint;
   std::ranges::replace(record, '\0', ' ');
   return tell_launcher(record.substr(0, PIPE_BUF - 1));
 }
 
 RankReports decode_reports(const std::string& bytes) {
   RankReports reports;
+  bool has_cause = false;
   for (std::size_t begin = 0, end; (end = bytes.find('\0', begin)) != std::string::npos; begin = end + 1) {
     const std::string record = bytes.substr(begin, end - begin);
     if (record == "S") reports.said = true;
     if (record.starts_with("W")) reports.finishing = std::atof(record.c_str() + 1);
-    if (!record.starts_with("L") || !reports.lost.empty()) continue;
+    const bool cause = record.starts_with("C");
+    if (cause ? has_cause : !record.starts_with("L") || !reports.lost.empty()) continue;
+    has_cause = has_cause || cause;
     const std::size_t between = record.find(kBetween);
     reports.lost = record.substr(1, between - 1);
-    if (between != std::string::npos) reports.hint = record.substr(between + 1);
+    reports.hint = between == std::string::npos ? "" : record.substr(between + 1);
   }
   return reports;
 }

@@ -16,9 +16,13 @@ ckpt::Status bind_to_launcher();
 /// Tells the launcher, if there is one, that this rank has printed why it ends. A signal handler may call it: no memory
 /// is allocated.
 void note_said_why();
-/// Leaves it to the launcher to print `message` where it knows no nearer cause: a rank that lost another is a
-/// consequence. False without one.
-[[nodiscard]] bool leave_to_launcher(const std::string& message, const std::string& hint);
+/// What a rank leaves to the launcher to print.
+enum class Left {
+  kCause,   ///< this rank has lost no other: what it met comes first
+  kLostOne  ///< a rank that lost another is a consequence
+};
+/// Leaves it to the launcher to print `message` where it knows no nearer cause. False without one.
+[[nodiscard]] bool leave_to_launcher(Left what, const std::string& message, const std::string& hint);
 
 /// Rank 0 will take so many seconds more at most, once the other ranks have ended.
 void note_finishing(double seconds);
@@ -26,7 +30,7 @@ void note_finishing(double seconds);
 /// What the ranks of a job have told their launcher.
 struct RankReports {
   bool said = false;       ///< some rank has printed why it ends
-  std::string lost, hint;  ///< the first message that was left to it
+  std::string lost, hint;  ///< the first cause that was left to it; where there is none, the first message
   double finishing = 0;    ///< seconds that rank 0 takes beyond the others
 };
 /// `bytes`: what was read from the pipe behind kReportFd; a record that was cut off counts as none.

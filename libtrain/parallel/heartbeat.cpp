@@ -18,6 +18,8 @@ namespace {
 // Appended to the value of a rank that met an error itself and is about to exit.
 constexpr char kLeaving = 'L';
 
+bool says_that_it_leaves(const std::string& value) { return !value.empty() && value.back() == kLeaving; }
+
 milliseconds between(Clock::time_point from, Clock::time_point to) {
   return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(to - from));
 }
@@ -46,15 +48,18 @@ struct Heartbeat::State {
   Clock::time_point refreshed;             // when the store last answered
   std::optional<Clock::time_point> asked;  // the exchange that has no answer yet, or the first of those that failed
   bool stop = false, ended = false, leaving = false, store_lost = false;
+  std::string own_words, first_words;  // why this rank leaves, and what the first that left said
+  bool told = false;                   // own_words, or the store did not take them
 
   void loop() {
     for (std::uint64_t count = 1;; ++count) {
-      std::string own = std::to_string(count);
+      std::string own = std::to_string(count), words, standing;
       bool leaves = false;
       {
         std::lock_guard lock(mutex);
         if (stop) break;
         leaves = leaving;
+        words = own_words;
         if (!asked) asked = Clock::now();
       }
       if (leaves) own += kLeaving;
@@ -62,14 +67,17 @@ struct Heartbeat::State {
       bool lost = false;
       try {
         values = exchange(own, leaves);
+        if (options.words && std::ranges::any_of(values, says_that_it_leaves)) standing = options.words(words);
       } catch (const std::exception&) {
         lost = true;
       }
       std::unique_lock lock(mutex);
       store_lost = lost;
       if (!lost) note(values);
+      if (!standing.empty()) first_words = standing;
+      told = !words.empty();
       changed.notify_all();
-      changed.wait_for(lock, options.beat, [&] { return stop; });
+      changed.wait_for(lock, options.beat, [&] { return stop || (!own_words.empty() && !told); });
     }
     std::lock_guard lock(mutex);
     ended = true;
@@ -90,7 +98,7 @@ struct Heartbeat::State {
       if (values[i].empty() || values[i] == peers[i].value) continue;
       peers[i].value = values[i];
       peers[i].changed = refreshed;
-      peers[i].leaving = !values[i].empty() && values[i].back() == kLeaving;
+      peers[i].leaving = says_that_it_leaves(values[i]);
     }
   }
 
@@ -106,8 +114,9 @@ struct Heartbeat::State {
   std::vector<SilentRank> silent(milliseconds limit) const {
     const milliseconds unanswered = asked ? between(*asked, Clock::now()) : milliseconds(0);
     if (unanswered >= limit || (store_lost && unanswered >= std::min(limit, options.quiet))) {
-      // Without fresh values nothing can be said about the others.
-      if (options.store_on_rank_0 && options.rank != 0) return {{0, unanswered, store_lost}};
+      // Without fresh values nothing can be said about the others. A host of the store that said why it leaves is no
+      // riddle.
+      if (options.store_on_rank_0 && options.rank != 0 && !(peers[0].leaving && !first_words.empty())) return {{0, unanswered, store_lost}};
       return {};
     }
     std::vector<SilentRank> ranks;
@@ -168,6 +177,19 @@ LostRanks Heartbeat::explain(const std::string& operation, const std::vector<Sil
   return {text + ", noticed by rank " + std::to_string(options.rank) + " in " + operation, std::move(numbers)};
 }
 
+bool Heartbeat::leave(const std::string& words) {
+  std::unique_lock lock(state_->mutex);
+  const HeartbeatOptions& options = state_->options;
+  state_->leaving = true;
+  state_->own_words = words;
+  state_->changed.notify_all();
+  state_->changed.wait_for(lock, std::chrono::seconds(1), [&] { return state_->told; });
+  const bool first = state_->first_words.empty() || state_->first_words == words;
+  if (options.rank == 0 && options.store_on_rank_0 && options.world > 1)
+    state_->changed.wait_for(lock, options.linger, [] { return false; });
+  return first;
+}
+
 LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, milliseconds deadline) {
   std::unique_lock lock(state_->mutex);
   const HeartbeatOptions& options = state_->options;
@@ -175,7 +197,7 @@ LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, mill
   std::vector<SilentRank> silent;
   state_->changed.wait_for(lock, options.quiet + options.patience, [&] {
     silent = state_->silent(options.quiet);
-    return !silent.empty();
+    return !silent.empty() || (!state_->first_words.empty() && !state_->leaving_ranks().empty());
   });
   // Of ranks that were lost together the last beats lie up to a beat apart, and are seen up to another beat later.
   if (!silent.empty()) {
@@ -183,12 +205,15 @@ LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, mill
     if (auto now = state_->silent(options.quiet); now.size() > silent.size()) silent = std::move(now);
   }
   const std::vector<int> leaving = state_->leaving_ranks();
+  const std::string words = state_->first_words.empty() ? "" : ": " + state_->first_words;
   lock.unlock();
 
   for (SilentRank& rank : silent) rank.gone = rank.gone || !timed_out;
   if (!silent.empty()) return explain(operation, silent);
   const std::string where = ", noticed by rank " + std::to_string(options.rank) + " in " + operation;
-  if (!leaving.empty()) return {name_ranks(leaving) + " met an error and left" + where, leaving};
+  // Who is about to leave has closed nothing yet: without its words, it may have come to its deadline as this rank did.
+  if (!leaving.empty() && (!timed_out || !words.empty()))
+    return {name_ranks(leaving) + " met an error and left" + where + words, leaving};
   if (timed_out) {
     return {operation + " did not finish within " + seconds_text(deadline) + " on rank " +
                 std::to_string(options.rank) +

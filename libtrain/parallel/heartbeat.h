@@ -33,6 +33,9 @@ struct HeartbeatOptions {
       1'000};  ///< added to `quiet` by diagnose(): the last beat may be seen after the error
   std::chrono::milliseconds linger{1'000};  ///< how much longer the store's host stays when it has found silent ranks
   std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for so long
+  /// Leaves `own` in the store, unless it is empty or words stand there already; returns what stands. Called from the
+  /// heartbeat's thread; throws when the store is lost. May be empty.
+  std::function<std::string(const std::string& own)> words;
 };
 
 /// Thread-safe. The exchange may block for ever (a stopped store host): nothing here waits for it without a bound.
@@ -59,6 +62,9 @@ class Heartbeat {
   LostRanks diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
   /// The line for ranks that overdue() returned; the store's host takes `linger` over it.
   LostRanks explain(const std::string& operation, const std::vector<SilentRank>& ranks);
+  /// This rank leaves for an error of its own, which `words` say: the others quote the words that were left first.
+  /// Whether these are they, or nobody can know; takes up to a second, and on the store's host `linger` more.
+  bool leave(const std::string& words);
 
  private:
   struct State;

@@ -93,6 +93,11 @@ void quieten_c10d() {
   c10::initLogging();
 }
 
+/// Of all ranks that left.
+std::string first_words(c10d::Store& store, const std::string& own) {
+  return store.compareSet("why", std::string(), own);
+}
+
 std::string left_the_start(const std::string& word) { return "another rank left before all had met: " + word; }
 
 /// A number that is taken already belongs to a process of another run on the same port, or was given twice.
@@ -214,6 +219,11 @@ class Connector {
     world.first_step_done = [deadlines = std::move(deadlines_), timeout = options_.train_timeout] {
       for (const auto& set : deadlines) set(timeout);
     };
+    if (session_->heartbeat)
+      world.leave = [watched = std::weak_ptr(session_)](const std::string& words) {
+        const std::shared_ptr<Session> session = watched.lock();
+        return !session || !session->heartbeat || session->heartbeat->leave(words);
+      };
     world.shutdown = [session = session_, io = world.io.get()] {
       if (!session) return;
       // Slow storage may hold a peer up here, hence the longer deadline; a silent one is noticed earlier by its
@@ -251,6 +261,7 @@ class Connector {
     beat.train_timeout = options_.train_timeout;
     // News of a rank that is not watched takes a few beats.
     if (env.world - 1 > BeatExchange::kNeighbours) beat.patience += (BeatExchange::kQuietBeats + 2) * beat.beat;
+    beat.words = [own_line](const std::string& own) { return first_words(*own_line, own); };
     // On a connection of its own: a wait on the other one must not hold it up.
     session_->heartbeat = std::make_shared<Heartbeat>(beat, BeatExchange(own_line, env.rank, env.world));
     meeting_->watch(session_->heartbeat);

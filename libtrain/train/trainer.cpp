@@ -70,6 +70,8 @@ class Trainer {
   bool met() const { return run_.world.all != nullptr; }
   /// What an error means that LibTorch or the library met on this rank.
   Status explain(const std::string& what) const;
+  /// Tells the other ranks why this one leaves alone; whether none has before it.
+  bool tell_peers(const Status& status) const { return !run_.world.leave || run_.world.leave(log_text(status)); }
   bool at_stop() const { return is_at_stop(run_.config(), run_.start.decision); }
   /// Leaves the ranks first: nobody waits for rank 0's commands and deletions.
   void shut_down();
@@ -479,16 +481,21 @@ TrainOutcome train(const TrainOptions& given) {
   } catch (const StatusError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
+    if (error.met == Met::kHere) trainer.tell_peers(error.status);
     outcome.report = error.met == Met::kHere || options.env.rank == 0 || options.env.own_terminal();
   } catch (const CommError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
     outcome.lost_rank = trainer.met();
+    outcome.is_cause = outcome.lost_rank && error.lost.empty();
     // Every survivor notices. Where they share a terminal, the first of them says so.
-    outcome.report = options.env.rank == first_survivor(error.lost) || options.env.own_terminal();
+    const bool first =
+        outcome.is_cause ? trainer.tell_peers(error.status) : options.env.rank == first_survivor(error.lost);
+    outcome.report = first || options.env.own_terminal();
   } catch (const std::exception& error) {
     outcome.status = trainer.explain(error.what());
     outcome.exit_code = ckpt::kExitFailed;
+    trainer.tell_peers(outcome.status);
   }
   if (!outcome.status.ok()) log_debug("ends with: " + log_text(outcome.status));
   flush_log();

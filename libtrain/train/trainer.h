@@ -32,7 +32,8 @@ struct TrainOutcome {
   int exit_code = 0;       ///< 0 done, 75 saved and stopped early, else the status's
   bool report = true;      ///< this rank should print the status (another one owns the fault otherwise)
   bool at_stop = false;    ///< nothing to do: the run is at debug.stop_at_step already
-  bool lost_rank = false;  ///< the status is that another rank is gone or silent
+  bool lost_rank = false;  ///< the status is that ranks no longer work together: another is gone, or none moves on
+  bool is_cause = false;   ///< lost_rank, and this rank knows of none that is gone
 };
 
 /// Trains until training.steps, a stop, or an error; all ranks return the same exit code unless a peer died.

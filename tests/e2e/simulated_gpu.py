@@ -9,7 +9,6 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -218,10 +217,9 @@ def mistakes(work):
     text = error_of(run(work, 2, machine(work, TITAN_SIMULATED_NCCL="refuses"), job__dump_folder=work / "refuses"), 3)
     assert "NCCL cannot connect rank" in text and "NCCL_DEBUG=INFO" in text, text
     text = error_of(run(work, 2, machine(work, TITAN_SIMULATED_NCCL="stops"), job__dump_folder=work / "stops", comm__train_timeout_seconds=3), 3)
-    # Of a rank that left for the same reason a moment earlier, the other one says that first.
-    assert re.search(r"no transfer between GPUs has come to its end for (3 s, though all ranks give signs of life|[2-6] s here)", text), text
-    assert "NCCL_DEBUG=INFO" in text, text
-
+    # Whichever rank comes to the limit first: the other one loses it, and that is no cause.
+    assert "no transfer between GPUs has come to its end for 3 s, though all ranks give signs of life" in text, text
+    assert "NCCL_DEBUG=INFO" in text and "gone" not in text, text
 
     began = time.monotonic()
     text = error_of(run(work, 2, machine(work, TITAN_SIMULATED_NCCL="breaks"), job__dump_folder=work / "breaks", comm__train_timeout_seconds=60), 3)

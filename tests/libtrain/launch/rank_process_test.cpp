@@ -84,9 +84,16 @@ TEST(RankProcess, ReportsAreReadByRecord) {
   EXPECT_EQ(decode_reports(text("S\0W12.5\0", 8)).finishing, 12.5);
 }
 
+TEST(RankProcess, TheFirstCauseComesBeforeWhatOthersMadeOfIt) {
+  const std::string bytes = std::string("Lrank 1 is gone\x1flook") + '\0' + "Cno transfer ends" + '\0' +
+                            "Cnone here, too\x1fsee" + '\0' + "Lrank 2 is gone" + '\0';
+  EXPECT_EQ(decode_reports(bytes).lost, "no transfer ends");
+  EXPECT_EQ(decode_reports(bytes).hint, "");
+}
+
 TEST(RankProcess, WithoutALauncherNobodyIsTold) {
   unsetenv(kReportFd);
-  EXPECT_FALSE(leave_to_launcher("rank 1 is gone", ""));
+  EXPECT_FALSE(leave_to_launcher(Left::kLostOne, "rank 1 is gone", ""));
 }
 
 TEST(RankProcess, LeavesWhenItsLauncherIsGone) {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -175,6 +177,90 @@ TEST(Heartbeat, DoesNotBlameARankThatLeftBecauseOfAnother) {
     store.silent[1] = store.silent[2] = true;
   }
   EXPECT_THAT(first.diagnose("recv", false, 3s).text, HasSubstr("rank 2 is gone"));
+}
+
+/// Words as a store keeps them.
+std::function<std::string(const std::string&)> kept_in(std::string& standing) {
+  return [&standing](const std::string& own) { return standing.empty() ? standing = own : standing; };
+}
+
+TEST(Heartbeat, QuotesWhatThePeerThatLeftSaid) {
+  FakeStore store(3);
+  store.leaving[1] = true;
+  std::string standing = "no transfer ends";
+  HeartbeatOptions options = quick(0, 3);
+  options.words = kept_in(standing);
+  options.quiet = 24h;
+  Heartbeat heartbeat(options, store.exchange(0));
+  const std::string text = "rank 1 met an error and left, noticed by rank 0 in recv: no transfer ends";
+  EXPECT_EQ(heartbeat.diagnose("recv", false, 3s).text, text) << "at once: nothing is left to be found out";
+  EXPECT_EQ(heartbeat.diagnose("recv", true, 3s).text, text);
+}
+
+// It waits in vain itself, and has closed nothing.
+TEST(Heartbeat, APeerThatIsAboutToLeaveWithoutAWordIsNoCauseOfATimeout) {
+  FakeStore store(2);
+  store.leaving[1] = true;
+  Heartbeat heartbeat(quick(0, 2), store.exchange(0));
+  EXPECT_THAT(heartbeat.diagnose("recv", true, 3s).text, HasSubstr("recv did not finish within 3 s on rank 0"));
+}
+
+TEST(Heartbeat, TheFirstThatLeavesSpeaksForAll) {
+  FakeStore store(2);
+  std::string standing;
+  HeartbeatOptions options = quick(1, 2);
+  options.words = kept_in(standing);
+  options.beat = 24h;
+  {
+    Heartbeat heartbeat(options, store.exchange(1));
+    EXPECT_TRUE(heartbeat.leave("the disk burns")) << "though the next beat is a day away";
+  }
+  EXPECT_EQ(standing, "the disk burns");
+  Heartbeat second(options, store.exchange(1));
+  EXPECT_FALSE(second.leave("no light"));
+  EXPECT_EQ(standing, "the disk burns");
+}
+
+TEST(Heartbeat, WhereTheStoreIsLostEveryRankSpeaks) {
+  FakeStore store(2);
+  store.lost = true;
+  HeartbeatOptions options = quick(1, 2);
+  std::string standing;
+  options.words = kept_in(standing);
+  Heartbeat heartbeat(options, store.exchange(1));
+  EXPECT_TRUE(heartbeat.leave("no light"));
+}
+
+// Its store ends with it, but what it said was read before.
+TEST(Heartbeat, ThatTheStoresHostIsGoneIsNoCauseWhereItHasSaidWhyItLeaves) {
+  FakeStore store(2);
+  store.leaving[0] = true;
+  std::string standing = "the disk burns";
+  std::atomic<int> read = 0;
+  HeartbeatOptions options = quick(1, 2);
+  options.words = [&](const std::string&) {
+    ++read;
+    return standing;
+  };
+  Heartbeat heartbeat(options, store.exchange(1));
+  while (read < 2) std::this_thread::sleep_for(1ms);
+  {
+    std::lock_guard lock(store.mutex);
+    store.lost = true;
+  }
+  std::this_thread::sleep_for(options.quiet * 2);
+  EXPECT_TRUE(heartbeat.overdue().empty());
+  EXPECT_THAT(heartbeat.diagnose("recv", false, 3s).text, HasSubstr("left, noticed by rank 1 in recv: the disk burns"));
+}
+
+TEST(Heartbeat, TheStoresHostStaysUntilItsWordsAreRead) {
+  FakeStore store(2);
+  HeartbeatOptions options = quick(0, 2);
+  options.linger = 300ms;
+  Heartbeat heartbeat(options, store.exchange(0));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(heartbeat.leave("the disk burns"));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, options.linger);
 }
 
 TEST(Heartbeat, TellsTheOthersThatItLeaves) {
