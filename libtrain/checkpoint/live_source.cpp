@@ -45,11 +45,10 @@ Result<std::span<const std::byte>> LiveSource::leaf(const ckpt::TensorRef& ref, 
                         " was read before");
   const std::size_t bytes = row.live.nbytes();
   if (row.place == Place::kStaged) {
-    Staging::Buffer buffer = std::move(row.staged);
+    const Staging::Buffer buffer = std::move(row.staged);
     row.place = Place::kGone;
     lock.unlock();
     std::memcpy(scratch.data(), buffer.get(), bytes);
-    staging_.give_back(std::move(buffer));
     return std::span<const std::byte>(scratch.first(bytes));
   }
   if (!copy(row, scratch.first(bytes), lock)) return ckpt::failed("a leaf could not be copied from the device");

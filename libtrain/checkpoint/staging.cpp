@@ -8,19 +8,27 @@ namespace titan::train {
 
 Staging::Buffer Staging::take() {
   const ckpt::MutexLock guard(mutex_);
-  if (!free_.empty()) {
-    Buffer buffer = std::move(free_.back());
-    free_.pop_back();
-    return buffer;
+  Memory memory;
+  {
+    const ckpt::MutexLock lock(free_->mutex);
+    if (!free_->memory.empty()) {
+      memory = std::move(free_->memory.back());
+      free_->memory.pop_back();
+    } else if (left_ > 0) {
+      free_->memory.reserve(made_ + 1);  // what gives back must not throw
+    }
   }
-  if (left_ == 0) return nullptr;
-  --left_;
-  return device().host_memory(leaf_bytes_);
-}
-
-void Staging::give_back(Buffer buffer) {
-  const ckpt::MutexLock guard(mutex_);
-  free_.push_back(std::move(buffer));
+  if (!memory) {
+    if (left_ == 0) return nullptr;
+    memory = device().host_memory(leaf_bytes_);
+    --left_;
+    ++made_;
+  }
+  std::byte* const bytes = memory.get();
+  return {bytes, [memory = std::move(memory), free = free_](std::byte*) mutable {
+            const ckpt::MutexLock lock(free->mutex);
+            free->memory.push_back(std::move(memory));
+          }};
 }
 
 }  // namespace titan::train

@@ -13,19 +13,26 @@ namespace titan::train {
 /// save. Thread-safe.
 class Staging {
  public:
+  /// Gives its memory back where its last owner ends, on whichever path.
   using Buffer = std::shared_ptr<std::byte[]>;
 
   Staging(std::uint64_t leaf_bytes, std::uint64_t limit) : leaf_bytes_(leaf_bytes), left_(limit / leaf_bytes) {}
 
   /// Null where all that `limit` allows is in use.
   Buffer take();
-  void give_back(Buffer buffer);
 
  private:
+  using Memory = std::shared_ptr<std::byte[]>;
+  struct Free {
+    ckpt::Mutex mutex;
+    std::vector<Memory> memory TITAN_GUARDED_BY(mutex);
+  };
+
   const std::uint64_t leaf_bytes_;
   ckpt::Mutex mutex_;
   std::uint64_t left_ TITAN_GUARDED_BY(mutex_);  ///< buffers that may still be made
-  std::vector<Buffer> free_ TITAN_GUARDED_BY(mutex_);
+  std::uint64_t made_ TITAN_GUARDED_BY(mutex_) = 0;
+  const std::shared_ptr<Free> free_ = std::make_shared<Free>();  ///< buffers may outlive this object
 };
 
 }  // namespace titan::train

@@ -42,6 +42,30 @@ TEST(LiveSource, GivesWhatWasThereOnceAndNothingAfterItWasClosed) {
   });
 }
 
+// A save that failed has read nothing: the next one needs the same room.
+TEST(LiveSource, WhatWasStagedAndNeverReadGoesBack) {
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {1, {}}, 8);
+  const ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(plan.parameters, plan.mesh, kLeaf, 10);
+  run_ranks(plan.mesh, [&](World& world) {
+    RankStages stage(plan, 0, kSeqLen);
+    stage.init_weights(3);
+    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+    std::size_t room = 0;
+    for (const ShardedAdamW::State& state : optimizer.states())
+      room += (1 + snapshot.slots.size()) * (state.piece.leaves.end() - state.piece.leaves.first);
+    Staging staging(kLeaf * sizeof(float), room * kLeaf * sizeof(float));
+    {
+      LiveSource source(optimizer, snapshot, staging);
+      source.let_change(2);
+      EXPECT_FALSE(staging.take()) << "all of it is in use";
+      source.close();
+    }
+    std::vector<Staging::Buffer> all;
+    while (Staging::Buffer buffer = staging.take()) all.push_back(std::move(buffer));
+    EXPECT_EQ(all.size(), room);
+  });
+}
+
 /// Its n-th copy for a saver fails, as CUDA's do where a peer is lost.
 class FailingDevice final : public CpuDevice {
  public:
