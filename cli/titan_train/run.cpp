@@ -113,6 +113,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
       outcome.at_stop || ckpt::stopped_early(outcome.exit_code) || (outcome.lost_rank && outcome.report);
   if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
     say_how_to_go_on(outcome.exit_code, command.words, options.loaded.config, Starter::kLauncher, color);
+  train::flush_log();
   std::_Exit(outcome.exit_code);
 }
 

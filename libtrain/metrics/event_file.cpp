@@ -25,8 +25,6 @@ std::string host_name() {
   return name;
 }
 
-Status closed(const std::string& path) { return ckpt::failed("'" + path + "' is closed"); }
-
 }  // namespace
 
 std::string event_file_name(std::uint64_t now, const std::string& host, int pid,
@@ -52,39 +50,24 @@ ckpt::Result<std::unique_ptr<EventFile>> EventFile::open(ckpt::Fs& fs, const std
   const std::string path =
       ckpt::join_path(folder, event_file_name(static_cast<std::uint64_t>(now), host_name(), ::getpid(), names));
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> made, fs.create(path));
-  std::unique_ptr<EventFile> file(new EventFile(std::move(made), path));
+  std::unique_ptr<EventFile> file(new EventFile({fs, std::move(made), path, 0}));
   // Python's reader passes over the first START of a folder and forgets by every later one: each file has one.
-  TITAN_RETURN_IF_ERROR(file->append(file_version_record(now) + start_record(now, step + 1)));
+  TITAN_RETURN_IF_ERROR(file->file_.append(file_version_record(now) + start_record(now, step + 1)));
   TITAN_RETURN_IF_ERROR(file->sync());
   TITAN_RETURN_IF_ERROR(fs.sync_dir(folder));
   return file;
 }
 
 Status EventFile::add(std::uint64_t step, const std::vector<BoardScalar>& scalars) {
-  return append(scalars_record(wall_time(), step, scalars));
+  std::string record = scalars_record(wall_time(), step, scalars);
+  if (late_ == nullptr) return file_.append(record);
+  const std::size_t bytes = record.size();
+  late_->add(LateWriter::Keep::kWhileThereIsRoom, bytes,
+             [file = shared_from_this(), record = std::move(record)] { return file->file_.append(record); });
+  return ckpt::ok_status();
 }
 
-Status EventFile::append(const std::string& record) {
-  if (!file_) return closed(path_);
-  Status status = file_->pwrite(end_, std::as_bytes(std::span(record)));
-  // A reader stops at half a record: none may follow it.
-  if (!status.ok() && !file_->truncate(end_).ok())
-    status.causes.push_back("and the partial record could not be removed");
-  if (status.ok()) end_ += record.size();
-  return status;
-}
-
-Status EventFile::sync() {
-  if (!file_) return closed(path_);
-  return file_->datasync();
-}
-
-Status EventFile::close() {
-  if (!file_) return ckpt::ok_status();
-  const Status synced = sync();
-  const Status late = file_->close();
-  file_.reset();
-  return synced.ok() ? late : synced;
-}
+Status EventFile::sync() { return file_.sync(); }
+Status EventFile::close() { return file_.close(); }
 
 }  // namespace titan::train

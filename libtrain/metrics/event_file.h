@@ -6,18 +6,21 @@
 #include <utility>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "libtrain/metrics/append_file.h"
 #include "libtrain/metrics/event_record.h"
+#include "libtrain/metrics/late_writer.h"
 
 namespace titan::train {
 
 /// Appends whole records. One writer (rank 0, under the run's lock), not thread-safe.
-class EventFile {
+class EventFile : public std::enable_shared_from_this<EventFile> {
  public:
   /// A new file in `folder`, which is made where it is missing. Readers take the files by name: this one sorts behind
   /// those that are there, and says that the steps behind `step` begin anew. \error kFailed (I/O)
   static ckpt::Result<std::unique_ptr<EventFile>> open(ckpt::Fs& fs, const std::string& folder, std::uint64_t step);
 
+  /// See MetricsFile::leave_to.
+  void leave_to(LateWriter* late) { late_ = late; }
   /// `scalars` of `step`, now.
   ckpt::Status add(std::uint64_t step, const std::vector<BoardScalar>& scalars);
   /// Makes what was added durable.
@@ -26,12 +29,10 @@ class EventFile {
   ckpt::Status close();
 
  private:
-  EventFile(std::unique_ptr<ckpt::File> file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
-  ckpt::Status append(const std::string& record);
+  explicit EventFile(AppendFile file) : file_(std::move(file)) {}
 
-  std::unique_ptr<ckpt::File> file_;  ///< null: closed
-  std::string path_;
-  std::uint64_t end_ = 0;  ///< where the next record goes
+  AppendFile file_;
+  LateWriter* late_ = nullptr;
 };
 
 /// "events.out.tfevents.SECONDS.HOST.PID.0", the seconds those of `now` or, where that is not enough, the next behind

@@ -9,7 +9,7 @@
 namespace titan::train {
 
 /// Sets up this process's log: rank 0 shows info and above on stderr, others warnings and above; everything from debug
-/// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty. Call again to change. Returns why there is no
+/// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty, by a thread that no line waits for. Call again to change. Returns why there is no
 /// such file, else "". A run continues without the file; where its folder cannot be used at all, this reason is the
 /// error to report.
 std::string init_log(int rank, const std::string& run_dir);
@@ -24,6 +24,7 @@ void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warn(const std::string& message);
 void log_error(const std::string& message);
+/// Waits until the log file has what was logged, at most 2 s for a store that stands still.
 void flush_log();
 /// Message, causes and hint as one line of the log.
 std::string log_text(const ckpt::Status& status);

@@ -14,6 +14,7 @@ using ckpt::File;
 using ckpt::Status;
 
 constexpr std::uint64_t kBuffer = 1 << 20;
+constexpr auto kMayGo = LateWriter::Keep::kWhileThereIsRoom;  // what there are many of
 
 /// Calls `take` with the bytes [begin, end) of `file` in order.
 template <typename Take>
@@ -46,8 +47,7 @@ Status keep_tail(ckpt::Fs& fs, File& file, std::uint64_t begin, std::uint64_t en
 ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                              std::uint32_t attempt) {
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> opened, fs.open_update(path));
-  std::unique_ptr<MetricsFile> metrics(new MetricsFile(std::move(opened), path, attempt));
-  File& file = *metrics->file_;
+  File& file = *opened;
 
   MetricsScan scan(step);
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
@@ -62,11 +62,8 @@ ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const
   }
   TITAN_RETURN_IF_ERROR(fs.sync_dir(ckpt::parent_path(path)));
   if (scan.cut() < scan.size()) TITAN_RETURN_IF_ERROR(file.truncate(scan.cut()));
-  metrics->end_ = scan.cut();
-  if (!scan.late().empty()) {
-    TITAN_RETURN_IF_ERROR(file.pwrite(metrics->end_, std::as_bytes(std::span(scan.late()))));
-    metrics->end_ += scan.late().size();
-  }
+  std::unique_ptr<MetricsFile> metrics(new MetricsFile({fs, std::move(opened), path, scan.cut()}, attempt));
+  if (!scan.late().empty()) TITAN_RETURN_IF_ERROR(metrics->file_.append(scan.late()));
   TITAN_RETURN_IF_ERROR(metrics->sync());
   return metrics;
 }
@@ -97,7 +94,7 @@ Status MetricsFile::step(const StepMetrics& metrics) {
                                                                          {"tensor_bytes", metrics.memory.tensors}};
   for (const auto& [name, value] : memory)
     if (value) line += ",\"" + std::string(name) + "\":" + std::to_string(*value);
-  return append(std::move(line));
+  return append(kMayGo, std::move(line));
 }
 
 Status MetricsFile::event(std::uint64_t step, std::string_view name, const EventFields& fields) {
@@ -109,7 +106,7 @@ Status MetricsFile::event(std::uint64_t step, std::string_view name, const Event
   };
   std::string line = line_start(step) + ",\"event\":" + ckpt::json_string(name);
   for (const auto& [key, value] : fields) line += "," + ckpt::json_string(key) + ":" + std::visit(Text{}, value);
-  return append(std::move(line));
+  return append(LateWriter::Keep::kAlways, std::move(line));
 }
 
 Status MetricsFile::validation(const ValidationMetrics& metrics) {
@@ -126,30 +123,18 @@ Status MetricsFile::parameter_norms(std::uint64_t step, const std::vector<std::s
   std::string line = line_start(step) + R"(,"event":"parameter_norms","norms":{)";
   for (std::size_t i = 0; i < names.size(); ++i)
     line += (i == 0 ? "" : ",") + ckpt::json_string(names[i]) + ':' + json_number(norms[i]);
-  return append(line + '}');
+  return append(kMayGo, line + '}');
 }
 
-Status MetricsFile::append(std::string line) {
-  if (!file_) return ckpt::failed("'" + path_ + "' is closed");
+Status MetricsFile::append(LateWriter::Keep keep, std::string line) {
   line += "}\n";
-  Status status = file_->pwrite(end_, std::as_bytes(std::span(line)));
-  // A full disk may have taken half a line; a later line must not follow it.
-  if (!status.ok() && !file_->truncate(end_).ok()) status.causes.push_back("and the partial line could not be removed");
-  if (status.ok()) end_ += line.size();
-  return status;
+  if (late_ == nullptr) return file_.append(line);
+  const std::size_t bytes = line.size();
+  late_->add(keep, bytes, [file = shared_from_this(), line = std::move(line)] { return file->file_.append(line); });
+  return ckpt::ok_status();
 }
 
-Status MetricsFile::sync() {
-  if (!file_) return ckpt::failed("'" + path_ + "' is closed");
-  return file_->datasync();
-}
-
-Status MetricsFile::close() {
-  if (!file_) return ckpt::ok_status();
-  const Status synced = sync();
-  const Status closed = file_->close();
-  file_.reset();
-  return synced.ok() ? closed : synced;
-}
+Status MetricsFile::sync() { return file_.sync(); }
+Status MetricsFile::close() { return file_.close(); }
 
 }  // namespace titan::train

@@ -8,7 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "libtrain/metrics/append_file.h"
+#include "libtrain/metrics/late_writer.h"
 #include "libtrain/metrics/step_metrics.h"
 
 namespace titan::train {
@@ -19,7 +20,7 @@ using EventFields = std::vector<std::pair<std::string, EventValue>>;
 
 /// Appends to `<run>/metrics.jsonl`, whole lines only; one object per line; floats in shortest round-trip form,
 /// non-finite as strings. One writer (rank 0, under the run's lock), not thread-safe.
-class MetricsFile {
+class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
  public:
   /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut
   /// off, events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events
@@ -27,6 +28,9 @@ class MetricsFile {
   /// kFailed (I/O).
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
+  /// From now on lines are written by the thread of `late`, and what they meet is its to tell; nullptr: at once, as
+  /// before. The file is a shared_ptr's then.
+  void leave_to(LateWriter* late) { late_ = late; }
   ckpt::Status step(const StepMetrics& metrics);
   /// An event "validation".
   ckpt::Status validation(const ValidationMetrics& metrics);
@@ -42,15 +46,13 @@ class MetricsFile {
   ckpt::Status close();
 
  private:
-  MetricsFile(std::unique_ptr<ckpt::File> file, std::string path, std::uint32_t attempt)
-      : file_(std::move(file)), path_(std::move(path)), attempt_(attempt) {}
+  MetricsFile(AppendFile file, std::uint32_t attempt) : file_(std::move(file)), attempt_(attempt) {}
   std::string line_start(std::uint64_t step) const;
-  ckpt::Status append(std::string line);
+  ckpt::Status append(LateWriter::Keep keep, std::string line);
 
-  std::unique_ptr<ckpt::File> file_;  ///< null: closed
-  std::uint64_t end_ = 0;             ///< where the next line goes
-  std::string path_;
+  AppendFile file_;
   std::uint32_t attempt_ = 1;
+  LateWriter* late_ = nullptr;
 };
 
 }  // namespace titan::train

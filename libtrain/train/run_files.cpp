@@ -1,5 +1,7 @@
 #include "libtrain/train/run_files.h"
 
+#include <utility>
+
 #include "libtrain/metrics/board_tags.h"
 #include "libtrain/metrics/log.h"
 #include "recipe/keys/writer.h"
@@ -37,69 +39,100 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
   recipe::Config lasting = config;
   lasting.debug.stop_at_step.reset();  // of one start: a run from this file would end where it began
   TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", recipe::config_toml(lasting)));
-  TITAN_ASSIGN_OR_RETURN(metrics,
-                         MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt.number));
-  if (config.metrics.enable_tensorboard) {
-    board_folder_ = ckpt::join_path(run_dir_, config.metrics.save_tb_folder);
-    TITAN_ASSIGN_OR_RETURN(board_, EventFile::open(fs_, board_folder_, step));
-  }
+  if (config.metrics.enable_tensorboard) board_folder_ = ckpt::join_path(run_dir_, config.metrics.save_tb_folder);
+  TITAN_RETURN_IF_ERROR(open_at(step, attempt.number));
   EventFields fields{{"dp", std::uint64_t{attempt.dp}},
                      {"pp", std::uint64_t{attempt.pp}},
                      {"schedule", attempt.schedule},
                      {"version", attempt.version}};
   if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);
-  return metrics->event(step, resumed_from.empty() ? "start" : "resume", fields);
+  TITAN_RETURN_IF_ERROR(metrics_->event(step, resumed_from.empty() ? "start" : "resume", fields));
+  late_ = std::make_unique<LateWriter>(LateWriter::Options{
+      .what = ckpt::join_path(run_dir_, "metrics.jsonl") + (board_ ? " or " + board_folder_ : ""), .say = log_warn});
+  metrics_->leave_to(late_.get());
+  if (board_) board_->leave_to(late_.get());
+  return ckpt::ok_status();
+}
+
+Status RunFiles::open_at(std::uint64_t step, std::uint32_t attempt) {
+  TITAN_ASSIGN_OR_RETURN(metrics_, MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt));
+  metrics_->leave_to(late_.get());
+  if (board_folder_.empty()) return ckpt::ok_status();
+  TITAN_ASSIGN_OR_RETURN(board_, EventFile::open(fs_, board_folder_, step));
+  board_->leave_to(late_.get());
+  return ckpt::ok_status();
 }
 
 template <typename Metrics>
-Status RunFiles::show(const Metrics& metrics) {
-  return board_ ? board_->add(metrics.step, board_scalars(metrics)) : ckpt::ok_status();
+void RunFiles::show(const Metrics& metrics) {
+  if (board_) (void)board_->add(metrics.step, board_scalars(metrics));
 }
 
-Status RunFiles::step(const StepMetrics& values, bool due) {
-  TITAN_RETURN_IF_ERROR(metrics->step(values));
-  return due ? show(values) : ckpt::ok_status();
+void RunFiles::step(const StepMetrics& values, bool due) {
+  (void)metrics_->step(values);
+  if (due) show(values);
 }
 
-Status RunFiles::validated(const ValidationMetrics& values) {
-  TITAN_RETURN_IF_ERROR(metrics->validation(values));
-  return show(values);
+void RunFiles::validated(const ValidationMetrics& values) {
+  (void)metrics_->validation(values);
+  show(values);
 }
 
-Status RunFiles::saved(const SaveMetrics& values, EventFields fields) {
+void RunFiles::saved(const SaveMetrics& values, EventFields fields) {
   const EventFields costs = {{"bytes", values.bytes},           {"seconds", values.seconds},
                              {"snapshot_s", values.snapshot_s}, {"stall_s", values.stall_s},
                              {"write_s", values.write_s},       {"publish_s", values.publish_s},
                              {"durable_s", values.durable_s},   {"gb_per_s", values.gb_per_s}};
   fields.insert(fields.end(), costs.begin(), costs.end());
-  TITAN_RETURN_IF_ERROR(metrics->event(values.step, "save_commit", fields));
-  return show(values);
+  event(values.step, "save_commit", fields);
+  show(values);
+  late_->add(LateWriter::Keep::kAlways, 0, [metrics = metrics_] { return metrics->sync(); });
 }
 
-Status RunFiles::trace(const std::string& folder, std::uint64_t step, const std::string& text) {
+void RunFiles::event(std::uint64_t step, std::string_view name, const EventFields& fields) {
+  (void)metrics_->event(step, name, fields);
+}
+
+void RunFiles::parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
+                               const std::vector<double>& norms) {
+  (void)metrics_->parameter_norms(step, names, norms);
+}
+
+void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string text) {
   const std::string path = ckpt::join_path(run_dir_, folder);
-  TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs_, path));
-  return replace_file(fs_, path, "step-" + std::to_string(step) + ".json", text);
+  const std::size_t bytes = text.size();
+  late_->add(LateWriter::Keep::kWhileThereIsRoom, bytes, [&fs = fs_, path, step, text = std::move(text)] {
+    Status status = ckpt::make_dirs(fs, path);
+    if (status.ok()) status = replace_file(fs, path, "step-" + std::to_string(step) + ".json", text);
+    // One that the store refuses is not tried again: lines wait behind it.
+    if (!status.ok()) log_warn("no trace of step " + std::to_string(step) + ": " + log_text(status));
+    return ckpt::ok_status();
+  });
 }
 
-Status RunFiles::sync() {
-  TITAN_RETURN_IF_ERROR(metrics->sync());
-  return board_ ? board_->sync() : ckpt::ok_status();
+Status RunFiles::sync(std::chrono::milliseconds timeout) {
+  return late_->sync(
+      [metrics = metrics_, board = board_] {
+        TITAN_RETURN_IF_ERROR(metrics->sync());
+        return board ? board->sync() : ckpt::ok_status();
+      },
+      timeout);
 }
 
-Status RunFiles::close() {
-  const Status lines = metrics ? metrics->close() : ckpt::ok_status();
-  const Status curves = board_ ? board_->close() : ckpt::ok_status();
-  return lines.ok() ? curves : lines;
+Status RunFiles::close(std::chrono::milliseconds timeout) {
+  if (!late_) return ckpt::ok_status();
+  return late_->sync(
+      [metrics = metrics_, board = board_] {
+        const Status lines = metrics->close();
+        const Status curves = board ? board->close() : ckpt::ok_status();
+        return lines.ok() ? curves : lines;
+      },
+      timeout);
 }
 
-Status RunFiles::back_to(std::uint64_t step, std::uint32_t attempt) {
-  TITAN_RETURN_IF_ERROR(metrics->close());
-  TITAN_ASSIGN_OR_RETURN(metrics, MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt));
-  if (!board_) return ckpt::ok_status();
-  TITAN_RETURN_IF_ERROR(board_->close());
-  TITAN_ASSIGN_OR_RETURN(board_, EventFile::open(fs_, board_folder_, step));
-  return ckpt::ok_status();
+Status RunFiles::back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout) {
+  TITAN_RETURN_IF_ERROR(close(timeout));
+  return open_at(step, attempt);
 }
 
 }  // namespace titan::train

@@ -1,5 +1,6 @@
 #pragma once
 // What rank 0 keeps open in a run folder: the lock with its heartbeat, metrics.jsonl, TensorBoard's file, config.toml.
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -7,6 +8,7 @@
 #include "ckpt/io/open_run.h"
 #include "ckpt/model/train_state.h"
 #include "libtrain/metrics/event_file.h"
+#include "libtrain/metrics/late_writer.h"
 #include "libtrain/metrics/metrics_file.h"
 #include "recipe/keys/config.h"
 
@@ -26,7 +28,7 @@ class RunFiles {
                      const std::string& resumed_from);
   /// The run goes back to `step`: lines of later ones leave metrics.jsonl as at a resume, and so do TensorBoard's
   /// points.
-  ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt);
+  ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout);
   /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing
   /// more may be written into it
   ckpt::Status still_ours() const { return locks_.still_ours(); }
@@ -34,29 +36,34 @@ class RunFiles {
   ckpt::Status lost() const { return locks_.lost(); }
   /// By which others see that they have the same folder of steps before them.
   std::string mark() const { return locks_.mark(); }
+  // Once the run has started, these wait for no store, and what they meet is a warning: a thread of its own writes.
   /// The same values into metrics.jsonl and, where it is written, TensorBoard's file; there only a step that is `due`.
-  ckpt::Status step(const StepMetrics& metrics, bool due);
-  ckpt::Status validated(const ValidationMetrics& metrics);
+  void step(const StepMetrics& metrics, bool due);
+  void validated(const ValidationMetrics& metrics);
   /// `fields`: what metrics.jsonl has of the save beside these values.
-  ckpt::Status saved(const SaveMetrics& metrics, EventFields fields);
+  void saved(const SaveMetrics& metrics, EventFields fields);
+  void event(std::uint64_t step, std::string_view name, const EventFields& fields);
+  void parameter_norms(std::uint64_t step, const std::vector<std::string>& names, const std::vector<double>& norms);
   /// A trace of `step` into `folder` of the run; one that is there is replaced.
-  ckpt::Status trace(const std::string& folder, std::uint64_t step, const std::string& text);
-  /// Makes durable what was written of steps and events.
-  ckpt::Status sync();
-  ckpt::Status close();
-
-  std::unique_ptr<MetricsFile> metrics;
+  void trace(const std::string& folder, std::uint64_t step, std::string text);
+  /// Makes durable what was written of steps and events; waits for it up to `timeout`.
+  ckpt::Status sync(std::chrono::milliseconds timeout);
+  /// The same, and the files are closed.
+  ckpt::Status close(std::chrono::milliseconds timeout);
 
  private:
   explicit RunFiles(ckpt::Fs& fs) : fs_(fs) {}
 
   template <typename Metrics>
-  ckpt::Status show(const Metrics& metrics);
+  void show(const Metrics& metrics);
+  ckpt::Status open_at(std::uint64_t step, std::uint32_t attempt);
 
   ckpt::Fs& fs_;
-  std::unique_ptr<EventFile> board_;  ///< null: not asked for
+  std::shared_ptr<MetricsFile> metrics_;
+  std::shared_ptr<EventFile> board_;  ///< null: not asked for
   std::string run_dir_, board_folder_;
   ckpt::RunGuard locks_;
+  std::unique_ptr<LateWriter> late_;  ///< ends first: it writes into the files
 };
 
 }  // namespace titan::train

@@ -51,9 +51,9 @@ struct RunState {
   /// Ends a start, or what else trains nothing, once one rank is asked to stop: every rank throws then. Collective.
   void heed_stop() { check(agree(*world.io, inputs.stop.check())); }
 
-  /// Keeps an error that rank 0 alone has met, until the ranks meet and all hear of it.
-  void remember(ckpt::Status status) {
-    if (noted.ok()) noted = std::move(status);
+  /// How long rank 0 waits for the store while the others wait for rank 0: a little less than they do.
+  std::chrono::milliseconds store_patience() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(900 * config().checkpoint.io_timeout_seconds));
   }
 
   /// With the model of the checkpoint that is loaded, once a start is settled.
@@ -91,7 +91,6 @@ struct RunState {
   std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
   std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
   double earlier_wall_time = 0;  ///< of attempts before this one, seconds
-  ckpt::Status noted;            ///< see remember()
 };
 
 }  // namespace titan::train

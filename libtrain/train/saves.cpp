@@ -94,27 +94,29 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
   return snap;
 }
 
-void Saves::announce(const ckpt::Snapshot& snap) {
+Status Saves::announce(const ckpt::Snapshot& snap) {
   const std::uint64_t step = snap.train.step;
   schedule_->begun(now_s());
-  run_.on_root([&]() -> Status {
+  const auto on_root = [&]() -> Status {
     TITAN_RETURN_IF_ERROR(run_.files->still_ours());
-    TITAN_RETURN_IF_ERROR(run_.noted);
     log_save(*run_.options.watcher, "save begin step=" + std::to_string(step));
     run_.options.watcher->saving(step);
-    TITAN_RETURN_IF_ERROR(run_.files->metrics->event(step, "save_begin", {}));
+    run_.files->event(step, "save_begin", {});
     // Right behind another save the step that this one took the place of may still be on its way out.
     if (!ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok()) run_.retention->finish();
     // Lines first, checkpoint second: a published step never lacks its lines.
-    return run_.files->sync();
-  });
+    return run_.files->sync(run_.store_patience());
+  };
+  const Status status = agree(*run_.world.io, run_.root() ? on_root() : ckpt::ok_status());
+  if (!status.store_refused()) check(status);
+  return status;
 }
 
 SaveOutcome Saves::save_here(std::uint64_t step) {
   const auto due = Clock::now();
   const ckpt::Snapshot snap = snapshot(step);
   const double taken_down = seconds_since(due);
-  announce(snap);
+  if (const Status announced = announce(snap); !announced.ok()) return {step, announced, {}, true};
   auto report = run_.checkpointer->save(snap, *run_.optimizer, says_where(*run_.options.watcher, step));
   const double all = seconds_since(due);
   return {step, std::move(report), {taken_down, all, all}, true};
@@ -146,7 +148,7 @@ void Saves::due(std::uint64_t step) {
   const auto due = Clock::now();
   finish();
   ckpt::Snapshot snap = snapshot(step);
-  announce(snap);
+  if (const Status announced = announce(snap); !announced.ok()) return conclude({step, announced, {}, true});
   background_->start(std::move(snap), *run_.optimizer, due, says_where(*run_.options.watcher, step));
 }
 
@@ -224,8 +226,7 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
   const std::string text = log_text(outcome.report.status().wrapped(name(outcome.step) + " could not be saved"));
   log_error(text);
   log_warn(then);
-  const Status noted = run_.files->metrics->event(outcome.step, "save_failed", {{"error", text}});
-  if (!noted.ok()) log_warn("metrics: " + noted.message);
+  run_.files->event(outcome.step, "save_failed", {{"error", text}});
 }
 
 void Saves::tell(const SaveOutcome& outcome) {
@@ -246,8 +247,7 @@ void Saves::tell(const SaveOutcome& outcome) {
                            .publish_s = report.publish_seconds,
                            .durable_s = times.durable,
                            .gb_per_s = speed};
-  run_.remember(run_.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}}));
-  run_.remember(run_.files->sync());
+  run_.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}});
   std::string cost;
   if (const auto seconds = schedule_->chosen_seconds()) cost = " interval_s=" + json_number(*seconds);
   if (!outcome.waited_for)

@@ -69,8 +69,8 @@ class Saves {
   double now_s() const;
   ckpt::Snapshot snapshot(std::uint64_t step);
   /// Before a save: what was logged of its step is made durable, and where space is short, deletions are waited for.
-  /// Collective.
-  void announce(const ckpt::Snapshot& snap);
+  /// Collective. Returns what the store refused, on all ranks. \error as now()
+  ckpt::Status announce(const ckpt::Snapshot& snap);
   SaveOutcome save_here(std::uint64_t step);
   /// Waits for what is under way in the background: its outcome, which is not told yet. Nothing where nothing is.
   std::optional<SaveOutcome> take();

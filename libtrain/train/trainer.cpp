@@ -58,6 +58,7 @@ PeakMemory memory_of(const StepRow& row) {
 }
 
 std::string who_asks() { return stop_signal() != 0 ? stop_name(stop_signal()) : "asked for on another rank"; }
+constexpr std::chrono::seconds kLastLines{10};  // for the store to take them at the end of a run
 
 class Trainer {
  public:
@@ -82,10 +83,7 @@ class Trainer {
   /// For the answer to a stop signal.
   void note(StopPhase phase) const { note_progress(phase, run_.state.step, saves_.newest()); }
   /// What rank 0 has to tell.
-  Status trouble() const {
-    TITAN_RETURN_IF_ERROR(run_.files->lost());
-    return run_.noted;
-  }
+  Status trouble() const { return run_.files->lost(); }
   /// False: a stop signal came meanwhile.
   bool validate(std::uint64_t step, const PeakMemory& memory);
   /// Says so of a validation.
@@ -146,11 +144,8 @@ std::optional<std::uint64_t> Trainer::survive(const NonFinite& found, bool stop)
   if (policy_.goes_back()) saves_.drain();
   const NonFinitePolicy::Action action = policy_.meet(saves_.saved().has_value());
   if (action == kStop) {
-    Status status = policy_.stop_status(found);
-    if (run_.root()) {
-      const Status noted = run_.files->metrics->event(found.step, "non_finite", event_fields(found, "stop"));
-      if (!noted.ok()) status.causes.push_back(noted.message);
-    }
+    const Status status = policy_.stop_status(found);
+    if (run_.root()) run_.files->event(found.step, "non_finite", event_fields(found, "stop"));
     throw StatusError(status);
   }
   const std::uint64_t back = action == kRollback ? saves_.saved()->step : found.step - 1;
@@ -176,7 +171,7 @@ std::optional<std::uint64_t> Trainer::survive(const NonFinite& found, bool stop)
   if (run_.root()) {
     EventFields fields = event_fields(found, action == kRollback ? "rollback" : "skip");
     if (action == kRollback) fields.emplace_back("from_step", found.step);
-    run_.remember(run_.files->metrics->event(action == kRollback ? back : found.step, "non_finite", fields));
+    run_.files->event(action == kRollback ? back : found.step, "non_finite", fields);
   }
   return back;
 }
@@ -190,7 +185,7 @@ void Trainer::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
   run_.state.tokens = saved.tokens;
   run_.optimizer_step = saved.optimizer_step;
   run_.next_epoch = saved.next_epoch;
-  run_.on_root([&] { return run_.files->back_to(saved.step, run_.state.attempts.back().number); });
+  run_.on_root([&] { return run_.files->back_to(saved.step, run_.state.attempts.back().number, run_.store_patience()); });
 }
 
 bool Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
@@ -206,7 +201,7 @@ bool Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
   metrics.tps = static_cast<double>(result->tokens) / metrics.time_s / run_.world.size;
   if (run_.retention) run_.retention->validated(step, result->loss);
   run_.options.watcher->validated(metrics);
-  if (run_.root()) run_.remember(run_.files->validated(metrics));
+  if (run_.root()) run_.files->validated(metrics);
   return true;
 }
 
@@ -260,9 +255,7 @@ void Trainer::write_trace(std::uint64_t step, ActionTrace::Clock::time_point beg
                              run_.plan().schedule_name() + " step " + std::to_string(step)),
                  [&](int, std::string_view bytes) { rows += bytes; });
   if (!run_.root()) return;
-  // Training does not end for want of a trace.
-  const Status status = run_.files->trace(run_.config().profiling.save_traces_folder, step, chrome_document(rows));
-  if (!status.ok()) log_warn("no trace of step " + std::to_string(step) + ": " + log_text(status));
+  run_.files->trace(run_.config().profiling.save_traces_folder, step, chrome_document(rows));
 }
 
 int Trainer::loop() {
@@ -362,12 +355,12 @@ int Trainer::loop() {
                        step % static_cast<std::uint64_t>(run_.config().metrics.log_freq) == 0 || step == steps;
     run_.options.watcher->step(metrics, shown);
     if (run_.root()) {
-      run_.remember(run_.files->step(metrics, shown));
+      run_.files->step(metrics, shown);
       if (norms_every > 0 && step % norms_every == 0)
-        run_.remember(run_.files->metrics->parameter_norms(step, names, row.parameter_norms()));
+        run_.files->parameter_norms(step, names, row.parameter_norms());
       for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
-        run_.remember(run_.files->metrics->event(step, "epoch", {{"epoch", run_.next_epoch}}));
+        run_.files->event(step, "epoch", {{"epoch", run_.next_epoch}});
       }
     }
 
@@ -415,9 +408,11 @@ int Trainer::run() {
     saves_.settle();
     throw;
   }
-  run_.on_root([&]() -> Status {
-    TITAN_RETURN_IF_ERROR(run_.noted);
-    return run_.files->close();
+  // What a save promised is durable; a run does not fail for the lines behind it.
+  run_.on_root([&] {
+    const Status closed = run_.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));
+    if (!closed.ok()) log_warn("the newest lines of metrics.jsonl may be missing: " + log_text(closed));
+    return ckpt::ok_status();
   });
   return code;
 }

@@ -12,7 +12,7 @@ namespace {
 
 using test::Kernel;
 
-TEST(MetricsCalls, SyncIsOneOfTheFileAndItsFailureIsSaidAndNeverAskedAgain) {
+TEST(MetricsCalls, SyncIsOneOfTheFileAndAfterItsFailureAllThatWasNotDurableIsWrittenAnew) {
   const ScratchDir dir;
   const std::string path = dir / "metrics.jsonl";
   const auto file = MetricsFile::open(ckpt::posix_fs(), path, 0, 1);
@@ -21,9 +21,15 @@ TEST(MetricsCalls, SyncIsOneOfTheFileAndItsFailureIsSaidAndNeverAskedAgain) {
   EXPECT_TRUE((*file)->sync().ok());
   EXPECT_EQ(kernel.count("fdatasync", path), 1u);
   kernel.fail("fdatasync", EIO);
+  ASSERT_TRUE((*file)->event(1, "x", {}).ok());
+  const std::string lines = read_text(path);
   EXPECT_EQ((*file)->sync().code, ckpt::Code::kFailed);
-  EXPECT_EQ((*file)->close().code, ckpt::Code::kFailed);
-  EXPECT_EQ(kernel.count("fdatasync", path), 2u) << "the kernel would say yes, with the lines lost";
+  EXPECT_EQ(kernel.count("pwrite", path), 1u);
+  ASSERT_TRUE((*file)->event(2, "y", {}).ok());
+  EXPECT_EQ(kernel.count("pwrite", path), 3u) << "the kernel would say yes to another sync, with the line lost";
+  EXPECT_TRUE((*file)->close().ok());
+  EXPECT_EQ(kernel.count("fdatasync", path), 3u);
+  EXPECT_TRUE(read_text(path).starts_with(lines) && read_text(path).size() > lines.size());
 }
 
 // The lines after the resumed step are safe in their own file, under a durable name, before they are cut from this one.

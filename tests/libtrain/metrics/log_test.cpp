@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <regex>
 
 #include "ckpt/base/result.h"
@@ -94,13 +95,47 @@ TEST(Log, AppendsToTheFileOfAnEarlierAttempt) {
   EXPECT_EQ(captured.text(), "");
 }
 
-TEST(Log, FlushesTheFileOnAWarning) {
+TEST(Log, TheFileHasEachLineSoonThoughNobodyAsks) {
   const ScratchDir dir;
   const CapturedStderr captured(dir / "stderr");
   init_log(1, dir.path());
   log_debug("before");
   log_warn("now");
-  EXPECT_EQ(without_time(read_text(dir / "logs/rank-1.log")), "T D r1 before\nT W r1 now\n");
+  const std::string file = dir / "logs/rank-1.log", all = "T D r1 before\nT W r1 now\n";
+  for (int tries = 0; tries < 500 && without_time(read_text(file)) != all; ++tries) ::usleep(10'000);
+  EXPECT_EQ(without_time(read_text(file)), all);
+}
+
+// Nobody reads the pipe, as a store that stands still takes no line.
+TEST(Log, AFileThatTakesNothingHoldsUpNobody) {
+  const ScratchDir dir;
+  const CapturedStderr captured(dir / "stderr");
+  ASSERT_EQ(::mkdir((dir / "logs").c_str(), 0755), 0);
+  ASSERT_EQ(::mkfifo((dir / "logs/rank-0.log").c_str(), 0600), 0);
+  const int reader = ::open((dir / "logs/rank-0.log").c_str(), O_RDONLY | O_NONBLOCK);
+  init_log(0, dir.path());
+  const std::string line(10'000, 'x');
+  for (int i = 0; i < 100; ++i) log_debug(line);  // a pipe holds 64 KiB
+  log_info("still here");
+  EXPECT_NE(captured.text().find("I r0 still here"), std::string::npos);
+  const auto began = std::chrono::steady_clock::now();
+  flush_log();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+  // The pipe stays open: without a reader the thread that is left behind would end the program.
+  EXPECT_GE(reader, 0);
+}
+
+TEST(Log, FoldersFollowTheUmask) {
+  const ScratchDir dir;
+  const CapturedStderr captured(dir / "stderr");
+  const mode_t before = ::umask(002);
+  init_log(0, dir / "run");
+  ::umask(before);
+  for (const std::string& folder : {dir / "run", dir / "run/logs"}) {
+    struct stat info {};
+    ASSERT_EQ(::stat(folder.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0775u) << folder;
+  }
 }
 
 TEST(Log, MakesItsFoldersAsTheUmaskSays) {
