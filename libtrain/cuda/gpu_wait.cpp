@@ -8,11 +8,12 @@
 
 #include "ckpt/base/mutex.h"
 #include "libtrain/parallel/comm_error.h"
+#include "libtrain/parallel/running_clock.h"
 
 namespace titan::train {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = RunningClock;  // no transfer ends while the process is stopped
 
 constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
 constexpr const char* kWhereToLook =

@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 #include <limits>
-#include <system_error>
 #include <thread>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "ckpt/base/mutex.h"
 #include "libtrain/device/host_values.h"
 #include "libtrain/launch/library_error.h"
+#include "libtrain/parallel/running_clock.h"
+#include "libtrain/parallel/wait_guard.h"
 
 namespace titan::train {
 
@@ -40,6 +41,7 @@ std::shared_ptr<GlooDevice> GlooDevice::create(const std::vector<std::string>& a
 namespace {
 
 constexpr milliseconds kSlice{500};
+constexpr milliseconds kForEver = std::chrono::hours(24 * 365);  // of Gloo, whose clock knows nothing of a stop
 
 bool is_timeout(const std::string& text) {
   return text.find("imed out") != std::string::npos || text.find("imeout") != std::string::npos;
@@ -47,6 +49,14 @@ bool is_timeout(const std::string& text) {
 
 /// A flat view of the bytes: Gloo then needs to know no dtype.
 at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
+
+/// Keeps what Gloo may still write into until the process ends, which is soon: a wait that was given up leaves it.
+void keep(std::vector<at::Tensor> tensors) {
+  static ckpt::Mutex& mutex = *new ckpt::Mutex;
+  static std::vector<std::vector<at::Tensor>>& kept = *new std::vector<std::vector<at::Tensor>>;
+  const ckpt::MutexLock lock(mutex);
+  kept.push_back(std::move(tensors));
+}
 
 /// Counts of bytes for counts of elements.
 std::vector<std::int64_t> scaled(const std::vector<std::int64_t>& counts, std::int64_t size) {
@@ -86,6 +96,8 @@ struct Link {
 
 struct GlooCommunicator::Group {
   GlooGroupOptions options;
+  /// Of operations that begin now. Another thread may change it: a lane may still be at work then.
+  std::shared_ptr<std::atomic<milliseconds>> timeout = std::make_shared<std::atomic<milliseconds>>(options.timeout);
   std::shared_ptr<Link> link = std::make_shared<Link>();
 
   std::string where(const char* operation) const { return std::string(operation) + " of group " + options.name; }
@@ -124,16 +136,17 @@ struct GlooCommunicator::Group {
     c10d::Backend& group = open(operation);
     try {
       const c10::intrusive_ptr<c10d::Work> work = start(group);
-      const auto give_up = std::chrono::steady_clock::now() + options.timeout + kSlice;
+      const milliseconds patience = *timeout;
+      const auto give_up = RunningClock::now() + patience;
       while (!finished(*work)) {
         if (const auto overdue = silent_ranks(); !overdue.empty())
           lose(options.heartbeat->explain(where(operation), overdue));
-        if (std::chrono::steady_clock::now() > give_up) fail(operation, "timed out", options.timeout);
+        if (RunningClock::now() > give_up) fail(operation, "timed out", patience);
       }
     } catch (const CommError&) {
       throw;
     } catch (const std::exception& error) {
-      fail(operation, error.what(), options.timeout);
+      fail(operation, error.what(), timeout->load());
     }
   }
 
@@ -149,9 +162,7 @@ struct GlooCommunicator::Group {
     return work.wait();
   }
 
-  /// Runs a transfer of `tensor` to its end, watching the heartbeats meanwhile. The wait has a thread of its own, for
-  /// at the end of a wait Gloo closes the connections: it cannot be cut into slices. Given up, the thread keeps the
-  /// tensor until the process ends.
+  /// Runs a transfer of `tensor` to its end, watching the heartbeats meanwhile.
   template <typename Start>
   void run_transfer(const char* operation, at::Tensor tensor, Start start) {
     std::vector<at::Tensor> tensors{std::move(tensor)};
@@ -161,29 +172,33 @@ struct GlooCommunicator::Group {
     } catch (const CommError&) {
       throw;
     } catch (const std::exception& error) {
-      fail(operation, error.what(), options.timeout);
+      fail(operation, error.what(), timeout->load());
     }
-    await_watching(operation, std::move(work), std::move(tensors));
+    await(operation, std::move(work), std::move(tensors));
   }
 
-  void await_watching(const char* operation, c10::intrusive_ptr<c10d::Work> work, std::vector<at::Tensor> tensors) {
-    const auto wait = std::make_shared<std::packaged_task<void()>>(
-        [work, tensors, timeout = options.timeout] { work->wait(timeout); });
-    std::future<void> done = wait->get_future();
-    try {
-      std::thread([wait] { (*wait)(); }).detach();
-    } catch (const std::system_error&) {
-      (*wait)();  // no thread is to be had: a silent peer is then noticed at the deadline
+  /// One wait, not slices: at the end of a wait Gloo closes the connections.
+  void await(const char* operation, const c10::intrusive_ptr<c10d::Work>& work, std::vector<at::Tensor> tensors) {
+    const milliseconds patience = *timeout;
+    bool done = false;
+    std::string reason;
+    auto given_up = GuardedWait::GivenUp::kNo;
+    {
+      const GuardedWait guarded(patience, [this] { return !silent_ranks().empty(); }, [&work] { work->abort(); });
+      try {
+        done = work->wait(kForEver);
+      } catch (const std::exception& error) {
+        reason = error.what();
+      }
+      given_up = guarded.given_up();
     }
-    while (done.wait_for(kSlice) != std::future_status::ready) {
+    if (done && reason.empty()) return;
+    keep(std::move(tensors));
+    if (given_up == GuardedWait::GivenUp::kLostRank) {
       if (const auto overdue = silent_ranks(); !overdue.empty())
         lose(options.heartbeat->explain(where(operation), overdue));
     }
-    try {
-      done.get();
-    } catch (const std::exception& error) {
-      fail(operation, error.what(), options.timeout);
-    }
+    fail(operation, given_up == GuardedWait::GivenUp::kNo ? reason : "timed out", patience);
   }
 
   std::vector<SilentRank> silent_ranks() const {
@@ -214,16 +229,7 @@ class GlooTransfer : public Transfer {
       : group_(std::move(group)), operation_(operation), work_(std::move(work)), tensors_(std::move(tensors)) {}
 
   void wait() override {
-    if (!work_) return;
-    if (group_->options.watch_transfers)
-      return group_->await_watching(operation_, std::exchange(work_, nullptr), std::move(tensors_));
-    try {
-      // One wait, not slices: at the end of a wait Gloo closes the connections.
-      work_->wait(group_->options.timeout);
-    } catch (const std::exception& error) {
-      group_->fail(operation_, error.what(), group_->options.timeout);
-    }
-    work_.reset();
+    if (work_) group_->await(operation_, std::exchange(work_, nullptr), std::move(tensors_));
   }
 
  private:
@@ -240,13 +246,14 @@ std::unique_ptr<GlooCommunicator> GlooCommunicator::create(const c10::intrusive_
                                                            GlooGroupOptions options) {
   auto group = std::make_shared<Group>();
   group->options = std::move(options);
+  *group->timeout = group->options.timeout;
   try {
     auto gloo = c10d::ProcessGroupGloo::Options::create(group->options.init_timeout);
     gloo->devices = device->impl().devices;
     gloo->threads = 1;  // one operation at a time is all that a group does
     group->link->backend =
         c10::make_intrusive<c10d::ProcessGroupGloo>(store, group->options.rank, group->options.size, gloo);
-    group->link->backend->setTimeout(group->options.timeout);
+    group->link->backend->setTimeout(kForEver);  // deadlines are this side's, see RunningClock
   } catch (const std::exception& error) {
     group->fail_to_start(error.what(), device->impl().addresses);
   }
@@ -284,7 +291,7 @@ std::unique_ptr<Transfer> GlooCommunicator::send(const at::Tensor& tensor, int d
   } catch (const CommError&) {
     throw;
   } catch (const std::exception& error) {
-    group_->fail("send", error.what(), group_->options.timeout);
+    group_->fail("send", error.what(), group_->timeout->load());
   }
 }
 
@@ -298,7 +305,7 @@ std::unique_ptr<Transfer> GlooCommunicator::recv(at::Tensor& tensor, int src, st
   } catch (const CommError&) {
     throw;
   } catch (const std::exception& error) {
-    group_->fail("recv", error.what(), group_->options.timeout);
+    group_->fail("recv", error.what(), group_->timeout->load());
   }
 }
 
@@ -322,14 +329,21 @@ void GlooCommunicator::recv_bytes(std::span<char> bytes, int src, std::uint64_t 
   std::memcpy(bytes.data(), host_bytes(tensor).data(), bytes.size());
 }
 
-void GlooCommunicator::sum(std::span<std::int64_t> values) {
-  at::Tensor tensor = at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kLong);
+// By way of memory of its own: a wait that is given up leaves a thread of Gloo at work on it.
+template <typename Value>
+void GlooCommunicator::sum_values(std::span<Value> values, at::ScalarType type) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, type);
+  std::ranges::copy(values, mutable_host_values<Value>(tensor).begin());
   all_reduce(tensor);
+  std::ranges::copy(host_values<Value>(tensor), values.begin());
+}
+
+void GlooCommunicator::sum(std::span<std::int64_t> values) {
+  sum_values(values, at::kLong);
 }
 
 void GlooCommunicator::sum(std::span<double> values) {
-  at::Tensor tensor = at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kDouble);
-  all_reduce(tensor);
+  sum_values(values, at::kDouble);
 }
 
 std::vector<std::string> GlooCommunicator::all_gather(const std::string& bytes) {
@@ -378,7 +392,7 @@ std::shared_ptr<const std::atomic<bool>> GlooCommunicator::watch(int peer) {
   link.watched = group_->open("recv").recv(nothing, peer, kWatchTag);
   link.watcher = std::thread([work = link.watched, nothing, closed] {
     try {
-      work->wait(std::chrono::hours(24 * 365));  // no shorter: at the end of a wait Gloo closes the connections
+      work->wait(kForEver);  // no shorter: at the end of a wait Gloo closes the connections
     } catch (const std::exception&) {
       *closed = true;
     }
@@ -393,15 +407,12 @@ std::function<void()> GlooCommunicator::closer() const {
 std::unique_ptr<GlooCommunicator> GlooCommunicator::beside(std::string name, milliseconds timeout) const {
   auto group = std::make_shared<Group>(*group_);
   group->options.name = std::move(name);
-  group->options.timeout = timeout;
+  group->timeout = std::make_shared<std::atomic<milliseconds>>(timeout);
   return std::unique_ptr<GlooCommunicator>(new GlooCommunicator(std::move(group)));
 }
 
 std::function<void(milliseconds)> GlooCommunicator::deadline() const {
-  return [group = group_](milliseconds timeout) {
-    group->options.timeout = timeout;
-    group->options.watch_transfers = false;
-  };
+  return [timeout = group_->timeout](milliseconds now) { *timeout = now; };
 }
 
 }  // namespace titan::train

@@ -30,11 +30,8 @@ class GlooDevice {
 struct GlooGroupOptions {
   std::string name;        ///< for messages
   int rank = 0, size = 1;  ///< in the group
-  std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};
-  std::shared_ptr<Heartbeat> heartbeat;  ///< may be null: errors then name nobody
-  /// Transfers between two ranks watch the heartbeats, in a thread each. Without it a silent peer is noticed at the
-  /// deadline, which is then to be no longer than theirs.
-  bool watch_transfers = false;
+  std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};  ///< the second counts on RunningClock
+  std::shared_ptr<Heartbeat> heartbeat;  ///< watched by every wait; may be null: errors then name nobody
 };
 
 class GlooCommunicator : public Communicator {
@@ -58,11 +55,9 @@ class GlooCommunicator : public Communicator {
   std::string broadcast(const std::string& bytes, int root) override;
   void barrier() override;
 
-  /// The same connections under another name and deadline, which is no later than that of create(). Both are used from
-  /// one thread.
+  /// The same connections under another name and deadline. Both are used from one thread.
   std::unique_ptr<GlooCommunicator> beside(std::string name, std::chrono::milliseconds timeout) const;
-  /// Returns a function that sets the deadline of the operations that begin later, no later than that of create(), and
-  /// ends GlooGroupOptions::watch_transfers.
+  /// Returns a function that sets the deadline of the operations that begin later; from any thread.
   std::function<void(std::chrono::milliseconds)> deadline() const;
 
   /// Returns what becomes true when `peer` is gone, or its connection is closed: for one who waits for it elsewhere.
@@ -75,6 +70,8 @@ class GlooCommunicator : public Communicator {
 
  private:
   void all_reduce(at::Tensor& tensor);
+  template <typename Value>
+  void sum_values(std::span<Value> values, at::ScalarType type);
   struct Group;
   explicit GlooCommunicator(std::shared_ptr<Group> group);
   std::shared_ptr<Group> group_;

@@ -8,9 +8,11 @@
 #include <optional>
 #include <thread>
 
+#include "libtrain/parallel/running_clock.h"
+
 namespace titan::train {
 
-using Clock = std::chrono::steady_clock;
+using Clock = RunningClock;
 using std::chrono::milliseconds;
 
 namespace {

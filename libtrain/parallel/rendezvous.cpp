@@ -353,7 +353,6 @@ class Connector {
     options.init_timeout = left_until(deadline_);
     options.timeout = timeout;
     options.heartbeat = session_->heartbeat;
-    options.watch_transfers = true;
     auto communicator =
         GlooCommunicator::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), device_, std::move(options));
     session_->closers.push_back(communicator->closer());

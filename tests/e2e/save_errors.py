@@ -72,9 +72,22 @@ class SaveErrors(unittest.TestCase):
         self.assertIn("could not be saved either", log)
         self.assertEqual(self.whole_steps(), [])
 
-    def test_a_line_of_metrics_that_cannot_be_written_ends_the_run_with_one_error(self):
-        log = self.train(3, {"checkpoint.interval": 6}, call="pwrite", match="metrics.jsonl", k=3, sticky=True, rank="0")
+    def test_a_line_of_metrics_that_the_store_refuses_waits(self):
+        """Nor does a line that takes long hold up the ranks beyond their deadline."""
+        for error in (errno.ENOSPC, "slow:8000"):
+            with self.subTest(error=error):
+                log = self.train(0, {"checkpoint.interval": 6, "comm.train_timeout_seconds": 3}, error, match="metrics.jsonl", k=3, rank="0")
+                self.assertEqual("metrics.jsonl cannot be written, and waits in memory: " in log, error == errno.ENOSPC, log)
+                self.assertEqual(sorted(harness.step_lines(self.run_folder)), [1, 2, 3, 4, 5, 6])
+                self.assertEqual(self.whole_steps(), [6])
+                shutil.rmtree(self.run_folder)
+                (self.work / "shim.log").unlink()
+
+    def test_lines_that_are_not_durable_are_a_failure_of_the_save(self):
+        log = self.train(3, {"checkpoint.interval": 6, "checkpoint.on_save_error": "stop"}, match="metrics.jsonl", k=3, sticky=True, rank="0")
+        self.assertRegex(log, "error: step 6 could not be saved")
         self.assertIn("disk full", log)
+        self.assertEqual(self.whole_steps(), [])
         self.assertEqual(log.count("error: "), 1, log)
         self.assertNotIn("gone", log)
 

@@ -82,6 +82,30 @@ class SilentRank(unittest.TestCase):
             self.assertRegex(log, r"rank +: 2 \(local_rank: 2\)\n +exitcode +: 3 ")
         self.assertFalse(any(map(harness.alive, ranks.values())), "a rank outlived the job")
 
+    def test_a_job_that_was_stopped_as_a_whole_goes_on(self):
+        """What nobody did meanwhile is no rank's fault: 20 s with a limit of 8 s."""
+        ids = []
+        for stopped in (False, True):
+            run = self.work / f"whole-{stopped}"
+            process = harness.start(CONFIG, 2, {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": 300, "lr_scheduler.total_steps": 300,
+                                                "comm.train_timeout_seconds": 8, "checkpoint.interval": 300, "parallelism.pipeline_parallel_degree": 2})
+            if stopped:
+                deadline = time.time() + 60
+                while not (run / "metrics.jsonl").exists() or '"step":3,' not in (run / "metrics.jsonl").read_text():
+                    self.assertLess(time.time(), deadline)
+                    time.sleep(0.01)
+                job = [process.pid, *harness.children(process.pid)]
+                for pid in job:
+                    os.kill(pid, signal.SIGSTOP)
+                self.assertNotIn('"step":300,', (run / "metrics.jsonl").read_text(), "stopped too late: the test proves nothing")
+                time.sleep(20)
+                for pid in job:
+                    os.kill(pid, signal.SIGCONT)
+            _, log = process.communicate(timeout=120)
+            self.assertEqual(process.returncode, 0, log)
+            ids.append(harness.checkpoint_id(run, 300))
+        self.assertEqual(ids[0], ids[1])
+
     def test_a_stopped_rank_is_named(self):
         for rank, pp in ((2, 2), (0, 1)):
             with self.subTest(rank=rank, pp=pp):
