@@ -105,6 +105,12 @@ class TerminalConsole : public Console {
     erase();
     draw();
   }
+  void not_saved(std::uint64_t step) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    doing_ = "step " + std::to_string(step) + " is not saved";
+    erase();
+    draw();
+  }
   void saved(std::uint64_t step, const std::string& path, std::uint64_t bytes, double seconds) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     doing_.clear();

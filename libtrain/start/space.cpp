@@ -58,7 +58,7 @@ SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::s
   text += fit == 0 ? "; the first save would fail" : "; save " + std::to_string(fit + 1) + " of this run would fail";
   // Who keeps everything may delete by hand, and what compression saves is not known: these may still fit.
   const bool may_fit = fit > 0 && (need.saves.kept == 0 || need.compressed);
-  if (need.goes_on || may_fit) {
+  if (may_fit) {
     verdict.warning = std::move(text);
     return verdict;
   }
@@ -88,7 +88,6 @@ SpaceVerdict look_at_space(ckpt::Fs& fs, const recipe::Config& config, const rec
   need.steps_there = count_kept_steps(fs, config);
   need.saves = forecast_saves(config, plan, start_step, need.steps_there);
   need.compressed = plan.codec == ckpt::Codec::kZstd;
-  need.goes_on = config.checkpoint.on_save_error == "continue";
   return judge_space(need, *free + leftover_bytes(fs, folder), folder);
 }
 

@@ -16,7 +16,6 @@ struct SpaceNeed {
   SaveForecast saves;
   std::uint64_t steps_there = 0;  ///< checkpoints that retention counts
   bool compressed = false;        ///< what a checkpoint will take is not known
-  bool goes_on = false;           ///< a save that fails does not end the run
 };
 
 struct SpaceVerdict {

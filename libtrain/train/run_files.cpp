@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ckpt/io/store_probe.h"
 #include "libtrain/metrics/board_tags.h"
 #include "libtrain/metrics/log.h"
 #include "recipe/keys/writer.h"
@@ -108,6 +109,17 @@ void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string 
     if (!status.ok()) log_warn("no trace of step " + std::to_string(step) + ": " + log_text(status));
     return ckpt::ok_status();
   });
+}
+
+std::shared_ptr<const std::atomic<StoreAnswer>> RunFiles::ask_store(const std::string& folder, std::uint64_t bytes) {
+  const auto answer = std::make_shared<std::atomic<StoreAnswer>>(StoreAnswer::kNoneYet);
+  late_->add(LateWriter::Keep::kAlways, 0, [&fs = fs_, folder, bytes, answer] {
+    const auto free = fs.free_bytes(folder);
+    const bool takes = free.ok() && *free >= bytes && ckpt::probe_store(fs, folder).ok();
+    *answer = takes ? StoreAnswer::kYes : StoreAnswer::kNo;
+    return ckpt::ok_status();
+  });
+  return answer;
 }
 
 Status RunFiles::sync(std::chrono::milliseconds timeout) {

@@ -1,5 +1,6 @@
 #pragma once
 // What rank 0 keeps open in a run folder: the lock with its heartbeat, metrics.jsonl, TensorBoard's file, config.toml.
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@ namespace titan::train {
 
 /// Puts `text` into the file `name` of `dir`, durably, in the place of what is there.
 ckpt::Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text);
+enum class StoreAnswer { kNoneYet, kNo, kYes };
 
 class RunFiles {
  public:
@@ -46,6 +48,8 @@ class RunFiles {
   void parameter_norms(std::uint64_t step, const std::vector<std::string>& names, const std::vector<double>& norms);
   /// A trace of `step` into `folder` of the run; one that is there is replaced.
   void trace(const std::string& folder, std::uint64_t step, std::string text);
+  /// Becomes what the store answers to the question whether it takes files in `folder`, and has room for `bytes`.
+  std::shared_ptr<const std::atomic<StoreAnswer>> ask_store(const std::string& folder, std::uint64_t bytes);
   /// Makes durable what was written of steps and events; waits for it up to `timeout`.
   ckpt::Status sync(std::chrono::milliseconds timeout);
   /// The same, and the files are closed.

@@ -17,9 +17,11 @@ class RunWatcher {
   /// After each step. `due`: metrics.log_freq asks for a line.
   virtual void step(const StepMetrics& /*metrics*/, bool /*due*/) {}
   virtual void validated(const ValidationMetrics& /*metrics*/) {}
-  /// True where these two, which rank 0 alone tells, are shown: the log says it in its file alone.
+  /// True where saving and saved, which rank 0 alone tells, are shown: the log says it in its file alone.
   virtual bool shows_saves() const { return false; }
   virtual void saving(std::uint64_t /*step*/) {}
+  /// The store refused it, and the run goes on; the log says why.
+  virtual void not_saved(std::uint64_t /*step*/) {}
   virtual void saved(std::uint64_t /*step*/, const std::string& /*path*/, std::uint64_t /*bytes*/, double /*seconds*/) {
   }
 };

@@ -9,7 +9,8 @@ namespace {
 
 using Kind = recipe::SaveInterval::Kind;
 
-constexpr double kAfterFailure = 30;   // seconds: a full disk is not tried again at every step
+// Seconds: a full disk is not tried again at every step.
+constexpr double kAfterFailure = 30, kMostAfterFailure = 960;
 constexpr double kLeastCost = 0.0001;  // seconds: what no clock shows is not nothing
 
 }  // namespace
@@ -24,10 +25,13 @@ SaveSchedule::SaveSchedule(const recipe::Config::Checkpoint& settings, double no
 // Half of what was known: one slow save moves the interval, and does not rule it.
 void SaveSchedule::over(double seconds) { cost_ = cost_ ? (*cost_ + seconds) / 2 : seconds; }
 
-void SaveSchedule::failed(double now) {
-  ++failures_;
-  not_before_ = now + kAfterFailure;
+void SaveSchedule::failed(std::uint64_t step, double now) {
+  if (counts(step)) ++failures_;
+  pause_ = pause_ > 0 ? std::min(2 * pause_, kMostAfterFailure) : kAfterFailure;
+  not_before_ = now + pause_;
 }
+
+bool SaveSchedule::counts(std::uint64_t step) const { return interval_.kind != Kind::kSteps || due(step, false, false); }
 
 std::optional<double> SaveSchedule::chosen_seconds() const {
   if (interval_.kind != Kind::kAuto || !cost_) return std::nullopt;
@@ -49,7 +53,7 @@ bool SaveSchedule::time_is_up(double now) const {
 
 bool SaveSchedule::due(std::uint64_t step, bool time_is_up, bool busy) const {
   if (first_step_ && step == 1) return true;
-  if (const std::uint64_t every = interval_.known_steps()) return step % every == 0;
+  if (const std::uint64_t every = interval_.known_steps(); every > 0 && step % every == 0) return true;
   return time_is_up && !busy;
 }
 

@@ -19,9 +19,19 @@ class SaveSchedule {
   }
   /// It is over, and training waited `seconds` for it.
   void over(double seconds);
-  void succeeded() { failures_ = 0; }
-  /// It has failed. What does not follow the clock waits a little with the next one.
-  void failed(double now);
+  void succeeded() {
+    failures_ = 0;
+    pause_ = 0;
+  }
+  /// The save of `step` has failed. What does not follow the clock waits a little with the next one, and longer after
+  /// each further failure.
+  void failed(std::uint64_t step, double now);
+  /// Whether a failure of the save of `step` counts: one that came before its turn is only a try.
+  bool counts(std::uint64_t step) const;
+  /// A save has failed, and the next one is far: where the store answers, it may come before its turn.
+  bool may_be_early(double now) const {
+    return interval_.kind == recipe::SaveInterval::Kind::kSteps && pause_ > 0 && now >= not_before_;
+  }
   /// How many have failed since the last one that did not.
   std::int64_t failures_in_a_row() const { return failures_; }
 
@@ -38,6 +48,7 @@ class SaveSchedule {
   double mtbf_;
   double since_;       ///< the last save began, or the run did
   double not_before_;  ///< after a failure
+  double pause_ = 0;   ///< after the last one; 0: it was none
   std::int64_t failures_ = 0;
   bool begun_ = false;          ///< a save has
   std::optional<double> cost_;  ///< of "auto"

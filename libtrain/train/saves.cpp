@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "ckpt/io/run_folder.h"
@@ -19,6 +20,9 @@ namespace {
 
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
+
+// Between tries of a save that must succeed. Who stops a run may kill it soon: 30 s is a usual grace.
+constexpr int kPauses[] = {1, 2, 4, 8};  // seconds
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
 
@@ -62,6 +66,16 @@ void Saves::begin() {
 
 double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
 
+bool Saves::time_is_up() {
+  if (!schedule_) return false;
+  if (schedule_->time_is_up(now_s())) return true;
+  if (!schedule_->may_be_early(now_s())) return false;
+  if (answer_ && *answer_ == StoreAnswer::kYes) return true;
+  // Each question takes a place among the lines: it is asked anew when it was answered.
+  if (!answer_ || *answer_ == StoreAnswer::kNo) answer_ = run_.files->ask_store(run_.checkpoint_dir, needed_);
+  return false;
+}
+
 ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
   under_way_ = SavedPoint{step,
                           ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step)),
@@ -102,6 +116,7 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
     log_save(*run_.options.watcher, "save begin step=" + std::to_string(step));
     run_.options.watcher->saving(step);
     run_.files->event(step, "save_begin", {});
+    needed_ = ckpt::space_for_save(snap);
     // Right behind another save the step that this one took the place of may still be on its way out.
     if (!ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok()) run_.retention->finish();
     // Lines first, checkpoint second: a published step never lacks its lines.
@@ -124,10 +139,14 @@ SaveOutcome Saves::save_here(std::uint64_t step) {
 
 void Saves::now(std::uint64_t step, bool last_chance) {
   finish();
+  if (newest_ == step) return;  // in the place of the one that failed
   SaveOutcome outcome = save_here(step);
   if (!last_chance) return conclude(outcome);
-  if (worth_another(outcome)) {
-    tell_failure(outcome, "trying " + name(step) + " once more: there is no later save");
+  for (const int pause : kPauses) {
+    if (!worth_another(outcome)) break;
+    tell_failure(outcome, "trying " + name(step) + " once more in " + std::to_string(pause) +
+                              " s: there is no later save");
+    std::this_thread::sleep_for(std::chrono::seconds(pause));
     outcome = save_here(step);
   }
   insist(outcome);
@@ -147,6 +166,7 @@ void Saves::due(std::uint64_t step) {
   if (!background_) return now(step, false);
   const auto due = Clock::now();
   finish();
+  if (newest_ == step) return;  // in the place of the one that failed
   ckpt::Snapshot snap = snapshot(step);
   if (const Status announced = announce(snap); !announced.ok()) return conclude({step, announced, {}, true});
   background_->start(std::move(snap), *run_.optimizer, due, says_where(*run_.options.watcher, step));
@@ -170,7 +190,7 @@ void Saves::rescue(const SaveOutcome& failed) {
   const std::uint64_t step = run_.state.step;
   if (run_.root())
     log_warn(log_text(failed.report.status().wrapped(name(failed.step) + " could not be saved")) + "; saving " +
-             name(step) + " before the run ends");
+             name(step) + " in its place");
   try {
     const SaveOutcome outcome = save_here(step);
     if (outcome.report.ok()) return tell(outcome);
@@ -193,16 +213,22 @@ bool Saves::worth_another(const SaveOutcome& outcome) const {
   return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
 }
 
+std::int64_t Saves::failures_with(const SaveOutcome& outcome) const {
+  return schedule_->failures_in_a_row() + (schedule_->counts(outcome.step) ? 1 : 0);
+}
+
 bool Saves::ends_run(const SaveOutcome& outcome) const {
   return !outcome.report.ok() &&
-         (!worth_another(outcome) || schedule_->failures_in_a_row() + 1 >= run_.config().checkpoint.max_save_failures);
+         (!worth_another(outcome) || failures_with(outcome) >= run_.config().checkpoint.max_save_failures);
 }
 
 void Saves::conclude(const SaveOutcome& outcome) {
   schedule_->over(outcome.times.stall);
   if (outcome.report.ok() || ends_run(outcome)) return insist(outcome);
-  tell_failure(outcome,
-               "training goes on without " + name(outcome.step) + " (checkpoint.on_save_error = \"continue\")");
+  tell_failure(outcome, "training goes on without " + name(outcome.step) + ": " +
+                            std::to_string(failures_with(outcome)) + " of " +
+                            std::to_string(run_.config().checkpoint.max_save_failures) +
+                            " failures in a row that end the run (checkpoint.max_save_failures); " + safe_text());
 }
 
 void Saves::insist(const SaveOutcome& outcome) {
@@ -221,11 +247,13 @@ std::string Saves::safe_text() const {
 }
 
 void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
-  schedule_->failed(now_s());
+  schedule_->failed(outcome.step, now_s());
+  answer_.reset();
   if (!run_.root()) return;
   const std::string text = log_text(outcome.report.status().wrapped(name(outcome.step) + " could not be saved"));
   log_error(text);
   log_warn(then);
+  run_.options.watcher->not_saved(outcome.step);
   run_.files->event(outcome.step, "save_failed", {{"error", text}});
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 // The saves of a run: at a step boundary, or in the background while training goes on.
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,8 +41,9 @@ class Saves {
   /// Collective. \error as now()
   void due(std::uint64_t step);
 
-  /// Rank 0's word to the others at the next step: the clock asks for a save.
-  bool time_is_up() const { return schedule_ && schedule_->time_is_up(now_s()); }
+  /// Rank 0's word to the others at the next step: the clock asks for a save, or one failed and the store takes files
+  /// again.
+  bool time_is_up();
   /// Whether `step` is to be saved, given that word. The same on all ranks.
   bool is_due(std::uint64_t step, bool time_is_up) const {
     return schedule_->due(step, time_is_up, background_ && background_->busy());
@@ -77,6 +79,8 @@ class Saves {
   /// The same, and tells it. Before a failure ends the run, the state in memory is saved.
   void finish();
   void rescue(const SaveOutcome& failed);
+  /// How many saves in a row have failed, with this one where it counts.
+  std::int64_t failures_with(const SaveOutcome& outcome) const;
   /// The failure of a save is one after which no other is tried.
   bool ends_run(const SaveOutcome& outcome) const;
   /// The store refused what a later save may bring, and the run is to try one.
@@ -94,6 +98,8 @@ class Saves {
   std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
   std::uint64_t newest_ = 0;
   bool told_of_cache_ = false;
+  std::uint64_t needed_ = 0;  ///< bytes of the last save that began; rank 0 only
+  std::shared_ptr<const std::atomic<StoreAnswer>> answer_;  ///< null: not asked since the last failure
   std::optional<SavedPoint> saved_, under_way_;
 };
 

@@ -111,7 +111,7 @@ struct Config {
     std::string async_mode = "async";            ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
     std::int64_t files_per_host = 4;             ///< of raw shards, most of each component; 0: one for each rank
-    std::string on_save_error = "stop";          ///< stop, continue
+    std::string on_save_error = "continue";      ///< stop, continue
     std::int64_t max_save_failures = 3;          ///< in a row, of "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";

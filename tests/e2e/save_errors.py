@@ -5,8 +5,10 @@ import errno
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -45,8 +47,8 @@ class SaveErrors(unittest.TestCase):
         self.assertTrue(all(harness.ckpt("verify", f"{self.run_folder}@{step}")["ok"] for step in steps))
         return steps
 
-    def test_stop_is_what_happens_without_the_key(self):
-        log = self.train(3, {"checkpoint.async_mode": "disabled"})
+    def test_stop_ends_the_run_where_it_is_asked_for(self):
+        log = self.train(3, {"checkpoint.on_save_error": "stop", "checkpoint.async_mode": "disabled"})
         self.assertRegex(log, r"error: step 2 could not be saved")
         self.assertIn("disk full", log)
         self.assertRegex(log, "hint: nothing is saved yet; free some space")
@@ -54,7 +56,8 @@ class SaveErrors(unittest.TestCase):
         self.assertEqual(self.failed_events(), [])
 
     def test_the_state_in_memory_is_saved_before_a_save_beside_training_ends_the_run(self):
-        log = self.train(3, {})
+        stop = {"checkpoint.on_save_error": "stop"}
+        log = self.train(3, stop)
         self.assertRegex(log, r"error: step 2 could not be saved")
         (step,) = self.whole_steps()
         self.assertGreater(step, 1)
@@ -62,12 +65,12 @@ class SaveErrors(unittest.TestCase):
         self.assertEqual(max(harness.step_lines(self.run_folder)), step)
         # A stop that meets the failure saves its own step, and all is well.
         shutil.rmtree(self.run_folder)
-        log = self.train(75, {"debug.stop_at_step": 3})
+        log = self.train(75, stop | {"debug.stop_at_step": 3})
         self.assertIn("saving step 3 in its place", log)
         self.assertEqual(self.whole_steps(), [3])
         # Nor does a second failure hide the first.
         shutil.rmtree(self.run_folder)
-        log = self.train(3, {}, sticky=True)
+        log = self.train(3, stop, sticky=True)
         self.assertRegex(log, r"error: step 2 could not be saved")
         self.assertIn("could not be saved either", log)
         self.assertEqual(self.whole_steps(), [])
@@ -91,18 +94,37 @@ class SaveErrors(unittest.TestCase):
         self.assertEqual(log.count("error: "), 1, log)
         self.assertNotIn("gone", log)
 
-    def test_continue_goes_on_without_the_step_and_saves_the_next(self):
+    def test_without_the_key_a_run_goes_on_without_the_step_and_saves_the_next(self):
         for error in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             with self.subTest(error=errno.errorcode[error]):
                 shutil.rmtree(self.run_folder, ignore_errors=True)
                 (self.work / "shim.log").unlink(missing_ok=True)
-                log = self.train(0, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, error)
+                log = self.train(0, {"checkpoint.keep_latest_k": 0}, error)
                 self.assertRegex(log, r" E r0 step 2 could not be saved; caused by: .*/optimizer/")
-                self.assertIn("training goes on without step 2", log)
+                self.assertIn("training goes on without step 2: 1 of 3 failures in a row that end the run (checkpoint.max_save_failures); nothing is saved yet", log)
                 self.assertEqual(self.whole_steps(), [4, 6])
                 self.assertEqual(self.failed_events(), [2])
                 self.assertEqual(sorted(harness.step_lines(self.run_folder)), [1, 2, 3, 4, 5, 6])
                 self.assertEqual(harness.leftovers(self.run_folder), [])
+
+    def test_after_a_failure_the_run_saves_before_its_turn_once_the_store_answers(self):
+        plan = {"UNDER": self.run_folder, "LOG": self.work / "shim.log", "RANK": "1", "CALL": "pwrite", "MATCH": "step-00000001.tmp-", "K": 1, "DO": errno.ENOSPC, "STICKY": 0}
+        settings = {"training.dataset_path": self.work / "text.txt", "job.dump_folder": self.run_folder, "training.steps": 1_000_000, "lr_scheduler.total_steps": 1_000_000,
+                    "checkpoint.interval": 1_000_000, "checkpoint.enable_first_step_checkpoint": True, "metrics.log_freq": 1_000_000}
+        process = subprocess.Popen(harness.command(CONFIG, RANKS, settings), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                   env=dict(os.environ, LD_PRELOAD=str(SHIM), **{"TITAN_SHIM_" + key: str(value) for key, value in plan.items()}))
+        deadline = time.time() + 100
+        while not harness.published_steps(self.run_folder):
+            self.assertIsNone(process.poll())
+            self.assertLess(time.time(), deadline)
+            time.sleep(0.2)
+        early = harness.published_steps(self.run_folder)
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, log)
+        self.assertEqual(self.failed_events(), [1])
+        self.assertLess(log.index("training goes on without step 1: 1 of 3 failures"), log.index(f"step {early[0]} saved"))
+        self.assertEqual(self.whole_steps()[:1], early)
 
     def test_a_rank_0_that_cannot_publish_goes_on_too(self):
         self.train(0, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, errno.EIO, "fsync", "step-00000002.tmp-", rank="0")
@@ -117,21 +139,18 @@ class SaveErrors(unittest.TestCase):
 
     def test_the_last_save_and_the_one_of_a_stop_are_tried_once_more(self):
         log = self.train(0, {"checkpoint.on_save_error": "continue"}, match="step-00000006.tmp-")
-        self.assertIn("trying step 6 once more", log)
+        self.assertIn("trying step 6 once more in 1 s: there is no later save", log)
         self.assertEqual(self.whole_steps(), [6])
         shutil.rmtree(self.run_folder)
         self.train(75, {"checkpoint.on_save_error": "continue", "debug.stop_at_step": 3}, match="step-00000003.tmp-")
         self.assertEqual(self.whole_steps(), [3])
 
-    def test_a_last_save_that_fails_twice_ends_with_3(self):
+    def test_a_last_save_that_fails_again_and_again_ends_with_3(self):
         log = self.train(3, {"checkpoint.on_save_error": "continue", "checkpoint.keep_latest_k": 0}, match="step-00000006.tmp-", sticky=True)
         self.assertRegex(log, "error: step 6 could not be saved")
         self.assertRegex(log, "hint: your work is safe up to step 4; free some space")
         self.assertEqual(self.whole_steps(), [2, 4])
-        self.assertEqual(self.failed_events(), [6])
-        shutil.rmtree(self.run_folder)
-        self.train(3, {"checkpoint.on_save_error": "continue", "debug.stop_at_step": 3}, match="step-00000003.tmp-", sticky=True)
-        self.assertEqual(self.whole_steps(), [2])
+        self.assertEqual(self.failed_events(), [6] * 4)
 
     def test_too_many_failures_in_a_row_end_a_run_that_goes_on(self):
         settings = {"checkpoint.on_save_error": "continue", "checkpoint.interval": 1, "checkpoint.keep_latest_k": 0}

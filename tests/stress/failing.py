@@ -220,8 +220,9 @@ class Train(Scenario):
             require(
                 digest == ids[step], f"step {step} was saved with id {digest}, expected {ids[step]}\n{outcome.text()}"
             )
+        given_up = {6} if "step 6 could not be saved" in outcome.err else set()  # the run goes on, and says so
         require(
-            outcome.code != 0 or set(outcome.saved) == {6, 8},
+            outcome.code != 0 or set(outcome.saved) | given_up == {6, 8},
             f"exit code 0, and what was saved are steps {sorted(outcome.saved)}\n{outcome.text()}",
         )
         for step in sorted({2, 4, *outcome.saved})[-2:]:

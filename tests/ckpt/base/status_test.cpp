@@ -43,7 +43,7 @@ TEST(Status, WrappingKeepsTheOldMessageAsFirstCauseAndTheHint) {
 }
 
 TEST(Status, ARefusalOfTheStoreKeepsItsErrorThroughEveryWrapping) {
-  for (const int error : {ENOSPC, EDQUOT, EIO})
+  for (const int error : {ENOSPC, EDQUOT, EIO, ESTALE, ENOTCONN, ESHUTDOWN, EHOSTUNREACH})
     EXPECT_TRUE(errno_status(error, "/d/f", "pwrite").wrapped("step 2").with_hint("h").store_refused()) << error;
   for (const int error : {EACCES, EROFS, ENOENT, EMFILE})
     EXPECT_FALSE(errno_status(error, "/d/f", "pwrite").store_refused()) << error;

@@ -43,19 +43,45 @@ TEST(SaveSchedule, ContinuousBeginsWhenTheLastIsDurable) {
   EXPECT_TRUE(saves.time_is_up(100));
   EXPECT_TRUE(saves.due(1, true, false));
   EXPECT_FALSE(saves.due(2, true, true));
-  saves.failed(200);
+  saves.failed(2, 200);
   EXPECT_FALSE(saves.time_is_up(229)) << "a full disk is not tried at every step";
   EXPECT_TRUE(saves.time_is_up(230));
+  saves.failed(3, 230);
+  EXPECT_FALSE(saves.time_is_up(289)) << "and the longer it is full the less often";
+  EXPECT_TRUE(saves.time_is_up(290));
 }
 
 TEST(SaveSchedule, CountsFailuresInARow) {
   SaveSchedule saves = schedule("5");
-  saves.failed(1);
-  saves.failed(2);
+  saves.failed(5, 1);
+  saves.failed(10, 2);
   EXPECT_EQ(saves.failures_in_a_row(), 2);
   saves.succeeded();
-  saves.failed(3);
+  saves.failed(15, 3);
   EXPECT_EQ(saves.failures_in_a_row(), 1);
+}
+
+TEST(SaveSchedule, AfterAFailureTheNextSaveMayComeBeforeItsTurn) {
+  SaveSchedule saves = schedule("500");
+  EXPECT_FALSE(saves.may_be_early(1e9)) << "none has failed";
+  EXPECT_FALSE(saves.due(501, false, false));
+  saves.failed(500, 100);
+  EXPECT_FALSE(saves.may_be_early(129));
+  EXPECT_TRUE(saves.may_be_early(130));
+  EXPECT_TRUE(saves.due(507, true, false)) << "rank 0 has an answer of the store";
+  EXPECT_FALSE(saves.due(507, true, true));
+  saves.failed(507, 131);
+  EXPECT_EQ(saves.failures_in_a_row(), 1) << "it was only a try";
+  EXPECT_FALSE(saves.may_be_early(131 + 59));
+  EXPECT_TRUE(saves.may_be_early(131 + 60));
+  saves.failed(1000, 200);
+  EXPECT_EQ(saves.failures_in_a_row(), 2);
+  saves.succeeded();
+  EXPECT_FALSE(saves.may_be_early(1e9));
+  SaveSchedule timed = schedule("10min");
+  timed.failed(7, 100);
+  EXPECT_FALSE(timed.may_be_early(1e9)) << "it has a clock of its own";
+  EXPECT_EQ(timed.failures_in_a_row(), 1);
 }
 
 TEST(SaveSchedule, AutoSavesOnceToKnowTheCost) {
