@@ -138,8 +138,7 @@ SaveOutcome Saves::save_here(std::uint64_t step) {
 }
 
 void Saves::now(std::uint64_t step, bool last_chance) {
-  finish();
-  if (newest_ == step) return;  // in the place of the one that failed
+  if (finish()) return;
   SaveOutcome outcome = save_here(step);
   if (!last_chance) return conclude(outcome);
   for (const int pause : kPauses) {
@@ -165,39 +164,43 @@ void Saves::last(std::uint64_t step) {
 void Saves::due(std::uint64_t step) {
   if (!background_) return now(step, false);
   const auto due = Clock::now();
-  finish();
-  if (newest_ == step) return;  // in the place of the one that failed
+  if (finish()) return;
   ckpt::Snapshot snap = snapshot(step);
   if (const Status announced = announce(snap); !announced.ok()) return conclude({step, announced, {}, true});
   background_->start(std::move(snap), *run_.optimizer, due, says_where(*run_.options.watcher, step));
 }
 
-void Saves::over_everywhere() { finish(); }
+void Saves::over_everywhere() { (void)finish(); }
 
 std::optional<SaveOutcome> Saves::take() {
   return background_ && background_->busy() ? std::optional(background_->take()) : std::nullopt;
 }
 
-void Saves::finish() {
+bool Saves::finish() {
   const std::optional<SaveOutcome> outcome = take();
-  if (!outcome) return;
-  if (ends_run(*outcome)) rescue(*outcome);
+  if (!outcome) return false;
+  const bool rescued = ends_run(*outcome) && rescue(*outcome);
   conclude(*outcome);
+  return rescued;
 }
 
 // The state in memory is newer than what could not be saved, and good.
-void Saves::rescue(const SaveOutcome& failed) {
+bool Saves::rescue(const SaveOutcome& failed) {
   const std::uint64_t step = run_.state.step;
   if (run_.root())
     log_warn(log_text(failed.report.status().wrapped(name(failed.step) + " could not be saved")) + "; saving " +
              name(step) + " in its place");
   try {
     const SaveOutcome outcome = save_here(step);
-    if (outcome.report.ok()) return tell(outcome);
+    if (outcome.report.ok()) {
+      tell(outcome);
+      return true;
+    }
     if (run_.root()) log_warn(log_text(outcome.report.status().wrapped(name(step) + " could not be saved either")));
   } catch (const StatusError& error) {
     if (run_.root()) log_warn(log_text(error.status.wrapped(name(step) + " could not be saved either")));
   }
+  return false;
 }
 
 void Saves::settle() {

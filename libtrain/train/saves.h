@@ -57,7 +57,7 @@ class Saves {
     if (background_) background_->let_change();
   }
   /// Waits for what is under way in the background. Collective. \error as now()
-  void drain() { finish(); }
+  void drain() { (void)finish(); }
   /// The run ends with an error that all ranks live through: finishes what is under way, and passes over what goes
   /// wrong.
   void settle();
@@ -76,9 +76,10 @@ class Saves {
   SaveOutcome save_here(std::uint64_t step);
   /// Waits for what is under way in the background: its outcome, which is not told yet. Nothing where nothing is.
   std::optional<SaveOutcome> take();
-  /// The same, and tells it. Before a failure ends the run, the state in memory is saved.
-  void finish();
-  void rescue(const SaveOutcome& failed);
+  /// The same, and tells it. Before a failure ends the run, the state in memory is saved: true where it was, and the
+  /// run goes on.
+  bool finish();
+  bool rescue(const SaveOutcome& failed);
   /// How many saves in a row have failed, with this one where it counts.
   std::int64_t failures_with(const SaveOutcome& outcome) const;
   /// The failure of a save is one after which no other is tried.
