@@ -27,7 +27,7 @@ Status Status::about(std::string checkpoint) const {
 
 bool Status::store_refused() const {
   // The second row is what clients of Lustre, NFS and FUSE say while their server is away.
-  constexpr int kMayPass[] = {ENOSPC,   EDQUOT,    EIO,       ESTALE,      ETIMEDOUT,
+  constexpr int kMayPass[] = {ENOSPC,   EDQUOT,    EIO,       ESTALE,       ETIMEDOUT,
                               ENOTCONN, ESHUTDOWN, EHOSTDOWN, EHOSTUNREACH, EREMOTEIO};
   return (code == Code::kFailed || code == Code::kMediaError) &&
          std::ranges::find(kMayPass, error) != std::end(kMayPass);

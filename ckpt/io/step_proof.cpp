@@ -21,8 +21,8 @@ Result<Digest> prove_step(Fs& fs, const std::string& path, const CancelToken& ca
 
 Status check_id(const std::string& path, const Digest& found, const Digest& expected) {
   if (found == expected) return ok_status();
-  return incompatible(path + " is another checkpoint than the one that was known there: expected id " +
-                      expected.hex() + ", found " + found.hex())
+  return incompatible(path + " is another checkpoint than the one that was known there: expected id " + expected.hex() +
+                      ", found " + found.hex())
       .with_hint("somebody moved or copied steps of a run that was going on; `titan-ckpt ls` shows what lies where");
 }
 

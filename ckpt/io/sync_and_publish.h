@@ -24,9 +24,9 @@ struct Published {
   std::string path;  ///< final folder
   Digest id;
   std::uint64_t bytes = 0;
-  bool already_there = false;         ///< a step of the same id was there, and every byte of it was read
-  bool read_whole = false;            ///< every byte of the step was read from the store; else as the snapshot asked
-  std::string damaged_aside;          ///< where a damaged step of the same number was moved; empty: there was none
+  bool already_there = false;  ///< a step of the same id was there, and every byte of it was read
+  bool read_whole = false;     ///< every byte of the step was read from the store; else as the snapshot asked
+  std::string damaged_aside;   ///< where a damaged step of the same number was moved; empty: there was none
   /// What lay in the way unexpectedly, what failed after the commit (`latest`), limits that are near.
   std::vector<std::string> warnings;
 };

@@ -154,8 +154,9 @@ Status LateWriter::sync(Job job, std::chrono::milliseconds timeout) {
   if (!state_->has(number)) return ckpt::ok_status();
   state_->take_back(number);
   if (state_->failed_try > tries) return state_->failure;
-  Status status = ckpt::failed(state_->options.what + ": the store has not answered for " +
-                               std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout).count()) + " s");
+  Status status =
+      ckpt::failed(state_->options.what + ": the store has not answered for " +
+                   std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout).count()) + " s");
   status.error = ETIMEDOUT;
   return status;
 }

@@ -18,8 +18,8 @@ class LateWriter {
   using Job = std::function<ckpt::Status()>;
 
   struct Options {
-    std::string what;                    ///< is written, for `say`
-    std::size_t limit = 64 << 20;        ///< bytes that may wait; beyond them the oldest go that need not stay
+    std::string what;                        ///< is written, for `say`
+    std::size_t limit = 64 << 20;            ///< bytes that may wait; beyond them the oldest go that need not stay
     std::chrono::milliseconds again{1'000};  ///< from a refusal to the next try
     std::function<void(const std::string& line)> say;  ///< hears of refusals and their end, in the writer's thread
   };

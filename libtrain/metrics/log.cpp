@@ -86,7 +86,9 @@ class FileSink : public spdlog::sinks::base_sink<std::mutex> {
   FileSink(std::shared_ptr<LogFile> file, LateWriter::Options options)
       : file_(std::move(file)), late_(std::move(options)) {}
   /// Waits for what was logged, but not for a store that takes nothing.
-  void finish() { (void)late_.sync([] { return ckpt::ok_status(); }, kGoodbye); }
+  void finish() {
+    (void)late_.sync([] { return ckpt::ok_status(); }, kGoodbye);
+  }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {

@@ -9,9 +9,9 @@
 namespace titan::train {
 
 /// Sets up this process's log: rank 0 shows info and above on stderr, others warnings and above; everything from debug
-/// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty, by a thread that no line waits for. Call again to change. Returns why there is no
-/// such file, else "". A run continues without the file; where its folder cannot be used at all, this reason is the
-/// error to report.
+/// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty, by a thread that no line waits for. Call again
+/// to change. Returns why there is no such file, else "". A run continues without the file; where its folder cannot be
+/// used at all, this reason is the error to report.
 std::string init_log(int rank, const std::string& run_dir);
 enum class LogLevel { kInfo, kWarn, kError };
 /// What this process would show on stderr goes to `show` from the next init_log on: a terminal has an owner. Called by

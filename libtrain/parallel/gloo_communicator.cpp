@@ -184,7 +184,8 @@ struct GlooCommunicator::Group {
     std::string reason;
     auto given_up = GuardedWait::GivenUp::kNo;
     {
-      const GuardedWait guarded(patience, [this] { return !silent_ranks().empty(); }, [&work] { work->abort(); });
+      const GuardedWait guarded(
+          patience, [this] { return !silent_ranks().empty(); }, [&work] { work->abort(); });
       try {
         done = work->wait(kForEver);
       } catch (const std::exception& error) {
@@ -338,13 +339,9 @@ void GlooCommunicator::sum_values(std::span<Value> values, at::ScalarType type) 
   std::ranges::copy(host_values<Value>(tensor), values.begin());
 }
 
-void GlooCommunicator::sum(std::span<std::int64_t> values) {
-  sum_values(values, at::kLong);
-}
+void GlooCommunicator::sum(std::span<std::int64_t> values) { sum_values(values, at::kLong); }
 
-void GlooCommunicator::sum(std::span<double> values) {
-  sum_values(values, at::kDouble);
-}
+void GlooCommunicator::sum(std::span<double> values) { sum_values(values, at::kDouble); }
 
 std::vector<std::string> GlooCommunicator::all_gather(const std::string& bytes) {
   at::Tensor sizes = at::zeros({size()}, at::kLong);

@@ -28,8 +28,8 @@ class GlooDevice {
 };
 
 struct GlooGroupOptions {
-  std::string name;        ///< for messages
-  int rank = 0, size = 1;  ///< in the group
+  std::string name;                                                   ///< for messages
+  int rank = 0, size = 1;                                             ///< in the group
   std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};  ///< the second counts on RunningClock
   std::shared_ptr<Heartbeat> heartbeat;  ///< watched by every wait; may be null: errors then name nobody
 };

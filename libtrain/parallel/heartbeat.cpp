@@ -118,7 +118,8 @@ struct Heartbeat::State {
     if (unanswered >= limit || (store_lost && unanswered >= std::min(limit, options.quiet))) {
       // Without fresh values nothing can be said about the others. A host of the store that said why it leaves is no
       // riddle.
-      if (options.store_on_rank_0 && options.rank != 0 && !(peers[0].leaving && !first_words.empty())) return {{0, unanswered, store_lost}};
+      if (options.store_on_rank_0 && options.rank != 0 && !(peers[0].leaving && !first_words.empty()))
+        return {{0, unanswered, store_lost}};
       return {};
     }
     std::vector<SilentRank> ranks;

@@ -31,7 +31,9 @@ void SaveSchedule::failed(std::uint64_t step, double now) {
   not_before_ = now + pause_;
 }
 
-bool SaveSchedule::counts(std::uint64_t step) const { return interval_.kind != Kind::kSteps || due(step, false, false); }
+bool SaveSchedule::counts(std::uint64_t step) const {
+  return interval_.kind != Kind::kSteps || due(step, false, false);
+}
 
 std::optional<double> SaveSchedule::chosen_seconds() const {
   if (interval_.kind != Kind::kAuto || !cost_) return std::nullopt;

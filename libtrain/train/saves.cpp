@@ -143,8 +143,8 @@ void Saves::now(std::uint64_t step, bool last_chance) {
   if (!last_chance) return conclude(outcome);
   for (const int pause : kPauses) {
     if (!worth_another(outcome)) break;
-    tell_failure(outcome, "trying " + name(step) + " once more in " + std::to_string(pause) +
-                              " s: there is no later save");
+    tell_failure(outcome,
+                 "trying " + name(step) + " once more in " + std::to_string(pause) + " s: there is no later save");
     std::this_thread::sleep_for(std::chrono::seconds(pause));
     outcome = save_here(step);
   }

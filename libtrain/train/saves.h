@@ -99,7 +99,7 @@ class Saves {
   std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
   std::uint64_t newest_ = 0;
   bool told_of_cache_ = false;
-  std::uint64_t needed_ = 0;  ///< bytes of the last save that began; rank 0 only
+  std::uint64_t needed_ = 0;                                ///< bytes of the last save that began; rank 0 only
   std::shared_ptr<const std::atomic<StoreAnswer>> answer_;  ///< null: not asked since the last failure
   std::optional<SavedPoint> saved_, under_way_;
 };

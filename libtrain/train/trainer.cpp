@@ -186,7 +186,8 @@ void Trainer::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
   run_.state.tokens = saved.tokens;
   run_.optimizer_step = saved.optimizer_step;
   run_.next_epoch = saved.next_epoch;
-  run_.on_root([&] { return run_.files->back_to(saved.step, run_.state.attempts.back().number, run_.store_patience()); });
+  run_.on_root(
+      [&] { return run_.files->back_to(saved.step, run_.state.attempts.back().number, run_.store_patience()); });
 }
 
 bool Trainer::validate(std::uint64_t step, const PeakMemory& memory) {
@@ -357,8 +358,7 @@ int Trainer::loop() {
     run_.options.watcher->step(metrics, shown);
     if (run_.root()) {
       run_.files->step(metrics, shown);
-      if (norms_every > 0 && step % norms_every == 0)
-        run_.files->parameter_norms(step, names, row.parameter_norms());
+      if (norms_every > 0 && step % norms_every == 0) run_.files->parameter_norms(step, names, row.parameter_norms());
       for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
         log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step));
         run_.files->event(step, "epoch", {{"epoch", run_.next_epoch}});

@@ -12,8 +12,8 @@ namespace titan::ckpt::step_proof_test {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
 using testing::FailingFs;
+using ::testing::HasSubstr;
 using testing::MemFs;
 using testing::Op;
 

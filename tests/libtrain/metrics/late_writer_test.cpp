@@ -109,8 +109,8 @@ TEST(LateWriter, WhatTheStoreRefusedIsWrittenWhenItTakesItAgain) {
     EXPECT_TRUE(end(writer).ok());
   }
   EXPECT_THAT(store->numbers(), ElementsAre(1, 2, 3));
-  EXPECT_THAT(heard.lines,
-              ElementsAre(HasSubstr("lines cannot be written, and waits in memory: disk full"), "lines is written again"));
+  EXPECT_THAT(heard.lines, ElementsAre(HasSubstr("lines cannot be written, and waits in memory: disk full"),
+                                       "lines is written again"));
 }
 
 TEST(LateWriter, TheOldestThatMayGoGoesAndIsCounted) {
@@ -165,7 +165,8 @@ TEST(LateWriter, AtItsEndItWritesWhatAStoreTakes) {
 TEST(LateWriter, WhatAJobThrowsIsARefusal) {
   Heard heard;
   LateWriter writer(heard.options());
-  EXPECT_THAT(writer.sync([]() -> Status { throw std::runtime_error("no memory"); }, 60s).message, HasSubstr("no memory"));
+  EXPECT_THAT(writer.sync([]() -> Status { throw std::runtime_error("no memory"); }, 60s).message,
+              HasSubstr("no memory"));
   EXPECT_TRUE(end(writer).ok()) << "and it was taken back";
 }
 

@@ -42,7 +42,8 @@ TEST(GuardedWait, IsGivenUpAfterItsPatience) {
 TEST(GuardedWait, IsGivenUpForALostRank) {
   Waiting waiting;
   std::atomic<bool> lost = false;
-  const GuardedWait guarded(24h, [&] { return lost.load(); }, [&] { waiting.abort(); });
+  const GuardedWait guarded(
+      24h, [&] { return lost.load(); }, [&] { waiting.abort(); });
   EXPECT_FALSE(waiting.wait(1200ms));
   EXPECT_EQ(guarded.given_up(), GuardedWait::GivenUp::kNo);
   lost = true;
