@@ -311,8 +311,8 @@ std::vector<Key> own_keys() {
           "as compressed saves always have",
           {.range = between(0, 1 << 20)}),
       key(TITAN_KEY(checkpoint.on_save_error), kSaving,
-          "a save that the store refuses (no space, quota, I/O error, a server that is away): \"continue\" goes on, "
-          "and saves again when the store takes files, or at the next interval; \"stop\" ends the run",
+          "a save that the store refuses (no space, I/O error, a server away): \"continue\" goes on and saves again "
+          "when the store takes files; \"stop\" ends the run",
           {.choices = {"stop", "continue"}}),
       key(TITAN_KEY(checkpoint.max_save_failures), kSaving,
           "saves that fail in a row before on_save_error = \"continue\" ends the run, too", {.range = at_least(1)}),
