@@ -22,6 +22,7 @@
 #include "ckpt/model/train_state.h"
 #include "converters/model_agreement.h"
 #include "converters/report.h"
+#include "recipe/change/name_rules.h"
 
 namespace titan::convert {
 
@@ -45,7 +46,8 @@ struct ForeignTensor {
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
   std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape, and its dtype is kept
-  /// rows of a head, where the rows are in the order of rotate_half and are put into ours (head_rows.h); 0: rows stay
+  /// rows of a head, where the rows are in the order of rotate_half and are put into ours (ckpt/model/head_rows.h); 0:
+  /// rows stay
   std::uint64_t head_dim = 0;
   bool operator==(const TensorPlan&) const = default;
 };
@@ -79,12 +81,15 @@ struct ImportPlan {
 };
 
 struct ImportOptions {
-  std::vector<std::string> skip;   ///< shell patterns of foreign tensors to leave out
-  std::optional<Settings> config;  ///< of a configuration file that the user named: dotted key -> TOML text
-  Comparison comparison;           ///< of the configuration with the model that the source says
+  std::vector<std::string> skip;  ///< shell patterns of foreign tensors to leave out
+  /// of a configuration file that the user named: dotted key -> TOML text. To look: what a format needs of it to read
+  /// (the number of heads), no more
+  std::optional<Settings> config;
+  Comparison comparison;  ///< of the configuration with the model that the source says
   /// The checkpoint is only looked at, or only its model is taken. What has no place in one of our checkpoints is then
   /// left out, not refused.
   bool look = false;
+  recipe::NameRules rules;  ///< over the names in the file, before a format maps them (`create` has no effect here)
 };
 
 /// Bytes of tensors so far, and in all. An error that it returns ends the work.

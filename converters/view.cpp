@@ -4,9 +4,9 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/io/run_resolve.h"
+#include "ckpt/model/head_rows.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
-#include "converters/head_rows.h"
 
 namespace titan::convert {
 
@@ -114,15 +114,9 @@ Status PlannedReader::read(std::size_t index, std::uint64_t first, std::span<std
   const ForeignTensor& foreign = source_.tensors()[tensor.source];
   const std::uint64_t size = ckpt::dtype_size(foreign.dtype);
   const std::uint64_t width = ckpt::element_count(std::span(foreign.shape).subspan(1));
-  for (std::uint64_t at = first; !out.empty();) {
-    const std::uint64_t row = at / width, column = at % width;
-    const std::uint64_t count = std::min<std::uint64_t>(width - column, out.size() / size);
-    TITAN_RETURN_IF_ERROR(
-        source_.read(tensor.source, halves_row(row, tensor.head_dim) * width + column, out.first(count * size)));
-    out = out.subspan(count * size);
-    at += count;
-  }
-  return ckpt::ok_status();
+  return ckpt::read_as_neighbours(
+      {tensor.head_dim, width, size}, first, out,
+      [&](std::uint64_t element, std::span<std::byte> part) { return source_.read(tensor.source, element, part); });
 }
 
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source,
@@ -130,7 +124,10 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
   return CheckpointReader(std::make_unique<View>(format, std::move(source), std::move(plan)));
 }
 
-Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
+Result<CheckpointReader> open_any(Fs& fs, const std::string& path) { return open_any_with(fs, path, {}); }
+
+Result<CheckpointReader> open_any_with(Fs& fs, const std::string& path, ImportOptions options) {
+  options.look = true;
   TITAN_ASSIGN_OR_RETURN(const Format* format, detect_format(fs, path));
   if (format == nullptr) {
     Result<CheckpointReader> ours = CheckpointReader::open(fs, path);
@@ -138,7 +135,7 @@ Result<CheckpointReader> open_any(Fs& fs, const std::string& path) {
     return ours;
   }
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan({.look = true}));
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, source->plan(options));
   return view_checkpoint(*format, std::move(source), std::move(plan));
 }
 

@@ -32,6 +32,8 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
 /// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and
 /// ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
+/// The same; a foreign one by `options`.
+Result<CheckpointReader> open_any_with(Fs& fs, const std::string& path, ImportOptions options);
 /// The same for reading one tensor that a user typed, perhaps with a slice. Where `tensor` is a name of the foreign
 /// format and not one of ours, the result holds that tensor alone, as it is stored there.
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);

@@ -40,6 +40,8 @@ class WeightSource {
   /// The files that came with the model, and why others cannot be taken along.
   std::vector<ModelFilePlace> model_files() const { return reader_.model_files(); }
   std::vector<std::string> model_file_notes() const { return reader_.model_file_notes(); }
+  /// Names in the files of another format of what tensors() lacks.
+  std::vector<std::string> left_out() const { return reader_.left_out(); }
   /// The rows "model.*" of the configuration that the checkpoint knows (key -> TOML text), sorted.
   Settings model_config() const;
   /// Elements [first, first + count) of tensor `index`, row-major, into `out` (count x element size bytes).

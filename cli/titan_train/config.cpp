@@ -58,8 +58,8 @@ Answer run_config(const Request& request) {
   auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
   if (!loaded.ok()) return {.error = loaded.status()};
   // Keys of the model that are left open are those of the checkpoint that a start would load.
-  auto with_model = train::model_of_start(
-      request.fs, {*loaded, command.value("resume").value_or("auto"), command.all("allow"), 1, weight_opener()});
+  auto with_model = train::model_of_start(request.fs, {*loaded, command.value("resume").value_or("auto"),
+                                                       command.all("allow"), 1, weight_opener(loaded->config)});
   if (with_model.ok()) {
     loaded = std::move(with_model);
   } else if (loaded->config.checkpoint.initial_load_path) {

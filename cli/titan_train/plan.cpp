@@ -91,7 +91,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
                                                        command.value("resume").value_or("auto"),
                                                        command.all("allow"),
                                                        ranks.count,
-                                                       weight_opener(),
+                                                       weight_opener(loaded.config),
                                                        true,
                                                        {},
                                                        device ? device->per_node : ranks.local});

@@ -73,7 +73,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   train::TrainOptions options;
   options.resume = command.value("resume").value_or("auto");
   options.allow = command.all("allow");
-  options.open_weights = weight_opener();
+  options.open_weights = weight_opener(loaded->config);
   options.threads = threads_of_rank(
       {*loaded, options.resume, options.allow, static_cast<std::uint32_t>(env.world), options.open_weights}, env);
   // The program that takes this one's place knows nothing of a signal that came before.
@@ -190,8 +190,8 @@ Answer run_run(const Request& request) {
   if (!device->note.empty()) report_note(device->note, request.color);
   const std::string resume = command.value("resume").value_or("auto");
   const auto preview = train::preview_start(
-      ckpt::posix_fs(), {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener()},
-      true);
+      ckpt::posix_fs(),
+      {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener(loaded->config)}, true);
   if (!preview.ok()) return {.error = preview.status()};
   if (!preview->verdict.ok()) return {.error = preview->verdict};
   if (preview->complete) {

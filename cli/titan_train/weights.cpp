@@ -8,6 +8,8 @@
 #include "converters/hf/text_facts.h"
 #include "converters/view.h"
 #include "recipe/change/model_source.h"
+#include "recipe/change/name_rules.h"
+#include "recipe/keys/key_table.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
@@ -16,14 +18,35 @@ namespace titan::cli {
 
 using ckpt::Result;
 
-ckpt::WeightOpener weight_opener() {
-  return [](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
+namespace {
+
+/// What a configuration says of its model.
+ckpt::Settings said_rows(const recipe::Config& config) {
+  ckpt::Settings rows;
+  std::vector<std::string> keys = recipe::model_keys();
+  keys.emplace_back("model.flavor");
+  for (const std::string& key : keys)
+    if (const auto value = recipe::get_value(*recipe::find_key(key), config))
+      rows.emplace_back(key, recipe::to_toml(*value));
+  std::ranges::sort(rows);
+  return rows;
+}
+
+}  // namespace
+
+ckpt::WeightOpener weight_opener(const recipe::Config& config) {
+  return [map = config.checkpoint.initial_load_map,
+          rows = said_rows(config)](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
     ckpt::Fs& fs = ckpt::posix_fs();
     const std::string path = convert::resolve_any(fs, spec);
     TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(fs, path));
     TITAN_ASSIGN_OR_RETURN(const std::string folder,
                            format != nullptr ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));
-    TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any(fs, folder));
+    convert::ImportOptions options{.config = rows};
+    if (map) {
+      TITAN_ASSIGN_OR_RETURN(options.rules, recipe::read_name_rules(fs, *map));
+    }
+    TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any_with(fs, folder, options));
     return ckpt::weights_of(std::move(reader));
   };
 }

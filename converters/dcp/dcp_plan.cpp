@@ -2,14 +2,19 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "ckpt/base/text.h"
+#include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
+#include "converters/dcp/hf_model.h"
+#include "converters/dcp/layout.h"
 #include "converters/dcp/model.h"
-#include "converters/dcp/names.h"
 #include "converters/dcp/resume.h"
 #include "converters/dcp/torchtitan.h"
-#include "converters/name_table.h"
+#include "converters/file_names.h"
+#include "converters/hf/hf_plan.h"
 #include "converters/skip.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
@@ -20,37 +25,49 @@ namespace {
 using Kind = DcpKey::Kind;
 constexpr std::size_t kNamed = 5;  // tensors, in a message
 
+// torchtitan has "step-10"; Hugging Face's trainers have "checkpoint-10", with the directory in it.
+std::optional<std::uint64_t> step_of_folder(const std::string& name) {
+  for (const std::string_view prefix : {"step-", "checkpoint-"}) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view digits = std::string_view(name).substr(prefix.size());
+    if (digits.size() <= 15 && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }))
+      return ckpt::number_of<std::uint64_t>(digits);
+  }
+  return std::nullopt;
+}
+
 class Planner {
  public:
-  Planner(const DcpCheckpoint& source, const ImportOptions& options)
-      : source_(source), options_(options), skip_(options.skip) {}
+  Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}
 
   Result<ImportPlan> run() {
+    TITAN_RETURN_IF_ERROR(take_names());
     TITAN_RETURN_IF_ERROR(sort_in_others());
     for (std::size_t i = 0; i < source_.tensors().size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
-    TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
     if (parameters_.empty()) return ckpt::incompatible(source_.path() + " holds no parameters of a model");
     if (newer_ && !slots_.empty() && options_.look) {
-      for (const auto& [name, own] : slots_)
-        for (const auto& [slot, source] : own) leave_out(source);
-      for (const auto& [name, source] : steps_) leave_out(source);
-      slots_.clear();
-      steps_.clear();
+      drop_slots();
       plan_.notes.push_back("torchtitan 0.3.0's optimizer state cannot be read");
     } else if (newer_ && !slots_.empty()) {
       return ckpt::unsupported(source_.path() +
                                " has the names of torchtitan 0.3.0, whose optimizer state cannot be read")
           .with_hint("take the model alone: --skip 'optimizer.*'");
     }
-    list_parameters();
-    if (options_.config) TITAN_RETURN_IF_ERROR(check_model());
+    TITAN_RETURN_IF_ERROR(order_rows());
+    TITAN_RETURN_IF_ERROR(list_parameters());
+    if (model_ || (options_.config && !options_.look)) TITAN_RETURN_IF_ERROR(check_model());
     std::vector<std::string> missing;
     TITAN_RETURN_IF_ERROR(take_slots(missing));
     TITAN_RETURN_IF_ERROR(settle(missing));
     note_values();
     TITAN_RETURN_IF_ERROR(take_step());
-    if (options_.config) {
+    if (options_.config && !options_.look && !layout_.huggingface) {
       TITAN_RETURN_IF_ERROR(take_run());
+    } else if (layout_.huggingface) {
+      plan_.notes.push_back(
+          plan_.optimizer_steps.empty()
+              ? "the model alone: no optimizer state in the source, so a run cannot go on from this"
+              : "model and optimizer: a run cannot go on from this without lr_scheduler, dataloader and train_state");
     } else {
       plan_.notes.push_back(
           "tensors only: the learning rate's curve, head counts, RoPE and eps are not in a DCP directory; a run cannot "
@@ -61,24 +78,47 @@ class Planner {
   }
 
  private:
+  // The names that the rules leave, and whose they are.
+  Status take_names() {
+    std::vector<std::string> all = tensor_names(), used;
+    for (const auto& [name, dtype] : source_.others()) all.push_back(name);
+    TITAN_ASSIGN_OR_RETURN(names_, file_names(source_.path(), all, options_));
+    plan_.notes = names_.notes;
+    for (std::size_t i = 0; i < source_.tensors().size(); ++i)
+      if (!names_.skipped[i]) used.push_back(names_.names[i]);
+    TITAN_ASSIGN_OR_RETURN(layout_, find_layout(source_.path(), used));
+    if (const std::string wrapping = layout_.wrapping(); !wrapping.empty())
+      plan_.notes.push_back("the prefix `" + wrapping + "` is taken off the names of the model");
+    return {};
+  }
+
   void add_report(std::size_t source, Fate fate, std::string to = "") {
     const ForeignTensor& tensor = source_.tensors()[source];
     plan_.report.push_back(uncast(tensor.name, fate, tensor.dtype, tensor.shape));
     plan_.report.back().to = std::move(to);
+    plan_.report.back().permuted = fate == Fate::kWritten && head_dim_of(source) != 0;
   }
 
   void leave_out(std::size_t source) { plan_.left_out.push_back(source_.tensors()[source].name); }
+
+  void drop_slots() {
+    for (const auto& [name, own] : slots_)
+      for (const auto& [slot, source] : own) leave_out(source);
+    for (const auto& [name, source] : steps_) leave_out(source);
+    slots_.clear();
+    steps_.clear();
+  }
 
   // Tensors of element types that a checkpoint of ours cannot hold.
   Status sort_in_others() {
     std::vector<std::string> refused;
     std::string what;
+    std::size_t i = source_.tensors().size();
     for (const auto& [name, dtype] : source_.others()) {
-      if (torchtitan_names().derivable(name)) {
+      const bool skipped = names_.skipped[i];
+      if (const LayoutKey key = layout_.key(names_.names[i++]); key.derivable) {
         plan_.notes.push_back("dropped: " + name + " (it follows from the configuration)");
-      } else if (skip_.takes(name)) {
-        continue;
-      } else if (options_.look) {
+      } else if (skipped || options_.look) {
         plan_.left_out.push_back(name);
       } else {
         refused.push_back(name);
@@ -96,13 +136,17 @@ class Planner {
 
   Status sort_in(std::size_t i) {
     const std::string& name = source_.tensors()[i].name;
-    const bool skipped = skip_.takes(name);
-    if (skipped || torchtitan_names().derivable(name)) {
-      add_report(i, skipped ? Fate::kSkipped : Fate::kDropped);
+    const LayoutKey key = layout_.key(names_.names[i]);
+    if (names_.skipped[i] || key.derivable) {
+      add_report(i, names_.skipped[i] ? Fate::kSkipped : Fate::kDropped);
+      if (names_.skipped[i]) leave_out(i);
       return {};
     }
-    const DcpKey key = parse_key(name);
     bool added = true;
+    const bool halves = options_.rules.rows
+                            ? options_.rules.rows == recipe::HeadRows::kHalves && recipe::has_head_rows(key.parameter)
+                            : key.halves;
+    if (halves && (key.kind == Kind::kParameter || key.kind == Kind::kSlot)) halves_.insert(i);
     if (key.kind == Kind::kParameter) {
       newer_ = newer_ || key.newer;
       added = parameters_.try_emplace(key.parameter, i).second;
@@ -115,21 +159,82 @@ class Planner {
     } else {
       add_report(i, Fate::kDropped);  // a number: read as a value
     }
-    if (!added) return ckpt::corrupt(source_.path() + ": two tensors stand for " + key.parameter);
+    if (!added)
+      return ckpt::incompatible(source_.path() + ": two tensors stand for " + key.parameter)
+          .with_hint("leave one of them out with --skip");
     return {};
   }
 
-  void list_parameters() {
+  // Rows of queries and keys that lie in halves are put into our order, for which the size of a head must be known. To
+  // look at them is possible without: they keep their names.
+  Status order_rows() {
+    if (layout_.huggingface || !halves_.empty()) {
+      recipe::Shapes shapes;
+      for (const auto& [name, source] : parameters_) shapes[name] = source_.tensors()[source].shape;
+      TITAN_ASSIGN_OR_RETURN(const HfModel model,
+                             find_hf_model(source_.reader().fs(), source_.path(), shapes, options_));
+      head_dim_ = model.head_dim;
+      const bool needed = !options_.look || options_.rules.rows;
+      if (layout_.huggingface && !options_.look && !model.dims) return model.unknown;
+      if (head_dim_ == 0 && needed) return model.unknown;
+      // A look takes nothing but heads from a configuration that a user gave.
+      if (!model.config_json.empty() || (layout_.huggingface && !options_.look)) model_ = model.dims;
+    }
+    if (head_dim_ == 0 && !halves_.empty()) keep_names();
+    for (const std::size_t source : halves_) {
+      const std::vector<std::uint64_t>& shape = source_.tensors()[source].shape;
+      if (shape.empty() || shape[0] % head_dim_ != 0)
+        return ckpt::incompatible(source_.path() + ": '" + source_.tensors()[source].name + "' has the shape " +
+                                  ckpt::shape_text(shape) + ", which makes no whole heads of " +
+                                  std::to_string(head_dim_) + " rows");
+    }
+    return {};
+  }
+
+  // Every tensor of the model under its own name.
+  void keep_names() {
+    std::map<std::string, std::size_t> own;
+    for (const auto& [name, source] : parameters_) own.emplace(source_.tensors()[source].name, source);
+    parameters_ = std::move(own);
+    drop_slots();
+    halves_.clear();
+    plan_.notes.push_back(
+        "names stay Hugging Face's: rows of queries and keys cannot be put into Titan's order without the number of "
+        "heads (config.json)");
+  }
+
+  std::uint64_t head_dim_of(std::size_t source) const {
+    return halves_.contains(source) && head_dim_ != 2 ? head_dim_ : 0;
+  }
+
+  Status list_parameters() {
+    if (model_ && model_->tied) TITAN_RETURN_IF_ERROR(tie());
     std::vector<std::pair<ModelOrder, std::size_t>> order;
     for (const auto& [name, source] : parameters_) order.emplace_back(model_order(name), source);
     std::ranges::sort(order);
     for (const auto& [place, source] : order) {
       const auto index = static_cast<std::uint32_t>(plan_.parameters.size());
       plan_.parameters.push_back({place.name, source_.tensors()[source].shape, 0});
-      plan_.tensors.push_back({{index, ""}, source, 0});
+      plan_.tensors.push_back({{index, ""}, source, head_dim_of(source)});
       add_report(source, Fate::kWritten, place.name);
-      if (!place.of_model()) left_over_.push_back(source_.tensors()[source].name);
+      if (!place.of_model() && !options_.look) left_over_.push_back(source_.tensors()[source].name);
     }
+    return {};
+  }
+
+  // A head beside a tied embedding must be the embedding.
+  Status tie() {
+    const auto head = parameters_.find("output.weight"), embedding = parameters_.find("tok_embeddings.weight");
+    if (head == parameters_.end() || embedding == parameters_.end()) return {};
+    TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source_, head->second, embedding->second));
+    if (!equal)
+      return ckpt::incompatible(source_.path() + ": its config.json says that embedding and head are tied, but '" +
+                                source_.tensors()[head->second].name + "' differs from '" +
+                                source_.tensors()[embedding->second].name + "'")
+          .with_hint("set tie_word_embeddings to false in config.json if they are two tensors");
+    add_report(head->second, Fate::kTied, "tok_embeddings.weight");
+    parameters_.erase(head);
+    return {};
   }
 
   // The setting that a run needs beyond the model, where neither checkpoint nor configuration says it.
@@ -144,20 +249,26 @@ class Planner {
   Status check_model() {
     recipe::Shapes shapes;
     for (const ckpt::ParameterMeta& parameter : plan_.parameters) shapes[parameter.name] = parameter.shape;
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, unsaid_of_run());
-    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, model_of(source_.path(), shapes, *options_.config, further));
+    if (!model_) {
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, unsaid_of_run());
+      TITAN_ASSIGN_OR_RETURN(model_, model_of(source_.path(), shapes, *options_.config, further));
+    }
+    const recipe::ModelDims& model = *model_;
     const std::vector<ckpt::ParameterMeta> expected = recipe::model_parameters(model);
     for (const ckpt::ParameterMeta& parameter : expected) {
       const auto found = shapes.find(parameter.name);
-      if (found == shapes.end())
+      if (found == shapes.end()) {
+        if (options_.look) continue;
         return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' is missing");
+      }
       if (found->second != parameter.shape)
-        return ckpt::corrupt(source_.path() + ": tensor '" + parameter.name +
-                             "' has another shape than the rest of the model makes it");
+        return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' has the shape " +
+                                  ckpt::shape_text(found->second) + ", the rest of the model makes it " +
+                                  ckpt::shape_text(parameter.shape));
       shapes.erase(found);
     }
     for (const auto& [name, shape] : shapes)
-      if (model_order(name).of_model())
+      if (model_order(name).of_model() && !options_.look)
         left_over_.push_back(name);  // a layer too many, say; other names are there already
     plan_.config = recipe::model_rows(model);
     return {};
@@ -178,7 +289,7 @@ class Planner {
         if (source_.tensors()[at->second].shape != parameter.shape)
           return ckpt::corrupt(source_.path() + ": '" + source_.tensors()[at->second].name +
                                "' has another shape than its parameter");
-        plan_.tensors.push_back({{p, slot}, at->second, 0});
+        plan_.tensors.push_back({{p, slot}, at->second, head_dim_of(at->second)});
         add_report(at->second, Fate::kWritten, parameter.name + "." + slot);
       }
       slots_.erase(parameter.name);
@@ -205,8 +316,7 @@ class Planner {
   // A conversion needs a place for every tensor. A look shows what is there.
   Status settle(const std::vector<std::string>& missing) {
     if (options_.look) {
-      for (const std::string& name : left_over_)
-        if (!parameters_.contains(name)) plan_.left_out.push_back(name);
+      plan_.left_out.insert(plan_.left_out.end(), left_over_.begin(), left_over_.end());
       return {};
     }
     if (!left_over_.empty()) {
@@ -228,7 +338,7 @@ class Planner {
   void note_values() {
     std::vector<std::string> names;
     for (const BytesEntry& entry : source_.reader().metadata().values) {
-      const Kind kind = parse_key(entry.name).kind;
+      const Kind kind = layout_.key(entry.name).kind;
       if (kind == Kind::kParameter || kind == Kind::kSlot || kind == Kind::kStep) names.push_back(entry.name);
     }
     if (names.empty()) return;
@@ -247,15 +357,10 @@ class Planner {
       return {};
     }
     if (step.status().code != ckpt::Code::kNotFound) return step.status();
-    const std::string base = source_.path().substr(source_.path().find_last_of('/') + 1);
-    constexpr std::string_view kPrefix = "step-";
-    const std::string digits = base.starts_with(kPrefix) ? base.substr(kPrefix.size()) : "";
-    if (!digits.empty() && digits.size() <= 15 &&
-        std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
-      plan_.step = std::stoull(digits);
-    } else {
-      plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
-    }
+    std::optional<std::uint64_t> named = step_of_folder(ckpt::base_name(source_.path()));
+    if (!named) named = step_of_folder(ckpt::base_name(ckpt::parent_path(source_.path())));
+    plan_.step = named.value_or(0);
+    if (!named) plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
     return {};
   }
 
@@ -288,8 +393,12 @@ class Planner {
 
   const DcpCheckpoint& source_;
   const ImportOptions& options_;
-  SkipRules skip_;
+  FileNames names_;
+  Layout layout_;
   ImportPlan plan_;
+  std::optional<recipe::ModelDims> model_;
+  std::uint64_t head_dim_ = 0;    // where rows lie in halves
+  std::set<std::size_t> halves_;  // tensors whose rows do
   bool newer_ = false;
   std::map<std::string, std::size_t> parameters_, steps_;
   std::map<std::string, std::map<std::string, std::size_t>> slots_;

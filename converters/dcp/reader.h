@@ -23,6 +23,7 @@ class DcpReader {
   static Result<std::unique_ptr<DcpReader>> open(ckpt::Fs& fs, const std::string& path);
 
   const std::string& path() const { return path_; }
+  ckpt::Fs& fs() const { return fs_; }
   const Metadata& metadata() const { return metadata_; }
 
   /// Reads elements of `tensor` from `first` on, as many as `out` holds. A chunk that is read from its begin to its end

@@ -7,6 +7,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "converters/companions.h"
+#include "converters/file_names.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/name_table.h"
@@ -25,16 +26,14 @@ constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 Result<ModelDims> read_model(Fs& fs, const std::string& folder, const std::string& source,
                              const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
-  const auto bytes = ckpt::read_file(fs, through_link(fs, path), kMaxHfConfigBytes);
-  if (bytes.ok()) {
-    TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, ckpt::text_of(*bytes)));
-    TITAN_ASSIGN_OR_RETURN(const ModelDims model, read_hf_config(path, config));
-    if (options.config)
-      TITAN_RETURN_IF_ERROR(agreed_rows(path, recipe::model_rows(model), *options.config, options.comparison).status());
-    return model;
+  Result<ModelDims> model = read_hf_config_file(fs, path);
+  if (model.ok() && options.config && !options.look)
+    TITAN_RETURN_IF_ERROR(agreed_rows(path, recipe::model_rows(*model), *options.config, options.comparison).status());
+  if (model.ok() || model.status().code != ckpt::Code::kNotFound) return model;
+  if (options.config) {
+    Result<ModelDims> given = recipe::dims_from_rows("the configuration", *options.config);
+    if (given.ok() || !options.look) return given;
   }
-  if (bytes.status().code != ckpt::Code::kNotFound) return bytes.status();
-  if (options.config) return recipe::dims_from_rows("the configuration", *options.config);
   return ckpt::incompatible(folder + " has no " + kHfConfig +
                             ": the numbers of heads, RoPE and eps are not in the tensors")
       .with_hint(
@@ -45,17 +44,19 @@ Result<ModelDims> read_model(Fs& fs, const std::string& folder, const std::strin
 class Planner {
  public:
   Planner(const ForeignCheckpoint& source, const ModelDims& model, const ImportOptions& options)
-      : source_(source), tensors_(source.tensors()), model_(model), skip_(options.skip) {}
+      : source_(source), tensors_(source.tensors()), model_(model), options_(options) {}
 
   Result<ImportPlan> run() {
-    for (std::size_t i = 0; i < tensors_.size(); ++i) sort_in(i);
-    plan_.parameters = recipe::model_parameters(model_);
-    for (std::uint32_t p = 0; p < plan_.parameters.size(); ++p) TITAN_RETURN_IF_ERROR(take(p));
+    std::vector<std::string> all;
+    for (const ForeignTensor& tensor : tensors_) all.push_back(tensor.name);
+    TITAN_ASSIGN_OR_RETURN(names_, file_names(source_.path(), all, options_));
+    plan_.notes = names_.notes;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
+    for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model_))
+      TITAN_RETURN_IF_ERROR(take(parameter));
     if (model_.tied) TITAN_RETURN_IF_ERROR(tie());
-    for (const auto& [name, entry] : ours_) left_over_.push_back(tensors_[entry.source].name);
-    TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
-    TITAN_RETURN_IF_ERROR(complain("no place in the model for", left_over_, "leave them out with --skip GLOB"));
-    TITAN_RETURN_IF_ERROR(complain("missing", missing_, "the model cannot be had without them"));
+    for (const auto& [name, entry] : ours_) left_over_.push_back(entry.source);
+    TITAN_RETURN_IF_ERROR(settle(all));
     plan_.config = recipe::model_rows(model_);
     return std::move(plan_);
   }
@@ -71,21 +72,43 @@ class Planner {
     return uncast(tensor.name, fate, tensor.dtype, tensor.shape);
   }
 
-  void sort_in(std::size_t i) {
-    const std::string& name = tensors_[i].name;
-    if (skip_.takes(name)) {
+  Status sort_in(std::size_t i) {
+    const std::string& name = names_.names[i];
+    if (names_.skipped[i]) {
       plan_.report.push_back(report(i, Fate::kSkipped));
+      plan_.left_out.push_back(tensors_[i].name);
     } else if (huggingface_names().derivable(name)) {
       plan_.report.push_back(report(i, Fate::kDropped));
-    } else if (const auto mapped = huggingface_names().ours(name)) {
-      ours_.emplace(mapped->name, Entry{i, mapped->rows});
-    } else {
-      left_over_.push_back(name);
+    } else if (const MappedName mapped = our_name(i); mapped.name.empty()) {
+      left_over_.push_back(i);
+    } else if (const auto [other, first] = ours_.emplace(mapped.name, Entry{i, mapped.rows}); !first) {
+      return ckpt::incompatible(source_.path() + ": two tensors stand for " + mapped.name + ": " +
+                                listed({tensors_[other->second.source].name, tensors_[i].name}))
+          .with_hint("leave one of them out with --skip");
     }
+    return {};
   }
 
-  Status take(std::uint32_t parameter) {
-    const ckpt::ParameterMeta& meta = plan_.parameters[parameter];
+  // Names that a rule made ours are taken as they are.
+  MappedName our_name(std::size_t i) const {
+    const std::string& name = names_.names[i];
+    MappedName mapped = huggingface_names().ours(name).value_or(MappedName{});
+    if (mapped.name.empty() && name != tensors_[i].name && huggingface_names().theirs(name)) mapped.name = name;
+    if (options_.rules.rows && recipe::has_head_rows(mapped.name))
+      mapped.rows = options_.rules.rows == recipe::HeadRows::kHalves ? Rows::kQuery : Rows::kStay;
+    return mapped;
+  }
+
+  void add(const std::string& name, std::size_t source, std::uint64_t head_dim) {
+    const auto index = static_cast<std::uint32_t>(plan_.parameters.size());
+    plan_.parameters.push_back({name, tensors_[source].shape});
+    plan_.tensors.push_back({{index, ""}, source, head_dim});
+    plan_.report.push_back(report(source, Fate::kWritten));
+    plan_.report.back().to = name;
+    plan_.report.back().permuted = head_dim != 0;
+  }
+
+  Status take(const ckpt::ParameterMeta& meta) {
     const auto at = ours_.find(meta.name);
     if (at == ours_.end()) {
       const auto name = huggingface_names().theirs(meta.name);
@@ -99,11 +122,7 @@ class Planner {
                            ckpt::shape_text(tensor.shape) + ", the configuration makes it " +
                            ckpt::shape_text(meta.shape));
     }
-    const std::uint64_t head_dim = rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;
-    plan_.tensors.push_back({{parameter, ""}, source, head_dim});
-    plan_.report.push_back(report(source, Fate::kWritten));
-    plan_.report.back().to = meta.name;
-    plan_.report.back().permuted = head_dim != 0;
+    add(meta.name, source, rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim);
     ours_.erase(at);
     return ckpt::ok_status();
   }
@@ -111,19 +130,20 @@ class Planner {
   // A head beside a tied embedding must be the embedding.
   Status tie() {
     const auto head = ours_.find("output.weight");
-    const auto embedding = std::ranges::find(plan_.tensors, ckpt::TensorRef{0, ""}, &TensorPlan::ref);
-    if (embedding == plan_.tensors.end()) return ckpt::ok_status();  // missing: said elsewhere
-    if (head == ours_.end()) {                                       // the usual case: the file has one tensor for both
-      plan_.report.push_back(report(embedding->source, Fate::kTied));
+    if (plan_.parameters.empty() || plan_.parameters.front().name != "tok_embeddings.weight")
+      return ckpt::ok_status();  // missing: said elsewhere
+    const std::size_t embedding = plan_.tensors.front().source;
+    if (head == ours_.end()) {  // the usual case: the file has one tensor for both
+      plan_.report.push_back(report(embedding, Fate::kTied));
       plan_.report.back().from = "lm_head.weight";
       plan_.report.back().to = "tok_embeddings.weight";
       return ckpt::ok_status();
     }
     const std::size_t source = head->second.source;
-    TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source, embedding->source));
+    TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source_, source, embedding));
     if (!equal) {
       return ckpt::incompatible(source_.path() + " says that embedding and head are tied, but '" +
-                                tensors_[source].name + "' differs from '" + tensors_[embedding->source].name + "'")
+                                tensors_[source].name + "' differs from '" + tensors_[embedding].name + "'")
           .with_hint("set tie_word_embeddings to false in config.json if they are two tensors");
     }
     plan_.report.push_back(report(source, Fate::kTied));
@@ -132,21 +152,23 @@ class Planner {
     return ckpt::ok_status();
   }
 
-  Result<bool> same_elements(std::size_t a, std::size_t b) const {
-    constexpr std::uint64_t kChunk = std::uint64_t{1} << 18;
-    if (tensors_[a].shape != tensors_[b].shape || tensors_[a].dtype != tensors_[b].dtype) return false;
-    const std::uint64_t size = ckpt::dtype_size(tensors_[a].dtype), elements = ckpt::element_count(tensors_[a].shape);
-    std::vector<std::byte> left(kChunk * size), right(kChunk * size);
-    for (std::uint64_t at = 0; at < elements; at += kChunk) {
-      const std::size_t bytes = std::min(kChunk, elements - at) * size;
-      TITAN_RETURN_IF_ERROR(source_.read(a, at, std::span(left).first(bytes)));
-      TITAN_RETURN_IF_ERROR(source_.read(b, at, std::span(right).first(bytes)));
-      if (std::memcmp(left.data(), right.data(), bytes) != 0) return false;
+  // A conversion needs a place for every tensor and a tensor for every parameter. A look shows what is there.
+  Status settle(const std::vector<std::string>& all) {
+    if (options_.look) {
+      for (const std::size_t i : left_over_) add(tensors_[i].name, i, 0);
+      return {};
     }
-    return true;
+    std::vector<std::string> names;
+    for (const std::size_t i : left_over_) names.push_back(tensors_[i].name);
+    TITAN_RETURN_IF_ERROR(
+        complain("no place in the model for", names, "leave them out with " + skip_flags(names, all)));
+    return complain("missing", missing_,
+                    missing_ == std::vector<std::string>{"lm_head.weight"}
+                        ? "set tie_word_embeddings to true in config.json if the head is the embedding"
+                        : "the model cannot be had without them");
   }
 
-  Status complain(const char* what, const std::vector<std::string>& names, const char* hint) const {
+  Status complain(const char* what, const std::vector<std::string>& names, const std::string& hint) const {
     if (names.empty()) return ckpt::ok_status();
     Status status = ckpt::incompatible(source_.path() + ": " + std::to_string(names.size()) + " tensor" +
                                        (names.size() > 1 ? "s" : "") + ": " + what + " " + listed(names));
@@ -156,10 +178,12 @@ class Planner {
   const ForeignCheckpoint& source_;
   const std::vector<ForeignTensor>& tensors_;
   const ModelDims& model_;
-  SkipRules skip_;
+  const ImportOptions& options_;
+  FileNames names_;
   ImportPlan plan_;
   std::map<std::string, Entry> ours_;
-  std::vector<std::string> left_over_, missing_;
+  std::vector<std::size_t> left_over_;
+  std::vector<std::string> missing_;
 };
 
 // Files of some models that have no place in a checkpoint. A note names them, so that the user can copy them.
@@ -200,6 +224,28 @@ Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
 }
 
 }  // namespace
+
+Result<ModelDims> read_hf_config_file(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                         ckpt::read_file(fs, through_link(fs, path), kMaxHfConfigBytes));
+  TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, ckpt::text_of(bytes)));
+  return read_hf_config(path, config);
+}
+
+Result<bool> same_elements(const ForeignCheckpoint& source, std::size_t a, std::size_t b) {
+  constexpr std::uint64_t kChunk = std::uint64_t{1} << 18;
+  const ForeignTensor &one = source.tensors()[a], &other = source.tensors()[b];
+  if (one.shape != other.shape || one.dtype != other.dtype) return false;
+  const std::uint64_t size = ckpt::dtype_size(one.dtype), elements = ckpt::element_count(one.shape);
+  std::vector<std::byte> left(kChunk * size), right(kChunk * size);
+  for (std::uint64_t at = 0; at < elements; at += kChunk) {
+    const std::size_t bytes = std::min(kChunk, elements - at) * size;
+    TITAN_RETURN_IF_ERROR(source.read(a, at, std::span(left).first(bytes)));
+    TITAN_RETURN_IF_ERROR(source.read(b, at, std::span(right).first(bytes)));
+    if (std::memcmp(left.data(), right.data(), bytes) != 0) return false;
+  }
+  return true;
+}
 
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options) {

@@ -8,10 +8,10 @@
 
 #include "ckpt/format/json_writer.h"
 #include "ckpt/io/range_reader.h"
+#include "ckpt/model/head_rows.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
 #include "converters/companions.h"
-#include "converters/head_rows.h"
 #include "converters/hf/byte_tokenizer.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
@@ -340,7 +340,7 @@ Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const I
       const std::uint64_t bytes = row * size;
       spare_.resize(data.size());
       for (std::uint64_t r = 0; r < count / row; ++r)
-        std::memcpy(&spare_[r * bytes], &data[neighbours_row(r, item.head_dim) * bytes], bytes);
+        std::memcpy(&spare_[r * bytes], &data[ckpt::neighbours_row(r, item.head_dim) * bytes], bytes);
       data.swap(spare_);
     }
     if (item.from != item.to) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
+#include "ckpt/model/head_rows.h"
 #include "libtrain/device/host_values.h"
 
 namespace titan::train {
@@ -28,16 +30,30 @@ Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
                            ": expected a float type");
 }
 
+// Fills `out` with elements from `first` on, in our order of rows.
+Status read_run(const ckpt::WeightSource& source, const WeightMatch::Pair& pair, std::uint64_t first,
+                std::span<std::byte> out) {
+  const ckpt::WeightInfo& weight = source.tensors()[pair.weight];
+  const std::uint64_t size = ckpt::dtype_size(weight.dtype);
+  const auto read = [&](std::uint64_t element, std::span<std::byte> part) {
+    return source.read(pair.weight, element, part.size() / size, part);
+  };
+  if (pair.head_dim == 0) return read(first, out);
+  const std::uint64_t width = ckpt::element_count(std::span(weight.shape).subspan(1));
+  return ckpt::read_as_neighbours({pair.head_dim, width, size}, first, out, read);
+}
+
 }  // namespace
 
 Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, const RankStages& stages,
                     const ckpt::CancelToken& stop) {
-  std::map<std::size_t, std::size_t> weight_of;  // parameter -> weight
-  for (const WeightMatch::Pair& pair : match.loaded) weight_of[pair.parameter] = pair.weight;
+  std::map<std::size_t, const WeightMatch::Pair*> pair_of;  // by parameter
+  for (const WeightMatch::Pair& pair : match.loaded) pair_of[pair.parameter] = &pair;
   for (const StageParameter* parameter : stages.parameters()) {
-    const auto found = weight_of.find(parameter->index);
-    if (found == weight_of.end()) continue;
-    const ckpt::WeightInfo& weight = source.tensors()[found->second];
+    const auto found = pair_of.find(parameter->index);
+    if (found == pair_of.end()) continue;
+    const WeightMatch::Pair& pair = *found->second;
+    const ckpt::WeightInfo& weight = source.tensors()[pair.weight];
     TITAN_ASSIGN_OR_RETURN(const at::ScalarType type, scalar_type(weight));
     at::Tensor flat = parameter->master.view({-1});
     const auto elements = static_cast<std::uint64_t>(flat.numel());
@@ -46,8 +62,7 @@ Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, 
       TITAN_RETURN_IF_ERROR(stop.check());
       const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
       at::Tensor run = buffer.narrow(0, 0, count);
-      TITAN_RETURN_IF_ERROR(
-          source.read(found->second, first, static_cast<std::uint64_t>(count), mutable_host_bytes(run)));
+      TITAN_RETURN_IF_ERROR(read_run(source, pair, first, mutable_host_bytes(run)));
       flat.narrow(0, static_cast<std::int64_t>(first), count).copy_(run);
     }
   }

@@ -248,11 +248,18 @@ std::string complete_line(const recipe::Config& config, const StartDecision& sta
 Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recipe::Config& config,
                                    const recipe::RunPlan& plan, const recipe::Permission& permission,
                                    std::vector<std::string>* warnings) {
-  InitMap map;
+  recipe::NameRules rules;
   if (config.checkpoint.initial_load_map) {
-    TITAN_ASSIGN_OR_RETURN(map, read_init_map(*config.checkpoint.initial_load_map));
+    TITAN_ASSIGN_OR_RETURN(rules, recipe::read_name_rules(ckpt::posix_fs(), *config.checkpoint.initial_load_map));
   }
-  auto match = match_weights(source.tensors(), plan.parameters, map);
+  std::vector<std::string> left_out;
+  if (source.manifest() == nullptr) {  // what opens another format applies the rules to the names in its files
+    left_out = source.left_out();
+    std::erase_if(left_out, [&](const std::string& name) { return !recipe::any_match(rules.skip, name); });
+    rules = {.create = rules.create};
+  }
+  auto match = match_weights(source.tensors(), plan.parameters, rules, static_cast<std::uint64_t>(plan.dims.head_dim));
+  if (match.ok()) match->left_out = std::move(left_out);
   const bool attention = !match.ok() || std::ranges::any_of(match->loaded, [&](const WeightMatch::Pair& pair) {
     return plan.parameters[pair.parameter].name.find(".attention.") != std::string::npos;
   });

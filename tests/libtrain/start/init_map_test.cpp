@@ -20,10 +20,10 @@ std::vector<ckpt::WeightInfo> same_names() {
   return weights;
 }
 
-InitMap parsed(std::string_view text) {
-  const auto map = parse_init_map(text, "map.toml");
+recipe::NameRules parsed(std::string_view text) {
+  const auto map = recipe::parse_name_rules(text, "map.toml");
   EXPECT_TRUE(map.ok()) << map.status().to_string();
-  return map.ok() ? *map : InitMap{};
+  return map.ok() ? *map : recipe::NameRules{};
 }
 
 TEST(InitMap, WithoutRulesNamesAreTheSame) {
@@ -34,7 +34,7 @@ TEST(InitMap, WithoutRulesNamesAreTheSame) {
 }
 
 TEST(InitMap, RenamesSkipsAndCreates) {
-  const InitMap map = parsed(
+  const recipe::NameRules map = parsed(
       "skip = [\"teacher.*\", \"old_head\"]\ncreate = [\"output.*\"]\n[rename]\n\"model.*.wq\" = "
       "\"layers.*.attention.wq.weight\"\n\"embed\" = \"tok_embeddings.weight\"\n");
   const std::vector<ckpt::WeightInfo> weights = {{"embed", ckpt::DType::kBF16, {256, 8}},
@@ -52,7 +52,7 @@ TEST(InitMap, RenamesSkipsAndCreates) {
 }
 
 TEST(InitMap, AWildcardOfARenameStopsAtDots) {
-  const InitMap map = parsed("[rename]\n\"a.*.w\" = \"b.*\"\n");
+  const recipe::NameRules map = parsed("[rename]\n\"a.*.w\" = \"b.*\"\n");
   std::vector<ckpt::WeightInfo> weights = same_names();
   weights.push_back({"a.x.y.w", ckpt::DType::kF32, {1}});
   EXPECT_THAT(match_weights(weights, kModel, map).status().causes,
@@ -83,7 +83,7 @@ TEST(InitMap, RefusesTwoWeightsForOneParameterAndCreationOfOneThatIsThere) {
 }
 
 TEST(InitMap, RefusesRulesThatMatchNothing) {
-  const InitMap map = parsed("skip = [\"nothing.*\"]\n[rename]\n\"typo\" = \"output.weight\"\n");
+  const recipe::NameRules map = parsed("skip = [\"nothing.*\"]\n[rename]\n\"typo\" = \"output.weight\"\n");
   EXPECT_THAT(match_weights(same_names(), kModel, map).status().causes,
               ElementsAre("rule skip \"nothing.*\" matches nothing", "rule rename \"typo\" matches nothing"));
 }
@@ -104,11 +104,35 @@ TEST(InitMap, RefusesARenameOfWhichRulesBeforeItTakeEverything) {
               ElementsAre(HasSubstr("rename \"h.1.wq\" does nothing")));
 }
 
+// What is called q_proj lies as Hugging Face has it, and a rename does not turn it round.
+TEST(InitMap, RefusesRowsOfAnotherLayoutUnlessTheRulesSayHowTheyLie) {
+  std::vector<ckpt::WeightInfo> weights = same_names();
+  for (int layer = 0; layer < 2; ++layer)
+    weights[1 + layer].name = "model.layers." + std::to_string(layer) + ".self_attn.q_proj.weight";
+  const std::string rename =
+      "[rename]\n\"model.layers.*.self_attn.q_proj.weight\" = \"layers.*.attention.wq.weight\"\n";
+  const ckpt::Status refused = match_weights(weights, kModel, parsed(rename), 4).status();
+  EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.causes, testing::SizeIs(2));
+  EXPECT_THAT(refused.causes, Contains(HasSubstr("rows of queries and keys lie otherwise")));
+  EXPECT_THAT(refused.hint, HasSubstr("rows = \"hf\""));
+  const auto head_dims = [&](const std::string& text) {
+    const auto match = match_weights(weights, kModel, parsed(text), 4);
+    EXPECT_TRUE(match.ok()) << match.status().to_string();
+    std::vector<std::uint64_t> found;
+    if (match.ok())
+      for (const WeightMatch::Pair& pair : match->loaded) found.push_back(pair.head_dim);
+    return found;
+  };
+  EXPECT_THAT(head_dims("rows = \"hf\"\n" + rename), ElementsAre(0, 4, 4, 0));
+  EXPECT_THAT(head_dims("rows = \"interleaved\"\n" + rename), ElementsAre(0, 0, 0, 0));
+}
+
 TEST(InitMap, RefusesAFileThatIsNoMap) {
-  for (const char* text :
-       {"skip = \"x\"", "skip = [1]", "other = 1", "[rename]\na = 1", "[rename]\n\"a.*\" = \"b\"", "not toml"})
-    EXPECT_EQ(parse_init_map(text, "map.toml").status().code, ckpt::Code::kInvalid) << text;
-  EXPECT_EQ(read_init_map("/does/not/exist.toml").status().code, ckpt::Code::kInvalid);
+  for (const char* text : {"skip = \"x\"", "rows = \"halves\"", "rows = 1", "skip = [1]", "other = 1",
+                           "[rename]\na = 1", "[rename]\n\"a.*\" = \"b\"", "not toml"})
+    EXPECT_EQ(recipe::parse_name_rules(text, "map.toml").status().code, ckpt::Code::kInvalid) << text;
+  EXPECT_EQ(recipe::read_name_rules(ckpt::posix_fs(), "/does/not/exist.toml").status().code, ckpt::Code::kInvalid);
 }
 
 }  // namespace

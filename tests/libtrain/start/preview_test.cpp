@@ -32,7 +32,7 @@ std::unique_ptr<ckpt::WeightSource> weights_with(const std::vector<std::string>&
   for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(plan.dims))
     manifest.parameters.push_back({parameter, ckpt::StoredTensor{}, {}, 0});
   manifest.config = recipe::resolved_settings(recipe::resolved_config(recipe::Config{}, plan));
-  return ckpt::testing::fake_weights(std::move(manifest), "1d");
+  return ckpt::testing::fake_weights(std::move(manifest), "1d", false);
 }
 
 struct Outcome {

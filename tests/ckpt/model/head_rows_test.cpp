@@ -1,10 +1,11 @@
-#include "converters/head_rows.h"
+#include "ckpt/model/head_rows.h"
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
-namespace titan::convert::head_rows_test {
+namespace titan::ckpt::head_rows_test {
 namespace {
 
 // Heads of 8: the reference's vectors. (4 is its own inverse and would hide a swapped direction.)
@@ -28,5 +29,23 @@ TEST(Rotary, IsItsOwnReverseTheOtherWayAndStaysInsideHeads) {
   }
 }
 
+TEST(Rotary, ReadsAnyRangeOfRowsInTheOtherOrder) {
+  // Two heads of 4 rows of 3 bytes: row r is "rrr".
+  const auto stored = [](std::uint64_t element) { return std::byte(static_cast<unsigned char>('0' + element / 3)); };
+  const auto read = [&](std::uint64_t first, std::span<std::byte> out) {
+    for (std::byte& byte : out) byte = stored(first++);
+    return ok_status();
+  };
+  std::string whole;
+  for (const char row : std::string("02134657")) whole += std::string(3, row);
+  for (std::size_t first = 0; first < whole.size(); ++first) {
+    for (std::size_t end = first; end <= whole.size(); ++end) {
+      std::string part(end - first, ' ');
+      ASSERT_TRUE(read_as_neighbours({4, 3, 1}, first, std::as_writable_bytes(std::span(part)), read).ok());
+      EXPECT_EQ(part, whole.substr(first, end - first));
+    }
+  }
+}
+
 }  // namespace
-}  // namespace titan::convert::head_rows_test
+}  // namespace titan::ckpt::head_rows_test

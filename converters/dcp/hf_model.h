@@ -1,0 +1,25 @@
+#pragma once
+// The model of a DCP directory with Hugging Face's names: config.json near it, or the configuration that a user gave.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "converters/format.h"
+#include "recipe/model/dims.h"
+#include "recipe/model/from_shapes.h"
+
+namespace titan::convert::dcp {
+
+struct HfModel {
+  std::optional<recipe::ModelDims> dims;  ///< nothing: neither says all of it
+  std::uint64_t head_dim = 0;             ///< 0: not known
+  std::string config_json;                ///< its path; "": there is none
+  Status unknown;                         ///< what is missing where `dims` is nothing
+};
+
+/// `shapes`: of the parameters under our names. A config.json is looked for in `path` and in the folder above it, where
+/// accelerate, Automodel and verl put it. \error kCorrupt, kUnsupported: of a config.json; kFailed
+Result<HfModel> find_hf_model(Fs& fs, const std::string& path, const recipe::Shapes& shapes,
+                              const ImportOptions& options);
+
+}  // namespace titan::convert::dcp

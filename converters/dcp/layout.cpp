@@ -1,0 +1,121 @@
+#include "converters/dcp/layout.h"
+
+#include <optional>
+#include <set>
+
+#include "converters/file_names.h"
+#include "converters/name_table.h"
+#include "converters/report.h"
+#include "converters/skip.h"
+
+namespace titan::convert::dcp {
+namespace {
+
+constexpr std::string_view kModel = "model.", kLayers = "layers.", kHead = "lm_head.weight";
+
+struct Anchor {
+  bool huggingface = false;
+  std::string prefix;
+  auto operator<=>(const Anchor&) const = default;
+};
+
+// What stands before "layers.N." where the rest is a tensor of a layer of one of the two.
+std::optional<Anchor> anchor_of(std::string_view name) {
+  for (std::size_t at = name.find(kLayers); at != std::string_view::npos; at = name.find(kLayers, at + 1)) {
+    if (at > 0 && name[at - 1] != '.') continue;
+    const std::string_view rest = name.substr(at);
+    if (huggingface_names().ours(std::string(kModel) + std::string(rest)))
+      return Anchor{true, std::string(name.substr(0, at))};
+    if (model_order(std::string(rest)).of_model() || torchtitan_names().ours(rest))
+      return Anchor{false, std::string(name.substr(0, at))};
+  }
+  return std::nullopt;
+}
+
+bool is_usual(const Anchor& anchor) { return anchor.prefix == (anchor.huggingface ? kModel : ""); }
+
+ckpt::Result<Anchor> chosen(const std::string& path, const std::set<Anchor>& anchors) {
+  if (anchors.empty()) return Anchor{};
+  if (anchors.size() == 1) return *anchors.begin();
+  std::vector<std::string> prefixes, others;
+  for (const Anchor& anchor : anchors) {
+    if (is_usual(anchor)) return anchor;
+    prefixes.push_back(anchor.prefix);
+    if (prefixes.size() > 1) others.push_back(anchor.prefix + "*");
+  }
+  std::string flags;
+  for (const std::string& glob : others) flags += " --skip '" + glob + "'";
+  return ckpt::incompatible(path + " holds several models: their names begin with " + listed(prefixes))
+      .with_hint("leave all but one of them out:" + flags);
+}
+
+// Hugging Face's name behind `prefix`; nothing for a name that is not behind it.
+std::optional<std::string> behind(std::string_view name, std::string_view prefix) {
+  const std::string_view root = prefix.ends_with(kModel) ? prefix.substr(0, prefix.size() - kModel.size()) : prefix;
+  if (name.starts_with(root) && name.substr(root.size()) == kHead) return std::string(kHead);
+  if (!name.starts_with(prefix)) return std::nullopt;
+  const std::string_view rest = name.substr(prefix.size());
+  return rest == kHead ? std::string(rest) : std::string(kModel) + std::string(rest);
+}
+
+void take_parameter(std::string_view name, bool huggingface, std::string_view prefix, LayoutKey& key) {
+  if (huggingface) {
+    const std::optional<std::string> theirs = behind(name, prefix);
+    const auto mapped = theirs ? huggingface_names().ours(*theirs) : std::nullopt;
+    key.parameter = mapped ? mapped->name : std::string(name);
+    key.halves = mapped && mapped->rows != Rows::kStay;
+    key.derivable = theirs && huggingface_names().derivable(*theirs);
+    return;
+  }
+  const std::string_view rest = name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+  const DcpKey plain = parse_key(rest);
+  key.parameter = plain.kind == DcpKey::Kind::kParameter ? plain.parameter : std::string(rest);
+  key.newer = plain.newer;
+  key.derivable = torchtitan_names().derivable(rest);
+}
+
+}  // namespace
+
+LayoutKey Layout::key(std::string_view name) const {
+  LayoutKey key;
+  if (const std::optional<StateKey> state = split_state_key(name)) {
+    key.kind = state->field == "step" ? DcpKey::Kind::kStep : DcpKey::Kind::kSlot;
+    key.field = state->field;
+    take_parameter(state->parameter, huggingface, optimizer, key);
+    return key;
+  }
+  static_cast<DcpKey&>(key) = parse_key(name);
+  if (key.kind != DcpKey::Kind::kParameter) return key;
+  key = {};
+  if (name.starts_with("param_groups.") || name.find(".param_groups.") != std::string_view::npos) {
+    key.kind = DcpKey::Kind::kGroup;
+    key.field = name;
+    return key;
+  }
+  take_parameter(name, huggingface, model, key);
+  return key;
+}
+
+std::string Layout::wrapping() const {
+  if (!huggingface) return model;
+  return model.ends_with(kModel) ? model.substr(0, model.size() - kModel.size()) : model;
+}
+
+ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std::string>& names) {
+  std::set<Anchor> of_model, of_optimizer;
+  for (const std::string& name : names) {
+    const std::optional<StateKey> state = split_state_key(name);
+    const bool other = !state && parse_key(name).kind != DcpKey::Kind::kParameter;
+    if (other) continue;
+    if (const auto anchor = anchor_of(state ? state->parameter : name))
+      (state ? of_optimizer : of_model).insert(*anchor);
+  }
+  TITAN_ASSIGN_OR_RETURN(const Anchor model, chosen(path, of_model));
+  // The optimizer of another model, or of another program's: its state stays what it is called.
+  std::erase_if(of_optimizer, [&](const Anchor& anchor) { return anchor.huggingface != model.huggingface; });
+  TITAN_ASSIGN_OR_RETURN(const Anchor optimizer, chosen(path, of_optimizer));
+  return Layout{model.huggingface, model.prefix,
+                of_optimizer.empty() && model.huggingface ? std::string(kModel) : optimizer.prefix};
+}
+
+}  // namespace titan::convert::dcp

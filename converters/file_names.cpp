@@ -1,0 +1,104 @@
+#include "converters/file_names.h"
+
+#include <algorithm>
+#include <map>
+
+#include "converters/skip.h"
+
+namespace titan::convert {
+namespace {
+
+constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "module"};
+
+template <typename Use>
+void for_each_segment(std::string_view name, Use&& use) {
+  while (!name.empty()) {
+    const std::string_view segment = name.substr(0, name.find('.'));
+    use(segment);
+    name.remove_prefix(std::min(name.size(), segment.size() + 1));
+  }
+}
+
+bool is_wrapper(std::string_view segment) { return std::ranges::find(kWrappers, segment) != std::end(kWrappers); }
+
+// A rule takes a whole name, or else the parameter in a key of the optimizer's state.
+std::string ruled(const std::string& name, const recipe::NameRules& rules) {
+  if (recipe::rename_rule(name, rules) < rules.rename.size()) return recipe::renamed(name, rules);
+  const std::optional<StateKey> state = split_state_key(name);
+  if (!state) return name;
+  return std::string(state->before) + recipe::renamed(state->parameter, rules) + "." + std::string(state->field);
+}
+
+Status refuse(const std::string& path, std::vector<std::string> problems, const char* hint) {
+  constexpr std::size_t kShown = 20;
+  const std::size_t all = problems.size();
+  Status status = ckpt::incompatible(path + ": the rules for names do not fit: " + std::to_string(all) +
+                                     (all == 1 ? " problem" : " problems"));
+  if (all > kShown) {
+    problems.resize(kShown);
+    problems.push_back("and " + std::to_string(all - kShown) + " more");
+  }
+  status.causes = std::move(problems);
+  return hint == nullptr ? status : status.with_hint(hint);
+}
+
+}  // namespace
+
+std::optional<StateKey> split_state_key(std::string_view name) {
+  constexpr std::string_view kState = "state.", kOurs = "optimizer.state.";
+  std::size_t at = 0;
+  if (!name.starts_with(kState)) {
+    at = name.find(".state.");
+    if (at == std::string_view::npos) return std::nullopt;
+    ++at;
+  }
+  const std::size_t begin = at + kState.size(), dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot < begin) return std::nullopt;
+  const std::string_view field = name.substr(dot + 1);
+  const bool known = field == ckpt::kExpAvg || field == ckpt::kExpAvgSq || field == "step";
+  if (!known && !name.starts_with(kOurs)) return std::nullopt;
+  return StateKey{name.substr(0, begin), name.substr(begin, dot - begin), field};
+}
+
+std::string without_wrappers(std::string_view name) {
+  std::string text;
+  for_each_segment(name, [&](std::string_view segment) {
+    if (!is_wrapper(segment)) text += (text.empty() ? "" : ".") + std::string(segment);
+  });
+  return text;
+}
+
+Result<FileNames> file_names(const std::string& path, const std::vector<std::string>& names,
+                             const ImportOptions& options) {
+  SkipRules skip(options.skip);
+  FileNames found;
+  std::vector<std::string> problems, rows, rows_of_state;
+  std::map<std::string_view, std::size_t> wrappers;
+  for (const std::string& name : names) {
+    const bool by_flag = skip.takes(name);
+    found.skipped.push_back(by_flag || recipe::any_match(options.rules.skip, name));
+    const std::string target = ruled(name, options.rules);
+    if (!found.skipped.back())
+      if (const std::string unsaid = recipe::rows_unsaid(name, target, options.rules); !unsaid.empty())
+        (split_state_key(name) ? rows_of_state : rows).push_back(unsaid);
+    for_each_segment(target, [&](std::string_view segment) {
+      const auto* const wrapper = std::ranges::find(kWrappers, segment);
+      if (wrapper != std::end(kWrappers)) ++wrappers[*wrapper];
+    });
+    found.names.push_back(without_wrappers(target));
+  }
+  TITAN_RETURN_IF_ERROR(skip.check_used(path));
+  std::vector<std::string> matched = names;  // with the parameters of state keys, on which rules act, too
+  for (const std::string& name : names)
+    if (const auto state = split_state_key(name)) matched.emplace_back(state->parameter);
+  problems = recipe::unused_rules(matched, options.rules);
+  if (rows.empty()) rows = std::move(rows_of_state);  // beside a weight its moments say nothing new
+  problems.insert(problems.end(), rows.begin(), rows.end());
+  if (!problems.empty()) return refuse(path, std::move(problems), rows.empty() ? nullptr : recipe::kSayRows);
+  for (const auto& [wrapper, count] : wrappers)
+    found.notes.push_back("the wrapper's `" + std::string(wrapper) + ".` is taken off " + std::to_string(count) +
+                          (count == 1 ? " name" : " names"));
+  return found;
+}
+
+}  // namespace titan::convert

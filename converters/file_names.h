@@ -1,0 +1,34 @@
+#pragma once
+// The names of a foreign file's tensors after the user's rules, without what wrappers of modules left in them.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/format.h"
+
+namespace titan::convert {
+
+/// A key of an optimizer's state: "<...>state.<parameter>.<field>".
+struct StateKey {
+  std::string_view before;  ///< ends with "state."
+  std::string_view parameter, field;
+};
+/// Nothing for other names.
+std::optional<StateKey> split_state_key(std::string_view name);
+
+/// `name` without segments that torch.compile, FSDP, DDP and activation checkpointing put in.
+std::string without_wrappers(std::string_view name);
+
+struct FileNames {
+  std::vector<std::string> names;  ///< one for each given; the rules act first, also on the parameters of state keys
+  std::vector<bool> skipped;
+  std::vector<std::string> notes;
+};
+
+/// What `options` make of the names of the tensors of `path`. \error kInvalid: a rule that matches nothing;
+/// kIncompatible: a rename from one layout to another does not say how rows lie
+Result<FileNames> file_names(const std::string& path, const std::vector<std::string>& names,
+                             const ImportOptions& options);
+
+}  // namespace titan::convert

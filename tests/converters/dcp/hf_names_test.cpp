@@ -1,0 +1,278 @@
+// DCP directories with Hugging Face's names: accelerate's, Lightning's, Automodel's, transformers', verl's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "ckpt/plan/lr_settings.h"
+#include "converters/dcp/dcp_checkpoint.h"
+#include "converters/hf/hf_config.h"
+#include "converters/name_table.h"
+#include "converters/view.h"
+#include "recipe/model/from_rows.h"
+#include "recipe/model/parameters.h"
+#include "tests/converters/dcp/dcp_builder.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert::dcp::hf_names_test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kFolder = "/run/checkpoint-7/pytorch_model_fsdp_0";
+// Rows of two heads of 8 in our order, as they lie in halves (the reference's vector).
+const std::vector<float> kTwoHeads = {0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15};
+
+recipe::ModelDims model() {
+  recipe::ModelDims dims;
+  dims.dim = 12, dims.n_layers = 2, dims.n_heads = 4, dims.n_kv_heads = 2, dims.head_dim = 8, dims.ffn_dim = 20,
+  dims.vocab_size = 24, dims.qkv_bias = true, dims.norm_eps = 1e-6, dims.rope_theta = 10000;
+  return dims;
+}
+
+std::string theirs(const std::string& name) { return huggingface_names().theirs(name)->name; }
+
+struct Written {
+  std::string prefix;  ///< before "model.layers" and "lm_head"
+  std::string state;   ///< before the parameters of optimizer state; "" without
+  bool config = true;
+  std::vector<std::string> without;  ///< Hugging Face's names
+  std::vector<testing::ShardedTensor> extra;
+};
+
+// Element j of the i-th tensor is 1000 i + j; heads are cut in the middle.
+void write(ckpt::testing::MemFs& fs, const Written& how, const recipe::ModelDims& dims = model()) {
+  for (const char* folder : {"/run", "/run/checkpoint-7", kFolder}) ASSERT_TRUE(fs.make_dir(folder).ok());
+  std::vector<testing::ShardedTensor> tensors;
+  for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(dims)) {
+    const std::string name = theirs(parameter.name);
+    if (std::ranges::find(how.without, name) != how.without.end()) continue;
+    tensors.push_back({how.prefix + name, parameter.shape, {{3}}});
+    if (how.state.empty()) continue;
+    for (const char* slot : {"exp_avg", "exp_avg_sq"})
+      tensors.push_back({how.state + name + "." + slot, parameter.shape, {{5}}});
+    tensors.push_back({how.state + name + ".step", {}, {}});
+  }
+  tensors.insert(tensors.end(), how.extra.begin(), how.extra.end());
+  const Status written = testing::write_sharded(fs, kFolder, tensors, {});
+  ASSERT_TRUE(written.ok()) << written.to_string();
+  if (!how.config) return;
+  const std::string json = write_hf_config(dims, {}, {}).write();
+  ASSERT_TRUE(ckpt::write_new_file(fs, "/run/checkpoint-7/config.json", std::as_bytes(std::span(json))).ok());
+}
+
+struct Planned {
+  std::unique_ptr<ckpt::testing::MemFs> fs = std::make_unique<ckpt::testing::MemFs>();
+  std::unique_ptr<ForeignCheckpoint> source;
+  Result<ImportPlan> plan = ImportPlan{};
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const ckpt::ParameterMeta& parameter : plan->parameters) found.push_back(parameter.name);
+    return found;
+  }
+  // The first element of each of the first rows: row numbers, where the tensor is the n-th.
+  std::vector<float> rows(const std::string& name, const std::string& slot, std::size_t count) const {
+    const auto at = std::ranges::find_if(plan->tensors, [&](const TensorPlan& tensor) {
+      return tensor.ref.slot == slot && plan->parameters[tensor.ref.index].name == name;
+    });
+    if (at == plan->tensors.end()) return {};
+    const ckpt::ParameterMeta& parameter = plan->parameters[at->ref.index];
+    const std::uint64_t width = parameter.shape.size() == 1 ? 1 : parameter.shape[1];
+    std::vector<float> elements(count * width);
+    const Status read =
+        PlannedReader(*source, *plan)
+            .read(static_cast<std::size_t>(at - plan->tensors.begin()), 0, std::as_writable_bytes(std::span(elements)));
+    EXPECT_TRUE(read.ok()) << read.to_string();
+    std::vector<float> first;
+    for (std::size_t row = 0; row < count; ++row)
+      first.push_back((elements[row * width] - 1000 * std::floor(elements[0] / 1000)) / static_cast<float>(width));
+    return first;
+  }
+};
+
+Planned planned(const Written& how, const ImportOptions& options = {}, const recipe::ModelDims& dims = model()) {
+  Planned out;
+  write(*out.fs, how, dims);
+  auto opened = dcp_format().open(*out.fs, kFolder);
+  EXPECT_TRUE(opened.ok()) << opened.status().to_string();
+  if (!opened.ok()) return out;
+  out.source = std::move(opened).value();
+  out.plan = out.source->plan(options);
+  return out;
+}
+
+std::vector<std::string> our_names(const recipe::ModelDims& dims = model()) {
+  std::vector<std::string> names;
+  for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(dims)) names.push_back(parameter.name);
+  return names;
+}
+
+Settings rows_of_model() {
+  Settings rows = recipe::model_rows(model());
+  return ckpt::with_rows(std::move(rows), {{"model.rope_scaling", "\"none\""}});
+}
+
+TEST(DcpOfHuggingFace, IsReadBehindAnyPrefixWithRowsInOurOrder) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"", "optimizer.state."},
+      {"model.", "optimizer.state."},                            // accelerate: {"model": ...}
+      {"app.model.", "app.optimizer.state."},                    // DCP's own tutorial
+      {"state_dict.model.", "optimizer_0.state.model."},         // Lightning
+      {"module.", "optim.state.module."},                        // DDP, Automodel
+      {"model._orig_mod.", "optimizer.state._orig_mod."},        // torch.compile
+      {"_fsdp_wrapped_module.", "state._fsdp_wrapped_module."},  // FSDP1
+      {"actor.module._orig_mod._fsdp_wrapped_module.", "optimizer.state."},
+  };
+  for (const auto& [prefix, state] : kCases) {
+    SCOPED_TRACE(prefix);
+    const Planned found = planned({.prefix = prefix, .state = state});
+    ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
+    EXPECT_EQ(found.names(), our_names());
+    EXPECT_EQ(found.plan->tensors.size(), 3 * our_names().size());
+    for (const char* slot : {"", "exp_avg", "exp_avg_sq"}) {
+      EXPECT_EQ(found.rows("layers.1.attention.wq.weight", slot, 16), kTwoHeads) << slot;
+      EXPECT_EQ(found.rows("layers.0.attention.wk.weight", slot, 16), kTwoHeads) << slot;
+      EXPECT_EQ(found.rows("layers.0.attention.wk.bias", slot, 16), kTwoHeads) << slot;
+      EXPECT_THAT(found.rows("layers.0.attention.wv.weight", slot, 4), ElementsAre(0, 1, 2, 3)) << slot;
+    }
+    EXPECT_EQ(found.plan->config, recipe::model_rows(model()));
+    EXPECT_EQ(found.plan->step, 7u);
+    EXPECT_EQ(std::ranges::count(found.plan->report, true, &TensorReport::permuted), 3 * 8);
+  }
+}
+
+TEST(DcpOfHuggingFace, AWrapperWithinANameIsTakenOffAndSaid) {
+  Written how;
+  how.without = {"model.layers.1.self_attn.q_proj.weight"};
+  how.extra = {{"model.layers.1._checkpoint_wrapped_module.self_attn.q_proj.weight", {32, 12}, {}}};
+  const Planned found = planned(how);
+  ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
+  EXPECT_EQ(found.names(), our_names());
+  EXPECT_THAT(found.plan->notes, Contains("the wrapper's `_checkpoint_wrapped_module.` is taken off 1 name"));
+}
+
+TEST(DcpOfHuggingFace, WithoutTheNumberOfHeadsIsLookedAtUnderItsOwnNamesAndNotConverted) {
+  const Written how{.prefix = "model.", .state = "optimizer.state.", .config = false};
+  const Status refused = planned(how).plan.status();
+  EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.message, HasSubstr("no config.json"));
+  const Planned looked = planned(how, {.look = true});
+  ASSERT_TRUE(looked.plan.ok()) << looked.plan.status().to_string();
+  EXPECT_THAT(looked.names(), Contains("model.model.layers.0.self_attn.q_proj.weight"));
+  EXPECT_THAT(looked.names(), ::testing::Not(Contains("layers.0.attention.wq.weight")));
+  EXPECT_THAT(looked.plan->notes, Contains(HasSubstr("names stay Hugging Face's")));
+}
+
+TEST(DcpOfHuggingFace, ReadsWithTheConfigurationThatAUserGives) {
+  const Written how{.prefix = "model.", .config = false};
+  for (const bool look : {false, true}) {
+    const Planned found = planned(how, {.config = rows_of_model(), .look = look});
+    ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
+    EXPECT_EQ(found.names(), our_names());
+    EXPECT_EQ(found.rows("layers.1.attention.wq.weight", "", 16), kTwoHeads);
+    EXPECT_EQ(found.plan->config.empty(), look) << "a look takes only heads from it";
+  }
+  // Heads alone are enough to look, and not to convert.
+  const Settings heads = {{"model.n_heads", "4"}};
+  EXPECT_EQ(planned(how, {.config = heads, .look = true}).rows("layers.1.attention.wq.weight", "", 16), kTwoHeads);
+  EXPECT_THAT(planned(how, {.config = heads}).plan.status().to_string(), HasSubstr("model.norm_eps"));
+  Settings unscaled = rows_of_model();
+  std::erase_if(unscaled, [](const auto& row) { return row.first == "model.rope_scaling"; });
+  EXPECT_THAT(planned(how, {.config = unscaled}).plan.status().to_string(), HasSubstr("model.rope_scaling"));
+}
+
+TEST(DcpOfHuggingFace, ATiedHeadMustBeTheEmbedding) {
+  recipe::ModelDims tied = model();
+  tied.tied = true;
+  const Planned alone = planned({}, {}, tied);
+  ASSERT_TRUE(alone.plan.ok()) << alone.plan.status().to_string();
+  EXPECT_EQ(alone.names(), our_names(tied));
+  const Status refused = planned({.extra = {{"lm_head.weight", {24, 12}, {}}}}, {}, tied).plan.status();
+  EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.message, HasSubstr("tied"));
+}
+
+TEST(DcpOfHuggingFace, RefusesTwoModelsAndTwoTensorsForOneParameter) {
+  const Written two{.prefix = "a.", .extra = {{"b.model.layers.0.input_layernorm.weight", {12}, {}}}};
+  const Status refused = planned(two).plan.status();
+  EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.message, HasSubstr("'a.model.', 'b.model.'"));
+  EXPECT_THAT(refused.hint, HasSubstr("--skip 'b.model.*'"));
+  EXPECT_TRUE(planned(two, {.skip = {"b.model.*"}}).plan.ok());
+  const Written twice{.extra = {{"module.model.norm.weight", {12}, {}}}};
+  EXPECT_THAT(planned(twice).plan.status().message, HasSubstr("two tensors stand for norm.weight"));
+}
+
+TEST(DcpOfHuggingFace, ARenameToOurNamesSaysHowRowsLie) {
+  const Written how{.prefix = "strange.", .state = "optimizer.state.strange."};
+  ImportOptions options;
+  options.rules.rename = {{"strange.model.layers.*.self_attn.q_proj.*", "layers.*.attention.wq.*"},
+                          {"strange.model.layers.*.self_attn.k_proj.*", "layers.*.attention.wk.*"},
+                          {"strange.model.layers.*.self_attn.v_proj.*", "layers.*.attention.wv.*"},
+                          {"strange.model.layers.*.self_attn.o_proj.*", "layers.*.attention.wo.*"},
+                          {"strange.model.layers.*.mlp.gate_proj.*", "layers.*.feed_forward.w1.*"},
+                          {"strange.model.layers.*.mlp.down_proj.*", "layers.*.feed_forward.w2.*"},
+                          {"strange.model.layers.*.mlp.up_proj.*", "layers.*.feed_forward.w3.*"},
+                          {"strange.model.layers.*.input_layernorm.*", "layers.*.attention_norm.*"},
+                          {"strange.model.layers.*.post_attention_layernorm.*", "layers.*.ffn_norm.*"},
+                          {"strange.model.norm.*", "norm.*"},
+                          {"strange.model.embed_tokens.*", "tok_embeddings.*"},
+                          {"strange.lm_head.*", "output.*"}};
+  for (const bool look : {false, true}) {
+    options.look = look;
+    options.rules.rows.reset();
+    const Status refused = planned(how, options).plan.status();
+    EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
+    EXPECT_THAT(refused.causes, Contains(HasSubstr("q_proj.bias (renamed to layers.0.attention.wq.bias)")));
+    EXPECT_EQ(refused.causes.size(), 8u) << "weights and biases alone";
+    EXPECT_THAT(refused.hint, HasSubstr("rows = \"hf\""));
+    for (const recipe::HeadRows rows : {recipe::HeadRows::kHalves, recipe::HeadRows::kInterleaved}) {
+      options.rules.rows = rows;
+      const Planned found = planned(how, options);
+      ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
+      EXPECT_EQ(found.names(), our_names());
+      for (const char* slot : {"", "exp_avg", "exp_avg_sq"}) {
+        const std::vector<float> stay = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+        const std::vector<float>& expected = rows == recipe::HeadRows::kHalves ? kTwoHeads : stay;
+        EXPECT_EQ(found.rows("layers.1.attention.wq.weight", slot, 16), expected);
+        EXPECT_EQ(found.rows("layers.1.attention.wk.bias", slot, 16), expected);
+      }
+    }
+  }
+}
+
+TEST(DcpOfHuggingFace, RulesThatMatchNothingAreRefused) {
+  ImportOptions options{.look = true};
+  options.rules.skip = {"nothing.*"};
+  EXPECT_THAT(planned({}, options).plan.status().causes, ElementsAre("rule skip \"nothing.*\" matches nothing"));
+  options.rules.skip = {"model.layers.1.*", "lm_head.weight"};
+  const Planned found = planned({}, options);
+  ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
+  EXPECT_EQ(found.plan->parameters.size(), 2u + 12u);
+  EXPECT_THAT(found.plan->left_out, Contains("lm_head.weight"));
+}
+
+// Torchtitan's own names may lie behind a prefix, too.
+TEST(DcpOfTorchtitan, IsReadBehindAPrefix) {
+  Planned out;
+  for (const char* folder : {"/run", "/run/checkpoint-7", kFolder}) ASSERT_TRUE(out.fs->make_dir(folder).ok());
+  std::vector<testing::ShardedTensor> tensors;
+  for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model()))
+    tensors.push_back({"model." + parameter.name, parameter.shape, {}});
+  ASSERT_TRUE(testing::write_sharded(*out.fs, kFolder, tensors, {}).ok());
+  out.source = std::move(dcp_format().open(*out.fs, kFolder)).value();
+  out.plan = out.source->plan({});
+  ASSERT_TRUE(out.plan.ok()) << out.plan.status().to_string();
+  EXPECT_EQ(out.names(), our_names());
+  EXPECT_THAT(out.rows("layers.0.attention.wq.weight", "", 4), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(out.plan->notes, Contains("the prefix `model.` is taken off the names of the model"));
+}
+
+}  // namespace
+}  // namespace titan::convert::dcp::hf_names_test

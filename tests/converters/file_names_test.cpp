@@ -1,0 +1,53 @@
+#include "converters/file_names.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace titan::convert::file_names_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(FileNames, TakesKeysOfAnOptimizersStateApart) {
+  for (const char* before : {"optimizer.state.", "state.", "app.optimizer.state.", "optimizer_0.state."}) {
+    const std::string name = std::string(before) + "layers.0.wq.weight.exp_avg_sq";
+    const auto key = split_state_key(name);
+    ASSERT_TRUE(key) << name;
+    EXPECT_EQ(key->before, before);
+    EXPECT_EQ(key->parameter, "layers.0.wq.weight");
+    EXPECT_EQ(key->field, "exp_avg_sq");
+  }
+  EXPECT_EQ(split_state_key("optimizer.state.norm.weight.max_exp_avg_sq")->field, "max_exp_avg_sq");
+  for (const char* other : {"model.state.weight", "estate.x.exp_avg", "state", "optimizer.state.x", "layers.0.exp_avg"})
+    EXPECT_FALSE(split_state_key(other)) << other;
+}
+
+TEST(FileNames, WrappersGoWhereverTheyStand) {
+  EXPECT_EQ(without_wrappers("module._orig_mod.layers.0._fsdp_wrapped_module.wq.weight"), "layers.0.wq.weight");
+  EXPECT_EQ(without_wrappers("layers.0._checkpoint_wrapped_module.wq"), "layers.0.wq");
+  EXPECT_EQ(without_wrappers("my_module.modules.x"), "my_module.modules.x") << "segments, not parts of them";
+}
+
+TEST(FileNames, RulesActOnTheNamesInTheFileAndThenWrappersGo) {
+  ImportOptions options{.skip = {"ema.*"}};
+  options.rules.skip = {"*.extra"};
+  options.rules.rename = {{"_orig_mod.old.*", "new.*"}};
+  const Result<FileNames> found = file_names(
+      "/f", {"ema.x", "a.extra", "_orig_mod.old.w", "_orig_mod.b", "state._orig_mod.old.w.exp_avg"}, options);
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  EXPECT_THAT(found->skipped, ElementsAre(true, true, false, false, false));
+  EXPECT_THAT(found->names, ElementsAre("ema.x", "a.extra", "new.w", "b", "state.new.w.exp_avg"));
+  EXPECT_THAT(found->notes, ElementsAre("the wrapper's `_orig_mod.` is taken off 1 name"));
+}
+
+TEST(FileNames, NamesRulesThatMatchNothing) {
+  EXPECT_THAT(file_names("/f", {"a"}, {.skip = {"b"}}).status().message,
+              HasSubstr("--skip 'b' matches no tensor of /f"));
+  ImportOptions options;
+  options.rules.rename = {{"b", "c"}};
+  EXPECT_THAT(file_names("/f", {"a"}, options).status().causes, ElementsAre("rule rename \"b\" matches nothing"));
+}
+
+}  // namespace
+}  // namespace titan::convert::file_names_test
