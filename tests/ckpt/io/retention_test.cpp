@@ -260,7 +260,7 @@ TEST_F(RunRetention, WhatIsInUseGoesOnceItIsReleased) {
   RetentionOptions used_ones = options(1);
   used_ones.in_use = [&](std::uint64_t step) { return step == used; };
   Retention retention(fs_, used_ones);
-  retention.saved(30);
+  retention.saved(30, ids_[30], true);
   retention.finish();
   EXPECT_EQ(left(), (Steps{10, 30}));
   used = 0;
@@ -280,7 +280,7 @@ TEST_F(RunRetention, AWaitForItCanBeGivenUp) {
     return ok_status();
   };
   Retention retention(fs_, slow);
-  retention.saved(20);
+  retention.saved(20, ids_[20], true);
   EXPECT_FALSE(retention.finish([] { return true; }));
   EXPECT_TRUE(retention.busy());
   may_go = true;

@@ -45,7 +45,7 @@ std::vector<std::string> hostile_texts() {
   inspect.train->attempts.resize(1);
   inspect.train->attempts[0].schedule = inspect.train->attempts[0].version = kEvil;
   ckpt::VerifySummary verify;
-  verify.steps = {{kEvil, {}, {1, 1, {{kEvil, "leaf", kEvil, 1, 2, 3, kEvil}}}}};
+  verify.steps = {{kEvil, {}, {{}, 1, 1, {{kEvil, "leaf", kEvil, 1, 2, 3, kEvil}}}}};
   ckpt::DiffReport diff;
   diff.a.path = diff.b.path = kEvil;
   diff.differences = {{"tensor", kEvil, kEvil, kEvil, {}}};
@@ -125,8 +125,8 @@ TEST(VerifyReport, TellsUncheckedFromDamagedAndWhole) {
   ckpt::VerifySummary summary;
   summary.is_run = true;
   summary.steps = {{"new", ckpt::incompatible("format 2.0"), {}},
-                   {"bad", {}, {1, 1, {{"f", "json", "", 0, 0, 5, "x"}}}},
-                   {"good", {}, {3, 4096, {}}}};
+                   {"bad", {}, {{}, 1, 1, {{"f", "json", "", 0, 0, 5, "x"}}}},
+                   {"good", {}, {{}, 3, 4096, {}}}};
   EXPECT_EQ(verify_text(summary, {}).substr(0, 95),
             "unchecked  new  format 2.0\ndamaged  bad  1 place\n  f: json, 5 bytes at offset 0: x\nok  good  3 ");
   EXPECT_FALSE(summary.ok());
