@@ -87,8 +87,8 @@ class SilentRank(unittest.TestCase):
         ids = []
         for stopped in (False, True):
             run = self.work / f"whole-{stopped}"
-            process = harness.start(CONFIG, 2, {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": 300, "lr_scheduler.total_steps": 300,
-                                                "comm.train_timeout_seconds": 8, "checkpoint.interval": 300, "parallelism.pipeline_parallel_degree": 2})
+            process = harness.start(CONFIG, 2, {"training.dataset_path": self.work / "text.txt", "job.dump_folder": run, "training.steps": 150, "lr_scheduler.total_steps": 150,
+                                                "comm.train_timeout_seconds": 8, "checkpoint.interval": 150, "parallelism.pipeline_parallel_degree": 2})
             if stopped:
                 deadline = time.time() + 60
                 while not (run / "metrics.jsonl").exists() or '"step":3,' not in (run / "metrics.jsonl").read_text():
@@ -97,13 +97,13 @@ class SilentRank(unittest.TestCase):
                 job = [process.pid, *harness.children(process.pid)]
                 for pid in job:
                     os.kill(pid, signal.SIGSTOP)
-                self.assertNotIn('"step":300,', (run / "metrics.jsonl").read_text(), "stopped too late: the test proves nothing")
+                self.assertNotIn('"step":150,', (run / "metrics.jsonl").read_text(), "stopped too late: the test proves nothing")
                 time.sleep(20)
                 for pid in job:
                     os.kill(pid, signal.SIGCONT)
             _, log = process.communicate(timeout=120)
             self.assertEqual(process.returncode, 0, log)
-            ids.append(harness.checkpoint_id(run, 300))
+            ids.append(harness.checkpoint_id(run, 150))
         self.assertEqual(ids[0], ids[1])
 
     def test_a_stopped_rank_is_named(self):

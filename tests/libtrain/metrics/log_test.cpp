@@ -125,19 +125,6 @@ TEST(Log, AFileThatTakesNothingHoldsUpNobody) {
   EXPECT_GE(reader, 0);
 }
 
-TEST(Log, FoldersFollowTheUmask) {
-  const ScratchDir dir;
-  const CapturedStderr captured(dir / "stderr");
-  const mode_t before = ::umask(002);
-  init_log(0, dir / "run");
-  ::umask(before);
-  for (const std::string& folder : {dir / "run", dir / "run/logs"}) {
-    struct stat info {};
-    ASSERT_EQ(::stat(folder.c_str(), &info), 0);
-    EXPECT_EQ(info.st_mode & 0777, 0775u) << folder;
-  }
-}
-
 TEST(Log, MakesItsFoldersAsTheUmaskSays) {
   const ScratchDir dir;
   const CapturedStderr captured(dir / "stderr");
