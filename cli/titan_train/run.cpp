@@ -57,7 +57,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
       report_note("rank " + std::to_string(env.rank) + " ends with exit code " +
                       std::to_string(ckpt::exit_code(status.code)) + ": " + status.message,
                   color);
-    train::note_said_why();
+    train::note_said_why(ckpt::exit_code(status.code));
     std::_Exit(ckpt::exit_code(status.code));
   };
   if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound);
@@ -107,7 +107,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
   if (!status.ok() && outcome.report &&
       !(outcome.lost_rank && train::leave_to_launcher(left, status.message, status.hint))) {
     report_error(status, false, color);
-    train::note_said_why();
+    train::note_said_why(outcome.exit_code);
   }
   const bool goes_on =
       outcome.at_stop || ckpt::stopped_early(outcome.exit_code) || (outcome.lost_rank && outcome.report);

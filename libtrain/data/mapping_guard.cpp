@@ -49,7 +49,7 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
     const std::uintptr_t begin = entry->begin.load();
     if (begin == 0 || at < begin || at - begin >= entry->size) continue;
     say(entry->text.data(), entry->text.size());
-    note_said_why();
+    note_said_why(kFailed);
     _exit(kFailed);
   }
   // Not ours: the instruction runs again and meets the former handler.

@@ -359,21 +359,23 @@ class Job {
     const RankReports reports = reports_.reports();
     if (killed_ && forwarded_ != 0 && WTERMSIG(*ranks_[*killed_].status) == forwarded_) {
       // This rank was still loading its libraries. A rank that had come further has reported that it stops.
-      if (!reports.said)
+      if (!reports.said_code)
         report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
       return forwarded_ == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }
     // A rank that has reported why it ends is the cause. Ranks that then miss it are not worth a second error.
-    if (!reports.said && !reports.lost.empty()) report(reports.lost, reports.hint);
+    if (!reports.said_code && !reports.lost.empty()) report(reports.lost, reports.hint);
     if (same) {
       const bool stopped = code == ckpt::kExitInterrupted || code == ckpt::kExitTerminated;
-      if (!reports.said && !stopped)
+      if (!reports.said_code && !stopped)
         report((ranks_.size() == 1 ? who(0) : "every rank") + " exited with code " + std::to_string(code), log_hint(0));
       return code;
     }
     if (killed_ || stopped_ || code <= 0) return ckpt::kExitFailed;
-    if (!reports.said) report(who(first) + " exited with code " + std::to_string(code), log_hint(first));
-    return ckpt::is_exit_code(code) ? code : int{ckpt::kExitFailed};
+    if (!reports.said_code) report(who(first) + " exited with code " + std::to_string(code), log_hint(first));
+    // Who is reaped first may have lost the one that is the cause.
+    const int cause = reports.said_code.value_or(code);
+    return ckpt::is_exit_code(cause) ? cause : int{ckpt::kExitFailed};
   }
 
   void report(const std::string& message, const std::string& hint) {

@@ -43,7 +43,8 @@ bool tell_launcher(const std::string& record) {
 
 }  // namespace
 
-void note_said_why() { (void)tell_launcher("S"); }
+// So short a record needs no memory.
+void note_said_why(int code) { (void)tell_launcher("S" + std::to_string(code)); }
 
 void note_finishing(double seconds) { (void)tell_launcher("W" + std::to_string(seconds)); }
 
@@ -59,7 +60,7 @@ RankReports decode_reports(const std::string& bytes) {
   bool has_cause = false;
   for (std::size_t begin = 0, end; (end = bytes.find('\0', begin)) != std::string::npos; begin = end + 1) {
     const std::string record = bytes.substr(begin, end - begin);
-    if (record == "S") reports.said = true;
+    if (record.starts_with("S") && !reports.said_code) reports.said_code = std::atoi(record.c_str() + 1);
     if (record.starts_with("W")) reports.finishing = std::atof(record.c_str() + 1);
     const bool cause = record.starts_with("C");
     if (cause ? has_cause : !record.starts_with("L") || !reports.lost.empty()) continue;

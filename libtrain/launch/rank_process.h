@@ -1,6 +1,7 @@
 #pragma once
 // What a process does for itself before it becomes a rank.
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ckpt/base/status.h"
@@ -13,9 +14,9 @@ namespace titan::train {
 /// launcher is already gone
 ckpt::Status bind_to_launcher();
 
-/// Tells the launcher, if there is one, that this rank has printed why it ends. A signal handler may call it: no memory
+/// Tells the launcher, if there is one, that this rank has printed why it ends, with this exit code. A signal handler may call it: no memory
 /// is allocated.
-void note_said_why();
+void note_said_why(int code);
 /// What a rank leaves to the launcher to print.
 enum class Left {
   kCause,   ///< this rank has lost no other: what it met comes first
@@ -29,7 +30,7 @@ void note_finishing(double seconds);
 
 /// What the ranks of a job have told their launcher.
 struct RankReports {
-  bool said = false;       ///< some rank has printed why it ends
+  std::optional<int> said_code;  ///< of the first rank that has printed why it ends
   std::string lost, hint;  ///< the first cause that was left to it; where there is none, the first message
   double finishing = 0;    ///< seconds that rank 0 takes beyond the others
 };

@@ -69,19 +69,19 @@ TEST(RankProcess, SetsNoVariableThatTheUserHasSet) {
 
 TEST(RankProcess, ReportsAreReadByRecord) {
   const auto text = [](const char* bytes, std::size_t size) { return std::string(bytes, size); };
-  EXPECT_FALSE(decode_reports("").said);
-  EXPECT_TRUE(decode_reports(text("S\0", 2)).said);
+  EXPECT_EQ(decode_reports("").said_code, std::nullopt);
+  EXPECT_EQ(decode_reports(text("S2\0S3\0", 6)).said_code, 2) << "the first";
   const RankReports lost =
       decode_reports(text("Lrank 1 is gone\x1f"
                           "look\0Lrank 0 is gone\x1f\0",
                           36));
-  EXPECT_FALSE(lost.said);
+  EXPECT_EQ(lost.said_code, std::nullopt);
   EXPECT_EQ(lost.lost, "rank 1 is gone");
   EXPECT_EQ(lost.hint, "look");
   // A record without an end was cut off.
   EXPECT_EQ(decode_reports("Lrank 1").lost, "");
   EXPECT_EQ(decode_reports(text("Lbare\0", 6)).lost, "bare");
-  EXPECT_EQ(decode_reports(text("S\0W12.5\0", 8)).finishing, 12.5);
+  EXPECT_EQ(decode_reports(text("S3\0W12.5\0", 9)).finishing, 12.5);
 }
 
 TEST(RankProcess, TheFirstCauseComesBeforeWhatOthersMadeOfIt) {
