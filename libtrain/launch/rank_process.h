@@ -14,8 +14,8 @@ namespace titan::train {
 /// launcher is already gone
 ckpt::Status bind_to_launcher();
 
-/// Tells the launcher, if there is one, that this rank has printed why it ends, with this exit code. A signal handler may call it: no memory
-/// is allocated.
+/// Tells the launcher, if there is one, that this rank has printed why it ends, with this exit code. A signal handler
+/// may call it: no memory is allocated.
 void note_said_why(int code);
 /// What a rank leaves to the launcher to print.
 enum class Left {
@@ -31,8 +31,8 @@ void note_finishing(double seconds);
 /// What the ranks of a job have told their launcher.
 struct RankReports {
   std::optional<int> said_code;  ///< of the first rank that has printed why it ends
-  std::string lost, hint;  ///< the first cause that was left to it; where there is none, the first message
-  double finishing = 0;    ///< seconds that rank 0 takes beyond the others
+  std::string lost, hint;        ///< the first cause that was left to it; where there is none, the first message
+  double finishing = 0;          ///< seconds that rank 0 takes beyond the others
 };
 /// `bytes`: what was read from the pipe behind kReportFd; a record that was cut off counts as none.
 RankReports decode_reports(const std::string& bytes);

@@ -166,7 +166,7 @@ class BadInput(unittest.TestCase):
         return done.stderr
 
     def test_a_limit_of_file_sizes_is_an_error_with_a_reason(self):
-        for limit, where in ((20_000, r"error: the store of .* failed"), (1_200_000, r"error: step 2 could not be saved")):
+        for limit, where in ((20_000, r"error: the store of .* failed"), (1_200_000, r"error: step 4 could not be saved")):
             with self.subTest(limit=limit):
                 log = self.limited(resource.RLIMIT_FSIZE, limit, self.work / f"small-files-{limit}")
                 self.assertRegex(log, where)
