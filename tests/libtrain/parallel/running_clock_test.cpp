@@ -24,13 +24,17 @@ TEST(GapFilter, LeavesOutATimeInWhichNobodyLooked) {
   EXPECT_EQ(filter.at(begin + 90s), begin + 2s + 2 * GapFilter::kTick + 100ms);
 }
 
+/// Runs until its clock has left out four seconds, a minute at most.
 int be_timed() {
   const auto began = RunningClock::now();
+  const auto steady = std::chrono::steady_clock::now();
   std::cout << "began" << std::endl;
-  std::this_thread::sleep_for(5s);
-  const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(RunningClock::now() - began);
-  std::cout << "spent " << (spent < 4s ? "less" : "all") << "." << std::endl;
-  return 0;
+  while (true) {
+    std::this_thread::sleep_for(50ms);
+    const auto all = std::chrono::steady_clock::now() - steady;
+    if (all - (RunningClock::now() - began) > 4s) return 0;
+    if (all > 60s) return 1;
+  }
 }
 
 const test::TestRole timed("timed", be_timed);
@@ -42,7 +46,6 @@ TEST(RunningClock, StandsStillWhileTheProcessIsStopped) {
   std::this_thread::sleep_for(6s);
   child.signal(SIGCONT);
   EXPECT_EQ(child.wait(), 0) << child.output();
-  EXPECT_NE(child.output().find("spent less."), std::string::npos) << child.output();
 }
 
 }  // namespace
