@@ -263,7 +263,8 @@ class Stopping(unittest.TestCase):
                     process.send_signal(TERMINATE)
                 self.assertEqual(process.wait(120), 75)
                 name = "SIGTERM" if ignored else "SIGHUP"
-                self.assertIn(f", then stopping ({name})", (self.run / "logs" / "rank-0.log").read_text())
+                # On a busy machine the other rank may hear of it a step before.
+                self.assertRegex((self.run / "logs" / "rank-0.log").read_text(), rf", then stopping \(({name}|asked for on another rank)\)")
                 self.assertEqual(len(harness.published_steps(self.run)), 1)
 
     def test_20_ranks_have_the_name_of_the_program(self):
