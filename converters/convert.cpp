@@ -49,7 +49,8 @@ Result<ConversionReport> import_from(Fs& fs, const Format& format, const std::st
     return ckpt::unsupported("imports keep the elements' type")
         .with_hint("`titan-ckpt strip --dtype` casts a checkpoint");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ForeignCheckpoint> source, format.open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(const ImportPlan plan, source->plan({.skip = options.skip, .config = options.config}));
+  TITAN_ASSIGN_OR_RETURN(const ImportPlan plan,
+                         source->plan({.skip = options.skip, .config = options.config, .widen = true}));
   const ImportTarget target{.destination = options.destination,
                             .force = options.force,
                             .dry_run = options.dry_run,

@@ -45,10 +45,11 @@ struct ForeignTensor {
 /// Where one tensor of a Titan checkpoint comes from.
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
-  std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape, and its dtype is kept
+  std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape; its dtype is kept unless widened
   /// rows of a head, where the rows are in the order of rotate_half and are put into ours (ckpt/model/head_rows.h); 0:
   /// rows stay
   std::uint64_t head_dim = 0;
+  bool widened = false;  ///< to float32, which holds every value of its type
   bool operator==(const TensorPlan&) const = default;
 };
 
@@ -89,6 +90,9 @@ struct ImportOptions {
   /// The checkpoint is only looked at, or only its model is taken. What has no place in one of our checkpoints is then
   /// left out, not refused.
   bool look = false;
+  /// The checkpoint becomes one of ours: the state of an optimizer and its weights are widened to float32, which a
+  /// resume needs.
+  bool widen = false;
   recipe::NameRules rules;  ///< over the names in the file, before a format maps them (`create` has no effect here)
 };
 

@@ -51,7 +51,7 @@ ConversionReport begin_report(const Format& format, const ForeignCheckpoint& sou
   report.step = plan.step;
   report.tensors = plan.report;
   report.notes = plan.notes;
-  for (const TensorPlan& tensor : plan.tensors) report.bytes += source.tensors()[tensor.source].bytes();
+  for (const TensorPlan& tensor : plan.tensors) report.bytes += bytes_of(source, tensor);
   return report;
 }
 

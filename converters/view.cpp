@@ -5,12 +5,21 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/io/run_resolve.h"
 #include "ckpt/model/head_rows.h"
+#include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
 
 namespace titan::convert {
 
 using ckpt::Manifest;
+
+DType dtype_of(const ForeignCheckpoint& source, const TensorPlan& tensor) {
+  return tensor.widened ? DType::kF32 : source.tensors()[tensor.source].dtype;
+}
+
+std::uint64_t bytes_of(const ForeignCheckpoint& source, const TensorPlan& tensor) {
+  return ckpt::element_count(source.tensors()[tensor.source].shape) * ckpt::dtype_size(dtype_of(source, tensor));
+}
 
 Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan, std::uint64_t leaf_elements) {
   Manifest manifest;
@@ -26,7 +35,7 @@ Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan,
   for (const TensorPlan& tensor : plan.tensors) {
     ckpt::ParameterRecord& record = manifest.parameters[tensor.ref.index];
     ckpt::StoredTensor stored;
-    stored.dtype = source.tensors()[tensor.source].dtype;
+    stored.dtype = dtype_of(source, tensor);
     stored.chunk = record.meta.grid(leaf_elements).chunk_extent();
     if (tensor.ref.slot.empty()) {
       record.model = stored;
@@ -47,7 +56,7 @@ Manifest view_manifest(const Format& format, const ForeignCheckpoint& source, co
   bool there[2] = {false, false};
   for (const TensorPlan& tensor : plan.tensors) {
     const int component = tensor.ref.slot.empty() ? 0 : 1;
-    bytes[component] += source.tensors()[tensor.source].bytes();
+    bytes[component] += bytes_of(source, tensor);
     there[component] = true;
   }
   const auto add = [&](const char* name, bool is_there, std::uint64_t size) {
@@ -110,6 +119,15 @@ PlannedReader::PlannedReader(const ForeignCheckpoint& source, const ImportPlan& 
 
 Status PlannedReader::read(std::size_t index, std::uint64_t first, std::span<std::byte> out) const {
   const TensorPlan& tensor = plan_.tensors[index];
+  if (!tensor.widened) return read_stored(tensor, first, out);
+  const DType stored = source_.tensors()[tensor.source].dtype;
+  std::vector<std::byte> narrow(out.size() / ckpt::dtype_size(DType::kF32) * ckpt::dtype_size(stored));
+  TITAN_RETURN_IF_ERROR(read_stored(tensor, first, narrow));
+  ckpt::convert_elements(stored, narrow, DType::kF32, out);
+  return ckpt::ok_status();
+}
+
+Status PlannedReader::read_stored(const TensorPlan& tensor, std::uint64_t first, std::span<std::byte> out) const {
   if (tensor.head_dim == 0 || out.empty()) return source_.read(tensor.source, first, out);
   const ForeignTensor& foreign = source_.tensors()[tensor.source];
   const std::uint64_t size = ckpt::dtype_size(foreign.dtype);

@@ -13,14 +13,19 @@ namespace titan::convert {
 /// Everything of the manifest that `plan` makes but files, pieces, digests, components, writer and time.
 ckpt::Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan, std::uint64_t leaf_elements);
 
+/// The type and the size that a tensor of a plan has in a checkpoint of ours.
+DType dtype_of(const ForeignCheckpoint& source, const TensorPlan& tensor);
+std::uint64_t bytes_of(const ForeignCheckpoint& source, const TensorPlan& tensor);
+
 /// Reads tensors of `source` under our names, rows in our order. Both outlive it. Thread-safe.
 class PlannedReader {
  public:
   PlannedReader(const ForeignCheckpoint& source, const ImportPlan& plan);
-  /// Reads elements [first, first + out.size() / element size) of tensor `index` of the plan.
+  /// Reads elements [first, first + out.size() / size of dtype_of) of tensor `index` of the plan.
   Status read(std::size_t index, std::uint64_t first, std::span<std::byte> out) const;
 
  private:
+  Status read_stored(const TensorPlan& tensor, std::uint64_t first, std::span<std::byte> out) const;
   const ForeignCheckpoint& source_;
   const ImportPlan& plan_;
 };

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
@@ -12,10 +11,12 @@
 #include "converters/dcp/layout.h"
 #include "converters/dcp/model.h"
 #include "converters/dcp/resume.h"
+#include "converters/dcp/stored_step.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/file_names.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/skip.h"
+#include "converters/widen.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
 
@@ -24,17 +25,6 @@ namespace {
 
 using Kind = DcpKey::Kind;
 constexpr std::size_t kNamed = 5;  // tensors, in a message
-
-// torchtitan has "step-10"; Hugging Face's trainers have "checkpoint-10", with the directory in it.
-std::optional<std::uint64_t> step_of_folder(const std::string& name) {
-  for (const std::string_view prefix : {"step-", "checkpoint-"}) {
-    if (!name.starts_with(prefix)) continue;
-    const std::string_view digits = std::string_view(name).substr(prefix.size());
-    if (digits.size() <= 15 && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }))
-      return ckpt::number_of<std::uint64_t>(digits);
-  }
-  return std::nullopt;
-}
 
 class Planner {
  public:
@@ -59,8 +49,11 @@ class Planner {
     std::vector<std::string> missing;
     TITAN_RETURN_IF_ERROR(take_slots(missing));
     TITAN_RETURN_IF_ERROR(settle(missing));
+    if (options_.widen && !plan_.optimizer_steps.empty()) TITAN_RETURN_IF_ERROR(widen_state(source_, plan_));
     note_values();
-    TITAN_RETURN_IF_ERROR(take_step());
+    TITAN_ASSIGN_OR_RETURN(const std::optional<std::uint64_t> step, stored_step(source_.reader()));
+    plan_.step = step.value_or(0);
+    if (!step) plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
     if (options_.config && !options_.look && !layout_.huggingface) {
       TITAN_RETURN_IF_ERROR(take_run());
     } else if (layout_.huggingface) {
@@ -345,23 +338,6 @@ class Planner {
     plan_.notes.push_back("dropped: " + listed(names) +
                           (names.size() == 1 ? " (it is no tensor)" : " (they are no tensors)"));
     plan_.left_out.insert(plan_.left_out.end(), names.begin(), names.end());
-  }
-
-  // The step stands in train_state; a checkpoint of the model alone has it in its folder's name only.
-  Status take_step() {
-    const Result<Value> step = source_.reader().value("train_state.step");
-    if (step.ok()) {
-      if (step->kind != Value::Kind::kInt || step->integer < 0)
-        return ckpt::corrupt(source_.path() + ": train_state.step is " + step->to_string());
-      plan_.step = static_cast<std::uint64_t>(step->integer);
-      return {};
-    }
-    if (step.status().code != ckpt::Code::kNotFound) return step.status();
-    std::optional<std::uint64_t> named = step_of_folder(ckpt::base_name(source_.path()));
-    if (!named) named = step_of_folder(ckpt::base_name(ckpt::parent_path(source_.path())));
-    plan_.step = named.value_or(0);
-    if (!named) plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
-    return {};
   }
 
   Status take_run() {

@@ -20,6 +20,7 @@
 #include "libtrain/metrics/step_clock.h"
 #include "libtrain/parallel/agree.h"
 #include "libtrain/parallel/gather.h"
+#include "libtrain/start/precision.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/plan/run_plan.h"
 
@@ -224,6 +225,7 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
   if (manifest.leaf_elements != plan.leaf_elements)
     return ckpt::incompatible("the checkpoint's leaves have " + std::to_string(manifest.leaf_elements) +
                               " elements, this build's " + std::to_string(plan.leaf_elements));
+  TITAN_RETURN_IF_ERROR(check_precision(manifest, reader.path(), moments));
   const ckpt::ParameterIndex by_name(manifest);
   std::vector<std::uint32_t> index_of;  // plan index -> index in the checkpoint
   for (const ckpt::ParameterMeta& parameter : plan.parameters) {
@@ -233,10 +235,6 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
     if (manifest.parameters[*index].meta.shape != parameter.shape)
       return ckpt::incompatible("parameter " + parameter.name +
                                 " has another shape in the checkpoint than in the config");
-    const ckpt::StoredTensor* stored = manifest.stored({*index, ""});
-    if (stored == nullptr || stored->dtype != ckpt::DType::kF32)
-      return ckpt::incompatible("parameter " + parameter.name +
-                                " is not stored as float32: a resume needs full precision");
     index_of.push_back(*index);
   }
   std::vector<LeafRun> runs;

@@ -13,6 +13,7 @@
 #include "libtrain/start/checked_data.h"
 #include "libtrain/start/gemm.h"
 #include "libtrain/start/measured_costs.h"
+#include "libtrain/start/precision.h"
 #include "libtrain/start/read_errors.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/from_shapes.h"
@@ -157,7 +158,11 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
   start.lr = start.continuation.lr;
   start.data = start.continuation.data;
   start.accepted = start.continuation.accepted;
-  if (!start.complete) start.verdict = start.continuation.verdict;
+  if (start.complete) return ckpt::ok_status();
+  start.verdict = start.continuation.verdict;
+  if (start.verdict.ok())
+    start.verdict =
+        check_precision(start.source->manifest(), start.source->path(), !start.continuation.fresh_optimizer);
   return ckpt::ok_status();
 }
 

@@ -20,10 +20,19 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
   const auto tensor = [&](std::vector<std::string> path, const std::vector<std::uint64_t>& shape, float value) {
     if (std::ranges::find(mini.without, path.size() == 1 ? path[0] : path[0] + "." + path[1]) != mini.without.end())
       return;
-    const std::vector<float> data(ckpt::element_count(shape), value);
-    const auto range = append_tensor(**file, "float32", shape, std::as_bytes(std::span(data)));
+    const bool slot = path.back().find(".exp_avg") != std::string::npos;
+    const std::string dtype = path.size() == 1 ? mini.weights : slot ? mini.moments : "float32";
+    std::string data;
+    for (std::uint64_t i = 0; i < ckpt::element_count(shape); ++i) {
+      const double wide = value;
+      const std::string bytes(reinterpret_cast<const char*>(&value), 4);
+      data += dtype == "float64"    ? std::string(reinterpret_cast<const char*>(&wide), 8)
+              : dtype == "bfloat16" ? bytes.substr(2)
+                                    : bytes;
+    }
+    const auto range = append_tensor(**file, dtype, shape, std::as_bytes(std::span(data)));
     ASSERT_TRUE(range.ok());
-    items.push_back({std::move(path), "float32", shape, *range});
+    items.push_back({std::move(path), dtype, shape, *range});
   };
   std::set<std::vector<std::string>> there;
   const auto value = [&](std::vector<std::string> path, Value what) {

@@ -24,7 +24,8 @@ struct Mini {
       changes;          ///< a value that is another, or gone, or new
   float odd_step = 10;  ///< of norm.weight
   std::vector<ExtraTensor> extra;
-  std::vector<std::string> without;  ///< tensors that are not written
+  std::vector<std::string> without;                      ///< tensors that are not written
+  std::string weights = "float32", moments = "float32";  ///< element types: "bfloat16", "float64", too
 };
 inline constexpr double kNextLr = 0.00051;
 

@@ -1,0 +1,11 @@
+#pragma once
+// The state of an optimizer and its weights as a resume loads them.
+#include "converters/format.h"
+
+namespace titan::convert {
+
+/// Marks every tensor of `plan` that float32 holds exactly (bfloat16, float16) as widened, and notes how many.
+/// \error kIncompatible: there are tensors of other types
+Status widen_state(const ForeignCheckpoint& source, ImportPlan& plan);
+
+}  // namespace titan::convert
