@@ -16,7 +16,8 @@ Status widen_state(const ForeignCheckpoint& source, ImportPlan& plan) {
     if (!tensor.widened && stored.dtype != DType::kF32) others.push_back(stored.name);
   }
   if (!others.empty())
-    return ckpt::incompatible(source.path() + ": a resume needs its state as float32, which does not hold the types of " +
+    return ckpt::incompatible(source.path() +
+                              ": a resume needs its state as float32, which does not hold the types of " +
                               listed(others))
         .with_hint("take the model alone: --skip 'optimizer.*'; or cast them in the program that saved them");
   for (TensorReport& line : plan.report)

@@ -14,8 +14,10 @@ ckpt::Status check_precision(const ckpt::Manifest& manifest, const std::string& 
       const std::string& name = manifest.parameters[i].meta.name;
       return ckpt::incompatible(path + ": " + (slot.empty() ? name : name + "." + slot) + " is stored as " +
                                 std::string(ckpt::dtype_name(stored->dtype)) + ": a resume needs float32")
-          .with_hint("an import of another program's checkpoint widens it: convert it again; or start a new run from its "
-                     "weights: --init-from " + path);
+          .with_hint(
+              "an import of another program's checkpoint widens it: convert it again; or start a new run from its "
+              "weights: --init-from " +
+              path);
     }
   }
   return {};
