@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "ckpt/base/exit_code.h"
@@ -58,7 +59,12 @@ PeakMemory memory_of(const StepRow& row) {
   return memory;
 }
 
-std::string who_asks() { return stop_signal() != 0 ? stop_name(stop_signal()) : "asked for on another rank"; }
+// A launcher tells its ranks one after the other: the signal that another rank has heard may be on its way.
+std::string who_asks() {
+  for (int look = 0; look < 20 && stop_signal() == 0; ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return stop_signal() != 0 ? stop_name(stop_signal()) : "asked for on another rank";
+}
 constexpr std::chrono::seconds kLastLines{10};  // for the store to take them at the end of a run
 
 class Trainer {
