@@ -130,6 +130,8 @@ Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
     return recipe::check_model_asked(inputs.loaded, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
   if (!start.source) return ckpt::ok_status();
   TITAN_ASSIGN_OR_RETURN(start.stored, read_stored(*start.source));
+  start.precise = check_precision(start.source->manifest(), start.source->path(), true);
+  start.precise_weights = check_precision(start.source->manifest(), start.source->path(), false);
   start.stored->elsewhere = !start.decision.origin.empty();
   start.decision.step = start.stored->state.step;
   start.seed = start.stored->state.seed;
@@ -160,9 +162,7 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
   start.accepted = start.continuation.accepted;
   if (start.complete) return ckpt::ok_status();
   start.verdict = start.continuation.verdict;
-  if (start.verdict.ok())
-    start.verdict =
-        check_precision(start.source->manifest(), start.source->path(), !start.continuation.fresh_optimizer);
+  if (start.verdict.ok()) start.verdict = start.continuation.fresh_optimizer ? start.precise_weights : start.precise;
   return ckpt::ok_status();
 }
 

@@ -39,8 +39,9 @@ struct Start {
       loaded;  ///< the configuration, with the model of the checkpoint where it left keys of the model open
   StartDecision decision;
   recipe::RunPlan plan;
-  std::shared_ptr<ckpt::CheckpointReader> source;     ///< the checkpoint that is resumed; null: a new run
-  ckpt::Digest id;                                    ///< of `source`, also when that is no longer needed
+  std::shared_ptr<ckpt::CheckpointReader> source;  ///< the checkpoint that is resumed; null: a new run
+  ckpt::Digest id;                                 ///< of `source`, also when that is no longer needed
+  ckpt::Status precise, precise_weights;  ///< whether a resume can load all of `source`, or its weights (precision.h)
   std::shared_ptr<ckpt::WeightSource> weight_source;  ///< of a transfer
   WeightMatch match;                                  ///< of a transfer
   std::optional<recipe::StoredRun> stored;            ///< of a resume
