@@ -5,6 +5,7 @@
 // a File may be used from several threads through pread and pwrite.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -158,8 +159,9 @@ Status finish_member(File& file);
 Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data);
 /// Creates `path` and every missing parent, syncing each parent that got a new name.
 Status make_dirs(Fs& fs, const std::string& path);
-/// Removes `path` with everything below it; missing is fine.
-Status remove_tree(Fs& fs, const std::string& path);
+/// Removes `path` with everything below it; missing is fine. `stopped` is asked before each removal: once it is not ok,
+/// nothing more goes, and that is the error.
+Status remove_tree(Fs& fs, const std::string& path, const std::function<Status()>& stopped = ok_status);
 /// Makes a folder that nobody else makes, or takes the empty one that is there. \error as Fs::make_dir
 Status make_own_dir(Fs& fs, const std::string& path);
 /// What stands in an error about the link `path` inside a checkpoint.

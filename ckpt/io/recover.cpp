@@ -7,7 +7,6 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_folder.h"
 #include "ckpt/io/step_proof.h"
-#include "ckpt/io/stoppable_removals.h"
 
 namespace titan::ckpt {
 namespace {
@@ -67,7 +66,7 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
 
 std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, std::vector<std::string>* restored) {
   std::vector<std::string> problems;
-  StoppableRemovals removals(fs, lock_wait().stopped);
+  const std::function<Status()>& stopped = lock_wait().stopped;
   const Result<std::vector<DirEntry>> entries = fs.list(folder);
   if (!entries.ok()) {
     if (entries.status().code != Code::kNotFound) problems.push_back(one_line(entries.status()));
@@ -87,7 +86,9 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
       const std::string dst = path.substr(0, path.size() - std::string_view(kRewriteSuffix).size());
       status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
     } else if (clean && is_leftover(entry)) {
-      status = entry.type == FileType::kFile ? removals.remove_file(path) : remove_tree(removals, path);
+      const bool file = entry.type == FileType::kFile;
+      status = file ? stopped() : remove_tree(fs, path, stopped);
+      if (file && status.ok()) status = fs.remove_file(path);
     }
     if (!status.ok()) problems.push_back("cannot recover " + path + ": " + one_line(status));
   }

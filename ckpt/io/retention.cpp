@@ -90,10 +90,7 @@ std::optional<std::uint64_t> step_to_prove(const std::vector<RetainedStep>& step
   return saved.size() == 1 ? std::optional(saved.front()) : std::nullopt;
 }
 
-Retention::Retention(Fs& fs, RetentionOptions options)
-    : fs_(fs),
-      removals_(fs, [this] { return stopping() ? terminated("the run ends") : ok_status(); }),
-      options_(std::move(options)) {}
+Retention::Retention(Fs& fs, RetentionOptions options) : fs_(fs), options_(std::move(options)) {}
 
 Retention::~Retention() {
   {
@@ -182,6 +179,8 @@ void Retention::work() {
 
 bool Retention::stopping() const { return stop_.reason() != StopReason::kNone; }
 
+Status Retention::ended() const { return stopping() ? terminated("the run ends") : ok_status(); }
+
 std::string Retention::path_of(std::uint64_t step) const { return join_path(options_.folder, step_name(step)); }
 
 Retention::Known Retention::known(std::uint64_t step) {
@@ -263,7 +262,7 @@ std::vector<RetainedStep> Retention::look() {
   for (const DirEntry& entry : *entries) {
     const std::string path = join_path(options_.folder, entry.name);
     if (is_trash(entry) && synced.ok()) {
-      if (const Status removed = remove_tree(removals_, path); !removed.ok() && !stopping())
+      if (const Status removed = remove_tree(fs_, path, [this] { return ended(); }); !removed.ok() && !stopping())
         options_.problem("cannot remove " + path + ": " + one_line(removed));
     }
     const auto step = step_of(entry);
@@ -299,7 +298,7 @@ void Retention::pass() {
       left_for_use_ = true;
       continue;
     }
-    const Status status = delete_step(removals_, options_.folder, step_name(step), random_id());
+    const Status status = delete_step(fs_, options_.folder, step_name(step), random_id(), [this] { return ended(); });
     if (status.ok())
       options_.deleted(step_name(step));
     else if (!stopping())

@@ -13,7 +13,6 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/mutex.h"
-#include "ckpt/io/stoppable_removals.h"
 
 namespace titan::ckpt {
 
@@ -96,6 +95,7 @@ class Retention {
   };
   void work();
   bool stopping() const;
+  Status ended() const;
   std::vector<RetainedStep> look();
   std::string path_of(std::uint64_t step) const;
   Known known(std::uint64_t step);
@@ -106,7 +106,6 @@ class Retention {
   Verdict learn(std::uint64_t step, const Known& before, Known seen);
 
   Fs& fs_;
-  StoppableRemovals removals_;
   RetentionOptions options_;
   Mutex mutex_;
   Condition wake_, idle_;

@@ -73,9 +73,10 @@ ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>&
 bool retention_must_wait(const RunScan& scan);
 
 /// Deletes a step: of a link the name only; else rename to .trash-step-N-<id>, sync the parent, remove the files,
-/// remove the folder. A failure after the rename leaves a leftover. \error kInvalid when `name` is no step name,
-/// kNotFound, kFailed.
-Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id);
+/// remove the folder. A failure after the rename leaves a leftover; `stopped` as remove_tree()'s. \error kInvalid when
+/// `name` is no step name, kNotFound, kFailed.
+Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
+                   const std::function<Status()>& stopped = ok_status);
 
 /// The step that `entry` holds by its name: a folder, or a link to one.
 std::optional<std::uint64_t> step_of(const DirEntry& entry);

@@ -232,10 +232,10 @@ class Prune {
     return true;
   }
 
-  /// Reading the newest step takes long: what the plan saw must still lie at `path`, which is no identity.
-  Status still_as_planned(const std::string& path) const {
-    const auto entry = std::ranges::find(scan_.steps, path, &StepEntry::path);
-    return check_id_at(fs_, path, entry->manifest->id);
+  /// Reading the newest step takes long: what the plan saw of `step` must still lie at its path, which is no identity.
+  Status still_as_planned(std::uint64_t step) const {
+    const auto entry = std::ranges::find(scan_.steps, step, &StepEntry::step);
+    return check_id_at(fs_, entry->path, entry->manifest->id);
   }
 
   Status carry_out() {
@@ -255,10 +255,9 @@ class Prune {
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
       if (!step->goes || pinned_meanwhile(step->path, *step)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
-      const auto verified = std::ranges::find(scan_.steps, *report_.verified, &StepEntry::step);
-      if (const Status same = still_as_planned(verified->path); !same.ok())
+      if (const Status same = still_as_planned(*report_.verified); !same.ok())
         return same.wrapped("nothing more is deleted");
-      Status status = still_as_planned(step->path);
+      Status status = still_as_planned(step->step);
       if (status.ok())
         status = delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
       step->deleted = status.ok();

@@ -51,6 +51,19 @@ TEST(MakeDirs, TakesAFolderThatAnotherProcessMadeMeanwhile) {
   EXPECT_EQ(fs.count(Op::kSyncDir), 1u) << "its name has to be durable for us as well";
 }
 
+TEST(RemoveTree, EndsBetweenTwoFilesOnceItIsToStop) {
+  MemFs fs;
+  for (const char* path : {"/t", "/t/d"}) ASSERT_TRUE(fs.make_dir(path).ok());
+  for (const char* path : {"/t/a", "/t/b", "/t/d/c"}) ASSERT_TRUE(put_text(fs, path, "x").ok());
+  int asked = 0;
+  EXPECT_EQ(remove_tree(fs, "/t", [&] { return ++asked > 2 ? terminated("the run ends") : ok_status(); }).code,
+            Code::kTerminated);
+  EXPECT_EQ(fs.stat("/t/b").status().code, Code::kNotFound);
+  EXPECT_TRUE(fs.stat("/t/d/c").ok());
+  EXPECT_TRUE(remove_tree(fs, "/t").ok());
+  EXPECT_EQ(fs.stat("/t").status().code, Code::kNotFound);
+}
+
 TEST(RemoveTree, GoesOnPastWhatCannotGoAndSaysTheFirst) {
   MemFs memory;
   for (const char* name : {"a", "b/x", "b/y", "c"}) ASSERT_TRUE(put_text(memory, std::string("/t/") + name, "x").ok());
