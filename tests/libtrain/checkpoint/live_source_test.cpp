@@ -14,13 +14,21 @@ namespace {
 using namespace titan::test;
 using testing::HasSubstr;
 
-TEST(LiveSource, GivesWhatWasThereOnceAndNothingAfterItWasClosed) {
+/// The leaves of a run on one rank, and what a save of step 10 says of them.
+template <typename Body>
+void with_leaves(const Body& body) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {1, {}}, 8);
   const ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(plan.parameters, plan.mesh, kLeaf, 10);
   run_ranks(plan.mesh, [&](World& world) {
     RankStages stage(plan, 0, kSeqLen);
     stage.init_weights(3);
     ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+    body(optimizer, snapshot);
+  });
+}
+
+TEST(LiveSource, GivesWhatWasThereOnceAndNothingAfterItWasClosed) {
+  with_leaves([](ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot) {
     Staging staging(kLeaf * sizeof(float), 1 << 30);
     LiveSource source(optimizer, snapshot, staging);
     ShardedAdamW::State& state = optimizer.states().front();
@@ -44,12 +52,7 @@ TEST(LiveSource, GivesWhatWasThereOnceAndNothingAfterItWasClosed) {
 
 // A save that failed has read nothing: the next one needs the same room.
 TEST(LiveSource, WhatWasStagedAndNeverReadGoesBack) {
-  const recipe::RunPlan plan = make_plan(tiny_dims(), {1, {}}, 8);
-  const ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(plan.parameters, plan.mesh, kLeaf, 10);
-  run_ranks(plan.mesh, [&](World& world) {
-    RankStages stage(plan, 0, kSeqLen);
-    stage.init_weights(3);
-    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+  with_leaves([](ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot) {
     std::size_t room = 0;
     for (const ShardedAdamW::State& state : optimizer.states())
       room += (1 + snapshot.slots.size()) * (state.piece.leaves.end() - state.piece.leaves.first);
@@ -82,12 +85,7 @@ class FailingDevice final : public CpuDevice {
 /// One rank's leaves on a device that fails after `good` copies.
 template <typename Body>
 void with_failing_device(int good, const Body& body) {
-  const recipe::RunPlan plan = make_plan(tiny_dims(), {1, {}}, 8);
-  const ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(plan.parameters, plan.mesh, kLeaf, 10);
-  run_ranks(plan.mesh, [&](World& world) {
-    RankStages stage(plan, 0, kSeqLen);
-    stage.init_weights(3);
-    ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+  with_leaves([&](ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot) {
     FailingDevice failing(good);
     use_device(&failing);
     Staging staging(kLeaf * sizeof(float), 1 << 30);

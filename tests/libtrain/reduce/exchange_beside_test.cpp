@@ -140,12 +140,12 @@ TEST(ExchangeBeside, CarriesEachElementOnce) {
   EXPECT_EQ(sent[1], sent[3]);
 }
 
-TEST(ExchangeBeside, WeightsOfTheFirstPartAreHereWhileOthersTravel) {
+/// The ranks of `plan`, whose device is late, begin to share their weights: `body` goes on from there.
+template <typename Body>
+void while_weights_travel(const recipe::RunPlan& plan, const Body& body) {
   use_one_thread();
   LateCpu late;
   train::use_device(&late);
-  recipe::RunPlan plan = make_plan(tiny_dims(), {2, {}}, 2);
-  plan.exchange_parts = 5;
   run_ranks(plan.mesh, [&](train::World& world) {
     const Watched watched(world);
     train::RankStages stage(plan, 0, kSeqLen);
@@ -154,6 +154,15 @@ TEST(ExchangeBeside, WeightsOfTheFirstPartAreHereWhileOthersTravel) {
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     train::GradientExchange exchange(world, plan, owners, stage);
     exchange.share(optimizer.params());
+    body(exchange, watched, stage, static_cast<std::uint32_t>(world.dp_rank));
+  });
+  train::use_device(nullptr);
+}
+
+TEST(ExchangeBeside, WeightsOfTheFirstPartAreHereWhileOthersTravel) {
+  recipe::RunPlan plan = make_plan(tiny_dims(), {2, {}}, 2);
+  plan.exchange_parts = 5;
+  while_weights_travel(plan, [](train::GradientExchange& exchange, const Watched& watched, auto&, std::uint32_t) {
     EXPECT_EQ(watched.sent(), 0);
     exchange.await_weights(0, 0);
     const std::int64_t first = watched.sent();
@@ -163,26 +172,16 @@ TEST(ExchangeBeside, WeightsOfTheFirstPartAreHereWhileOthersTravel) {
     exchange.await_weights();
     EXPECT_GT(watched.sent(), first);
   });
-  train::use_device(nullptr);
 }
 
 // In turns the gradients of the micro-batch before travel while the loss of the next one is computed.
 TEST(ExchangeBeside, TheLossWaitsForWeightsAndNotForGradients) {
-  use_one_thread();
-  LateCpu late;
-  train::use_device(&late);
   recipe::RunPlan plan = make_plan(tiny_dims(), {2, {}}, 4);
   plan.exchange = ExchangeDomain::kAlways;
   plan.exchange_parts = 5;
-  run_ranks(plan.mesh, [&](train::World& world) {
-    const Watched watched(world);
-    train::RankStages stage(plan, 0, kSeqLen);
-    stage.init_weights(7);
-    const ckpt::Ownership owners = owners_of(plan);
-    train::ShardedAdamW optimizer(plan, owners, world, stage, {});
-    train::GradientExchange exchange(world, plan, owners, stage);
-    exchange.share(optimizer.params());
-    const train::Share share = train::share_of(plan, static_cast<std::uint32_t>(world.dp_rank));
+  while_weights_travel(plan, [&](train::GradientExchange& exchange, const Watched& watched, train::RankStages& stage,
+                                 std::uint32_t dp_rank) {
+    const train::Share share = train::share_of(plan, dp_rank);
     std::vector<train::TreeSum> sums(stage.parameters().size(), train::TreeSum(4, share.block));
     for (std::size_t i = 0; i < sums.size(); ++i)
       sums[i].insert(share.at(0), at::ones(stage.parameters()[i]->compute.sizes()));
@@ -193,7 +192,6 @@ TEST(ExchangeBeside, TheLossWaitsForWeightsAndNotForGradients) {
     exchange.await_weights();
     EXPECT_GT(watched.sent(), before);
   });
-  train::use_device(nullptr);
 }
 
 }  // namespace
