@@ -129,8 +129,10 @@ class Model:
         for path, content in self.elsewhere.items():
             require(content_of(path) == content, "foreign-gone", f"{path}, outside of the run, is gone or changed")
 
-    def check_clean(self, now):
-        require(not now.temporary, "leftovers", f"after a clean end there are {now.temporary}")
+    def check_clean(self, now, trash=False):
+        """`trash`: a stop may have ended a deletion; what is left of it is for the next start."""
+        left = [name for name in now.temporary if not (trash and name.startswith(".trash-step-"))]
+        require(not left, "leftovers", f"after a clean end there are {left}")
 
     def check_clean_of(self, now, name):
         require(name not in now.temporary, "leftovers", f"after a clean end there is {name}")
@@ -216,7 +218,7 @@ class Model:
             )
         self.check_bystanders(now)
         if clean:
-            self.check_clean(now)
+            self.check_clean(now, trash=stopped)
             if outcome.saved and k > 0 and not stopped:
                 keep = self.kept_by(there, k)
                 extra = {n for n in there - keep if not after[n].pinned}
