@@ -134,7 +134,7 @@ Status make_dirs(Fs& fs, const std::string& path) {
   return make_one_dir(fs, path);
 }
 
-Status remove_tree(Fs& fs, const std::string& path, const std::function<Status()>& stopped) {
+Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel) {
   Result<FileInfo> info = fs.stat(path);
   if (!info.ok()) return info.status().code == Code::kNotFound ? ok_status() : info.status();
   Status first;
@@ -143,7 +143,7 @@ Status remove_tree(Fs& fs, const std::string& path, const std::function<Status()
     if (first.ok() && !status.ok() && status.code != Code::kNotFound) first = status;
   };
   const auto remove_file = [&](const std::string& file) {
-    const Status stop = stopped();
+    const Status stop = cancel.check();
     return stop.ok() ? fs.remove_file(file) : stop;
   };
   if (info->type != FileType::kDirectory) {
@@ -154,9 +154,9 @@ Status remove_tree(Fs& fs, const std::string& path, const std::function<Status()
   if (!entries.ok()) return entries.status();
   for (const DirEntry& entry : *entries) {
     std::string child = join_path(path, entry.name);
-    note(entry.type == FileType::kDirectory ? remove_tree(fs, child, stopped) : remove_file(child));
+    note(entry.type == FileType::kDirectory ? remove_tree(fs, child, cancel) : remove_file(child));
   }
-  if (first.ok()) first = stopped();
+  if (first.ok()) first = cancel.check();
   if (first.ok()) note(fs.remove_dir(path));
   return first;
 }

@@ -5,12 +5,12 @@
 // a File may be used from several threads through pread and pwrite.
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "ckpt/base/cancel.h"
 #include "ckpt/base/result.h"
 
 namespace titan::ckpt {
@@ -159,9 +159,9 @@ Status finish_member(File& file);
 Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data);
 /// Creates `path` and every missing parent, syncing each parent that got a new name.
 Status make_dirs(Fs& fs, const std::string& path);
-/// Removes `path` with everything below it; missing is fine. `stopped` is asked before each removal: once it is not ok,
-/// nothing more goes, and that is the error.
-Status remove_tree(Fs& fs, const std::string& path, const std::function<Status()>& stopped = ok_status);
+/// Removes `path` with everything below it; missing is fine. `cancel` is asked before each removal: nothing more goes
+/// then. \error kFailed, kInterrupted, kTerminated
+Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel = {});
 /// Makes a folder that nobody else makes, or takes the empty one that is there. \error as Fs::make_dir
 Status make_own_dir(Fs& fs, const std::string& path);
 /// What stands in an error about the link `path` inside a checkpoint.

@@ -8,7 +8,6 @@ namespace titan::ckpt {
 LockWait::LockWait()
     : now([] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }),
       sleep([](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }),
-      stopped([] { return ok_status(); }),
       say([](const std::string&) {}) {}
 
 LockWait& lock_wait() {

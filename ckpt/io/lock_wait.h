@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "ckpt/base/status.h"
+#include "ckpt/base/cancel.h"
 
 namespace titan::ckpt {
 
@@ -11,7 +11,7 @@ struct LockWait {
   LockWait();                   ///< the real clock; nobody is told, nobody can stop it
   std::function<double()> now;  ///< seconds of a clock that only goes forward
   std::function<void(double seconds)> sleep;
-  std::function<Status()> stopped;  ///< not ok once somebody asked this process to stop: the waiting ends with that
+  CancelToken cancel;  ///< ends the waiting, and the work on what dead processes left
   std::function<void(const std::string&)>
       say;            ///< that a start waits and for whom, a store without file locks, a heartbeat that fails
   bool beats = true;  ///< a held lock writes its heartbeat from a thread; else its holder calls pulse()

@@ -56,7 +56,7 @@ Status watch(Fs& fs, const std::string& path, const std::string& first, const Lo
            " may hold it without this host seeing that");
   double last = wait.now();
   for (double silent = 0; silent < kSilenceSeconds;) {
-    TITAN_RETURN_IF_ERROR(wait.stopped());
+    TITAN_RETURN_IF_ERROR(wait.cancel.check());
     wait.sleep(kLookSeconds);
     const auto text = read_text(fs, path);
     if (!text.ok() && text.status().code != Code::kCorrupt)

@@ -53,9 +53,10 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
   TITAN_ASSIGN_OR_RETURN(const bool after, is_there(fs, dst));
   if (!before && after && restored != nullptr) restored->push_back(dst);
   if (!clean) return ok_status();
-  TITAN_RETURN_IF_ERROR(check_removable(fs, dst));
-  TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_aside(dst)));
-  TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_fresh(dst)));
+  const CancelToken cancel = lock_wait().cancel;
+  TITAN_RETURN_IF_ERROR(check_removable(fs, dst, cancel));
+  TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_aside(dst), cancel));
+  TITAN_RETURN_IF_ERROR(remove_tree(fs, rewrite_fresh(dst), cancel));
   if (lock) lock->stop_beating();
   const Status removed = remove_tree(fs, dst + kRewriteSuffix);
   if (removed.ok() || !lock) return removed;
@@ -66,7 +67,7 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
 
 std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, std::vector<std::string>* restored) {
   std::vector<std::string> problems;
-  const std::function<Status()>& stopped = lock_wait().stopped;
+  const CancelToken cancel = lock_wait().cancel;
   const Result<std::vector<DirEntry>> entries = fs.list(folder);
   if (!entries.ok()) {
     if (entries.status().code != Code::kNotFound) problems.push_back(one_line(entries.status()));
@@ -87,7 +88,7 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
       status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
     } else if (clean && is_leftover(entry)) {
       const bool file = entry.type == FileType::kFile;
-      status = file ? stopped() : remove_tree(fs, path, stopped);
+      status = file ? cancel.check() : remove_tree(fs, path, cancel);
       if (file && status.ok()) status = fs.remove_file(path);
     }
     if (!status.ok()) problems.push_back("cannot recover " + path + ": " + one_line(status));
@@ -106,14 +107,15 @@ Status put_back(Fs& fs, const std::string& dst) {
   return fs.sync_dir(parent_path(dst));
 }
 
-Status check_removable(Fs& fs, const std::string& dst) {
+Status check_removable(Fs& fs, const std::string& dst, const CancelToken& cancel) {
   TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, dst));
   if (!there) return ok_status();
   for (const std::string& left : {rewrite_aside(dst), rewrite_fresh(dst)}) {
     const Code code = CheckpointReader::open(fs, left).status().code;
     if (code == Code::kNotFound || code == Code::kCorrupt) continue;
-    const Result<Digest> read = prove_step(fs, dst);
+    const Result<Digest> read = prove_step(fs, dst, cancel);
     if (read.ok()) return ok_status();
+    TITAN_RETURN_IF_ERROR(cancel.check());
     Status kept = failed(dst + " is not whole, and " + left + " may be the only whole copy of it");
     kept.causes.push_back(read.status().message);
     return kept.with_hint("`titan-ckpt verify` says what of each is damaged; move away what nobody needs");

@@ -23,8 +23,8 @@ Status put_back(Fs& fs, const std::string& dst);
 
 /// ok where what an interrupted rewrite left may go: nothing of it looks like a whole checkpoint, or every byte of
 /// `dst` was read now. A `dst` that merely exists may be anything that somebody put there. \error kFailed: both are
-/// left
-Status check_removable(Fs& fs, const std::string& dst);
+/// left; kInterrupted, kTerminated: by `cancel`
+Status check_removable(Fs& fs, const std::string& dst, const CancelToken& cancel = {});
 
 /// put_back() for every interrupted rewrite in `folder` whose tool is dead; a live tool's is left alone.
 /// Returns one line for each that failed, and in `restored` the paths that are there again.
@@ -32,7 +32,8 @@ std::vector<std::string> put_back_all(Fs& fs, const std::string& folder, std::ve
 
 /// put_back_all(), then removes the leftovers: temporaries and trash of steps, of dead runs and tools. The caller holds
 /// the lock of the run. What may be the only copy of a step is never removed. It ends
-/// between two files where lock_wait() is asked to stop. Returns one line for each failure.
+/// between two files, or within a read, where lock_wait() says that this process is to stop. Returns one line for each
+/// failure.
 std::vector<std::string> recover_folder(Fs& fs, const std::string& folder,
                                         std::vector<std::string>* restored = nullptr);
 

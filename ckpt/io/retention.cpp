@@ -179,8 +179,6 @@ void Retention::work() {
 
 bool Retention::stopping() const { return stop_.reason() != StopReason::kNone; }
 
-Status Retention::ended() const { return stopping() ? terminated("the run ends") : ok_status(); }
-
 std::string Retention::path_of(std::uint64_t step) const { return join_path(options_.folder, step_name(step)); }
 
 Retention::Known Retention::known(std::uint64_t step) {
@@ -262,7 +260,7 @@ std::vector<RetainedStep> Retention::look() {
   for (const DirEntry& entry : *entries) {
     const std::string path = join_path(options_.folder, entry.name);
     if (is_trash(entry) && synced.ok()) {
-      if (const Status removed = remove_tree(fs_, path, [this] { return ended(); }); !removed.ok() && !stopping())
+      if (const Status removed = remove_tree(fs_, path, CancelToken(stop_)); !removed.ok() && !stopping())
         options_.problem("cannot remove " + path + ": " + one_line(removed));
     }
     const auto step = step_of(entry);
@@ -298,7 +296,7 @@ void Retention::pass() {
       left_for_use_ = true;
       continue;
     }
-    const Status status = delete_step(fs_, options_.folder, step_name(step), random_id(), [this] { return ended(); });
+    const Status status = delete_step(fs_, options_.folder, step_name(step), random_id(), CancelToken(stop_));
     if (status.ok())
       options_.deleted(step_name(step));
     else if (!stopping())

@@ -95,7 +95,6 @@ class Retention {
   };
   void work();
   bool stopping() const;
-  Status ended() const;
   std::vector<RetainedStep> look();
   std::string path_of(std::uint64_t step) const;
   Known known(std::uint64_t step);

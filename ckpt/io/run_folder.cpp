@@ -211,17 +211,17 @@ bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && 
 
 // Renames and syncs first, so that a half-deleted folder never looks like a checkpoint. Of a link, only the name goes.
 static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const std::string& name,
-                             const std::string& trash_name, const std::function<Status()>& stopped) {
+                             const std::string& trash_name, const CancelToken& cancel) {
   const std::string path = join_path(checkpoint_dir, name), trash = join_path(checkpoint_dir, trash_name);
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(path));
   if (info.type == FileType::kLink) {
-    TITAN_RETURN_IF_ERROR(stopped());
+    TITAN_RETURN_IF_ERROR(cancel.check());
     TITAN_RETURN_IF_ERROR(fs.remove_file(path));
     return fs.sync_dir(checkpoint_dir);
   }
   TITAN_RETURN_IF_ERROR(fs.rename_noreplace(path, trash));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
-  return remove_tree(fs, trash, stopped);
+  return remove_tree(fs, trash, cancel);
 }
 
 static Status check_trash_id(const std::string& trash_id) {
@@ -231,19 +231,20 @@ static Status check_trash_id(const std::string& trash_id) {
 }
 
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
-                   const std::function<Status()>& stopped) {
+                   const CancelToken& cancel) {
   if (!parse_step_name(name))
     return invalid("'" + name + "' is not the name of a step, expected the form " + step_name(0));
   TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
-  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + name + "-" + trash_id, stopped);
+  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + name + "-" + trash_id, cancel);
 }
 
-Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id) {
+Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
+                      const CancelToken& cancel) {
   if (!is_damaged_name(name))
     return invalid("'" + name + "' is not the name of a damaged step, expected the form " + damaged_name(0, "id"));
   TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
   const std::string step_and_id = name.substr(kDamagedPrefix.size());
-  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + step_and_id + trash_id, ok_status);
+  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + step_and_id + trash_id, cancel);
 }
 
 std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir) {

@@ -73,10 +73,10 @@ ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>&
 bool retention_must_wait(const RunScan& scan);
 
 /// Deletes a step: of a link the name only; else rename to .trash-step-N-<id>, sync the parent, remove the files,
-/// remove the folder. A failure after the rename leaves a leftover; `stopped` as remove_tree()'s. \error kInvalid when
+/// remove the folder. A failure after the rename leaves a leftover; `cancel` as remove_tree()'s. \error kInvalid when
 /// `name` is no step name, kNotFound, kFailed.
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
-                   const std::function<Status()>& stopped = ok_status);
+                   const CancelToken& cancel = {});
 
 /// The step that `entry` holds by its name: a folder, or a link to one.
 std::optional<std::uint64_t> step_of(const DirEntry& entry);
@@ -108,7 +108,8 @@ bool is_pinned(Fs& fs, const std::string& path);
 std::string one_line(const Status& status);
 
 /// The same for a damaged step that a save moved aside. \error kInvalid when `name` is no such name, kNotFound, kFailed
-Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id);
+Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
+                      const CancelToken& cancel = {});
 
 /// How the space that damaged steps hold is freed, naming them; empty where there are none.
 std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir);

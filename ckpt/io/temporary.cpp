@@ -3,6 +3,7 @@
 #include <new>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/io/lock_wait.h"
 #include "ckpt/io/recover.h"
 
 namespace titan::ckpt {
@@ -75,9 +76,10 @@ Status Temporary::clear() {
   if (empty) return ok_status();
   // The dead tool may have renamed without a sync. DST must be durable before the checkpoint that it replaced goes.
   TITAN_RETURN_IF_ERROR(fs_.sync_dir(parent_path(dst_)));
-  TITAN_RETURN_IF_ERROR(check_removable(fs_, dst_));
-  TITAN_RETURN_IF_ERROR(remove_tree(fs_, aside_));
-  return remove_tree(fs_, fresh_);
+  const CancelToken cancel = lock_wait().cancel;
+  TITAN_RETURN_IF_ERROR(check_removable(fs_, dst_, cancel));
+  TITAN_RETURN_IF_ERROR(remove_tree(fs_, aside_, cancel));
+  return remove_tree(fs_, fresh_, cancel);
 }
 
 // The lock goes last: the folder is ours as long as the lock has a name.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "ckpt/io/past_cache.h"
 #include "ckpt/io/recover.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_guard.h"
@@ -158,8 +159,9 @@ class Prune {
 
   Result<bool> verify(StepEntry& entry) {
     if (options_.begin) options_.begin(entry.path);
+    PastCache store(fs_);  // what memory holds may be lost on the disk
     TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
-                           verify_checkpoint(fs_, entry.path, options_.progress, options_.cancel));
+                           verify_checkpoint(store, entry.path, options_.progress, options_.cancel));
     if (found.damage.empty() && found.unreadable.empty()) {
       const Status same = check_id(entry.path, found.id, entry.manifest->id);
       if (!same.ok()) return same.wrapped("nothing is deleted");
@@ -215,10 +217,13 @@ class Prune {
     report_.bytes_freed = all.freed();
   }
 
-  /// Right before each deletion.
+  /// Right before each deletion, which may take long: the folder is ours, and the step that was read whole still there.
   Status may_delete() const {
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
-    return guard_.still_ours();
+    TITAN_RETURN_IF_ERROR(guard_.still_ours());
+    if (!report_.verified) return ok_status();
+    const Status same = still_as_planned(*report_.verified);
+    return same.ok() ? same : same.wrapped("nothing more is deleted");
   }
 
   /// Reading the newest step takes long, and so may each deletion. A pin that came meanwhile counts.
@@ -238,16 +243,20 @@ class Prune {
     return check_id_at(fs_, entry->path, entry->manifest->id);
   }
 
+  static std::string trash_id() { return "prune" + std::to_string(::getpid()); }
+
   Status carry_out() {
     TITAN_RETURN_IF_ERROR(may_delete());
     // A process may have died between the rename and the sync of a step that stays. Its name must be durable first.
     if (any_goes(verdicts_)) TITAN_RETURN_IF_ERROR(fs_.sync_dir(report_.folder));
     // First, so that no old trash has the name that is needed now.
     report_.failures = recover_folder(fs_, report_.folder);
+    TITAN_RETURN_IF_ERROR(options_.cancel.check());
     for (PrunedDamage& damage : report_.damaged) {
       if (!damage.goes || pinned_meanwhile(join_path(report_.folder, damage.name), damage)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
-      const Status status = delete_damaged(fs_, report_.folder, damage.name, "prune" + std::to_string(::getpid()));
+      const Status status = delete_damaged(fs_, report_.folder, damage.name, trash_id(), options_.cancel);
+      if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
       damage.deleted = status.ok();
       if (!status.ok())
         report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
@@ -255,11 +264,9 @@ class Prune {
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
       if (!step->goes || pinned_meanwhile(step->path, *step)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
-      if (const Status same = still_as_planned(*report_.verified); !same.ok())
-        return same.wrapped("nothing more is deleted");
       Status status = still_as_planned(step->step);
-      if (status.ok())
-        status = delete_step(fs_, report_.folder, step_name(step->step), "prune" + std::to_string(::getpid()));
+      if (status.ok()) status = delete_step(fs_, report_.folder, step_name(step->step), trash_id(), options_.cancel);
+      if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
       step->deleted = status.ok();
       if (!status.ok()) report_.failures.push_back("cannot delete " + step->path + ": " + status.message);
     }

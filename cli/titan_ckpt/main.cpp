@@ -27,7 +27,7 @@ int main_of(const std::vector<std::string>& arguments, bool json) {
   const ckpt::Result<ColorChoice> color = color_choice(*command);
   if (!color.ok()) return report_error(color.status(), json, ColorChoice::kAuto);
   ckpt::lock_wait().say = [json, &color](const std::string& text) { report_warning(text, json, *color); };
-  ckpt::lock_wait().stopped = [] { return stop_on_signals().check(); };
+  ckpt::lock_wait().cancel = stop_on_signals();
   return run_command(program, *command);
 }
 

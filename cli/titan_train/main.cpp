@@ -1,6 +1,7 @@
 // titan-train: trains, saves, resumes. Contract: the flags and exit codes that README.md lists.
 #include <sys/prctl.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -34,6 +35,8 @@ int main(int argc, char** argv) {
   cli::note_early_stops();
   prctl(PR_SET_NAME, "titan-train");  // a rank that was executed by /proc/self/exe would be called "exe"
   cli::ignore_write_signals();
+  // Whoever starts us may ignore it, and the kernel then keeps no exit code of ranks and hooks.
+  std::signal(SIGCHLD, SIG_DFL);
   try {
     const ckpt::Result<cli::Command> command = cli::parse_titan_train(cli::typed_words(argc, argv));
     if (!command.ok()) return cli::report_error(command.status(), false, cli::ColorChoice::kAuto);

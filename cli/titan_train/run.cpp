@@ -197,7 +197,9 @@ Answer run_run(const Request& request) {
   if (preview->complete) {
     free_leftovers(loaded->config, request.color);
     say_complete(*loaded, *preview, request.color);
-    if (loaded->config.checkpoint.on_publish) publish_missed(loaded->config, preview->decision.path, request.color);
+    // A step of another folder was published by the run there.
+    if (loaded->config.checkpoint.on_publish && preview->decision.origin.empty())
+      publish_missed(loaded->config, preview->decision.path, request.color);
     return {};
   }
   for (const std::string& warning : loaded->warnings) report_note(warning, ColorChoice::kAuto);

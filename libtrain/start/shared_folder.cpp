@@ -58,7 +58,7 @@ FolderView view_folder(ckpt::Fs& fs, int rank, const std::string& checkpoint_dir
   while (true) {
     const Result<ckpt::LockOwner> note = note_in(fs, checkpoint_dir);
     if (note.ok() && note->mark == mark) return {rank, true, checkpoint_dir, ""};
-    if (wait.now() >= until || !wait.stopped().ok())
+    if (wait.now() >= until || wait.cancel.stopped())
       return {rank, false, checkpoint_dir, found_text(fs, checkpoint_dir, note)};
     wait.sleep(kLookSeconds);
     // A client of a network store asks its server again what a folder holds when the folder is listed.

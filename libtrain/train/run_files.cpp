@@ -1,5 +1,9 @@
 #include "libtrain/train/run_files.h"
 
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
 #include <utility>
 
 #include "ckpt/io/store_probe.h"
@@ -11,6 +15,8 @@ namespace titan::train {
 
 using ckpt::Result;
 using ckpt::Status;
+
+constexpr std::chrono::milliseconds kAgain{500};  // between questions to a store that refuses
 
 Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text) {
   const std::string path = ckpt::join_path(dir, name), temporary = path + ".tmp";
@@ -143,8 +149,22 @@ Status RunFiles::close(std::chrono::milliseconds timeout) {
 }
 
 Status RunFiles::back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout) {
-  TITAN_RETURN_IF_ERROR(close(timeout));
-  return open_at(step, attempt);
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + timeout;
+  const auto left = [until] {
+    return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()), kAgain);
+  };
+  const auto patiently = [until](const std::function<Status()>& part) {
+    Status status = part();
+    while (status.store_refused() && Clock::now() + kAgain < until) {
+      std::this_thread::sleep_for(kAgain);
+      status = part();
+    }
+    return status;
+  };
+  TITAN_RETURN_IF_ERROR(patiently([&] { return sync(left()); }));
+  TITAN_RETURN_IF_ERROR(close(left()));
+  return patiently([&] { return open_at(step, attempt); });
 }
 
 }  // namespace titan::train

@@ -29,7 +29,7 @@ class RunFiles {
   ckpt::Status start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
                      const std::string& resumed_from);
   /// The run goes back to `step`: lines of later ones leave metrics.jsonl as at a resume, and so do TensorBoard's
-  /// points.
+  /// points. A store that refuses is asked again up to `timeout`.
   ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout);
   /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing
   /// more may be written into it

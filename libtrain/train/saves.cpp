@@ -69,7 +69,8 @@ double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().
 bool Saves::time_is_up() {
   if (!schedule_) return false;
   if (schedule_->time_is_up(now_s())) return true;
-  if (!schedule_->may_be_early(now_s())) return false;
+  // A save under way answers by itself.
+  if ((background_ && background_->busy()) || !schedule_->may_be_early(now_s())) return false;
   if (answer_ && *answer_ == StoreAnswer::kYes) return true;
   // Each question takes a place among the lines: it is asked anew when it was answered.
   if (!answer_ || *answer_ == StoreAnswer::kNo) answer_ = run_.files->ask_store(run_.checkpoint_dir, needed_);
@@ -118,9 +119,12 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
     run_.files->event(step, "save_begin", {});
     needed_ = ckpt::space_for_save(snap);
     // Right behind another save the step that this one took the place of may still be on its way out.
-    if (!ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok()) run_.retention->finish();
+    const auto begin = Clock::now();
+    const auto patience = run_.store_patience();
+    if (!ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok())
+      run_.retention->finish([&] { return Clock::now() - begin >= patience / 2; });
     // Lines first, checkpoint second: a published step never lacks its lines.
-    return run_.files->sync(run_.store_patience());
+    return run_.files->sync(std::chrono::duration_cast<std::chrono::milliseconds>(patience - (Clock::now() - begin)));
   };
   const Status status = agree(*run_.world.io, run_.root() ? on_root() : ckpt::ok_status());
   if (!status.store_refused()) check(status);
@@ -181,6 +185,7 @@ bool Saves::finish() {
   if (!outcome) return false;
   const bool rescued = ends_run(*outcome) && rescue(*outcome);
   conclude(*outcome);
+  if (rescued) schedule_->succeeded();
   return rescued;
 }
 

@@ -7,12 +7,13 @@
 
 namespace titan::train {
 
-/// Who meets an error: all ranks together (rank 0 reports it), or this one alone (it reports, the others lose a peer).
-enum class Met { kByAll, kHere };
+/// Who meets an error: all ranks together (rank 0 reports it), this one alone (it reports, the others lose a peer), or
+/// this one and another that reports it (the rest lose a peer).
+enum class Met { kByAll, kHere, kHereToo };
 
 /// Of an error in samples, which the first stage and the last both read, on rank `stage` of the pipeline: the first
 /// reports it.
-inline Met met_in_samples(int stage) { return stage == 0 ? Met::kHere : Met::kByAll; }
+inline Met met_in_samples(int stage) { return stage == 0 ? Met::kHere : Met::kHereToo; }
 
 struct StatusError : std::runtime_error {
   explicit StatusError(ckpt::Status s, Met m = Met::kByAll)

@@ -315,7 +315,8 @@ int Trainer::loop() {
       const ActionTrace::In traced(trace, "exchange");
       row.add_up(*run_.world.all);
     });
-    if (row.saved() == run_.world.size) saves_.over_everywhere();
+    // A save that failed ends no run that stops: the save of the stop takes its place.
+    if (row.saved() == run_.world.size && !row.stop()) saves_.over_everywhere();
     if (row.trouble()) run_.on_root([&] { return trouble(); });
     const double loss = row.loss_sum() / static_cast<double>(tokens_per_step), norm = row.grad_norm();
     const bool stop = row.stop();
@@ -428,6 +429,7 @@ void Trainer::shut_down() {
   if (run_.exchange) run_.exchange->await_weights();
   const auto& settings = run_.config().checkpoint;
   const bool publishes = run_.hook && run_.hook->busy();
+  if (run_.retention && !publishes) run_.retention->release();
   if (publishes || (run_.retention && run_.retention->busy()))
     note_finishing(settings.io_timeout_seconds + (publishes ? 2 * settings.on_publish_timeout_seconds : 0));
   if (run_.world.shutdown) run_.world.shutdown();
@@ -454,11 +456,7 @@ Status Trainer::explain(const std::string& what) const {
 // Rank 0 may wait for a lock before anything is logged or trained.
 void tell_of_locks() {
   ckpt::lock_wait().say = log_warn;
-  ckpt::lock_wait().stopped = [] {
-    if (!stop_requested()) return ckpt::ok_status();
-    const char* text = "stopped while it waited for the lock of the run";
-    return stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text);
-  };
+  ckpt::lock_wait().cancel = stop_token();
 }
 
 }  // namespace
@@ -483,7 +481,7 @@ TrainOutcome train(const TrainOptions& given) {
   } catch (const StatusError& error) {
     outcome.status = error.status;
     outcome.exit_code = ckpt::exit_code(error.status.code);
-    if (error.met == Met::kHere) trainer.tell_peers(error.status);
+    if (error.met != Met::kByAll) trainer.tell_peers(error.status);
     outcome.report = error.met == Met::kHere || options.env.rank == 0 || options.env.own_terminal();
   } catch (const CommError& error) {
     outcome.status = error.status;

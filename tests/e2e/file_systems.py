@@ -18,6 +18,7 @@ import harness  # noqa: E402
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 CKPT = str(harness.BIN / "titan-ckpt-dynamic")
 SHIM = str(harness.BIN / "titan-remote-store.so")
+FAIL_CALLS = str(harness.BIN / "titan-fail-calls.so")
 STEPS = 6
 
 
@@ -104,8 +105,11 @@ class FileSystems(unittest.TestCase):
     def settings(cls, run):
         return {"training.dataset_path": cls.text, "job.dump_folder": run, "training.steps": STEPS, "checkpoint.interval": 2, "checkpoint.keep_latest_k": 2, "comm.train_timeout_seconds": 60}
 
-    def start(self, run, nproc):
-        return subprocess.Popen(harness.command(CONFIG, nproc, self.settings(run)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, env=self.environment)
+    def train(self, run, expect, environment):
+        """Two ranks; returns what they wrote."""
+        done = subprocess.run(harness.command(CONFIG, 2, self.settings(run)), capture_output=True, text=True, timeout=180, env=environment)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        return done.stderr
 
     def ckpt(self, *args):
         done = subprocess.run([CKPT, *map(str, args), "--json"], capture_output=True, text=True, timeout=120, env=self.environment)
@@ -113,24 +117,17 @@ class FileSystems(unittest.TestCase):
         return json.loads(done.stdout.strip().splitlines()[-1])
 
     def kill_while_saving(self, run):
-        """Two ranks; rank 1 is killed when the save of step 4 begins."""
-        log, killed = [], False
-        with self.start(run, 2) as process:
-            for line in process.stderr:
-                log.append(line)
-                if "save writing step=4" in line and not killed:
-                    harness.kill(harness.children(process.pid)[1])
-                    killed = True
-        self.assertTrue(killed, "".join(log))
-        self.assertEqual(process.returncode, 3, "".join(log))
+        """Rank 1 is killed at its first write for step 4."""
+        plan = {"UNDER": run, "RANK": 1, "CALL": "pwrite", "MATCH": "step-00000004.tmp-", "K": 1, "DO": "kill"}
+        preload = ":".join(filter(None, [self.environment.get("LD_PRELOAD"), FAIL_CALLS]))
+        log = self.train(run, 3, self.environment | {"LD_PRELOAD": preload} | {f"TITAN_SHIM_{key}": str(value) for key, value in plan.items()})
+        self.assertIn("save writing step=4", log)
 
     def core(self, folder, dead_tool=True):
         run = folder / "run"
         self.kill_while_saving(run)
         # Two ranks again: when step 2 is retained away, the rank that loaded it may still have it open.
-        with self.start(run, 2) as process:
-            _, log = process.communicate(timeout=180)
-        self.assertEqual(process.returncode, 0, log)
+        log = self.train(run, 0, self.environment)
         self.assertIn("start: resume at step 2 ", log)
         self.assertEqual(harness.leftovers(run), [], log)
         self.assertEqual(harness.published_steps(run), [STEPS - 2, STEPS], log)

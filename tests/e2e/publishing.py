@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -67,6 +68,19 @@ class Publishing(unittest.TestCase):
         (self.run / "on_publish.done").unlink()
         harness.train(CONFIG, 1, self.keys(works, **{"training.steps": 400, "lr_scheduler.total_steps": 10}))
         self.assertEqual(self.lines()[4:], ["again 10", "again 400"])
+
+    def test_a_step_of_another_folder_is_not_published_by_a_run_that_has_nothing_to_do(self):
+        harness.train(CONFIG, 1, {"training.dataset_path": self.data, "job.dump_folder": self.work / "other"})
+        _, log = harness.train(CONFIG, 1, self.keys(f"echo $TITAN_STEP >> {self.seen}"), extra=("--resume", f"{self.work / 'other'}@latest"))
+        self.assertIn("nothing to do, complete", log)
+        self.assertEqual(self.lines(), [])
+
+    def test_whoever_starts_the_run_may_ignore_the_ends_of_its_children(self):
+        for nproc in (1, 2):
+            args = harness.command(CONFIG, nproc, self.keys("exit 5", **{"job.dump_folder": self.work / f"run-{nproc}"}))
+            done = subprocess.run(args, capture_output=True, text=True, timeout=300, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("checkpoint.on_publish for step 10 failed: exit code 5", done.stderr)
 
     def test_a_command_may_be_a_run_of_its_own(self):
         inner = self.work / "inner"

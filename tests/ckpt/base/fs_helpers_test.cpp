@@ -6,6 +6,7 @@
 
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
+#include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::fs_helpers_test {
@@ -55,9 +56,12 @@ TEST(RemoveTree, EndsBetweenTwoFilesOnceItIsToStop) {
   MemFs fs;
   for (const char* path : {"/t", "/t/d"}) ASSERT_TRUE(fs.make_dir(path).ok());
   for (const char* path : {"/t/a", "/t/b", "/t/d/c"}) ASSERT_TRUE(put_text(fs, path, "x").ok());
-  int asked = 0;
-  EXPECT_EQ(remove_tree(fs, "/t", [&] { return ++asked > 2 ? terminated("the run ends") : ok_status(); }).code,
-            Code::kTerminated);
+  CancelSource source;
+  testing::MeddlingFs meddling(fs);
+  meddling.before_calls([&](const char* call, const std::string& path) {
+    if (std::string_view(call) == "unlink" && path == "/t/b") (void)source.request(StopReason::kTerminate);
+  });
+  EXPECT_EQ(remove_tree(meddling, "/t", CancelToken(source)).code, Code::kTerminated);
   EXPECT_EQ(fs.stat("/t/b").status().code, Code::kNotFound);
   EXPECT_TRUE(fs.stat("/t/d/c").ok());
   EXPECT_TRUE(remove_tree(fs, "/t").ok());

@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "ckpt/io/lock_wait.h"
+#include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
+#include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::recover_test {
@@ -31,6 +33,18 @@ class Recover : public ::testing::Test {
   void put(const std::string& name, const std::string& text = "") {
     ASSERT_TRUE(put_text(fs, dir + "/" + name, text).ok());
   }
+  /// recover_folder, asked to stop at the call of that name and path.
+  std::vector<std::string> recover_until(std::string_view call, const std::string& path) {
+    CancelSource source;
+    testing::MeddlingFs meddling(fs);
+    meddling.before_calls([&](const char* name, const std::string& at) {
+      if (name == call && at == path) (void)source.request(StopReason::kTerminate);
+    });
+    lock_wait().cancel = CancelToken(source);
+    const std::vector<std::string> problems = recover_folder(meddling, dir);
+    lock_wait().cancel = {};
+    return problems;
+  }
 
   MemFs fs;
   std::string dir = "/run/checkpoint";
@@ -52,13 +66,25 @@ TEST_F(Recover, RemovesLeftoversAndNothingElse) {
 
 TEST_F(Recover, EndsBetweenTwoFilesWhenItIsAskedTo) {
   for (const char* name : {"a", "b", "c"}) put(std::string(".trash-step-00000001-x/") + name);
-  int asked = 0;
-  lock_wait().stopped = [&asked] { return asked++ == 1 ? terminated("stopped") : ok_status(); };
-  EXPECT_THAT(recover_folder(fs, dir), ElementsAre(HasSubstr("stopped")));
-  lock_wait().stopped = [] { return ok_status(); };
-  EXPECT_THAT(tree(fs, dir), ElementsAre(".trash-step-00000001-x/", ".trash-step-00000001-x/b"));
+  EXPECT_THAT(recover_until("unlink", dir + "/.trash-step-00000001-x/b"), ElementsAre(HasSubstr("stopped")));
+  EXPECT_THAT(tree(fs, dir), ElementsAre(".trash-step-00000001-x/", ".trash-step-00000001-x/c"));
   EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
   EXPECT_THAT(tree(fs, dir), IsEmpty());
+}
+
+// What a dead tool left beside a whole step is read, and the step with it: they may be large.
+TEST_F(Recover, EndsWithinTheProofOfAStepWhenItIsAskedTo) {
+  const std::string step = dir + "/step-00000020";
+  ASSERT_TRUE(testing::save(fs, dir, testing::make_snapshot({{"a", {300}}}, {1, 1, 1}, 100, 20)).ok());
+  ASSERT_TRUE(testing::copy_tree(fs, step, fs, step + ".tmp-rewrite/old"));
+  const std::vector<std::string> before = tree(fs, dir);
+  for (const char* name : {"/manifest.json", "/model/shard-00000.h5"})
+    EXPECT_THAT(recover_until("open", step + name), ElementsAre(AllOf(HasSubstr("tmp-rewrite"), HasSubstr("stopped"))))
+        << name;
+  EXPECT_EQ(tree(fs, dir), before);
+  EXPECT_THAT(recover_until("unlink", step + ".tmp-rewrite/old/manifest.json"), ElementsAre(HasSubstr("stopped")));
+  EXPECT_THAT(tree(fs, dir), Contains("step-00000020.tmp-rewrite/old/model/"));
+  EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
 }
 
 TEST_F(Recover, RemovesTheFileThatWasToBecomeLatest) {

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/io/media_watch.h"
 #include "ckpt/io/reader.h"
 #include "ckpt/io/retention.h"
 #include "ckpt/io/run_check.h"
@@ -18,6 +20,7 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
+#include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::prune_test {
@@ -118,6 +121,13 @@ class PruneRun : public ::testing::Test {
     text[text.size() / 2] ^= 1;
     ASSERT_TRUE(fs_.remove_file(path).ok());
     ASSERT_TRUE(testing::put_text(fs_, path, text).ok());
+  }
+  /// Puts another checkpoint in the place of `step`, as far as its manifest tells.
+  void replace(std::uint64_t step) {
+    const std::string path = std::string(kDir) + "/" + step_name(step) + "/manifest.json";
+    ASSERT_TRUE(fs_.remove_file(path).ok());
+    ASSERT_TRUE(
+        testing::put_text(fs_, path, testing::get_text(fs_, std::string(kDir) + "/step-00000030/manifest.json")).ok());
   }
   static constexpr const char* kDir = "/run/checkpoint";
   testing::MemFs fs_;
@@ -323,13 +333,6 @@ TEST_F(PruneRun, DamagedStepsThatSavesMovedAsideGoOnlyWhenAskedForAndNeverPinned
 
 // Somebody puts another checkpoint in the place of a step while the newest one is read.
 TEST_F(PruneRun, AStepThatIsAnotherOneMeanwhileIsNotDeletedAndVouchesForNone) {
-  const auto replace = [this](std::uint64_t step) {
-    const std::string path = std::string(kDir) + "/" + step_name(step);
-    ASSERT_TRUE(fs_.remove_file(path + "/manifest.json").ok());
-    ASSERT_TRUE(testing::put_text(fs_, path + "/manifest.json",
-                                  testing::get_text(fs_, std::string(kDir) + "/step-00000030/manifest.json"))
-                    .ok());
-  };
   options_.progress = [&](std::uint64_t done, std::uint64_t total) {
     if (done == total) replace(10);
   };
@@ -372,6 +375,41 @@ TEST_F(PruneRun, DamagedStepsGoForAStepThatWasReadWholeOnly) {
     EXPECT_FALSE(report->damaged[0].goes);
     EXPECT_TRUE(fs_.stat(moved).ok());
   }
+}
+
+TEST_F(PruneRun, ADamagedStepStaysWhereTheNewestOneIsAnotherMeanwhile) {
+  const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa";
+  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/x", "12345").ok());
+  options_.rules = {};
+  options_.damaged = true;
+  options_.progress = [&](std::uint64_t done, std::uint64_t total) {
+    if (done == total) replace(40);
+  };
+  EXPECT_THAT(prune_run(fs_, options_).status().message, HasSubstr("nothing more is deleted"));
+  EXPECT_TRUE(fs_.stat(moved + "/model/x").ok());
+}
+
+/// For reading alone: counts members that are read from the store itself.
+class Counting final : public MediaWatch {
+ public:
+  using MediaWatch::MediaWatch;
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
+                                            Access access) override {
+    if (access == Access::kPastCache) ++past_cache;
+    return MediaWatch::open_member(folder, member, access);
+  }
+  std::atomic<std::size_t> past_cache = 0;
+};
+
+// Memory may hold a write that never reached the disk.
+TEST_F(PruneRun, TheNewestOneIsReadFromTheStore) {
+  std::size_t members = 0;
+  for (const std::string& name : testing::tree(fs_, std::string(kDir) + "/step-00000040"))
+    members += name.back() != '/';
+  Counting counting(fs_);
+  options_.dry_run = true;
+  ASSERT_TRUE(prune_run(counting, options_).ok());
+  EXPECT_GE(counting.past_cache, members);
 }
 
 TEST_F(PruneRun, OfADamagedStepThatIsALinkOnlyTheNameGoes) {
@@ -425,6 +463,18 @@ TEST_F(PruneRun, DeletesTheOldestFirst) {
     if (call.op == testing::Op::kRenameNoReplace && call.path.find("/step-") != std::string::npos)
       order.push_back(std::stoull(call.path.substr(call.path.size() - 8)));
   EXPECT_EQ(order, (Steps{10, 20}));
+}
+
+TEST_F(PruneRun, StopsBetweenTwoFilesOfAStep) {
+  CancelSource source;
+  options_.cancel = CancelToken(source);
+  testing::MeddlingFs meddling(fs_);
+  meddling.before_calls([&](const char* call, const std::string&) {
+    if (std::string_view(call) == "unlink") (void)source.request(StopReason::kTerminate);
+  });
+  EXPECT_EQ(prune_run(meddling, options_).status().code, Code::kTerminated);
+  EXPECT_THAT(left(), ElementsAre(40, 30, 20)) << "the first has another name already";
+  EXPECT_EQ(scan_run(fs_, kDir)->leftovers.size(), 1u);
 }
 
 TEST_F(PruneRun, StopsBetweenTwoSteps) {
