@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "libtrain/parallel/communicator.h"
+#include "libtrain/parallel/control.h"
 
 namespace titan::train {
 
