@@ -120,8 +120,7 @@ void TrainLoop::apply(Step& step) {
   update(step, lr);
   // What is logged is what was applied, and what the schedule in the checkpoint says.
   if (run_.optimizer->applied_lr() != lr)
-    throw std::logic_error("step " + std::to_string(step.number) +
-                           ": the learning rate applied is not the schedule's");
+    throw std::logic_error("step " + std::to_string(step.number) + ": the learning rate applied is not the schedule's");
   if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
 
   move_to(step.samples.end());
@@ -150,8 +149,8 @@ void TrainLoop::report(Step& step) {
   metrics.tflops = flops_per_token_ * metrics.tps / 1e12;
   if (peak_tflops_) metrics.mfu = 100 * *metrics.tflops / *peak_tflops_;
   const auto& settings = run_.config().metrics;
-  const bool shown = step.number == run_.start.decision.step + 1 || every(settings.log_freq, step.number) ||
-                     is_last(step.number);
+  const bool shown =
+      step.number == run_.start.decision.step + 1 || every(settings.log_freq, step.number) || is_last(step.number);
   run_.options.watcher->step(metrics, shown);
   if (run_.root()) {
     run_.files->step(metrics, shown);

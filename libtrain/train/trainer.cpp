@@ -29,7 +29,8 @@ namespace {
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLastLines{10};  // for the store to take them at the end of a run
+constexpr std::chrono::seconds kLastLines{10};     // for the store to take them at the end of a run
+constexpr std::chrono::seconds kLastDeletions{1};  // for those under way, once the run is to stop: few files take less
 
 class Trainer {
  public:
@@ -95,8 +96,11 @@ void Trainer::shut_down() {
   if (!run_.retention) return;
   run_.retention->release();
   const auto begin = Clock::now();
-  const bool over =
-      run_.retention->finish([&] { return stop_requested() || seconds_since(begin) >= settings.io_timeout_seconds; });
+  const bool over = run_.retention->finish([&] {
+    const auto passed = Clock::now() - begin;
+    return passed >= std::chrono::duration<double>(settings.io_timeout_seconds) ||
+           (stop_requested() && passed >= kLastDeletions);
+  });
   if (!over && !stop_requested())
     log_warn("retention: deletions take longer than checkpoint.io_timeout_seconds; the next start goes on with them");
   run_.retention.reset();

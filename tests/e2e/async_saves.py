@@ -127,7 +127,7 @@ class AsyncSaves(unittest.TestCase):
             self.assertGreaterEqual(steps, newest)
             newest = steps
             self.assertEqual(harness.published_steps(run)[-1], newest, log)
-            self.assertEqual(harness.leftovers(run), [], f"try {attempt}")
+            self.assertEqual(harness.half_saved(run), [], f"try {attempt}")
             self.assertTrue(harness.ckpt("verify", f"{run}@{newest}")["ok"])
 
     def test_a_refusal_of_the_store_is_told_and_the_run_goes_on_or_ends(self):

@@ -109,7 +109,7 @@ class EarlySignals(unittest.TestCase):
                     self.assertIn(process.returncode, (0, 75, STOPS[number][0]), log)
                     self.assertRegex(log, r"error: |Ctrl-C: |SIGTERM: |complete|was stopped by a signal|, then stopping \(")
                     self.assertLessEqual(log.count("error: "), 1, log)
-                    self.assertEqual(harness.leftovers(self.run), [], log)
+                    self.assertEqual(harness.half_saved(self.run), [], log)
 
     def test_05_titan_ckpt(self):
         harness.train(CONFIG, 1, {**self.keys, "debug.stop_at_step": 2}, expect=75)

@@ -23,7 +23,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 def see_gpus():
     """For what is about GPUs: those that the environment shows."""
-    del os.environ["CUDA_VISIBLE_DEVICES"]
+    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
     if VISIBLE_GPUS is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = VISIBLE_GPUS
 
@@ -115,6 +115,11 @@ def published_steps(run):
 def leftovers(run):
     folder = pathlib.Path(run) / "checkpoint"
     return sorted(p.name for p in folder.iterdir() if ".tmp-" in p.name or p.name.startswith(".trash-") or p.name == "latest.tmp") if folder.exists() else []
+
+
+def half_saved(run):
+    """What no stop leaves. The rest of a deletion may be left to the next start."""
+    return [name for name in leftovers(run) if not name.startswith(".trash-")]
 
 
 def step_lines(run):

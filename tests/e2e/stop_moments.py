@@ -194,7 +194,7 @@ class StopMoments(unittest.TestCase):
             self.assertIn(SCENARIOS[name].keys["training.steps"], done)
         newest = {max(done, default=None)} | ({3} if name == "going back" else set())  # what is being taken back is no step of the run
         self.assertIn(max(harness.published_steps(run), default=None), newest, errors)
-        self.assertFalse([left for left in harness.leftovers(run) if not left.startswith(".trash-")], errors)
+        self.assertEqual(harness.half_saved(run), [], errors)
         return True
 
     def fired(self, _):

@@ -345,7 +345,7 @@ class Stopping(unittest.TestCase):
         _, log = process.communicate(timeout=20)
         self.assertEqual(process.returncode, code, log)
         self.assertLess(time.time() - begin, 5, log)
-        self.assertEqual(harness.leftovers(self.run), [])
+        self.assertEqual(harness.half_saved(self.run), [])
         return log
 
     def test_25_a_stop_within_a_validation_saves_first_and_ends_at_once(self):
