@@ -1,6 +1,6 @@
 #include "libtrain/cuda/nccl_fabric.h"
 
-#include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -38,13 +38,14 @@ NcclFabric::NcclFabric(const FabricRequest& request, int device)
   options_.device = device;
   options_.most_blocks = use_ == FabricUse::kPipeline ? kBlocksOfPipeline : kBlocksOfExchange;
   options_.init_timeout = request.init_timeout;
-  if (use_ == FabricUse::kPipeline) connect_channels();
+  if (use_ == FabricUse::kPipeline)
+    for (const Channel& channel : pipeline_channels(size_)) connect_channel(channel);
   options_.init_timeout = request.expect_timeout;
 }
 
 void NcclFabric::expect(const ExchangeWays& ways) {
-  if (ways.all_to_all && all_ == nullptr) connect_all();
-  if (ways.swaps && channels_.empty()) connect_channels();
+  if ((ways.all_to_all || !ways.few.empty()) && all_ == nullptr) connect_all(ways);
+  for (const int peer : ways.swaps) connect_channel(swap_channel(rank_, peer));
 }
 
 std::unique_ptr<NcclGroup> NcclFabric::connect(const std::string& name, int rank, int size) const {
@@ -56,29 +57,29 @@ std::unique_ptr<NcclGroup> NcclFabric::connect(const std::string& name, int rank
 }
 
 // NCCL connects two ranks when they first send, and holds up their hosts meanwhile: here both are sure to come to it.
-void NcclFabric::connect_all() {
+void NcclFabric::connect_all(const ExchangeWays& ways) {
   const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(options_.device));
-  const at::Tensor give = at::zeros({size_}, at::kCUDA);
-  at::Tensor take = at::zeros({size_}, at::kCUDA);
   all_ = connect("all", rank_, size_);
-  const std::vector<std::int64_t> one_each(static_cast<std::size_t>(size_), 1);
+  std::vector<std::int64_t> one_each(static_cast<std::size_t>(size_), ways.all_to_all ? 1 : 0);
+  for (const int peer : ways.few) one_each[static_cast<std::size_t>(peer)] = 1;
+  const std::int64_t all = std::accumulate(one_each.begin(), one_each.end(), std::int64_t{0});
+  const at::Tensor give = at::zeros({all}, at::kCUDA);
+  at::Tensor take = at::zeros({all}, at::kCUDA);
   all_->start_all_to_all(take, one_each, give, one_each)->wait();
   wait_for_gpu();
 }
 
-void NcclFabric::connect_channels() {
+void NcclFabric::connect_channel(const Channel& channel) {
+  const bool from_here = channel.from == rank_;
+  if ((!from_here && channel.to != rank_) || channels_.contains(channel)) return;
   const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(options_.device));
   const at::Tensor give = at::zeros({1}, at::kCUDA);
   at::Tensor take = at::zeros({1}, at::kCUDA);
-  for (const Channel& channel : channels_of(use_, size_)) {
-    const bool from_here = channel.from == rank_;
-    if (!from_here && channel.to != rank_) continue;
-    NcclGroup& made = *channels_.emplace(channel, connect(name_of(channel), from_here ? 0 : 1, 2)).first->second;
-    const auto moved = channel.kind == ChannelKind::kSwap ? made.swap(give, take, from_here ? 1 : 0)
-                       : from_here                        ? made.send(give, 1)
-                                                          : made.recv(take, 0);
-    moved->wait();
-  }
+  NcclGroup& made = *channels_.emplace(channel, connect(name_of(channel), from_here ? 0 : 1, 2)).first->second;
+  const auto moved = channel.kind == ChannelKind::kSwap ? made.swap(give, take, from_here ? 1 : 0)
+                     : from_here                        ? made.send(give, 1)
+                                                        : made.recv(take, 0);
+  moved->wait();
   wait_for_gpu();
 }
 
@@ -86,6 +87,12 @@ void NcclFabric::all_to_all(at::Tensor& out, const std::vector<std::int64_t>& ou
                             const std::vector<std::int64_t>& in_splits) {
   if (all_ == nullptr) throw std::logic_error("an all-to-all that nobody expected in " + options_.name);
   all_->start_all_to_all(out, out_splits, in, in_splits)->wait();
+}
+
+// NCCL moves nothing between ranks whose splits are zero.
+void NcclFabric::exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                          const std::vector<std::int64_t>& in_splits, std::uint64_t) {
+  all_to_all(out, out_splits, in, in_splits);
 }
 
 std::unique_ptr<Transfer> NcclFabric::send(const at::Tensor& tensor, int dst, std::uint64_t tag) {
@@ -99,8 +106,7 @@ std::unique_ptr<Transfer> NcclFabric::recv(at::Tensor& tensor, int src, std::uin
 }
 
 std::unique_ptr<Transfer> NcclFabric::swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t) {
-  const Channel pair{std::min(rank_, peer), std::max(rank_, peer), ChannelKind::kSwap};
-  return channel(pair).swap(give, take, rank_ < peer ? 1 : 0);
+  return channel(swap_channel(rank_, peer)).swap(give, take, rank_ < peer ? 1 : 0);
 }
 
 NcclGroup& NcclFabric::channel(const Channel& channel) {

@@ -22,14 +22,17 @@ class NcclFabric : public Fabric {
   void expect(const ExchangeWays& ways) override;
   void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_splits) override;
+  void exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                const std::vector<std::int64_t>& in_splits, std::uint64_t tag) override;
   std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
   std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override;
   std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t tag) override;
 
  private:
   std::unique_ptr<NcclGroup> connect(const std::string& name, int rank, int size) const;
-  void connect_all();
-  void connect_channels();
+  /// One group of all, in which each pair of ranks that will exchange has moved an element.
+  void connect_all(const ExchangeWays& ways);
+  void connect_channel(const Channel& channel);
   NcclGroup& channel(const Channel& channel);
 
   NcclGroupOptions options_;  ///< of each group, but for its name and members

@@ -14,11 +14,10 @@ struct TwoWays {
 /// Of an all-to-all.
 LinkBytes all_to_all(const ExchangePlan& plan, std::uint32_t width, const Peers& peers, const Nodes& nodes) {
   TwoWays in_node, between;
-  for (std::uint32_t rank = 0; rank < plan.owners.size(); ++rank) {
-    if (rank == plan.me) continue;
+  for (const std::uint32_t rank : plan.partners()) {
     TwoWays& way = nodes.together(peers[rank], peers[plan.me]) ? in_node : between;
-    way.sent += plan.owners[rank].length() * plan.copies[plan.me];
-    way.received += plan.owners[plan.me].length() * plan.copies[rank];
+    way.sent += plan.owners[rank].length() * plan.gives[rank].count;
+    way.received += plan.owners[plan.me].length() * plan.takes[rank];
   }
   return {in_node.most(width), between.most(width)};
 }
@@ -31,8 +30,9 @@ std::uint64_t swapped(const Swap& swap, std::uint32_t width) {
 
 LinkBytes link_bytes(const ExchangePlan& plan, std::uint32_t width, const Peers& peers, const Nodes& nodes) {
   LinkBytes bytes = all_to_all(plan, width, peers, nodes);
-  for (const Swap& swap : plan.swaps)
-    (nodes.together(peers[swap.peer], peers[plan.me]) ? bytes.in_node : bytes.between_nodes) += swapped(swap, width);
+  for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed})
+    for (const Swap& swap : *steps)
+      (nodes.together(peers[swap.peer], peers[plan.me]) ? bytes.in_node : bytes.between_nodes) += swapped(swap, width);
   return bytes;
 }
 
@@ -52,8 +52,9 @@ double link_seconds(const ExchangePlan& plan, std::uint32_t width, const Peers& 
   const LinkBytes at_once = all_to_all(plan, width, peers, nodes);
   double seconds =
       std::max(message_seconds(at_once.in_node, true, device), message_seconds(at_once.between_nodes, false, device));
-  for (const Swap& swap : plan.swaps)
-    seconds += message_seconds(swapped(swap, width), nodes.together(peers[swap.peer], peers[plan.me]), device);
+  for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed})
+    for (const Swap& swap : *steps)
+      seconds += message_seconds(swapped(swap, width), nodes.together(peers[swap.peer], peers[plan.me]), device);
   return seconds;
 }
 

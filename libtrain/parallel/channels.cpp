@@ -1,5 +1,7 @@
 #include "libtrain/parallel/channels.h"
 
+#include <algorithm>
+
 namespace titan::train {
 namespace {
 
@@ -8,7 +10,15 @@ void add_both_ways(std::vector<Channel>& channels, int one, int other, ChannelKi
   channels.push_back({other, one, kind});
 }
 
-std::vector<Channel> of_pipeline(int size) {
+}  // namespace
+
+ChannelKind channel_kind(std::uint64_t tag) {
+  if (tag >= kFirstExchangeTag) return ChannelKind::kTied;
+  return tag % 2 == 0 ? ChannelKind::kForward : ChannelKind::kBackward;
+}
+
+std::vector<Channel> pipeline_channels(int size) {
+  if (size < 2) return {};
   std::vector<Channel> channels;
   const auto neighbours = [&](int one) {
     add_both_ways(channels, one, (one + 1) % size, ChannelKind::kForward);
@@ -22,24 +32,6 @@ std::vector<Channel> of_pipeline(int size) {
   return channels;
 }
 
-std::vector<Channel> of_exchange(int size) {
-  std::vector<Channel> channels;
-  for (int bit = 1; bit < size; bit *= 2)
-    for (int one = 0; one < size; ++one)
-      if ((one & bit) == 0 && (one | bit) < size) channels.push_back({one, one | bit, ChannelKind::kSwap});
-  return channels;
-}
-
-}  // namespace
-
-ChannelKind channel_kind(std::uint64_t tag) {
-  if (tag >= kFirstExchangeTag) return ChannelKind::kTied;
-  return tag % 2 == 0 ? ChannelKind::kForward : ChannelKind::kBackward;
-}
-
-std::vector<Channel> channels_of(FabricUse use, int size) {
-  if (size < 2) return {};
-  return use == FabricUse::kPipeline ? of_pipeline(size) : of_exchange(size);
-}
+Channel swap_channel(int one, int other) { return {std::min(one, other), std::max(one, other), ChannelKind::kSwap}; }
 
 }  // namespace titan::train

@@ -28,8 +28,11 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;
 };
 
-/// All channels of a group, in the order in which its members make theirs. Channels that share no rank can be made at
-/// the same time: the order takes few turns.
-std::vector<Channel> channels_of(FabricUse use, int size);
+/// All channels of a pipeline's group, in the order in which its members make theirs. Channels that share no rank can
+/// be made at the same time: the order takes few turns.
+std::vector<Channel> pipeline_channels(int size);
+
+/// That of two ranks that swap.
+Channel swap_channel(int one, int other);
 
 }  // namespace titan::train

@@ -23,9 +23,11 @@ class Transfer {
   virtual void wait() = 0;
 };
 
-/// How a group of ranks exchanges.
+/// How a rank exchanges in its group.
 struct ExchangeWays {
-  bool all_to_all = false, swaps = false;
+  bool all_to_all = false;      ///< with all others at once
+  std::vector<int> few = {};    ///< with these at once, who say the same of this rank
+  std::vector<int> swaps = {};  ///< with one after the other, in the order in which all come to theirs
 };
 
 class Fabric {
@@ -41,6 +43,10 @@ class Fabric {
   /// what the device does next. Both tensors may go at once.
   virtual void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                           const std::vector<std::int64_t>& in_splits) = 0;
+  /// The same among few (ExchangeWays::few): ranks between which nothing goes have nothing to do with each other. `tag`
+  /// is used as that of a send.
+  virtual void exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                        const std::vector<std::int64_t>& in_splits, std::uint64_t tag);
   /// Point to point between two different ranks; tag < 2^31. A (src, dst, tag) triple is used by one transfer at a
   /// time. Both sides agree on the number of bytes.
   virtual std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) = 0;

@@ -1,10 +1,10 @@
 #include "libtrain/reduce/exchange_plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <numeric>
 
+#include "libtrain/reduce/rank_groups.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
@@ -23,31 +23,46 @@ SegmentRow rows_of_class(const std::vector<SegmentRow>& owners, std::uint32_t ra
   return row;
 }
 
-/// Whether `node` falls into halves as the `ranks` (a power of two) from `first` on do, down to their blocks.
-bool halves_alike(Node node, std::uint32_t count, std::uint32_t all, std::uint32_t first, std::uint32_t ranks) {
-  if (ranks == 1) return dp_block(count, all, first) == node;
-  return halves_alike(node.left(), count, all, first, ranks / 2) &&
-         halves_alike(node.right(), count, all, first + ranks / 2, ranks / 2);
-}
-
-ExchangePlan plan_butterfly(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements) {
+/// The butterfly between groups, and what is handed to ranks that hold nothing. The all-to-all is still to be planned.
+ExchangePlan plan_between_groups(const std::vector<SegmentRow>& owners, const RankGroups& groups, std::uint32_t me,
+                                 std::int64_t elements) {
   ExchangePlan plan{.me = me};
-  const auto steps = static_cast<std::uint32_t>(std::bit_width(owners.size()) - 1);
-  for (std::uint32_t step = 0; step < steps; ++step) {
-    const std::uint32_t peer = me ^ (1u << step);
-    plan.swaps.push_back({peer, rows_of_class(owners, me, 2u << step), rows_of_class(owners, peer, 2u << step)});
-  }
   plan.piece = whole_lines(elements / (2 * kSwapsUnderWay));
+  const std::uint32_t group = groups.group_of(me), place = groups.place_of(me);
+  if (!groups.holds(me)) {
+    plan.handed.push_back({groups.holder(group, groups.place_for(me)), owners[me], {}});
+    return plan;
+  }
+  const std::vector<SegmentRow> rows = groups.rows(owners, place);
+  for (std::uint32_t bit = 1; bit < groups.groups; bit *= 2) {
+    const std::uint32_t other = group ^ bit;
+    plan.swaps.push_back(
+        {groups.holder(other, place), rows_of_class(rows, group, 2 * bit), rows_of_class(rows, other, 2 * bit)});
+  }
+  if (const auto extra = groups.extra(group); extra && groups.place_for(*extra) == place)
+    plan.handed.push_back({*extra, {}, owners[*extra]});
   return plan;
 }
 
-ExchangePlan plan_all_to_all(const std::vector<SegmentRow>& owners, std::uint32_t me, std::vector<std::uint32_t> copies,
-                             std::int64_t elements) {
-  ExchangePlan plan{.me = me, .owners = owners, .copies = std::move(copies)};
-  // The same slices on all ranks: those that the rank with most nodes has room for.
-  const auto rows = static_cast<std::int64_t>(owners.size()) * *std::ranges::max_element(plan.copies) +
-                    std::accumulate(plan.copies.begin(), plan.copies.end(), std::int64_t{0});
-  plan.piece = whole_lines(elements / rows);
+/// The rows of all holders of the groups for which `wanted` says yes.
+void set_owners(ExchangePlan& plan, const std::vector<SegmentRow>& owners, const RankGroups& groups,
+                const std::vector<std::uint32_t>& wanted) {
+  plan.all = groups.groups == 1;
+  plan.owners.resize(groups.ranks);
+  plan.gives.resize(groups.ranks);
+  plan.takes.resize(groups.ranks);
+  for (std::uint32_t place = 0; place < groups.holders; ++place) {
+    const SegmentRow row = rows_of_class(groups.rows(owners, place), 0, 1);
+    for (const std::uint32_t group : wanted) plan.owners[groups.holder(group, place)] = row;
+  }
+}
+
+ExchangePlan plan_all_to_all(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements) {
+  const auto ranks = static_cast<std::uint32_t>(owners.size());
+  ExchangePlan plan{.me = me, .owners = owners, .all = ranks > 1};
+  plan.gives.assign(ranks, {0, 1});
+  plan.takes.assign(ranks, 1);
+  plan.slice = whole_lines(elements / (2 * std::int64_t{ranks}));
   return plan;
 }
 
@@ -67,24 +82,31 @@ std::int64_t longest(const std::vector<SegmentRow>& rows) {
 
 }  // namespace
 
+std::vector<std::uint32_t> ExchangePlan::partners() const {
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < owners.size(); ++rank)
+    if (rank != me && (gives[rank].count > 0 || takes[rank] > 0)) ranks.push_back(rank);
+  return ranks;
+}
+
 std::int64_t ExchangePlan::pieces(const Swap& swap) const {
   return ceil_div(std::max(swap.mine.length(), swap.theirs.length()), piece);
 }
 
-std::int64_t ExchangePlan::pieces() const { return ceil_div(longest(owners), piece); }
+std::int64_t ExchangePlan::slices() const { return owners.empty() ? 0 : ceil_div(longest(owners), slice); }
 
 std::int64_t ExchangePlan::buffer_elements() const {
   std::int64_t most = 0;
-  for (const Swap& swap : swaps) {
-    const std::int64_t under_way = std::min(pieces(swap), kSwapsUnderWay);
-    most = std::max(most, 2 * under_way * std::min(piece, std::max(swap.mine.length(), swap.theirs.length())));
+  for (const std::vector<Swap>* steps : {&swaps, &handed}) {
+    for (const Swap& swap : *steps) {
+      const std::int64_t under_way = std::min(pieces(swap), kSwapsUnderWay);
+      most = std::max(most, 2 * under_way * std::min(piece, std::max(swap.mine.length(), swap.theirs.length())));
+    }
   }
-  if (owners.empty()) return most;
-  const auto at_once = [&](std::uint32_t owner) { return std::min(piece, owners[owner].length()); };
   std::int64_t sent = 0, received = 0;
   for (std::uint32_t rank = 0; rank < owners.size(); ++rank) {
-    sent += at_once(rank) * copies[me];
-    received += at_once(me) * copies[rank];
+    sent += std::min(slice, owners[rank].length()) * gives[rank].count;
+    received += std::min(slice, owners[me].length()) * takes[rank];
   }
   return std::max(most, sent + received);
 }
@@ -92,27 +114,60 @@ std::int64_t ExchangePlan::buffer_elements() const {
 ExchangePlan plan_sums(const std::vector<SegmentRow>& owners, std::uint32_t me, std::uint32_t count,
                        std::int64_t elements) {
   const auto ranks = static_cast<std::uint32_t>(owners.size());
-  if (std::has_single_bit(ranks) && halves_alike({0, count}, count, ranks, 0, ranks))
-    return plan_butterfly(owners, me, elements);
-  std::vector<std::uint32_t> copies(ranks);
+  const RankGroups groups = groups_of(ranks, count);
+  ExchangePlan plan = plan_between_groups(owners, groups, me, elements);
+  if (groups.groups == ranks) return plan;
+  // The same slices on all ranks: those for which the rank that gives most and the group that takes most have room.
+  std::vector<std::int64_t> taken(groups.groups);
+  std::vector<std::vector<Node>> nodes(ranks);
+  std::size_t given = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    nodes[rank] = maximal_nodes(count, dp_block(count, ranks, rank));
+    given = std::max(given, nodes[rank].size());
+    for (const Node node : nodes[rank]) ++taken[groups.group_of(count, node)];
+  }
+  plan.slice =
+      whole_lines(elements / (static_cast<std::int64_t>(given) * groups.holders + *std::ranges::max_element(taken)));
+  const std::uint32_t own = groups.group_of(me);
+  std::vector<std::uint32_t> wanted{own};
+  for (const Node node : nodes[me]) wanted.push_back(groups.group_of(count, node));
+  set_owners(plan, owners, groups, wanted);
+  for (std::uint32_t i = 0; i < nodes[me].size(); ++i) {
+    const std::uint32_t group = groups.group_of(count, nodes[me][i]);
+    for (std::uint32_t place = 0; place < groups.holders; ++place) {
+      NodeRange& range = plan.gives[groups.holder(group, place)];
+      if (range.count++ == 0) range.first = i;
+    }
+  }
+  if (!groups.holds(me)) return plan;
   std::map<Node, std::uint32_t> rows;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    const std::vector<Node> nodes = maximal_nodes(count, dp_block(count, ranks, rank));
-    copies[rank] = static_cast<std::uint32_t>(nodes.size());
-    for (const Node node : nodes) rows.emplace(node, static_cast<std::uint32_t>(rows.size()));
+    for (const Node node : nodes[rank]) {
+      if (groups.group_of(count, node) != own) continue;
+      ++plan.takes[rank];
+      rows.emplace(node, static_cast<std::uint32_t>(rows.size()));
+    }
   }
-  ExchangePlan plan = plan_all_to_all(owners, me, std::move(copies), elements);
-  add_up(rows, {0, count}, plan.additions);
+  add_up(rows, groups.node(count, own), plan.additions);
   return plan;
 }
 
 ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements) {
-  if (std::has_single_bit(owners.size())) return plan_butterfly(owners, me, elements);
-  return plan_all_to_all(owners, me, std::vector<std::uint32_t>(owners.size(), 1), elements);
+  const auto ranks = static_cast<std::uint32_t>(owners.size());
+  const RankGroups groups = groups_of(ranks, ranks);
+  ExchangePlan plan = plan_between_groups(owners, groups, me, elements);
+  if (groups.groups == ranks) return plan;
+  const std::uint32_t own = groups.group_of(me);
+  plan.slice = whole_lines(elements / (ceil_div(ranks, groups.groups) + groups.holders));
+  set_owners(plan, owners, groups, {own});
+  for (std::uint32_t place = 0; place < groups.holders; ++place) plan.gives[groups.holder(own, place)] = {0, 1};
+  if (!groups.holds(me)) return plan;
+  for (std::uint32_t rank = groups.first(own); rank < groups.end(own); ++rank) plan.takes[rank] = 1;
+  return plan;
 }
 
 ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements) {
-  return plan_all_to_all(owners, me, std::vector<std::uint32_t>(owners.size(), 1), elements);
+  return plan_all_to_all(owners, me, elements);
 }
 
 std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain) {
@@ -143,14 +198,15 @@ std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank
 
 Load load_of_sums(const ExchangePlan& plan) {
   Load load;
-  for (const Swap& swap : plan.swaps) {
-    load.sent += swap.theirs.length();
-    load.received += swap.mine.length();
+  for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed}) {
+    for (const Swap& swap : *steps) {
+      load.sent += swap.theirs.length();
+      load.received += swap.mine.length();
+    }
   }
-  for (std::uint32_t rank = 0; rank < plan.owners.size(); ++rank) {
-    if (rank == plan.me) continue;
-    load.sent += plan.owners[rank].length() * plan.copies[plan.me];
-    load.received += plan.owners[plan.me].length() * plan.copies[rank];
+  for (const std::uint32_t rank : plan.partners()) {
+    load.sent += plan.owners[rank].length() * plan.gives[rank].count;
+    load.received += plan.owners[plan.me].length() * plan.takes[rank];
   }
   return load;
 }
@@ -162,11 +218,10 @@ Load load_of_copies(const ExchangePlan& plan) {
 
 Traffic traffic_of(const ExchangePlan& plan) {
   Traffic traffic;
-  for (const Swap& swap : plan.swaps) traffic.rounds += plan.pieces(swap);
-  traffic.messages = traffic.rounds;
-  if (plan.owners.empty()) return traffic;
-  traffic.rounds += plan.pieces();
-  traffic.messages += plan.pieces() * (static_cast<std::int64_t>(plan.owners.size()) - 1);
+  for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed})
+    for (const Swap& swap : *steps) traffic.rounds += plan.pieces(swap);
+  traffic.messages = traffic.rounds + plan.slices() * static_cast<std::int64_t>(plan.partners().size());
+  traffic.rounds += plan.slices();
   return traffic;
 }
 

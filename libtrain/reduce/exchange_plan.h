@@ -2,11 +2,12 @@
 // How the ranks of a stage sum their gradients and share their weights: who sends what to whom, and in which buffers.
 // Pure, planned once; no tensors.
 //
-// A butterfly where the number of ranks is a power of two: in step s a rank swaps with rank XOR 2^s, so that half, then
-// a quarter, then an eighth of the elements travels, the most of it between neighbours. Where the canonical tree falls
-// into the ranks' blocks, each step adds the two halves of a node: the sums are those of the tree. Weights go the same
-// way backwards.
-// Else a balanced all-to-all: slice k of every owner's row at once, with as many copies as a rank has nodes.
+// Ranks are in groups (rank_groups.h). In a group slice k of every holder's row travels at once, with as many copies as
+// a rank has nodes of the group's: a balanced all-to-all, whose sums are the group's node. Holders with one place in
+// their groups then swap in a butterfly: in step s with the group whose number is theirs XOR 2^s, so that half, then a
+// quarter, then an eighth of their elements travels, the most of it between neighbours. Each step adds the two halves
+// of a node: the sums are those of the tree. At last a rank that holds nothing gets what it owns. Weights go the same
+// way backwards. Where the ranks are a power of two each is a group, and there is the butterfly alone.
 //
 // Whatever is cut is cut at 64-byte lines and not at leaves: a thousand ranks times a leaf would exceed any buffer, and
 // an addition does not depend on where a range begins.
@@ -18,7 +19,8 @@
 
 namespace titan::train {
 
-/// One step of the butterfly. Sums: `theirs` is sent, `mine` is received and added. Weights: the other way round.
+/// One step of the butterfly. Sums: `theirs` is sent, `mine` is received and added. Weights: the other way round. What
+/// is handed over is received and replaces what was there.
 struct Swap {
   std::uint32_t peer = 0;
   SegmentRow mine, theirs;
@@ -30,17 +32,29 @@ struct Addition {
   bool operator==(const Addition&) const = default;
 };
 
+/// Nodes of a rank, by their place among them.
+struct NodeRange {
+  std::uint32_t first = 0, count = 0;
+};
+
 struct ExchangePlan {
   std::uint32_t me = 0;
-  std::vector<Swap> swaps;            ///< of a butterfly, in the order of sums
-  std::vector<SegmentRow> owners;     ///< of an all-to-all, per rank
-  std::vector<std::uint32_t> copies;  ///< that each rank sends of an element in an all-to-all: its nodes, or 1
-  std::vector<Addition> additions;    ///< over the received rows (by rank, then node); row 0 ends as the sum
-  std::int64_t piece = 0;             ///< elements that travel at once: of a swap's rows, or of an owner's row
+  std::vector<SegmentRow> owners;    ///< of an all-to-all, per rank: none of those that nothing is sent to
+  std::vector<NodeRange> gives;      ///< per rank: of this rank's nodes, those that are sent to it
+  std::vector<std::uint32_t> takes;  ///< per rank: copies of each element of this rank's row that it sends
+  std::vector<Addition> additions;   ///< over the received rows (by rank, then node); row 0 ends as the sum
+  std::vector<Swap> swaps;           ///< of a butterfly, in the order of sums, behind the all-to-all
+  std::vector<Swap> handed;          ///< behind the butterfly: between a holder and a rank that holds nothing
+  std::int64_t piece = 0;            ///< elements of a swap's rows that travel at once
+  bool all = false;                  ///< the all-to-all is among all ranks, not those of a group and its neighbours
+  std::int64_t slice = 0;            ///< elements of each owner's row that travel at once
 
-  /// Messages, one after the other: of a swap, or of the all-to-all.
+  /// The ranks to or from which something goes in the all-to-all, in order.
+  std::vector<std::uint32_t> partners() const;
+  /// Messages of a swap, one after the other.
   std::int64_t pieces(const Swap& swap) const;
-  std::int64_t pieces() const;
+  /// The same of the all-to-all.
+  std::int64_t slices() const;
   /// Elements that the buffers hold at once.
   std::int64_t buffer_elements() const;
 };

@@ -19,10 +19,14 @@ namespace {
 constexpr std::uint64_t kSumTags = kTiedGradientTag + 0x100000, kCopyTags = kTiedGradientTag + 0x200000,
                         kTiedWeightTags = kTiedGradientTag + 0x1000000;
 constexpr std::uint64_t kTagsOfPart = 0x100;
+// What is handed over, and slices of weights: the ranks of a group come to these in one order.
+constexpr std::uint64_t kHandedTag = kTiedGradientTag + 0x300000, kWeightSliceTags = kTiedGradientTag + 0x400000;
 
 constexpr std::size_t kTurnsUnderWay = 2;
 // Of a swap: its pieces take turns. When one begins, that of four before has arrived on both sides.
 constexpr std::uint64_t kTagsPerSwap = 4;
+// Slices take turns likewise.
+constexpr std::uint64_t kTagsOfSlices = 4;
 
 at::Tensor part(const std::vector<at::Tensor>& slots, const Segment& segment) {
   return slots[segment.slot].narrow(0, segment.begin, segment.length);
@@ -142,8 +146,8 @@ void GradientExchange::swap_rows(Fabric& group, int peer, std::uint64_t tag, con
 
 void GradientExchange::sum_over_ranks(const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) {
   Fabric& group = has_node_groups(plan_) ? *world_.between_nodes : *world_.dp;
-  if (!plan.swaps.empty()) sum_by_swaps(group, plan, tag, partials.front());
-  if (!plan.owners.empty()) sum_by_slices(group, plan, partials);
+  if (!plan.owners.empty()) sum_by_slices(group, plan, tag, partials);
+  sum_by_swaps(group, plan, tag + kTagsOfSlices, partials.front());
 }
 
 void GradientExchange::sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums) {
@@ -161,56 +165,72 @@ void GradientExchange::sum_by_swaps(Fabric& group, const ExchangePlan& plan, std
               at::kFloat, add);
     tag += kTagsPerSwap;
   }
+  for (const Swap& swap : plan.handed)
+    swap_rows(group, static_cast<int>(swap.peer), kHandedTag, plan, plan.pieces(swap), swap.theirs, swap.mine, sums,
+              at::kFloat, copy_from_buffer);
 }
 
-void GradientExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, const std::vector<Slots>& partials) {
+void GradientExchange::exchange_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::Tensor& out,
+                                       const Splits& out_splits, const at::Tensor& in, const Splits& in_splits) {
+  if (plan.all) return group.all_to_all(out, out_splits, in, in_splits);
+  group.exchange(out, out_splits, in, in_splits, tag);
+}
+
+void GradientExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
+                                     const std::vector<Slots>& partials) {
   const auto ranks = static_cast<std::uint32_t>(plan.owners.size());
   const SegmentRow& mine = plan.owners[plan.me];
-  std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
-  for (std::int64_t index = 0; index < plan.pieces(); ++index) {
+  Splits in_splits(ranks), out_splits(ranks);
+  for (std::int64_t index = 0; index < plan.slices(); ++index) {
     device().keep_pace(kLaunchesOfPiece);
-    const std::int64_t from = index * plan.piece, to = from + plan.piece, length = length_in(mine, from, to);
+    const std::int64_t from = index * plan.slice, to = from + plan.slice, length = length_in(mine, from, to);
     std::int64_t in_total = 0, out_total = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      in_total += in_splits[rank] = length_in(plan.owners[rank], from, to) * plan.copies[plan.me];
-      out_total += out_splits[rank] = length * plan.copies[rank];
+      in_total += in_splits[rank] = length_in(plan.owners[rank], from, to) * plan.gives[rank].count;
+      out_total += out_splits[rank] = length * plan.takes[rank];
     }
     // Rows by owner, then node; they arrive by rank, then node.
     const at::Tensor in = buffer(0, in_total, at::kFloat);
     at::Tensor out = buffer(in_total, out_total, at::kFloat);
     std::int64_t at = 0;
-    for (const SegmentRow& owner : plan.owners) {
-      const std::int64_t row = length_in(owner, from, to);
-      for (const Slots& node : partials) {
-        for_parts(owner, from, to, node, in.narrow(0, at, row), copy_to_buffer);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      const std::int64_t row = length_in(plan.owners[rank], from, to);
+      const NodeRange& nodes = plan.gives[rank];
+      for (std::uint32_t node = nodes.first; node < nodes.first + nodes.count; ++node) {
+        for_parts(plan.owners[rank], from, to, partials[node], in.narrow(0, at, row), copy_to_buffer);
         at += row;
       }
     }
-    group.all_to_all(out, out_splits, in, in_splits);
+    exchange_slices(group, plan, tag + static_cast<std::uint64_t>(index) % kTagsOfSlices, out, out_splits, in,
+                    in_splits);
+    if (length == 0 || out_total == 0) continue;
     const auto row = [&](std::uint32_t number) { return out.narrow(0, number * length, length); };
     for (const Addition& addition : plan.additions) row(addition.into).add_(row(addition.from));
     for_parts(mine, from, to, partials.front(), row(0), copy_from_buffer);
   }
 }
 
-void GradientExchange::copy_by_slices(const ExchangePlan& plan, at::ScalarType type) {
-  const auto ranks = static_cast<std::int64_t>(plan.owners.size());
+void GradientExchange::copy_by_slices(const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type) {
+  const auto ranks = static_cast<std::uint32_t>(plan.owners.size());
   const SegmentRow& mine = plan.owners[plan.me];
-  std::vector<std::int64_t> out_splits(plan.owners.size());
-  for (std::int64_t index = 0; index < plan.pieces(); ++index) {
+  Splits in_splits(ranks), out_splits(ranks);
+  for (std::int64_t index = 0; index < plan.slices(); ++index) {
     device().keep_pace(kLaunchesOfPiece);
-    const std::int64_t from = index * plan.piece, to = from + plan.piece, length = length_in(mine, from, to);
-    const std::vector<std::int64_t> in_splits(plan.owners.size(), length);
-    std::int64_t out_total = 0;
-    for (std::size_t rank = 0; rank < plan.owners.size(); ++rank)
-      out_total += out_splits[rank] = length_in(plan.owners[rank], from, to);
-    const at::Tensor in = buffer(0, ranks * length, type);
-    at::Tensor out = buffer(ranks * length, out_total, type);
-    for (std::int64_t rank = 0; rank < ranks; ++rank)
-      for_parts(mine, from, to, weights_, in.narrow(0, rank * length, length), copy_to_buffer);
-    world_.dp->all_to_all(out, out_splits, in, in_splits);
+    const std::int64_t from = index * plan.slice, to = from + plan.slice, length = length_in(mine, from, to);
+    std::int64_t in_total = 0, out_total = 0;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      in_total += in_splits[rank] = length * plan.takes[rank];
+      out_total += out_splits[rank] = length_in(plan.owners[rank], from, to) * plan.gives[rank].count;
+    }
+    const at::Tensor in = buffer(0, in_total, type);
+    at::Tensor out = buffer(in_total, out_total, type);
+    for (std::int64_t at = 0; length > 0 && at < in_total; at += length)
+      for_parts(mine, from, to, weights_, in.narrow(0, at, length), copy_to_buffer);
+    exchange_slices(*world_.dp, plan, tag + static_cast<std::uint64_t>(index) % kTagsOfSlices, out, out_splits, in,
+                    in_splits);
     std::int64_t at = 0;
-    for (std::size_t rank = 0; rank < plan.owners.size(); ++rank) {
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      if (out_splits[rank] == 0) continue;
       for_parts(plan.owners[rank], from, to, weights_, out.narrow(0, at, out_splits[rank]), copy_from_buffer);
       at += out_splits[rank];
     }
@@ -420,15 +440,18 @@ void GradientExchange::share(std::size_t part, std::span<const at::Tensor> owned
 
 void GradientExchange::share_part(std::size_t part) {
   std::uint64_t tag = kCopyTags + part * kTagsOfPart;
-  const auto take = [](at::Tensor own, const at::Tensor& received) { own.copy_(received); };
   for (const StageExchange::Sharing& sharing : exchange_.parts[part].sharings) {
     const at::ScalarType type = sharing.width == 4 ? at::kFloat : at::kBFloat16;
-    for (auto swap = sharing.plan.swaps.rbegin(); swap != sharing.plan.swaps.rend(); ++swap) {
-      swap_rows(*world_.dp, static_cast<int>(swap->peer), tag, sharing.plan, sharing.plan.pieces(*swap), swap->mine,
-                swap->theirs, weights_, type, take);
+    const ExchangePlan& plan = sharing.plan;
+    for (const Swap& swap : plan.handed)
+      swap_rows(*world_.dp, static_cast<int>(swap.peer), kHandedTag, plan, plan.pieces(swap), swap.mine, swap.theirs,
+                weights_, type, copy_from_buffer);
+    for (auto swap = plan.swaps.rbegin(); swap != plan.swaps.rend(); ++swap) {
+      swap_rows(*world_.dp, static_cast<int>(swap->peer), tag, plan, plan.pieces(*swap), swap->mine, swap->theirs,
+                weights_, type, copy_from_buffer);
       tag += kTagsPerSwap;
     }
-    if (!sharing.plan.owners.empty()) copy_by_slices(sharing.plan, type);
+    if (!plan.owners.empty()) copy_by_slices(plan, kWeightSliceTags, type);
   }
   // A head beside its embedding: in fp32 they are one tensor.
   if (const StageParameter& head = *stages_.parameters().back(); !exchange_.sends_tied && head.tied_head &&

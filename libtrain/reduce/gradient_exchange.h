@@ -78,7 +78,8 @@ class GradientExchange {
   std::int64_t buffer_bytes() const;
 
  private:
-  using Slots = std::vector<at::Tensor>;  ///< flat, by slot
+  using Slots = std::vector<at::Tensor>;     ///< flat, by slot
+  using Splits = std::vector<std::int64_t>;  ///< elements, by rank
 
   /// Sends and receives the elements of two rows piece by piece; take(segment, received) gets what came.
   template <typename Take>
@@ -100,9 +101,11 @@ class GradientExchange {
   /// Sums the slots over the ranks; what this rank is to have ends in partials.front().
   void sum_over_ranks(const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials);
   void sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums);
-  void sum_by_slices(Fabric& group, const ExchangePlan& plan, const std::vector<Slots>& partials);
+  void sum_by_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials);
+  static void exchange_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::Tensor& out,
+                              const Splits& out_splits, const at::Tensor& in, const Splits& in_splits);
   void share_part(std::size_t part);
-  void copy_by_slices(const ExchangePlan& plan, at::ScalarType type);
+  void copy_by_slices(const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type);
   void move_tied_sums(std::span<TreeSum> sums);
   Slots finish_turns();
   void move_tied_weight();

@@ -16,12 +16,12 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
   const auto ranks = static_cast<std::uint32_t>(plan_.owners.size());
   const std::uint32_t first = block_.lo + turn * ranks;
   const SegmentRow& mine = plan_.owners[plan_.me];
-  if (sums_.empty()) sums_.assign(static_cast<std::size_t>(plan_.pieces()), TreeSum(count_, block_));
+  if (sums_.empty()) sums_.assign(static_cast<std::size_t>(plan_.slices()), TreeSum(count_, block_));
   const at::Tensor buffer = bytes_.narrow(0, 0, bytes_.numel() / 4 * 4).view(at::kFloat);
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
-  for (std::int64_t index = 0; index < plan_.pieces(); ++index) {
+  for (std::int64_t index = 0; index < plan_.slices(); ++index) {
     device().keep_pace(kLaunchesOfPiece);
-    const std::int64_t from = index * plan_.piece, to = from + plan_.piece;
+    const std::int64_t from = index * plan_.slice, to = from + plan_.slice;
     const auto length = [&](const SegmentRow& row) {
       return std::max<std::int64_t>(0, std::min(to, row.length()) - from);
     };
@@ -48,10 +48,10 @@ std::vector<at::Tensor> ShardedSums::finish() {
   const std::int64_t length = plan_.owners[plan_.me].length();
   std::vector<at::Tensor> rows(maximal_nodes(count_, block_).size());
   for (at::Tensor& row : rows) row = at::empty({length}, device().options(at::kFloat));
-  for (std::int64_t index = 0; index * plan_.piece < length; ++index) {
+  for (std::int64_t index = 0; index * plan_.slice < length; ++index) {
     const std::vector<at::Tensor> nodes = sums_[static_cast<std::size_t>(index)].finish();
     for (std::size_t node = 0; node < nodes.size(); ++node)
-      rows[node].narrow(0, index * plan_.piece, nodes[node].numel()).copy_(nodes[node]);
+      rows[node].narrow(0, index * plan_.slice, nodes[node].numel()).copy_(nodes[node]);
   }
   return rows;
 }

@@ -189,9 +189,15 @@ Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches) {
 
 GroupWays group_ways(const StageExchange& exchange, bool nodes) {
   GroupWays ways;
-  const auto add = [](ExchangeWays& group, const ExchangePlan& plan) {
-    group.all_to_all = group.all_to_all || !plan.owners.empty();
-    group.swaps = group.swaps || !plan.swaps.empty();
+  const auto add_peer = [](std::vector<int>& peers, std::uint32_t peer) {
+    if (std::ranges::find(peers, static_cast<int>(peer)) == peers.end()) peers.push_back(static_cast<int>(peer));
+  };
+  const auto add = [&](ExchangeWays& group, const ExchangePlan& plan) {
+    group.all_to_all = group.all_to_all || plan.all;
+    if (!plan.all)
+      for (const std::uint32_t peer : plan.partners()) add_peer(group.few, peer);
+    for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed})
+      for (const Swap& swap : *steps) add_peer(group.swaps, swap.peer);
   };
   ExchangeWays &turns = nodes ? ways.node : ways.stage, &sums = nodes ? ways.between_nodes : ways.stage;
   for (const StageExchange::Turns& turn : exchange.turns) add(turns, turn.plan);

@@ -16,7 +16,14 @@ void collect(Node node, Node block, std::vector<Node>& out) {
 }  // namespace
 
 Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r) {
-  const auto border = [&](std::uint64_t rank) { return static_cast<std::uint32_t>(rank * count / d); };
+  Node node{0, count};
+  for (; d % 2 == 0; d /= 2) {
+    node = r < d / 2 ? node.left() : node.right();
+    r %= d / 2;
+  }
+  const auto border = [&](std::uint64_t rank) {
+    return node.lo + static_cast<std::uint32_t>(rank * (node.hi - node.lo) / d);
+  };
   return {border(r), border(std::uint64_t{r} + 1)};
 }
 

@@ -15,7 +15,9 @@ struct Node {
   Node right() const { return {mid(), hi}; }
 };
 
-/// Micro-batches of DP rank `r` of `d`: [floor(r*M/d), floor((r+1)*M/d)).
+/// Micro-batches of DP rank `r` of `d`, no rank with more than one more than another. Cut at borders of the tree as
+/// long as d is even: where it is a power of two each rank has one node. Within such a node [floor(r*M/d),
+/// floor((r+1)*M/d)).
 Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r);
 /// The micro-batches of one rank in its order: number i is first + i * stride. All lie in `block`.
 struct Share {

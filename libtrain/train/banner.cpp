@@ -112,7 +112,8 @@ std::string exchange_cost(const recipe::RunPlan& plan) {
     return traffic_of(plan_stage_exchange(of, recipe::owners_of(of), 0, 0), share_of(of, 0).count);
   };
   const GroupWays ways = group_ways(plan_stage_exchange(plan, recipe::owners_of(plan), 0, 0), true);
-  if (!ways.stage.all_to_all && !ways.between_nodes.all_to_all) return "";
+  const auto sends_slices = [](const ExchangeWays& group) { return group.all_to_all || !group.few.empty(); };
+  if (!sends_slices(ways.stage) && !sends_slices(ways.between_nodes)) return "";
   recipe::RunPlan even = plan;
   even.mesh.dp = std::bit_floor(plan.mesh.dp);
   even.batch.count = even.mesh.dp * std::int64_t{share_of(plan, 0).count};

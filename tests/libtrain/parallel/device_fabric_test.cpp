@@ -29,11 +29,13 @@ const std::vector<Row>& rows() {
                                     {{2, {}}},
                                     {{3, {}}},
                                     {{4, {}}},
+                                    {{6, {}}},
                                     {{2, {3}}},
                                     {{2, {}}, recipe::ExchangeDomain::kAlways},
                                     {{2, {3}}, recipe::ExchangeDomain::kAlways},
                                     {{2, {}}, recipe::ExchangeDomain::kLate, 3},
                                     {{3, {}}, recipe::ExchangeDomain::kLate, 5},
+                                    {{6, {}}, recipe::ExchangeDomain::kLate, 3},
                                     {{4, {3}}, recipe::ExchangeDomain::kLate, 2},
                                     {{2, {1, 2, 4}, kDualPipeV, 2}, recipe::ExchangeDomain::kLate, 2},
                                     {{2, {3}}, recipe::ExchangeDomain::kAlways, 2}};

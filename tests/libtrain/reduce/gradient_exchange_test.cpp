@@ -99,8 +99,8 @@ TEST(GradientExchange, AddsTheHeadsTreeToTheEmbeddingsTreeOnce) {
 
 TEST(GradientExchange, BringsEveryPieceToEveryRankAndTheEmbeddingToTheHead) {
   for (const bool bf16 : {false, true}) {
-    for (const Layout& layout : {Layout{3, {}}, Layout{4, {2}}, Layout{2, {1, 4}}}) {
-      const recipe::RunPlan plan = make_plan(tiny_dims(true), layout, 12, bf16);
+    for (const Layout& layout : {Layout{3, {}}, Layout{4, {2}}, Layout{2, {1, 4}}, Layout{6, {}}, Layout{17, {}}}) {
+      const recipe::RunPlan plan = make_plan(tiny_dims(true), layout, 17, bf16);
       run_ranks(plan.mesh, [&](World& world) {
         RankStages expected(plan, world.stage, kSeqLen), stage(plan, world.stage, kSeqLen);
         expected.init_weights(5);
@@ -125,7 +125,7 @@ TEST(GradientExchange, GivesTheSameBitsOnEightRanksAndWithAnyBuffers) {
   use_one_thread();
   for (const std::int64_t count : {8, 9, 12, 16}) {
     const Reduced expected = reduce(make_plan(tiny_dims(true), {}, count));
-    for (const std::uint32_t dp : {5u, 8u}) {
+    for (const std::uint32_t dp : {5u, 6u, 8u}) {
       for (const std::uint64_t bytes : {4096, 40'000, 256 << 20}) {
         recipe::RunPlan plan = make_plan(tiny_dims(true), {dp, {}}, count);
         plan.exchange_bytes = bytes;
@@ -133,6 +133,21 @@ TEST(GradientExchange, GivesTheSameBitsOnEightRanksAndWithAnyBuffers) {
         for (const auto& [name, grad] : expected.grads)
           EXPECT_TRUE(same_bits(got.grads.at(name), grad)) << name << ", M " << count << ", dp " << dp;
       }
+    }
+  }
+}
+
+// 17 ranks are groups of 8 and 9: one rank holds nothing, another gives to both.
+TEST(GradientExchange, GivesTheSameBitsInGroupsOfDifferentSizes) {
+  use_one_thread();
+  for (const std::int64_t count : {17, 27}) {
+    const Reduced expected = reduce(make_plan(tiny_dims(true), {}, count));
+    for (const std::uint64_t bytes : {40'000, 256 << 20}) {
+      recipe::RunPlan plan = make_plan(tiny_dims(true), {17, {}}, count);
+      plan.exchange_bytes = bytes;
+      const Reduced got = reduce(plan);
+      for (const auto& [name, grad] : expected.grads)
+        EXPECT_TRUE(same_bits(got.grads.at(name), grad)) << name << ", M " << count;
     }
   }
 }

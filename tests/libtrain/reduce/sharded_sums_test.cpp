@@ -31,7 +31,7 @@ TEST(ShardedSums, AreTheTreesOfWhatARankOwns) {
     run_ranks({.pp = 1, .dp = 3}, [&](World& world) {
       const auto me = static_cast<std::uint32_t>(world.dp_rank);
       const ExchangePlan plan = plan_turn(two_slots(3), me, 6 * 32);
-      EXPECT_EQ(plan.piece, 32) << "three pieces";
+      EXPECT_EQ(plan.slice, 32) << "three pieces";
       const at::Tensor bytes = at::empty({4 * plan.buffer_elements()}, at::kByte);
       ShardedSums sums(*world.dp, plan, count, {0, count}, bytes);
       for (int step = 0; step < 2; ++step) {

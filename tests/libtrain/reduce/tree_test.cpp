@@ -134,7 +134,8 @@ TEST(Tree, BlocksCoverAllMicroBatchesInOrder) {
       for (std::uint32_t r = 0; r < d; ++r) {
         const Node block = dp_block(count, d, r);
         EXPECT_EQ(block.lo, next);
-        EXPECT_GT(block.hi, block.lo) << "M " << count << ", rank " << r << " of " << d;
+        EXPECT_GE(block.hi - block.lo, count / d) << "M " << count << ", rank " << r << " of " << d;
+        EXPECT_LE(block.hi - block.lo, (count + d - 1) / d) << "M " << count << ", rank " << r << " of " << d;
         next = block.hi;
       }
       EXPECT_EQ(next, count);
@@ -143,8 +144,8 @@ TEST(Tree, BlocksCoverAllMicroBatchesInOrder) {
 }
 
 TEST(Tree, ARankOfAPowerOfTwoHoldsOneNode) {
-  for (std::uint32_t count = 4; count <= 512; ++count)
-    for (const std::uint32_t d : {2u, 4u})
+  for (std::uint32_t count = 32; count <= 512; ++count)
+    for (const std::uint32_t d : {2u, 4u, 8u, 32u})
       for (std::uint32_t r = 0; r < d; ++r)
         EXPECT_EQ(maximal_nodes(count, dp_block(count, d, r)).size(), 1u)
             << "M " << count << ", rank " << r << " of " << d;

@@ -16,11 +16,24 @@ namespace titan::test {
 
 class FifoFabric final : public train::Fabric {
  public:
-  FifoFabric(std::unique_ptr<train::Fabric> inner, train::FabricUse use)
-      : inner_(std::move(inner)), use_(use), made_(train::channels_of(use, inner_->size())) {}
+  FifoFabric(std::unique_ptr<train::Fabric> inner, train::FabricUse use) : inner_(std::move(inner)), use_(use) {
+    if (use == train::FabricUse::kPipeline) made_ = train::pipeline_channels(inner_->size());
+  }
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
+  void expect(const train::ExchangeWays& ways) override {
+    few_ = ways.few;
+    for (const int peer : ways.swaps) made_.push_back(train::swap_channel(rank(), peer));
+  }
+  void exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                const std::vector<std::int64_t>& in_splits, std::uint64_t tag) override {
+    for (int peer = 0; peer < size(); ++peer)
+      if (peer != rank() && std::ranges::find(few_, peer) == few_.end() &&
+          (out_splits[static_cast<std::size_t>(peer)] > 0 || in_splits[static_cast<std::size_t>(peer)] > 0))
+        throw std::logic_error("an exchange with a rank that nobody expected");
+    inner_->exchange(out, out_splits, in, in_splits, tag);
+  }
   void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                   const std::vector<std::int64_t>& in_splits) override {
     if (use_ != train::FabricUse::kExchange) throw std::logic_error("an all-to-all in a pipeline");
@@ -33,8 +46,7 @@ class FifoFabric final : public train::Fabric {
     return inner_->recv(tensor, src, next({src, rank(), train::channel_kind(tag)}));
   }
   std::unique_ptr<train::Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t) override {
-    return inner_->swap(give, take, peer,
-                        next({std::min(rank(), peer), std::max(rank(), peer), train::ChannelKind::kSwap}));
+    return inner_->swap(give, take, peer, next(train::swap_channel(rank(), peer)));
   }
 
  private:
@@ -45,6 +57,7 @@ class FifoFabric final : public train::Fabric {
   }
   std::unique_ptr<train::Fabric> inner_;
   train::FabricUse use_;
+  std::vector<int> few_;
   std::vector<train::Channel> made_;
   std::map<train::Channel, std::uint64_t> used_;
 };

@@ -164,6 +164,7 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps,
     train::ShardedAdamW optimizer(plan, owners, world, stage, {});
     optimizer.own_masters(stage);
     train::GradientExchange exchange(world, plan, owners, stage);
+    exchange.connect();
     train::Executor executor(world, plan, stage.stages(), table_of(plan, world));
     if (exchange.in_turns())
       executor.after_each_backward([&](std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) {
