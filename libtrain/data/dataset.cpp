@@ -60,7 +60,7 @@ Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t se
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std::uint64_t seed,
-                                               std::uint64_t vocab_size, std::span<const ckpt::DataFile> checked,
+                                               std::uint64_t vocab_size, std::span<const KnownFile> checked,
                                                const ckpt::CancelToken& stop) {
   const recipe::Config::Training& training = config.training;
   const std::int64_t stride = training.sample_stride.value_or(training.seq_len);
@@ -81,6 +81,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   dataset->train_ = std::move(opened.stream);
   dataset->warnings_ = std::move(opened.warnings);
   dataset->left_out_ = std::move(found.left_out);
+  dataset->ends_ = std::move(opened.ends);
   dataset->doubt_ = std::move(opened.doubt);
   dataset->vocab_size_ = vocab_size;
   constexpr std::uint64_t kIdsOf16Bits = 65536;
@@ -115,7 +116,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
 
 /// Opens or holds back the validation tokens; `train_tokens` is the length of the stream on entry, of its training part
 /// on return.
-Status Dataset::prepare_validation(const recipe::Config& config, std::span<const ckpt::DataFile> checked,
+Status Dataset::prepare_validation(const recipe::Config& config, std::span<const KnownFile> checked,
                                    const ckpt::CancelToken& stop, std::uint64_t* train_tokens) {
   const recipe::Config::Validation& options = config.validation;
   if (!options.enable) return {};
@@ -129,6 +130,7 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::span<const
     TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked, stop));
     validation_ = std::move(opened.stream);
     validation_files_ = std::move(opened.files);
+    ends_.insert(ends_.end(), opened.ends.begin(), opened.ends.end());
     if (doubt_.ok()) doubt_ = std::move(opened.doubt);
     warnings_.insert(warnings_.end(), opened.warnings.begin(), opened.warnings.end());
     left_out_.insert(left_out_.end(), found.left_out.begin(), found.left_out.end());
@@ -173,6 +175,12 @@ std::vector<ckpt::DataFile> Dataset::files() const {
   std::vector<ckpt::DataFile> files = origin_.files;
   files.insert(files.end(), validation_files_.begin(), validation_files_.end());
   return files;
+}
+
+std::vector<KnownFile> Dataset::known() const {
+  std::vector<KnownFile> known;
+  for (const ckpt::DataFile& file : files()) known.push_back({file, ends_[known.size()]});
+  return known;
 }
 
 void Dataset::continue_from(const ckpt::DataPosition& stored) {

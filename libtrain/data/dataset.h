@@ -2,6 +2,7 @@
 // Training data as one token stream, samples as a per-epoch permutation of a global index, state as one number.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,14 @@ class TokenStream {
 /// The mapping is part of the checkpoint format's contract and never changes (permutation.cpp says what it is).
 std::uint64_t permuted_index(std::uint64_t seed, std::uint64_t epoch, std::uint64_t i, std::uint64_t n);
 
+/// A data file that was read before: when the run began, or by another rank.
+struct KnownFile {
+  ckpt::DataFile file;
+  std::optional<ckpt::Digest>
+      ends;  ///< of its first and last block; absent: only all of its blocks tell that it is this
+  bool operator==(const KnownFile&) const = default;
+};
+
 /// Samples of seq_len + 1 tokens each.
 class Dataset {
  public:
@@ -44,15 +53,17 @@ class Dataset {
   /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a
   /// multiple of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not
   /// built yet.
-  /// `checked`: files that were read whole and found to be text, when the run began or by another rank. What has the
-  /// fingerprint of one is not read again. `stop` is polled meanwhile: kInterrupted, kTerminated.
+  /// `checked`: files that were read whole and found to be text. What has the fingerprint of one is not read again;
+  /// what has the name, size and ends of one has its fingerprint. `stop` is polled meanwhile: kInterrupted,
+  /// kTerminated.
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
-                                                     std::uint64_t vocab_size,
-                                                     std::span<const ckpt::DataFile> checked = {},
+                                                     std::uint64_t vocab_size, std::span<const KnownFile> checked = {},
                                                      const ckpt::CancelToken& stop = {});
 
   /// Fingerprints of all files, validation's last.
   std::vector<ckpt::DataFile> files() const;
+  /// The same as another rank may know them. Before continue_from().
+  std::vector<KnownFile> known() const;
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
@@ -86,7 +97,7 @@ class Dataset {
 
  private:
   Dataset() = default;
-  ckpt::Status prepare_validation(const recipe::Config& config, std::span<const ckpt::DataFile> checked,
+  ckpt::Status prepare_validation(const recipe::Config& config, std::span<const KnownFile> checked,
                                   const ckpt::CancelToken& stop, std::uint64_t* train_tokens);
   ckpt::Status count_validation(const recipe::Config& config);
   ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
@@ -95,6 +106,7 @@ class Dataset {
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
   std::vector<ckpt::DataFile> validation_files_;
+  std::vector<std::optional<ckpt::Digest>> ends_;  // of all files
   std::vector<std::string> warnings_, left_out_;
   std::uint64_t vocab_size_ = 0;
   std::uint64_t validation_begin_ = 0, validation_samples_ = 0, validation_read_ = 0;

@@ -224,8 +224,30 @@ ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> c
   return file;
 }
 
+namespace {
+
+/// Of the first and the last block; absent where there are few.
+std::optional<ckpt::Digest> ends_of(std::span<const std::byte> content) {
+  if (content.size() < kBlock * kBlocks) return std::nullopt;
+  ckpt::Hasher hasher;
+  hasher.update(content.first(kBlock));
+  hasher.update(content.last(kBlock));
+  return hasher.digest();
+}
+
+/// Another's fingerprint where two blocks say that it is this file, else its own.
+ckpt::DataFile fingerprint_of(const std::string& path, std::span<const std::byte> content,
+                              const std::optional<ckpt::Digest>& ends, std::span<const KnownFile> known) {
+  const std::string name = base_name(path);
+  for (const KnownFile& other : known)
+    if (ends && other.ends == ends && other.file.bytes == content.size() && other.file.name == name) return other.file;
+  return fingerprint(path, content);
+}
+
+}  // namespace
+
 Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key,
-                                     std::span<const ckpt::DataFile> checked, const ckpt::CancelToken& stop) {
+                                     std::span<const KnownFile> checked, const ckpt::CancelToken& stop) {
   const std::size_t width = kind == TokenKind::kUtf8Bytes ? 1 : kind == TokenKind::kUint16 ? 2 : 4;
   OpenedFiles opened;
   std::vector<Segment> segments;
@@ -240,8 +262,10 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
     if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); !look.empty()) odd[look].push_back(path);
-    opened.files.push_back(fingerprint(path, file.bytes()));
-    const bool known = opened.doubt.ok() && std::ranges::find(checked, opened.files.back()) != checked.end();
+    opened.ends.push_back(ends_of(file.bytes()));
+    opened.files.push_back(fingerprint_of(path, file.bytes(), opened.ends.back(), checked));
+    const bool known =
+        opened.doubt.ok() && std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
     if (kind != TokenKind::kUtf8Bytes) {
       TITAN_RETURN_IF_ERROR(check_token_file(file, width));
     } else if (!known) {

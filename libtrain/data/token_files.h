@@ -32,16 +32,18 @@ enum class TokenKind { kUtf8Bytes, kUint16, kUint32 };
 
 struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
-  std::vector<ckpt::DataFile> files;  ///< fingerprints, in stream order
-  std::vector<std::string> warnings;  ///< what looks like something else than data
-  ckpt::Status doubt;                 ///< not ok: a new run does not start on them (data_looks.h)
+  std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
+  std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
+  std::vector<std::string> warnings;              ///< what looks like something else than data
+  ckpt::Status doubt;                             ///< not ok: a new run does not start on them (data_looks.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by
-/// file, but for files with a fingerprint of `checked`; `stop` is polled meanwhile.
+/// file, but for files with a fingerprint of `checked`, whose blocks are not all read where name, size and ends are the
+/// same; `stop` is polled meanwhile.
 /// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
 /// kUnsupported: an index file among them; kInterrupted, kTerminated (by `stop`).
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
-                                           const std::string& key, std::span<const ckpt::DataFile> checked = {},
+                                           const std::string& key, std::span<const KnownFile> checked = {},
                                            const ckpt::CancelToken& stop = {});
 
 }  // namespace titan::train

@@ -27,7 +27,7 @@ struct World {
   std::unique_ptr<Fabric> between_nodes;  ///< of `dp`, those with this rank's place in their domains; null: same
   std::unique_ptr<Control> io;            ///< every rank, over the connections of `all`; checkpoint I/O deadline
   std::unique_ptr<Control> save;          ///< every rank, for a thread that saves in the background; null: none does
-  std::uint32_t node_ranks = 0;           ///< neighbours on one node, whichever rank is asked; 0: not asked for
+  std::uint32_t node_ranks = 0;           ///< neighbours on one node, whichever rank is asked
   std::function<void()> first_step_done;  ///< from then on the training deadline holds in the groups of training
   /// Tells the others why this rank leaves alone. Whether it is the first to say so; empty: there are no others.
   std::function<bool(const std::string& words)> leave;

@@ -215,6 +215,7 @@ class Connector {
     const int pp = static_cast<int>(options_.mesh.pp);
     world.dp = group("dp/" + std::to_string(world.stage), FabricUse::kExchange, world.dp_rank, dp, first);
     world.pp = group("pp/" + std::to_string(world.dp_rank), FabricUse::kPipeline, world.stage, pp, first);
+    settle_nodes(world);
     if (options_.node_groups) group_nodes(world, first);
     world.first_step_done = [deadlines = std::move(deadlines_), timeout = options_.train_timeout] {
       for (const auto& set : deadlines) set(timeout);
@@ -291,10 +292,13 @@ class Connector {
     if (options_.background_saves) world.save = gloo_group("save", world.rank, world.size, options_.io_timeout);
   }
 
-  /// A domain is as large as it can be without lying on two nodes: nodes may have different numbers of ranks.
-  void group_nodes(World& world, milliseconds first) {
+  /// As large as it can be without lying on two nodes: nodes may have different numbers of ranks.
+  void settle_nodes(World& world) {
     for (const std::string& ranks : world.all->all_gather(std::to_string(options_.env.local_world)))
       world.node_ranks = std::gcd(world.node_ranks, static_cast<std::uint32_t>(std::stoul(ranks)));
+  }
+
+  void group_nodes(World& world, milliseconds first) {
     const int dp = static_cast<int>(options_.mesh.dp), domain = std::gcd(static_cast<int>(world.node_ranks), dp);
     if (domain == 1 || domain == dp) return;
     const int number = world.dp_rank / domain, place = world.dp_rank % domain;

@@ -19,7 +19,7 @@ struct ConnectOptions {
   std::chrono::milliseconds train_timeout{100'000};
   std::chrono::milliseconds io_timeout{1'800'000};
   bool background_saves = false;  ///< World::save is needed: connections of its own
-  bool node_groups = false;       ///< World::node_ranks is needed, and the groups within and between nodes
+  bool node_groups = false;       ///< the groups within and between nodes are needed
   std::function<void(Control& all)>
       met;  ///< runs before the fabrics of a device connect; what it throws ends connect()
   std::function<void(const std::string&)> say;  ///< hears once what a start waits for that takes long; may be empty

@@ -96,7 +96,7 @@ Status plan_start(const StartInputs& inputs, Start& start) {
 /// Opens the dataset at its own beginning. A complete run does without one: the checkpoint's position stands for it.
 Status open_data(const StartInputs& inputs, Start& start) {
   const recipe::Config& config = start.loaded.config;
-  const std::vector<ckpt::DataFile> checked =
+  const std::vector<KnownFile> checked =
       known_files(inputs.checked_data, start.stored ? &start.stored->data : nullptr, config.training.dataset);
   auto dataset = Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size),
                                checked, inputs.stop);

@@ -28,9 +28,9 @@ struct StartInputs {
   std::uint32_t world = 1;
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: checkpoints of this toolkit only
   bool data_elsewhere = false;      ///< data that only have a name (training.corpus) are no error before a first step
-  std::vector<ckpt::DataFile> checked_data;  ///< files that another rank has read whole
-  std::uint32_t node_ranks = 0;              ///< neighbouring ranks that are on one node; 0: all
-  ckpt::CancelToken stop;                    ///< polled while data are read
+  std::vector<KnownFile> checked_data;  ///< files that another rank has read whole
+  std::uint32_t node_ranks = 0;         ///< neighbouring ranks that are on one node; 0: all
+  ckpt::CancelToken stop;               ///< polled while data are read
 };
 
 /// What a start has settled. It is decided once; what changes while a run trains stands elsewhere.

@@ -180,9 +180,9 @@ void settle(RunState& run) {
   Status status;
   if (run.root()) status = prepare_start(run.inputs, run.permission, start);
   check(agree(*run.world.io, status));  // before the others read what it did not
-  // One rank reads the data whole, the others what has another fingerprint than rank 0's.
+  // One rank reads the data whole, and 64 blocks of each file; the others two blocks, and more where these are others.
   const std::string checked =
-      run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->files()) : "", 0);
+      run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->known()) : "", 0);
   if (!run.root()) {
     run.inputs.checked_data = decode_files(checked);
     status = prepare_start(run.inputs, run.permission, start);

@@ -1,9 +1,8 @@
 #include "libtrain/train/step_row.h"
 
 #include <algorithm>
-#include <span>
 
-#include "libtrain/parallel/control.h"
+#include "libtrain/parallel/node_sum.h"
 
 namespace titan::train {
 namespace {
@@ -16,6 +15,7 @@ constexpr std::int64_t kPerRank = 2;  // resident, tensors
 StepRow::StepRow(const recipe::RunPlan& plan, NormOrder order)
     : count_(plan.batch.count),
       ranks_(plan.mesh.world()),
+      node_ranks_(plan.node_ranks),
       norms_(plan, order),
       row_(static_cast<std::size_t>(count_ + kFlags + kPerRank * ranks_ + norms_.size())) {}
 
@@ -36,7 +36,7 @@ void StepRow::note_memory(int rank, const PeakMemory& memory) {
   place[1] = static_cast<double>(memory.tensors.value_or(0));
 }
 
-void StepRow::add_up(Control& all) { all.sum(std::span(row_)); }
+void StepRow::add_up(Control& all) { sum_over_nodes(all, row_, node_ranks_); }
 
 double StepRow::loss_sum() const {
   double sum = 0;

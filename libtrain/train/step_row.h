@@ -28,7 +28,7 @@ class StepRow {
   void fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads);
   /// Then the memory of this rank, which has the number `rank`.
   void note_memory(int rank, const PeakMemory& memory);
-  /// The sum over all ranks.
+  /// The sum over all ranks, within their nodes first. One rank sets each value that is no flag: no order shapes a bit.
   void add_up(Control& all);
 
   double loss_sum() const;
@@ -51,6 +51,7 @@ class StepRow {
   const double* leaves() const;
 
   std::int64_t count_, ranks_;
+  std::uint32_t node_ranks_;
   GradNorms norms_;
   std::vector<double> row_;  // losses, stop, trouble, saved, save_due, memory of each rank, leaves
 };

@@ -426,7 +426,7 @@ TEST(Dataset, TextIsCheckedOncePerFingerprint) {
   std::string text(1 << 20, 'a');
   recipe::Config config = config_for(dir.write("t", text), 10);
   config.training.dataset = "text";
-  const std::vector<ckpt::DataFile> checked = open_or_die(config, 7, 256)->files();
+  const std::vector<KnownFile> checked = open_or_die(config, 7, 256)->known();
   text[9000] = '\xff';  // between the first block and the second
   dir.write("t", text);
   const auto refused = Dataset::open(config, 7, 256);
@@ -445,7 +445,7 @@ TEST(Dataset, TextOfTheValidationIsCheckedOnceToo) {
   config.training.dataset = "text";
   config.validation.enable = true;
   config.validation.dataset_path = dir.write("v", text + "b");
-  const std::vector<ckpt::DataFile> checked = open_or_die(config, 7, 256)->files();
+  const std::vector<KnownFile> checked = open_or_die(config, 7, 256)->known();
   ASSERT_EQ(checked.size(), 2u);
   text[9000] = '\xff';
   dir.write("v", text + "b");

@@ -232,6 +232,33 @@ TEST(TokenFiles, TextIsReadInSlicesThatCutNoCharacterAndEndAtAStop) {
   EXPECT_EQ(stopped.status().code, Code::kTerminated);
 }
 
+// What rank 0 has read the others take from it, where two blocks say that it is the same file.
+TEST(TokenFiles, AnothersFingerprintServesWhereNameSizeAndEndsAgree) {
+  const ScratchDir dir;
+  std::string text(1 << 20, 'a');
+  const auto open = [](const std::string& path, std::span<const KnownFile> known) {
+    auto opened = open_token_files({path}, TokenKind::kUtf8Bytes, "key", known);
+    EXPECT_TRUE(opened.ok()) << opened.status().message;
+    return std::pair(opened->files.at(0), opened->ends.at(0));
+  };
+  const std::string path = dir.write("a.txt", text);
+  const auto [file, ends] = open(path, {});
+  ASSERT_TRUE(ends);
+  const ckpt::DataFile told{"a.txt", text.size(), ckpt::digest_of("told")};
+  EXPECT_EQ(open(path, std::vector<KnownFile>{{told, ends}}).first, told);
+  for (const KnownFile& other :
+       {KnownFile{told, {}}, KnownFile{told, ckpt::digest_of("others")},
+        KnownFile{{"b.txt", told.bytes, told.blocks}, ends}, KnownFile{{"a.txt", told.bytes - 1, told.blocks}, ends}})
+    EXPECT_EQ(open(path, std::vector{other}).first, file) << "all of its blocks are read";
+  for (const std::size_t at : {std::size_t{7}, text.size() - 7}) {
+    std::string changed = text;
+    changed[at] = 'b';
+    const auto found = open(dir.write("a.txt", changed), std::vector<KnownFile>{{file, ends}});
+    EXPECT_NE(found.first, file);
+  }
+  EXPECT_FALSE(open(dir.write("small.txt", "few blocks"), {}).second) << "it is read whole";
+}
+
 TEST(TokenFiles, MoreFilesThanAProcessCanMapAreRefusedWithWhatToDo) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer maps memory of its own";

@@ -8,18 +8,19 @@ namespace titan::train::checked_data_test {
 namespace {
 
 TEST(CheckedData, ComesBackAsItWas) {
-  const std::vector<ckpt::DataFile> files{
-      {"a.txt", 5, ckpt::digest_of("a")}, {"", 0, {}}, {"b", 7, ckpt::digest_of("b")}};
+  const std::vector<KnownFile> files{{{"a.txt", 5, ckpt::digest_of("a")}, ckpt::digest_of("ends")},
+                                     {{"", 0, {}}, {}},
+                                     {{"b", 7, ckpt::digest_of("b")}, {}}};
   EXPECT_EQ(decode_files(encode_files(files)), files);
   EXPECT_TRUE(decode_files("").empty());
   EXPECT_THROW(decode_files(encode_files(files).substr(0, 20)), std::runtime_error);
 }
 
 TEST(CheckedData, FilesOfACheckpointAreKnownAsWhatTheyWereReadAs) {
-  const ckpt::DataFile here{"a", 1, {}}, before{"b", 2, {}};
+  const KnownFile here{{"a", 1, {}}, ckpt::digest_of("ends")}, before{{"b", 2, {}}, {}};
   ckpt::DataPosition stored;
   stored.kind = "text";
-  stored.files = {before};
+  stored.files = {before.file};
   EXPECT_EQ(known_files({here}, nullptr, "text"), std::vector{here});
   EXPECT_EQ(known_files({here}, &stored, "text"), (std::vector{here, before}));
   EXPECT_EQ(known_files({here}, &stored, "tokens"), std::vector{here});
