@@ -53,7 +53,8 @@ void sum_over_nodes(Control& all, std::span<double> values, std::uint32_t node_r
     receive(all, values, family.parent, kDown);
   }
   // The farthest first: it has most to pass on.
-  for (auto child = family.children.rbegin(); child != family.children.rend(); ++child) send(all, values, *child, kDown);
+  for (auto child = family.children.rbegin(); child != family.children.rend(); ++child)
+    send(all, values, *child, kDown);
 }
 
 }  // namespace titan::train

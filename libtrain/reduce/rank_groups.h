@@ -1,6 +1,6 @@
 #pragma once
-// Ranks of an exchange in groups of neighbours, as many groups as a power of two: within a group each rank sends to each,
-// between groups ranks swap in a butterfly. So no rank talks to all others, whatever their number. Pure.
+// Ranks of an exchange in groups of neighbours, as many groups as a power of two: within a group each rank sends to
+// each, between groups ranks swap in a butterfly. So no rank talks to all others, whatever their number. Pure.
 //
 // Each group has a node of the canonical tree, and sums it; each has as many holders, between which its elements are
 // divided. Where the number of ranks is such a multiple, dp_block() gives each rank micro-batches of one group, and all

@@ -3,11 +3,15 @@
 //
 //   TITAN_SHIM_UNDER   folders, separated by ':'
 //   TITAN_SHIM_RANK    only in the process with this RANK; "none": only where RANK is not set; unset: everywhere
-//   TITAN_SHIM_CALL    the kind of call, or "any" for each that changes something
+//   TITAN_SHIM_CALL    the kind of call, or "any" for each that changes something, "room" for each that a full store may
+//                      refuse, "data" for each that writes bytes, "store" for each that has a path
 //   TITAN_SHIM_K       which one, from 1 on
 //   TITAN_SHIM_DO      a number: that errno; "short": half of the bytes; "slow:MS"; "kill": SIGKILL before it;
-//                      "kill-after"; "wait:FILE": until that file is there, for a minute at most
+//                      "kill-after"; "wait:FILE": until that file is there, for a minute at most; "flip:N": the N-th
+//                      bit (counted on from the last one to the first) of what is written is another one
 //   TITAN_SHIM_STICKY  1: all calls of this kind from the k-th on
+//   TITAN_SHIM_MS      so many milliseconds long all calls of this kind, in all processes, from the k-th of them all on
+//   TITAN_SHIM_SHARED  a file of their own in which processes count together; needed with TITAN_SHIM_MS
 //   TITAN_SHIM_MATCH   only paths that contain this text
 //   TITAN_SHIM_LOG     a file: a line "RANK KIND PATH" for each such call, "RANK FIRED KIND PATH" where it struck
 //   TITAN_SHIM_NO_FLAGS  1: renameat2 with flags answers EINVAL, as NFS does
@@ -34,7 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum Effect { kNothing, kErrno, kShort, kSlow, kWait, kKill, kKillAfter };
+enum Effect { kNothing, kErrno, kShort, kSlow, kWait, kKill, kKillAfter, kFlip };
 
 static struct {
   const char *under, *call, *match, *log, *rank;
@@ -42,8 +46,14 @@ static struct {
   int sticky, no_flags, active;
   enum Effect effect;
   const char* file;
-  int value;  // errno, or milliseconds
+  long value;  // errno, milliseconds, or a bit
+  long for_ms;
 } plan;
+
+struct shared {
+  atomic_long count, since;  // since: milliseconds of the clock, once a call was struck
+};
+static struct shared* shared;
 
 static atomic_long count;
 static atomic_int armed;  // a path below `under` was met
@@ -83,6 +93,9 @@ static void read_plan(void) {
     } else if (!strncmp(text, "wait:", 5)) {
       plan.effect = kWait;
       plan.file = text + 5;
+    } else if (!strncmp(text, "flip:", 5)) {
+      plan.effect = kFlip;
+      plan.value = atol(text + 5);
     } else if (!strncmp(text, "slow:", 5)) {
       plan.effect = kSlow;
       plan.value = atoi(text + 5);
@@ -90,6 +103,13 @@ static void read_plan(void) {
       plan.effect = kErrno;
       plan.value = atoi(text);
     }
+  }
+  if ((text = getenv("TITAN_SHIM_MS")) != NULL) {
+    plan.for_ms = atol(text);
+    const long fd = raw(SYS_openat, AT_FDCWD, (long)getenv("TITAN_SHIM_SHARED"), O_RDWR | O_CREAT | O_CLOEXEC, 0666, 0, 0);
+    (void)raw(SYS_ftruncate, fd, sizeof *shared, 0, 0, 0, 0);
+    shared = (struct shared*)raw(SYS_mmap, 0, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    (void)raw(SYS_close, fd, 0, 0, 0, 0, 0);
   }
   const char* wanted = getenv("TITAN_SHIM_RANK");
   const int here = !wanted || !strcmp(wanted, plan.rank ? plan.rank : "none");
@@ -120,12 +140,23 @@ static void note(const char* word, const char* kind, const char* path) {
   (void)raw(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-static int changes(const char* kind) {
-  static const char* const names[] = {"create", "write", "pwrite", "fsync", "fdatasync", "ftruncate", "rename",
-                                      "link",   "unlink", "rmdir", "mkdir", "chmod",     NULL};
-  for (int i = 0; names[i]; ++i)
-    if (!strcmp(kind, names[i])) return 1;
+// Those that a full store may refuse first.
+static const char* const changing[] = {"create", "write", "pwrite", "fsync", "fdatasync", "ftruncate", "rename",
+                                       "link",   "mkdir", "unlink", "rmdir", "chmod"};
+enum { kChanging = sizeof changing / sizeof *changing, kNeedRoom = kChanging - 3 };
+
+static int among(const char* kind, int names) {
+  for (int i = 0; i < names; ++i)
+    if (!strcmp(kind, changing[i])) return 1;
   return 0;
+}
+
+static int is_meant(const char* kind, const char* path) {
+  if (!strcmp(plan.call, kind)) return 1;
+  if (!strcmp(plan.call, "any")) return among(kind, kChanging);
+  if (!strcmp(plan.call, "room")) return among(kind, kNeedRoom);
+  if (!strcmp(plan.call, "data")) return !strcmp(kind, "write") || !strcmp(kind, "pwrite");
+  return !strcmp(plan.call, "store") && path;
 }
 
 static void sleep_ms(int ms) {
@@ -152,22 +183,31 @@ static enum Effect meet(const char* kind, const char* path) {
     if (path) note("", kind, shown);
     return kNothing;
   }
-  if (strcmp(plan.call, kind) && !(!strcmp(plan.call, "any") && changes(kind))) return kNothing;
+  if (!is_meant(kind, path)) return kNothing;
   if (plan.k == 0) {
     note("", kind, shown);
     return kNothing;
   }
-  const long nth = atomic_fetch_add(&count, 1) + 1;
-  if (nth != plan.k && !(plan.sticky && nth > plan.k)) return kNothing;
+  const long nth = atomic_fetch_add(shared ? &shared->count : &count, 1) + 1;
+  if (shared) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const long now = time.tv_sec * 1000 + time.tv_nsec / 1000000;
+    if (nth == plan.k) atomic_store(&shared->since, now);
+    const long since = atomic_load(&shared->since);
+    if (nth != plan.k && (since == 0 || now >= since + plan.for_ms)) return kNothing;
+  } else if (nth != plan.k && !(plan.sticky && nth > plan.k)) {
+    return kNothing;
+  }
   if (nth == plan.k) note("FIRED ", kind, shown);
-  if (plan.effect == kSlow) sleep_ms(plan.value);
+  if (plan.effect == kSlow) sleep_ms((int)plan.value);
   for (int i = 0; plan.effect == kWait && i < 3000; ++i) {
     if (raw(SYS_access, (long)plan.file, F_OK, 0, 0, 0, 0) == 0) break;
     sleep_ms(20);
   }
   if (plan.effect == kSlow || plan.effect == kWait) return kNothing;
   if (plan.effect == kKill) die();
-  if (plan.effect == kErrno) errno = plan.value;
+  if (plan.effect == kErrno) errno = (int)plan.value;
   return plan.effect;
 }
 
@@ -265,6 +305,29 @@ int close(int fd) {
     if (met == kKillAfter) die();                                    \
     return result;                                                   \
   }
+/// A copy in which one bit is another one, aligned as what goes past the page cache must be; NULL: none.
+static void* flipped(enum Effect met, const void* data, size_t size) {
+  void* copy = NULL;
+  if (met != kFlip || size == 0 || posix_memalign(&copy, 4096, size) != 0) return NULL;
+  memcpy(copy, data, size);
+  const size_t bit = (size_t)plan.value % (8 * size);
+  ((unsigned char*)copy)[size - 1 - bit / 8] ^= (unsigned char)(1u << bit % 8);
+  return copy;
+}
+
+#define SENDING(name, kind, type, ...)                                          \
+  {                                                                             \
+    const enum Effect met = meet_fd(kind, fd);                                  \
+    if (met == kErrno) return -1;                                               \
+    if (met == kShort && size > 1) size /= 2;                                   \
+    void* const other = flipped(met, data, size);                               \
+    const ssize_t result = ((type)real(#name))(fd, other ? other : data, __VA_ARGS__); \
+    const int error = errno;                                                    \
+    free(other);                                                                \
+    errno = error;                                                              \
+    if (met == kKillAfter) die();                                               \
+    return result;                                                              \
+  }
 typedef ssize_t (*Read)(int, void*, size_t);
 typedef ssize_t (*Pread)(int, void*, size_t, off64_t);
 typedef ssize_t (*Write)(int, const void*, size_t);
@@ -272,9 +335,9 @@ typedef ssize_t (*Pwrite)(int, const void*, size_t, off64_t);
 ssize_t read(int fd, void* data, size_t size) TRANSFER(read, "read", Read, size)
 ssize_t pread(int fd, void* data, size_t size, off_t at) TRANSFER(pread, "pread", Pread, size, at)
 ssize_t pread64(int fd, void* data, size_t size, off64_t at) TRANSFER(pread64, "pread", Pread, size, at)
-ssize_t write(int fd, const void* data, size_t size) TRANSFER(write, "write", Write, size)
-ssize_t pwrite(int fd, const void* data, size_t size, off_t at) TRANSFER(pwrite, "pwrite", Pwrite, size, at)
-ssize_t pwrite64(int fd, const void* data, size_t size, off64_t at) TRANSFER(pwrite64, "pwrite", Pwrite, size, at)
+ssize_t write(int fd, const void* data, size_t size) SENDING(write, "write", Write, size)
+ssize_t pwrite(int fd, const void* data, size_t size, off_t at) SENDING(pwrite, "pwrite", Pwrite, size, at)
+ssize_t pwrite64(int fd, const void* data, size_t size, off64_t at) SENDING(pwrite64, "pwrite", Pwrite, size, at)
 
 int fsync(int fd) { AROUND(meet_fd("fsync", fd), REAL(fsync)(fd)); }
 int fdatasync(int fd) { AROUND(meet_fd("fdatasync", fd), REAL(fdatasync)(fd)); }
@@ -350,7 +413,7 @@ void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offse
 }
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
-  if (meet("thread", NULL) == kErrno) return plan.value;
+  if (meet("thread", NULL) == kErrno) return (int)plan.value;
   return REAL(pthread_create)(thread, attributes, start, argument);
 }
 

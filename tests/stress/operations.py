@@ -3,12 +3,13 @@ and `do`, which carries it out and asks the model. Parameters are plain values: 
 
 from folder_operations import Damage, LinkFolder, LinkStep, Pin, Repair
 from tool_operations import Derive, List, Prune, Reshard, StripInPlace
-from train_operations import FullDisk, KilledTrain, Train, TwoAtOnce
+from train_operations import FullDisk, Hiccup, KilledTrain, Train, TwoAtOnce
 
 WEIGHTS = [
     (Train(), 30),
     (KilledTrain(), 14),
     (FullDisk(), 5),
+    (Hiccup(), 6),
     (TwoAtOnce(), 4),
     (Reshard(), 12),
     (Derive(), 4),

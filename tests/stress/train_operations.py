@@ -260,6 +260,44 @@ class FullDisk:
             world.model.check_train(outcome, p["k"], clean=False)
 
 
+class Hiccup:
+    """What stands around the work fails for a while: the store at any call, the lines of metrics, a command of on_publish."""
+
+    name = "hiccup"
+
+    def draw(self, world, rng):
+        p = dict(layout_of(rng), stop=min(position(world) + rng.randint(2, 8), world.steps))
+        if p["stop"] == world.steps:
+            p["stop"] = None
+        what = rng.choice(["store", "store", "metrics", "hook"])
+        if what == "hook":
+            return dict(p, hook=rng.choice(["true", "exit 1", "sleep 0.5", "sleep 30", "kill $$"]))
+        if what == "metrics":
+            do = rng.choice([5, FULL_DISK, "slow:1500"])
+            calls = ["write", "pwrite", "fsync", "fdatasync"]
+            return dict(p, lines={"call": rng.choice(calls), "match": "metrics.jsonl", "k": rng.randint(1, 4), "do": do, "sticky": do != "slow:1500"})
+        full = rng.random() < 0.5
+        do = rng.choice([FULL_DISK, 122]) if full else rng.choice([5, 116])  # EDQUOT; EIO, ESTALE
+        return dict(p, shim={"call": "room" if full else "any", "k": rng.randint(1, 200), "do": do, "ms": rng.choice([50, 300, 1500])})
+
+    def do(self, world, p):
+        command, plan, hook = train_command(world, p), p.get("shim") or p.get("lines"), p.get("hook")
+        if hook:
+            command += [f"--checkpoint.on_publish={hook}", "--checkpoint.on_publish_timeout_seconds=2"]
+        if "ms" in (plan or {}):
+            shared = world.work / "shared"
+            shared.unlink(missing_ok=True)
+            plan = dict(plan, shared=shared)
+        outcome = programs.run(command, under=[world.run, world.store], plan=plan, scratch=world.work)
+        world.context = outcome.text()
+        require(outcome.code is not None, "hang", outcome.text())
+        # A save waits until the lines before it are durable: what sticks there fails the save as it should.
+        soft = hook or not p.get("shim") and not plan.get("sticky")
+        require(outcome.code in ((0, 12, 13, 75) if soft else (0, 3, 12, 13, 75)), "exit-code", outcome.text())
+        require(outcome.code != 3 or len(outcome.errors) == 1, "error-line", outcome.text())
+        world.model.check_train(outcome, p["k"], clean=False)
+
+
 class TwoAtOnce:
     """While a run saves, a second run and tools that write are refused, by whatever path; readers are not."""
 
