@@ -122,6 +122,15 @@ def two_hosts(work):
     same(work, "nodes", "one")
 
 
+def six_gpus(work):
+    """Two groups of three: an all-to-all among few, and swaps between groups."""
+    batch = {"training__global_batch_size": 13}
+    host = machine(work, TITAN_SIMULATED_GPUS=6)
+    trained(run(work, 1, host, job__dump_folder=work / "thirteen", **batch))
+    trained(run(work, 6, host, job__dump_folder=work / "six", **batch, **PARTS))
+    same(work, "six", "thirteen")
+
+
 def bfloat16(work):
     shared = BF16 | {"model__n_kv_heads": 1}
     trained(run(work, device="cpu", job__dump_folder=work / "bf16-cpu", **shared))
@@ -270,7 +279,7 @@ def lost_rank(work):
 with tempfile.TemporaryDirectory() as folder:
     place = pathlib.Path(folder)
     harness.write_tokens(place / "tokens.bin", 40_000, 256)
-    for part in every_layout, tied_head, two_hosts, bfloat16, resumed, own_kernels, no_hidden_waits, host_keeps_pace, memory, mistakes, bound_gpus, sick_gpu, lost_rank:
+    for part in every_layout, tied_head, two_hosts, six_gpus, bfloat16, resumed, own_kernels, no_hidden_waits, host_keeps_pace, memory, mistakes, bound_gpus, sick_gpu, lost_rank:
         began = time.monotonic()
         part(place)
         print(f"{part.__name__}: {time.monotonic() - began:.1f} s")
