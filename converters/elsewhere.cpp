@@ -1,85 +1,198 @@
 #include "converters/elsewhere.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <vector>
 
 #include "ckpt/base/text.h"
+#include "ckpt/base/what_is_this.h"
+#include "converters/companions.h"
 
 namespace titan::convert {
 namespace {
 
 using ckpt::DirEntry;
+using ckpt::FileKind;
 
-using Names = std::vector<std::string>;
+constexpr const char* kWithPickles =
+    "a pickle can run code, so none is read: torch.load(FILE, weights_only=True), then safetensors.torch.save_file, or "
+    "save_pretrained(FOLDER) of a recent transformers";
+constexpr const char* kUnpack = "unpack it, and give the folder that was in it";
+constexpr const char* kDownload =
+    "fetch the file again, and look at what the server answers: a page or an error was saved in its place (a login, a "
+    "wrong address)";
 
-bool has(const Names& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
-
-bool is_sharded(const std::string& name) {
-  return name.starts_with("shard-") && name.find("-model-") != std::string::npos && name.ends_with(".safetensors");
+// What to do with a file of a kind that is no checkpoint; nullptr: the kind says nothing here.
+const char* way_on(FileKind kind) {
+  switch (kind) {
+    case FileKind::kGguf:
+    case FileKind::kGgml:
+      return "GGUF files are mostly quantised: convert the safetensors that it was made from; or let transformers read "
+             "it: from_pretrained(FOLDER, gguf_file=NAME), then save_pretrained(OUT)";
+    case FileKind::kTorch:
+    case FileKind::kPickle: return kWithPickles;
+    case FileKind::kNpz:
+      return "mlx_lm and older MLX write such: dict(numpy.load(FILE)), then safetensors.numpy.save_file under the "
+             "names "
+             "of Hugging Face, beside config.json";
+    case FileKind::kLfsPointer:
+      return "fetch the file itself: `git lfs pull` in the folder that was cloned, or hf download";
+    case FileKind::kWebPage:
+    case FileKind::kErrorPage: return kDownload;
+    case FileKind::kHdf5:
+      return "one of Titan's checkpoints is the folder above the one with the shards; tf_model.h5 of Keras is read by "
+             "transformers 4: from_pretrained(FOLDER, from_tf=True), then save_pretrained(OUT)";
+    case FileKind::kTar:
+    case FileKind::kGzip:
+    case FileKind::kZstd:
+    case FileKind::kXz:
+    case FileKind::kBzip2:
+    case FileKind::kSevenZip:
+    case FileKind::kRar:
+    case FileKind::kZip: return kUnpack;
+    case FileKind::kScript:
+    case FileKind::kNpy:
+    case FileKind::kParquet:
+    case FileKind::kArrow:
+    case FileKind::kFeather:
+    case FileKind::kPdf:
+    case FileKind::kPng:
+    case FileKind::kJpeg:
+    case FileKind::kGif:
+    case FileKind::kSqlite:
+    case FileKind::kProgram: return "give the folder of a checkpoint, or a .safetensors file";
+    default: return nullptr;
+  }
 }
-bool is_gguf(const std::string& name) { return name.ends_with(".gguf"); }
-bool is_pickle(const std::string& name) {
-  return name.ends_with(".pt") || name.ends_with(".pth") || name.ends_with(".bin") || name.ends_with(".ckpt");
+
+class Folder {
+ public:
+  Folder(Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {
+    if (const auto entries = fs.list(path_); entries.ok())
+      for (const DirEntry& entry : *entries) names_.push_back(entry.name);
+    std::ranges::sort(names_);
+  }
+
+  bool has(std::string_view name) const { return std::ranges::find(names_, name) != names_.end(); }
+  /// The first name with this beginning and this end; "" for none.
+  std::string any(std::string_view begin, std::string_view end) const {
+    const auto found = std::ranges::find_if(
+        names_, [&](const std::string& name) { return name.starts_with(begin) && name.ends_with(end); });
+    return found == names_.end() ? "" : *found;
+  }
+  bool is(std::string_view begin, std::string_view end = "") const { return !any(begin, end).empty(); }
+  /// Whether a name is a number, as nanotron's steps are.
+  bool has_number() const {
+    return std::ranges::any_of(names_, [](const std::string& name) {
+      return std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+    });
+  }
+  Folder below(const std::string& name) const { return Folder(fs_, ckpt::join_path(path_, name)); }
+
+ private:
+  Fs& fs_;
+  std::string path_;
+  std::vector<std::string> names_;
+};
+
+bool is_sharded_export(const Folder& folder) {
+  for (const Folder& at : {folder, folder.below("sharded")})
+    if (const std::string name = at.any("shard-", ".safetensors"); name.find("-model-") != std::string::npos)
+      return true;
+  return false;
 }
 
-/// The names in `folder`; none where it cannot be listed.
-Names names_in(Fs& fs, const std::string& folder) {
-  Names names;
-  if (const auto entries = fs.list(folder); entries.ok())
-    for (const DirEntry& entry : *entries) names.push_back(entry.name);
-  std::ranges::sort(names);
-  return names;
-}
+struct Program {
+  const char* what;
+  bool (*is)(const Folder&);
+  const char* hint;
+};
+
+// The first that fits counts.
+constexpr Program kPrograms[] = {
+    {"a nanotron checkpoint",
+     [](const Folder& at) {
+       return (at.has("checkpoint_metadata.json") && at.has("model")) || (at.has("latest.txt") && at.has_number());
+     },
+     "nanotron's examples/llama/convert_nanotron_to_hf.py makes a Hugging Face folder of it, which is read"},
+    {"a checkpoint of verl, one pickle of FSDP for each rank",
+     [](const Folder& at) {
+       return at.is("model_world_size_", ".pt") || at.below("actor").is("model_world_size_", ".pt");
+     },
+     "verl's merger makes a Hugging Face folder of it, which is read: python -m verl.model_merger merge --backend fsdp "
+     "--local_dir FOLDER --target_dir OUT"},
+    {"a DeepSpeed checkpoint",
+     [](const Folder& at) {
+       return at.has("zero_to_fp32.py") || at.is("", "mp_rank_00_model_states.pt") || at.is("", "_optim_states.pt") ||
+              (at.has("latest") && at.is("global_step"));
+     },
+     "DeepSpeed's own script writes the weights, given the folder that holds global_stepN: python -m "
+     "deepspeed.utils.zero_to_fp32 FOLDER OUT --safe_serialization (zero_to_fp32.py beside it is the same)"},
+    {"a Megatron checkpoint",
+     [](const Folder& at) {
+       return at.is("mp_rank_") || (at.has("common.pt") && at.has("metadata.json")) ||
+              at.has("latest_checkpointed_iteration.txt") || at.has("distrib_optim.pt") || at.is("iter_0");
+     },
+     "Megatron Bridge makes a Hugging Face folder of it (AutoBridge.export_ckpt), which is read"},
+    {"a NeMo checkpoint",
+     [](const Folder& at) {
+       return (at.has("context") && at.has("weights")) || (at.has("model_config.yaml") && at.has("model_weights"));
+     },
+     "NeMo's exporter makes a Hugging Face folder of it, which is read: nemo.collections.llm.export_ckpt(path=FOLDER, "
+     "target=\"hf\", output_path=OUT)"},
+    {"a checkpoint of Orbax (JAX)",
+     [](const Folder& at) {
+       return at.has("manifest.ocdbt") || at.has("_CHECKPOINT_METADATA") || at.is("ocdbt.process_") ||
+              at.below("default").has("manifest.ocdbt") || at.below("params").has("manifest.ocdbt");
+     },
+     "restore it with the program that wrote it and save its weights as safetensors (MaxText has to_huggingface.py)"},
+    {"a model of Flax", [](const Folder& at) { return at.has("flax_model.msgpack"); },
+     "transformers 4 reads it: from_pretrained(FOLDER, from_flax=True), then save_pretrained(OUT)"},
+    {"a model of TensorFlow", [](const Folder& at) { return at.has("tf_model.h5") || at.has("saved_model.pb"); },
+     "transformers 4 reads it: from_pretrained(FOLDER, from_tf=True), then save_pretrained(OUT)"},
+    {"a model of MLX in NumPy's arrays", [](const Folder& at) { return at.is("weights", ".npz"); },
+     "mlx_lm.convert of today writes safetensors, which are read where they are not quantised"},
+    {"a Hugging Face export of torchtitan or torch DCP that is still in shards of ranks", is_sharded_export,
+     "consolidate_safetensors_files of torch.distributed.checkpoint joins them into a Hugging Face folder, which is "
+     "read; a step in DCP's own form is read as it is"},
+};
 
 Status not_yet(const std::string& path, const std::string& what, const char* hint) {
   return ckpt::unsupported(path + " is " + what + ": not supported yet").with_hint(hint);
 }
 
-Status gguf(const std::string& path) {
-  return not_yet(path, "a GGUF file",
-                 "GGUF files are mostly quantised: convert the safetensors that it was made from; or let transformers "
-                 "read it: from_pretrained(FOLDER, gguf_file=NAME), then save_pretrained(OUT)");
+Status no_checkpoint(const std::string& path, FileKind kind, const char* hint) {
+  return ckpt::unsupported(path + " is " + ckpt::kind_text(kind) + ", no checkpoint").with_hint(hint);
+}
+
+bool holds_weights(FileKind kind) {
+  return kind == FileKind::kGguf || kind == FileKind::kGgml || kind == FileKind::kTorch || kind == FileKind::kPickle ||
+         kind == FileKind::kNpz;
 }
 
 Status check_file(Fs& fs, const std::string& path) {
-  std::array<std::byte, 4> head{};
   const auto file = fs.open_read(path);
   if (!file.ok()) return ckpt::ok_status();
   const auto size = (*file)->size();
-  if (!size.ok() || *size < head.size() || !(*file)->pread(0, head).ok()) return ckpt::ok_status();
-  const std::string_view magic = ckpt::text_of(head);
-  if (magic == "GGUF") return gguf(path);
-  // A zip of torch.save, or the bare pickle of older versions.
-  if (is_pickle(path) && (magic == "PK\x03\x04" || magic.starts_with("\x80\x02")))
-    return not_yet(path, "a pickle of PyTorch",
-                   "a pickle can run code, so none is read: torch.load(FILE, weights_only=True), then "
-                   "safetensors.torch.save_file, or save_pretrained(FOLDER) of a recent transformers");
-  return ckpt::ok_status();
+  if (!size.ok()) return ckpt::ok_status();
+  std::vector<std::byte> head(std::min<std::uint64_t>(*size, ckpt::kSignatureBytes));
+  if (!(*file)->pread(0, head).ok()) return ckpt::ok_status();
+  const FileKind kind = ckpt::what_is_this(ckpt::text_of(head));
+  if (path.ends_with(".nemo") && (kind == FileKind::kTar || kind == FileKind::kGzip))
+    return not_yet(path, "a NeMo checkpoint in one archive",
+                   "unpack it with tar -xf; NeMo's scripts/checkpoint_converters write a Hugging Face folder of it");
+  const char* const hint = way_on(kind);
+  if (hint == nullptr) return ckpt::ok_status();
+  return holds_weights(kind) ? not_yet(path, ckpt::kind_text(kind), hint) : no_checkpoint(path, kind, hint);
 }
 
 Status check_folder(Fs& fs, const std::string& path) {
-  const Names names = names_in(fs, path);
-  if (has(names, "checkpoint_metadata.json") && has(names, "model"))
-    return not_yet(
-        path, "a nanotron checkpoint",
-        "nanotron's examples/llama/convert_nanotron_to_hf.py makes a Hugging Face folder of it, which is read");
-  if (has(names, "zero_to_fp32.py"))
-    return not_yet(path, "a DeepSpeed checkpoint",
-                   "its own zero_to_fp32.py writes the weights: `python zero_to_fp32.py . OUT --safe_serialization`");
-  const bool ranks = std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("mp_rank_"); });
-  const bool distributed = has(names, "common.pt") && has(names, "metadata.json");
-  if (ranks || distributed || has(names, "latest_checkpointed_iteration.txt") || has(names, "distrib_optim.pt"))
-    return not_yet(path, "a Megatron checkpoint",
-                   "Megatron Bridge makes a Hugging Face folder of it (AutoBridge.export_ckpt), which is read");
-  for (const std::string& folder : {path, ckpt::join_path(path, "sharded")})
-    if (std::ranges::any_of(names_in(fs, folder), is_sharded))
-      return not_yet(path, "a Hugging Face export of torchtitan or torch DCP that is still in shards of ranks",
-                     "consolidate_safetensors_files of torch.distributed.checkpoint joins them into a Hugging Face "
-                     "folder, which is read; a step in DCP's own form is read as it is");
-  const auto name = std::ranges::find_if(names, is_gguf);
-  return name == names.end() ? ckpt::ok_status() : gguf(ckpt::join_path(path, *name));
+  const Folder folder(fs, path);
+  for (const Program& program : kPrograms)
+    if (program.is(folder)) return not_yet(path, program.what, program.hint);
+  const std::string name = folder.any("", ".gguf");
+  return name.empty() ? ckpt::ok_status()
+                      : not_yet(ckpt::join_path(path, name), ckpt::kind_text(FileKind::kGguf), way_on(FileKind::kGguf));
 }
 
 }  // namespace
@@ -89,8 +202,18 @@ Status check_elsewhere(Fs& fs, const std::string& path) {
   const auto info = fs.stat(real.ok() ? *real : path);
   if (!info.ok()) return ckpt::ok_status();
   return info->type == ckpt::FileType::kDirectory ? check_folder(fs, path)
-         : info->type == ckpt::FileType::kFile    ? check_file(fs, path)
+         : info->type == ckpt::FileType::kFile    ? check_file(fs, through_link(fs, path))
                                                   : ckpt::ok_status();
+}
+
+Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error) {
+  const FileKind kind = ckpt::what_is_this(beginning.substr(0, ckpt::kSignatureBytes));
+  if (kind == FileKind::kZeros)
+    return ckpt::corrupt(path + " begins with " + std::to_string(beginning.size()) +
+                         " bytes that are all zero: it was never written, or only its length was");
+  if (const char* const hint = way_on(kind))
+    return ckpt::unsupported(path + " is " + ckpt::kind_text(kind) + ", whatever its name says").with_hint(hint);
+  return error;
 }
 
 }  // namespace titan::convert

@@ -1,6 +1,7 @@
 #pragma once
 // Recognises checkpoints of programs that we do not read, and says how to convert them.
 #include <string>
+#include <string_view>
 
 #include "converters/format.h"
 
@@ -9,5 +10,9 @@ namespace titan::convert {
 /// Looks at the names of files in a folder, and at the first bytes of a file. \error kUnsupported naming what `path`
 /// is; ok: it is none of these programs'
 Status check_elsewhere(Fs& fs, const std::string& path);
+
+/// `error`, met while reading `path` as what it should be; or, where its first bytes are those of another kind of file
+/// (a web page, a pointer of git-lfs, an archive), what it is. \error kUnsupported
+Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error);
 
 }  // namespace titan::convert

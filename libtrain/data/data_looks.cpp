@@ -1,11 +1,11 @@
 #include "libtrain/data/data_looks.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/base/utf8.h"
+#include "ckpt/base/what_is_this.h"
 #include "libtrain/data/id_looks.h"
 #include "libtrain/data/log_look.h"
 
@@ -13,13 +13,9 @@ namespace titan::train {
 namespace {
 
 namespace fs = std::filesystem;
+using ckpt::FileKind;
 using ckpt::Status;
 using ckpt::toml_string;
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::string with_extension(const std::string& path, const char* extension) {
   return fs::path(path).replace_extension(extension).string();
@@ -69,43 +65,40 @@ std::string numpy_tokens(const std::string& path) {
                 "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, extension)) + ")"});
 }
 
-struct Kind {
-  const char* extension;  ///< of the file's name, in lower case
-  const char* magic;      ///< how such a file begins; "" where that says nothing
-  const char* what;
+std::string the_text_itself(const std::string&) {
+  return "give the text itself, or token ids with --training.dataset=tokens";
+}
+
+/// What makes data of a kind of file (ckpt/base/what_is_this.h).
+struct WayOn {
+  FileKind kind;
   std::string (*hint)(const std::string& path);  ///< nullptr: it is unpacked
   const char* unpack = "";
 };
 
-constexpr Kind kKinds[] = {
-    {".jsonl", "", "JSON lines", json_lines},
-    {".ndjson", "", "JSON lines", json_lines},
-    {".json", "", "JSON", json_rows},
-    {".parquet", "PAR1", "Parquet", parquet_rows},
-    {".arrow", "ARROW1", "Arrow", arrow_rows},
-    {".feather", "FEA1", "Arrow", arrow_rows},
-    {".npy", "\x93NUMPY", "a NumPy array", numpy_tokens},
-    {".tar.gz", "", "a tar archive", nullptr, "tar -xf"},
-    {".tgz", "", "a tar archive", nullptr, "tar -xf"},
-    {".tar", "", "a tar archive", nullptr, "tar -xf"},
-    {".gz", "\x1f\x8b", "packed by gzip", nullptr, "gzip -dc <"},
-    {".zst", "\x28\xb5\x2f\xfd", "packed by zstd", nullptr, "zstd -dc <"},
-    {".xz",
-     "\xfd"
-     "7zXZ",
-     "packed by xz", nullptr, "xz -dc <"},
-    {".bz2", "BZh", "packed by bzip2", nullptr, "bzip2 -dc <"},
-    {".zip", "PK\x03\x04", "a zip archive", nullptr, "unzip"},
+constexpr WayOn kWays[] = {
+    {FileKind::kJsonLines, json_lines},         {FileKind::kJson, json_rows},
+    {FileKind::kParquet, parquet_rows},         {FileKind::kArrow, arrow_rows},
+    {FileKind::kFeather, arrow_rows},           {FileKind::kNpy, numpy_tokens},
+    {FileKind::kNpz, the_text_itself},          {FileKind::kTorch, the_text_itself},
+    {FileKind::kTar, nullptr, "tar -xf"},       {FileKind::kGzip, nullptr, "gzip -dc <"},
+    {FileKind::kZstd, nullptr, "zstd -dc <"},   {FileKind::kXz, nullptr, "xz -dc <"},
+    {FileKind::kBzip2, nullptr, "bzip2 -dc <"}, {FileKind::kZip, nullptr, "unzip"},
 };
+
+const WayOn* way_on(FileKind kind) {
+  const auto* const found = std::ranges::find(kWays, kind, &WayOn::kind);
+  return found == std::end(kWays) ? nullptr : found;
+}
 
 std::string unpacked(const std::string& path, const std::string& command) {
   return command + " " + path + (command.ends_with('<') ? " > NEW.txt" : "");
 }
 
-Status wrong_kind(const std::string& path, const Kind& kind, TokenKind wanted) {
-  return ckpt::invalid("'" + path + "' is " + kind.what + ", not " +
+Status wrong_kind(const std::string& path, const WayOn& way, TokenKind wanted) {
+  return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(way.kind) + ", not " +
                        (wanted == TokenKind::kUtf8Bytes ? "text" : "bare tokens"))
-      .with_hint(kind.hint ? kind.hint(path) : "unpack it, and name what was in it: " + unpacked(path, kind.unpack));
+      .with_hint(way.hint ? way.hint(path) : "unpack it, and name what was in it: " + unpacked(path, way.unpack));
 }
 
 bool is_control(unsigned char c) { return ckpt::is_odd_control(c) || c == 0x7f; }
@@ -142,6 +135,20 @@ bool holds_weights(const std::string& folder) {
   return any_entry(folder, [](const fs::directory_entry& entry) { return entry.path().extension() == ".safetensors"; });
 }
 
+/// What only a file of another kind begins with: ids may begin as a shorter magic does.
+Status sure_kind(const std::string& path, std::string_view beginning) {
+  constexpr std::size_t kSure = 5;  // bytes
+  const FileKind found = ckpt::what_is_this(beginning);
+  const bool sure = found == FileKind::kTorch || found == FileKind::kNpz || found == FileKind::kSafetensors ||
+                    std::ranges::any_of(ckpt::file_signatures(), [&](const ckpt::FileSignature& one) {
+                      return one.kind == found && one.magic.size() >= kSure && beginning.starts_with(one.magic);
+                    });
+  if (!sure) return {};
+  if (const WayOn* const way = way_on(found)) return wrong_kind(path, *way, TokenKind::kUint16);
+  return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(found) + ", not bare tokens")
+      .with_hint("give files that hold ids and nothing else, little-endian, of 2 or 4 bytes each");
+}
+
 Status no_data(const std::string& key, const std::string& folder, const std::string& what, const std::string& hint) {
   return ckpt::invalid(key + ": '" + folder + "' is " + what + ", not a folder of data").with_hint(hint);
 }
@@ -162,17 +169,15 @@ Status check_data_folder(const std::string& folder, const std::string& key) {
 }
 
 Status check_data_name(const std::string& path, TokenKind kind) {
-  const std::string name = lower(path);
-  for (const Kind& known : kKinds)
-    if (name.ends_with(known.extension)) return wrong_kind(path, known, kind);
-  return {};
+  const WayOn* const way = way_on(ckpt::what_by_name(path));
+  return way == nullptr ? Status{} : wrong_kind(path, *way, kind);
 }
 
 Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) return {};
-  for (const Kind& known : kKinds)
-    if (*known.magic != '\0' && beginning.starts_with(known.magic)) return wrong_kind(path, known, kind);
-  if (beginning.starts_with("\xff\xfe") || beginning.starts_with("\xfe\xff"))
+  const FileKind found = ckpt::what_is_this(beginning);
+  if (const WayOn* const way = way_on(found)) return wrong_kind(path, *way, kind);
+  if (found == FileKind::kUtf16)
     return ckpt::invalid("'" + path + "' is UTF-16, not UTF-8")
         .with_hint("convert it: iconv -f UTF-16 -t UTF-8 " + path);
   return {};
@@ -180,16 +185,18 @@ Status check_data_bytes(const std::string& path, std::string_view beginning, Tok
 
 Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) {
-    constexpr std::size_t kSure = 5;  // bytes; ids may begin as a shorter magic does
-    for (const Kind& known : kKinds)
-      if (const std::string_view magic(known.magic); magic.size() >= kSure && beginning.starts_with(magic))
-        return wrong_kind(path, known, kind);
+    if (const Status sure = sure_kind(path, beginning); !sure.ok()) return sure;
     // Every id is at least 8,224: no tokenizer gives such tokens.
     constexpr std::size_t kEnough = 64;
     if (beginning.size() >= kEnough && is_plain_text(beginning))
       return ckpt::invalid("'" + path + "' is text, not tokens").with_hint("add --training.dataset=text");
     return doubt_of_ids(path, beginning, kind == TokenKind::kUint16 ? 2 : 4, "--training.token_dtype=");
   }
+  const FileKind found = ckpt::what_is_this(beginning);
+  if (found == FileKind::kLfsPointer || (ckpt::is_binary(found) && found != FileKind::kZeros))
+    return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(found) + ", not text")
+        .with_hint(found == FileKind::kLfsPointer ? "fetch the file: git lfs pull, in the folder that was cloned"
+                                                  : the_text_itself(path));
   const auto controls = static_cast<std::size_t>(std::ranges::count_if(beginning, is_control));
   if (controls * 8 <= beginning.size()) return {};
   return ckpt::invalid("'" + path + "' is binary, not text: " + std::to_string(controls) + " of its first " +

@@ -23,7 +23,24 @@ struct Kind {
 TEST(Elsewhere, SaysWhatACheckpointOfAnotherProgramIs) {
   const Kind kinds[] = {
       {{"checkpoint_metadata.json", "model/a.safetensors", "config.yaml"}, "a nanotron checkpoint"},
+      {{"latest.txt", "100/checkpoint_metadata.json"}, "a nanotron checkpoint"},
       {{"zero_to_fp32.py", "latest", "global_step10/mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},
+      {{"latest", "global_step10/mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},
+      {{"mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},
+      {{"zero_pp_rank_0_mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"},
+       "a DeepSpeed checkpoint"},
+      {{"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt"}, "a DeepSpeed checkpoint"},
+      {{"model_world_size_2_rank_0.pt", "fsdp_config.json", "huggingface/config.json"}, "a checkpoint of verl"},
+      {{"actor/model_world_size_2_rank_0.pt", "data.pt"}, "a checkpoint of verl"},
+      {{"iter_0000100/mp_rank_00/model_optim_rng.pt"}, "a Megatron checkpoint"},
+      {{"context/model.yaml", "weights/common.pt"}, "a NeMo checkpoint"},
+      {{"model_config.yaml", "model_weights/x"}, "a NeMo checkpoint"},
+      {{"manifest.ocdbt", "d/0"}, "a checkpoint of Orbax"},
+      {{"_CHECKPOINT_METADATA", "default/manifest.ocdbt"}, "a checkpoint of Orbax"},
+      {{"params/manifest.ocdbt"}, "a checkpoint of Orbax"},
+      {{"flax_model.msgpack", "config.json"}, "a model of Flax"},
+      {{"tf_model.h5", "config.json"}, "a model of TensorFlow"},
+      {{"weights.npz", "config.json"}, "a model of MLX"},
       {{"mp_rank_00/model_optim_rng.pt"}, "a Megatron checkpoint"},
       {{"mp_rank_00_000/distrib_optim.pt", "mp_rank_00_000/model_rng.pt"}, "a Megatron checkpoint"},
       {{"distrib_optim.pt"}, "a Megatron checkpoint"},
@@ -44,16 +61,37 @@ TEST(Elsewhere, SaysWhatACheckpointOfAnotherProgramIs) {
   }
 }
 
+std::string torch_zip() {
+  std::string bytes = std::string("PK\3\4", 4) + std::string(22, '\0');
+  return bytes + "\x10" + std::string(3, '\0') + "archive/data.pkl";
+}
+
+TEST(Elsewhere, WhatIsReadAsSomethingElseIsSaidToBeWhatItIs) {
+  const Status error = ckpt::corrupt("cannot be parsed");
+  EXPECT_EQ(or_what_it_is("/a", "{\"a\":", error), error);
+  EXPECT_EQ(or_what_it_is("/a", "", error), error);
+  const Status page = or_what_it_is("/a/config.json", "<!DOCTYPE html>", error);
+  EXPECT_EQ(page.code, ckpt::Code::kUnsupported);
+  EXPECT_EQ(page.message, "/a/config.json is a web page (HTML), whatever its name says");
+  const Status zeros = or_what_it_is("/a", std::string(40, '\0'), error);
+  EXPECT_EQ(zeros.code, ckpt::Code::kCorrupt);
+  EXPECT_THAT(zeros.message, HasSubstr("begins with 40 bytes that are all zero"));
+}
+
 TEST(Elsewhere, KnowsAFileByItsFirstBytes) {
   MemFs fs;
-  for (const auto& [name, head, what] :
-       std::vector<std::array<std::string, 3>>{{"/a.gguf", "GGUF\3", "a GGUF file"},
-                                               {"/named.bin", "GGUF\3", "a GGUF file"},
-                                               {"/a.pt", "PK\3\4zip", "a pickle of PyTorch"},
-                                               {"/a.pth", "\x80\x02old", "a pickle of PyTorch"},
-                                               {"/a.zip", "PK\3\4zip", ""},
-                                               {"/a.bin", "tokens", ""},
-                                               {"/b.bin", "no", ""}}) {
+  for (const auto& [name, head, what] : std::vector<std::array<std::string, 3>>{
+           {"/a.gguf", "GGUF\3", "a GGUF file"},
+           {"/named.bin", "GGUF\3", "a GGUF file"},
+           {"/a.pt", torch_zip(), "a pickle of PyTorch"},
+           {"/a.pth", "\x80\x02old", "a pickle of Python"},
+           {"/a.zip", "PK\3\4zip", "a zip archive, no checkpoint"},
+           {"/a.safetensors", "version https://git-lfs.github.com/spec/v1\n", "a pointer of git-lfs"},
+           {"/a.html", "<!doctype html>", "a web page (HTML), no checkpoint"},
+           {"/a.nemo", "\x1f\x8b\x08", "a NeMo checkpoint in one archive"},
+           {"/a.sh", "#!/bin/sh", "a script, no checkpoint"},
+           {"/a.bin", "tokens", ""},
+           {"/b.bin", "no", ""}}) {
     ASSERT_TRUE(put_text(fs, name, head).ok());
     const Status status = check_elsewhere(fs, name);
     EXPECT_EQ(status.ok(), what.empty()) << name;

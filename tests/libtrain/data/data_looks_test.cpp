@@ -70,6 +70,12 @@ TEST(DataLooks, BinaryAsTextAndTextAsIdsAreDoubted) {
   EXPECT_THAT(array.message, HasSubstr("'x.bin' is a NumPy array, not bare tokens"));
   EXPECT_THAT(array.hint, HasSubstr("tofile(\"x.tokens.bin\")")) << "not over the array";
   EXPECT_TRUE(doubt_of("x.bin", "PAR1", kIds).ok()) << "two ids by chance";
+  EXPECT_THAT(doubt_of("x.bin", "\x89HDF\r\n\x1a\n", kIds).message, HasSubstr("an HDF5 file, not bare tokens"));
+  EXPECT_THAT(doubt_of("x.txt", "%PDF-1.7 and so on", kText).message, HasSubstr("a PDF document, not text"));
+  EXPECT_THAT(doubt_of("x.txt", "version https://git-lfs.github.com/spec/v1\noid", kText).hint,
+              HasSubstr("git lfs pull"));
+  for (const char* text : {"<!DOCTYPE html>", "#!/bin/sh\necho", "{\"a\": 1}"})
+    EXPECT_TRUE(doubt_of("x.txt", text, kText).ok()) << text << ": some train on such";
   EXPECT_TRUE(doubt_of("x", text + '\0', kIds).ok());
 }
 

@@ -1,0 +1,133 @@
+#include "ckpt/base/what_is_this.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+namespace titan::ckpt {
+namespace {
+
+using Kind = FileKind;
+using namespace std::string_view_literals;
+
+// A name is looked up from the top, too, so that ".tar.gz" stands before ".gz".
+constexpr FileSignature kSignatures[] = {
+    {Kind::kLfsPointer, "a pointer of git-lfs, not the file itself", "version https://git-lfs.github.com/spec/"sv},
+    {Kind::kScript, "a script", "#!/"sv},
+    {Kind::kSafetensors, "a safetensors file", {}, 0, ".safetensors"},
+    {Kind::kJsonLines, "JSON lines", {}, 0, ".jsonl"},
+    {Kind::kJsonLines, "JSON lines", {}, 0, ".ndjson"},
+    {Kind::kJson, "JSON", {}, 0, ".json"},
+    {Kind::kTorch, "a pickle of PyTorch", {}},
+    {Kind::kPickle, "a pickle of Python", "\x80\x02"sv, 0, ".pkl"},
+    {Kind::kPickle, "a pickle of Python", "\x80\x03"sv, 0, ".pickle"},
+    {Kind::kPickle, "a pickle of Python", "\x80\x04\x95"sv},
+    {Kind::kPickle, "a pickle of Python", "\x80\x05\x95"sv},
+    {Kind::kNpz, "an archive of NumPy arrays", {}, 0, ".npz"},
+    {Kind::kNpy, "a NumPy array", "\x93NUMPY"sv, 0, ".npy"},
+    {Kind::kGguf, "a GGUF file", "GGUF"sv, 0, ".gguf"},
+    {Kind::kGgml, "a GGML file", "lmgg"sv},
+    {Kind::kGgml, "a GGML file", "tjgg"sv},
+    {Kind::kHdf5, "an HDF5 file", "\x89HDF\r\n\x1a\n"sv, 0, ".h5"},
+    {Kind::kParquet, "Parquet", "PAR1"sv, 0, ".parquet"},
+    {Kind::kArrow, "Arrow", "ARROW1"sv, 0, ".arrow"},
+    {Kind::kFeather, "Arrow", "FEA1"sv, 0, ".feather"},
+    {Kind::kTar, "a tar archive", "ustar"sv, 257, ".tar.gz"},
+    {Kind::kTar, "a tar archive", {}, 0, ".tgz"},
+    {Kind::kTar, "a tar archive", {}, 0, ".tar"},
+    {Kind::kGzip, "packed by gzip", "\x1f\x8b"sv, 0, ".gz"},
+    {Kind::kZstd, "packed by zstd", "\x28\xb5\x2f\xfd"sv, 0, ".zst"},
+    {Kind::kXz, "packed by xz", "\xfd\x37zXZ"sv, 0, ".xz"},
+    {Kind::kBzip2, "packed by bzip2", "BZh"sv, 0, ".bz2"},
+    {Kind::kSevenZip, "a 7z archive", "7z\xbc\xaf\x27\x1c"sv},
+    {Kind::kRar, "a rar archive", "Rar!\x1a\x07"sv},
+    {Kind::kZip, "a zip archive", "PK\x03\x04"sv, 0, ".zip"},
+    {Kind::kPdf, "a PDF document", "%PDF-"sv},
+    {Kind::kPng, "a picture (PNG)", "\x89PNG\r\n\x1a\n"sv},
+    {Kind::kJpeg, "a picture (JPEG)", "\xff\xd8\xff"sv},
+    {Kind::kGif, "a picture (GIF)", "GIF8"sv},
+    {Kind::kSqlite, "an SQLite database", "SQLite format 3\0"sv},
+    {Kind::kProgram, "a program (ELF)", "\x7f\x45LF"sv},
+    {Kind::kUtf16, "UTF-16", "\xff\xfe"sv},
+    {Kind::kUtf16, "UTF-16", "\xfe\xff"sv},
+    {Kind::kWebPage, "a web page (HTML)", {}},
+    {Kind::kErrorPage, "an XML document, as a store answers with an error", {}},
+    {Kind::kZeros, "nothing but zeros", {}},
+    {Kind::kEmpty, "empty", {}},
+};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+bool has_at(std::string_view bytes, std::size_t at, std::string_view magic) {
+  return bytes.size() >= at + magic.size() && bytes.substr(at, magic.size()) == magic;
+}
+
+// The name of the first member says what a zip is.
+Kind kind_of_zip(std::string_view bytes) {
+  constexpr std::size_t kName = 30, kLength = 26;  // bytes of a local header, and where the length of its name is
+  if (bytes.size() < kName) return Kind::kZip;
+  const auto low = static_cast<unsigned char>(bytes[kLength]), high = static_cast<unsigned char>(bytes[kLength + 1]);
+  const std::string_view name = bytes.substr(kName, static_cast<std::size_t>(low) | static_cast<std::size_t>(high) << 8U);
+  if (name == "data.pkl" || name.ends_with("/data.pkl")) return Kind::kTorch;
+  return name.ends_with(".npy") ? Kind::kNpz : Kind::kZip;
+}
+
+Kind kind_of_markup(std::string_view bytes) {
+  const std::size_t begin = bytes.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return Kind::kUnknown;
+  const std::string start = lower(bytes.substr(begin, 16));
+  if (start.starts_with("<!doctype html") || start.starts_with("<html")) return Kind::kWebPage;
+  return start.starts_with("<?xml") ? Kind::kErrorPage : Kind::kUnknown;
+}
+
+// The length of a header in JSON, then the header.
+bool is_safetensors(std::string_view bytes) {
+  return bytes.size() > 9 && bytes[5] == '\0' && bytes[6] == '\0' && bytes[7] == '\0' && bytes[8] == '{' &&
+         (bytes[9] == '"' || bytes[9] == '}');
+}
+
+}  // namespace
+
+std::span<const FileSignature> file_signatures() { return kSignatures; }
+
+FileKind what_is_this(std::string_view beginning) {
+  if (beginning.empty()) return Kind::kEmpty;
+  if (std::ranges::all_of(beginning, [](char c) { return c == '\0'; })) return Kind::kZeros;
+  if (is_safetensors(beginning)) return Kind::kSafetensors;
+  for (const FileSignature& one : kSignatures)
+    if (!one.magic.empty() && has_at(beginning, one.at, one.magic))
+      return one.kind == Kind::kZip ? kind_of_zip(beginning) : one.kind;
+  return kind_of_markup(beginning);
+}
+
+FileKind what_by_name(std::string_view name) {
+  const std::string small = lower(name);
+  for (const FileSignature& one : kSignatures)
+    if (!one.extension.empty() && small.ends_with(one.extension)) return one.kind;
+  return Kind::kUnknown;
+}
+
+const char* kind_text(FileKind kind) {
+  const auto* const found = std::ranges::find(kSignatures, kind, &FileSignature::kind);
+  return found == std::end(kSignatures) ? "" : found->what;
+}
+
+bool is_binary(FileKind kind) {
+  switch (kind) {
+    case Kind::kUnknown:
+    case Kind::kEmpty:
+    case Kind::kScript:
+    case Kind::kJson:
+    case Kind::kJsonLines:
+    case Kind::kWebPage:
+    case Kind::kErrorPage:
+    case Kind::kLfsPointer: return false;
+    default: return true;
+  }
+}
+
+}  // namespace titan::ckpt
