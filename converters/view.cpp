@@ -209,10 +209,13 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
       if (options.progress) options.progress(done, total);
       return options.cancel.check();
     }));
-    // A checkpoint that contradicts itself is damaged: a broken configuration, or shapes that do not fit. One that we
-    // merely cannot convert is not damaged.
+    // A configuration that cannot be parsed is damage. One that says another model than the weights is none, nor is
+    // what we merely cannot convert.
     if (step.report.damage.empty()) {
-      if (const Status plan = (*source)->plan({}).status(); plan.code == ckpt::Code::kCorrupt) add_structure(plan);
+      const Status plan = (*source)->plan({}).status();
+      if (plan.code == ckpt::Code::kCorrupt) add_structure(plan);
+      if (plan.code == ckpt::Code::kIncompatible)
+        step.report.note += (step.report.note.empty() ? "" : "; ") + ("it cannot be taken as it is: " + plan.message);
     }
   } else if (source.status().code == ckpt::Code::kCorrupt) {
     add_structure(source.status());

@@ -15,6 +15,7 @@
 #include "converters/dcp/torchtitan.h"
 #include "converters/file_names.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/misfit.h"
 #include "converters/skip.h"
 #include "converters/widen.h"
 #include "recipe/model/from_rows.h"
@@ -171,7 +172,8 @@ class Planner {
       if (layout_.huggingface && !options_.look && !model.dims) return model.unknown;
       if (head_dim_ == 0 && needed) return model.unknown;
       // A look takes nothing but heads from a configuration that a user gave.
-      if (!model.config_json.empty() || (layout_.huggingface && !options_.look)) model_ = model.dims;
+      by_config_json_ = !model.config_json.empty();
+      if (by_config_json_ || (layout_.huggingface && !options_.look)) model_ = model.dims;
     }
     if (head_dim_ == 0 && !halves_.empty()) keep_names();
     for (const std::size_t source : halves_) {
@@ -252,8 +254,12 @@ class Planner {
       const auto found = shapes.find(parameter.name);
       if (found == shapes.end()) {
         if (options_.look) continue;
-        return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' is missing");
+        return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' is missing")
+            .with_hint(why_missing(parameter.name));
       }
+      if (found->second != parameter.shape && by_config_json_)
+        return shape_misfit(source_.path(), source_.tensors()[parameters_.at(parameter.name)].name, found->second,
+                            parameter, model, ConfigKeys::kHuggingface);
       if (found->second != parameter.shape)
         return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' has the shape " +
                                   ckpt::shape_text(found->second) + ", the rest of the model makes it " +
@@ -265,6 +271,18 @@ class Planner {
         left_over_.push_back(name);  // a layer too many, say; other names are there already
     plan_.config = recipe::model_rows(model);
     return {};
+  }
+
+  // What a configuration says otherwise, where that explains that the parameter is not there.
+  std::string why_missing(const std::string& parameter) const {
+    const ConfigKeys keys = by_config_json_ ? ConfigKeys::kHuggingface : ConfigKeys::kOurs;
+    if (parameter == "output.weight")
+      return std::string("set ") +
+             (by_config_json_ ? "tie_word_embeddings to true in config.json" : "model.tied_embeddings to true") +
+             " if the head is the embedding";
+    std::vector<std::string> names;
+    for (const auto& [name, source] : parameters_) names.push_back(name);
+    return layers_misfit(layers_of(names), *model_, keys);
   }
 
   // `missing`: what parameters lack although others have it.
@@ -280,8 +298,9 @@ class Planner {
           continue;
         }
         if (source_.tensors()[at->second].shape != parameter.shape)
-          return ckpt::corrupt(source_.path() + ": '" + source_.tensors()[at->second].name +
-                               "' has another shape than its parameter");
+          return ckpt::incompatible(source_.path() + ": '" + source_.tensors()[at->second].name +
+                                    "' has another shape than its parameter: it is the state of another model")
+              .with_hint("take the model alone: --skip 'optimizer.*'");
         plan_.tensors.push_back({{p, slot}, at->second, head_dim_of(at->second)});
         add_report(at->second, Fate::kWritten, parameter.name + "." + slot);
       }
@@ -373,6 +392,7 @@ class Planner {
   Layout layout_;
   ImportPlan plan_;
   std::optional<recipe::ModelDims> model_;
+  bool by_config_json_ = false;   // it is said by a config.json beside the files
   std::uint64_t head_dim_ = 0;    // where rows lie in halves
   std::set<std::size_t> halves_;  // tensors whose rows do
   bool newer_ = false;

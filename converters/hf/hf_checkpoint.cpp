@@ -1,10 +1,12 @@
 #include "converters/hf/hf_checkpoint.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
+#include "converters/elsewhere.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/safetensors.h"
@@ -25,16 +27,20 @@ class HfCheckpoint final : public ForeignCheckpoint {
 
   Status open(Fs& fs, const std::vector<std::string>& files);
   Status check_index(const WeightMap& index);
+  std::size_t files() const { return names_.size(); }
 
   const std::string& path() const override { return path_; }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override {
-    return plan_hf_import(*fs_, folder_, *this, options);
+    TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_hf_import(*fs_, folder_, *this, options));
+    plan.notes.insert(plan.notes.begin(), notes_.begin(), notes_.end());
+    return plan;
   }
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
   std::string folder_;
+  std::vector<std::string> notes_;  // for every plan
 
  private:
   struct Place {
@@ -131,7 +137,81 @@ bool is_pickle(const std::string& name, bool beside_config) {
 Result<WeightMap> read_index(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                          ckpt::read_file(fs, through_link(fs, path), kMaxIndexBytes));
-  return decode_hf_index(path, ckpt::text_of(bytes));
+  Result<WeightMap> map = decode_hf_index(path, ckpt::text_of(bytes));
+  if (map.ok()) return map;
+  return or_what_it_is(path, ckpt::text_of(bytes), map.status());
+}
+
+using Opened = Result<std::unique_ptr<HfCheckpoint>>;
+
+Opened open_files(Fs& fs, const std::string& path, const std::string& folder, const std::vector<std::string>& files,
+                  const WeightMap* index = nullptr) {
+  auto checkpoint = std::make_unique<HfCheckpoint>(path);
+  checkpoint->folder_ = folder;
+  TITAN_RETURN_IF_ERROR(checkpoint->open(fs, files));
+  if (index != nullptr) TITAN_RETURN_IF_ERROR(checkpoint->check_index(*index));
+  return checkpoint;
+}
+
+Opened open_index(Fs& fs, const std::string& path) {
+  const std::string index_path = join_path(path, kHfIndex);
+  TITAN_ASSIGN_OR_RETURN(const auto index, read_index(fs, index_path));
+  std::set<std::string> files;
+  for (const auto& [name, file] : index) files.insert(file);
+  if (files.empty() || files.size() > kMaxFiles)
+    return corrupt(index_path + " names " + std::to_string(files.size()) + " files, expected 1 to " +
+                   std::to_string(kMaxFiles));
+  return open_files(fs, path, path, {files.begin(), files.end()}, &index);
+}
+
+// What `a` and `b` have unlike: "" where the first elements of every tensor are equal.
+Result<std::string> difference(const HfCheckpoint& a, const HfCheckpoint& b) {
+  constexpr std::uint64_t kElements = 4096;
+  std::map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < b.tensors().size(); ++i) places[b.tensors()[i].name] = i;
+  for (std::size_t i = 0; i < a.tensors().size(); ++i) {
+    const ForeignTensor& tensor = a.tensors()[i];
+    const auto other = places.find(tensor.name);
+    if (other == places.end()) return "'" + tensor.name + "' is in the one alone";
+    if (b.tensors()[other->second] != tensor) return "'" + tensor.name + "' has another shape or type";
+    std::vector<std::byte> one(std::min(ckpt::element_count(tensor.shape), kElements) * ckpt::dtype_size(tensor.dtype));
+    std::vector<std::byte> two(one.size());
+    TITAN_RETURN_IF_ERROR(a.read(i, 0, one));
+    TITAN_RETURN_IF_ERROR(b.read(other->second, 0, two));
+    if (one != two) return "'" + tensor.name + "' has other values";
+  }
+  if (b.tensors().size() != a.tensors().size()) return std::string("the index names more tensors");
+  return std::string();
+}
+
+// Both a single file and an index: programs differ in which one they take, so they must not be of two models.
+Opened open_one_of_two(Fs& fs, const std::string& path) {
+  const std::string single = join_path(path, kHfWeights), index = join_path(path, kHfIndex);
+  Opened one = open_files(fs, path, path, {kHfWeights}), many = open_index(fs, path);
+  const auto unreadable = [](const Opened& opened) {
+    const ckpt::Code code = opened.status().code;
+    return code == ckpt::Code::kCorrupt || code == ckpt::Code::kUnsupported;
+  };
+  if (!one.ok() && (!unreadable(one) || !many.ok())) return one;
+  if (one.ok() && !many.ok()) {
+    if (!unreadable(many)) return many;
+    (*one)->notes_.push_back(single + " is read, and " + kHfIndex +
+                             " beside it is passed over: " + many.status().message);
+    return one;
+  }
+  std::string unlike = one.ok() ? "" : one.status().message;
+  if (one.ok()) {
+    TITAN_ASSIGN_OR_RETURN(unlike, difference(**one, **many));
+    if (unlike.empty()) {
+      (*one)->notes_.push_back(single + " is read; " + kHfIndex + " beside it names the same tensors in other files");
+      return one;
+    }
+  }
+  Status refused = ckpt::incompatible(path + " holds two models: " + kHfWeights + ", and the " +
+                                      std::to_string((*many)->files()) + " files of " + kHfIndex);
+  refused.causes.push_back(unlike);
+  return refused.with_hint("move the one away that is not meant: mv " + single + " " + single + ".old, or mv " + index +
+                           " " + index + ".old");
 }
 
 }  // namespace
@@ -191,6 +271,11 @@ Status near_miss_hf(Fs& fs, const std::string& path) {
   if (!safe.empty())
     return ckpt::not_found(start + ", which says what is in which file")
         .with_hint("save_pretrained of transformers writes the index beside the files");
+  if (!pickled.empty() && pickled[0].starts_with("consolidated"))
+    return ckpt::not_found(start + ": Meta's own files, pickles of PyTorch, are not read")
+        .with_hint(
+            "transformers/models/llama/convert_llama_weights_to_hf.py of transformers makes a Hugging Face "
+            "folder of it");
   if (!pickled.empty())
     return ckpt::not_found(start + ": weights in pickles are not read")
         .with_hint("save the model as safetensors: save_pretrained(FOLDER) of a recent transformers");
@@ -198,36 +283,21 @@ Status near_miss_hf(Fs& fs, const std::string& path) {
 }
 
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path) {
-  auto checkpoint = std::make_unique<HfCheckpoint>(path);
-  const std::string index_path = join_path(path, kHfIndex);
   TITAN_ASSIGN_OR_RETURN(const bool alone, is_file(fs, path));
   TITAN_ASSIGN_OR_RETURN(const bool single, is_file(fs, join_path(path, kHfWeights)));
-  TITAN_ASSIGN_OR_RETURN(const bool indexed, is_file(fs, index_path));
-  if (path.ends_with(kSafetensorsSuffix) && alone) {
-    checkpoint->folder_ = ckpt::parent_path(path);
-    TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {ckpt::base_name(path)}));
-    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
-  }
-  checkpoint->folder_ = path;
-  // transformers takes the single file where both are there.
-  if (single) {
-    TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {kHfWeights}));
-    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
-  }
-  if (!indexed) {
+  TITAN_ASSIGN_OR_RETURN(const bool indexed, is_file(fs, join_path(path, kHfIndex)));
+  const bool file = path.ends_with(kSafetensorsSuffix) && alone;
+  if (!file && !single && !indexed) {
     TITAN_RETURN_IF_ERROR(near_miss_hf(fs, path));
     return ckpt::not_found(path + " has neither " + kHfWeights + " nor " + kHfIndex)
         .with_hint("other weight files (pytorch_model.bin) are not read: save the model with safetensors");
   }
-  TITAN_ASSIGN_OR_RETURN(const auto index, read_index(fs, index_path));
-  std::set<std::string> files;
-  for (const auto& [name, file] : index) files.insert(file);
-  if (files.empty() || files.size() > kMaxFiles)
-    return corrupt(index_path + " names " + std::to_string(files.size()) + " files, expected 1 to " +
-                   std::to_string(kMaxFiles));
-  TITAN_RETURN_IF_ERROR(checkpoint->open(fs, {files.begin(), files.end()}));
-  TITAN_RETURN_IF_ERROR(checkpoint->check_index(index));
-  return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+  Opened opened = file                ? open_files(fs, path, ckpt::parent_path(path), {ckpt::base_name(path)})
+                  : single && indexed ? open_one_of_two(fs, path)
+                  : single            ? open_files(fs, path, path, {kHfWeights})
+                                      : open_index(fs, path);
+  if (!opened.ok()) return opened.status();
+  return std::unique_ptr<ForeignCheckpoint>(std::move(*opened));
 }
 
 }  // namespace titan::convert

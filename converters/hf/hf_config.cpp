@@ -7,7 +7,7 @@
 
 namespace titan::convert {
 
-using ckpt::corrupt;
+using ckpt::incompatible;
 using ckpt::Result;
 using ckpt::Status;
 using ckpt::unsupported;
@@ -74,7 +74,7 @@ class Fields {
     const JsonValue* value = find(key);
     if (value == nullptr) return absent;
     if (value->text() != nullptr) return *value->text();
-    fail(corrupt(what_ + ": '" + std::string(key) + "' is not a text"));
+    fail(incompatible(what_ + ": '" + std::string(key) + "' is not a text"));
     return absent;
   }
   /// transformers gives Mistral a window of 4,096 where the key is missing; only null means none.
@@ -97,11 +97,11 @@ class Fields {
         const char* expected) {
     const JsonValue* value = find(key);
     if (value == nullptr) {
-      if (!absent) fail(corrupt(what_ + ": '" + std::string(key) + "' is missing"));
+      if (!absent) fail(incompatible(what_ + ": '" + std::string(key) + "' is missing"));
       return absent.value_or(T{});
     }
     const std::optional<T> read = (value->*as)();
-    if (!read) fail(corrupt(what_ + ": '" + std::string(key) + "' is not " + expected));
+    if (!read) fail(incompatible(what_ + ": '" + std::string(key) + "' is not " + expected));
     return read.value_or(T{});
   }
 
@@ -150,7 +150,15 @@ const Family* find_family(Fields& fields) {
 void refuse_lacks(Fields& fields, const Family& family) {
   const std::string activation = fields.text("hidden_act", "silu");
   if (activation != "silu") fields.lack("the activation is '" + activation + "'");
-  if (fields.find("quantization_config") != nullptr) fields.lack("the weights are quantized (quantization_config)");
+  for (const char* key : {"quantization_config", "quantization"}) {
+    const JsonValue* const quantized = fields.find(key);
+    const JsonValue* const method = quantized != nullptr ? quantized->find("quant_method") : nullptr;
+    if (quantized == nullptr) continue;
+    const std::string by = method != nullptr && method->text() != nullptr ? " by " + *method->text() : "";
+    fields.fail(unsupported(fields.what() + ": the weights are quantized" + by + " (" + key + ")")
+                    .with_hint("take the model that it was made from, or dequantize() it in transformers, then "
+                               "save_pretrained(OUT)"));
+  }
   if (!family.qkv_bias && fields.flag("attention_bias", false))
     fields.lack("attention_bias puts a bias on the output projection too");
   if (fields.flag("mlp_bias", false)) fields.lack("mlp_bias puts biases on the feed-forward layers");
@@ -175,7 +183,7 @@ std::optional<Rope> read_rope_object(Fields& fields, const char* key) {
   if (object == nullptr) return std::nullopt;
   Rope read;
   if (!object->is_object()) {
-    fields.fail(corrupt(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object"));
+    fields.fail(incompatible(fields.what() + ": '" + key + "', the parameters of RoPE, is not an object"));
     return read;
   }
   Fields rope(fields.what() + ": " + key, *object);
@@ -277,7 +285,7 @@ bool describes(const JsonValue& base, const ModelDims& model) {
 }
 
 Result<ModelDims> read_hf_config(const std::string& what, const JsonValue& config) {
-  if (!config.is_object()) return corrupt(what + " is not an object");
+  if (!config.is_object()) return incompatible(what + " is not an object");
   Fields fields(what, config);
   const Family* family = find_family(fields);
   if (family == nullptr) return fields.status();
@@ -294,8 +302,8 @@ Result<ModelDims> read_hf_config(const std::string& what, const JsonValue& confi
   model.tied = fields.flag("tie_word_embeddings", false);
   model.qkv_bias = family->qkv_bias;
   if (fields.find("head_dim") == nullptr && model.n_heads != 0 && model.dim % model.n_heads != 0)
-    fields.fail(corrupt(what + ": hidden_size " + std::to_string(model.dim) +
-                        " is not a multiple of num_attention_heads " + std::to_string(model.n_heads)));
+    fields.fail(incompatible(what + ": hidden_size " + std::to_string(model.dim) +
+                             " is not a multiple of num_attention_heads " + std::to_string(model.n_heads)));
   model.head_dim = fields.whole("head_dim", model.n_heads == 0 ? 0 : model.dim / model.n_heads);
   read_rope(fields, model);
   if (!fields.status().ok()) return fields.status();

@@ -9,7 +9,7 @@
 namespace titan::convert {
 
 /// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or
-/// setting that we cannot express, kCorrupt (a needed key is missing or has another type)
+/// setting that we cannot express, kIncompatible (a needed key is missing or has another type)
 ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const JsonValue& config);
 
 /// What a configuration says beyond the model.

@@ -5,11 +5,12 @@
 #include <map>
 
 #include "ckpt/base/text.h"
-#include "ckpt/model/shape_text.h"
 #include "converters/companions.h"
+#include "converters/elsewhere.h"
 #include "converters/file_names.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
+#include "converters/misfit.h"
 #include "converters/name_table.h"
 #include "converters/skip.h"
 #include "recipe/model/from_rows.h"
@@ -23,16 +24,23 @@ namespace {
 
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
-Result<ModelDims> read_model(Fs& fs, const std::string& folder, const std::string& source,
+struct ReadModel {
+  ModelDims dims;
+  ConfigKeys keys;  // whose the configuration's are
+};
+
+Result<ReadModel> read_model(Fs& fs, const std::string& folder, const std::string& source,
                              const ImportOptions& options) {
   const std::string path = join_path(folder, kHfConfig);
   Result<ModelDims> model = read_hf_config_file(fs, path);
   if (model.ok() && options.config && !options.look)
     TITAN_RETURN_IF_ERROR(agreed_rows(path, recipe::model_rows(*model), *options.config, options.comparison).status());
-  if (model.ok() || model.status().code != ckpt::Code::kNotFound) return model;
+  if (model.ok()) return ReadModel{*model, ConfigKeys::kHuggingface};
+  if (model.status().code != ckpt::Code::kNotFound) return model.status();
   if (options.config) {
-    Result<ModelDims> given = recipe::dims_from_rows("the configuration", *options.config);
-    if (given.ok() || !options.look) return given;
+    const Result<ModelDims> given = recipe::dims_from_rows("the configuration", *options.config);
+    if (given.ok()) return ReadModel{*given, ConfigKeys::kOurs};
+    if (!options.look) return given.status();
   }
   return ckpt::incompatible(folder + " has no " + kHfConfig +
                             ": the numbers of heads, RoPE and eps are not in the tensors")
@@ -43,8 +51,8 @@ Result<ModelDims> read_model(Fs& fs, const std::string& folder, const std::strin
 
 class Planner {
  public:
-  Planner(const ForeignCheckpoint& source, const ModelDims& model, const ImportOptions& options)
-      : source_(source), tensors_(source.tensors()), model_(model), options_(options) {}
+  Planner(const ForeignCheckpoint& source, const ReadModel& model, const ImportOptions& options)
+      : source_(source), tensors_(source.tensors()), model_(model.dims), keys_(model.keys), options_(options) {}
 
   Result<ImportPlan> run() {
     std::vector<std::string> all;
@@ -52,6 +60,9 @@ class Planner {
     TITAN_ASSIGN_OR_RETURN(names_, file_names(source_.path(), all, options_));
     plan_.notes = names_.notes;
     for (std::size_t i = 0; i < tensors_.size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
+    std::vector<std::string> ours;
+    for (const auto& [name, entry] : ours_) ours.push_back(name);
+    layers_ = layers_of(ours);
     for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model_))
       TITAN_RETURN_IF_ERROR(take(parameter));
     if (model_.tied) TITAN_RETURN_IF_ERROR(tie());
@@ -117,11 +128,7 @@ class Planner {
     }
     const auto [source, rows] = at->second;
     const ForeignTensor& tensor = tensors_[source];
-    if (tensor.shape != meta.shape) {
-      return ckpt::corrupt("tensor '" + tensor.name + "' of " + source_.path() + " has the shape " +
-                           ckpt::shape_text(tensor.shape) + ", the configuration makes it " +
-                           ckpt::shape_text(meta.shape));
-    }
+    if (tensor.shape != meta.shape) return shape_misfit(source_.path(), tensor.name, tensor.shape, meta, model_, keys_);
     add(meta.name, source, rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim);
     ours_.erase(at);
     return ckpt::ok_status();
@@ -158,14 +165,16 @@ class Planner {
       for (const std::size_t i : left_over_) add(tensors_[i].name, i, 0);
       return {};
     }
+    const std::string layers = layers_misfit(layers_, model_, keys_);
     std::vector<std::string> names;
     for (const std::size_t i : left_over_) names.push_back(tensors_[i].name);
-    TITAN_RETURN_IF_ERROR(
-        complain("no place in the model for", names, "leave them out with " + skip_flags(names, all)));
+    TITAN_RETURN_IF_ERROR(complain("no place in the model for", names,
+                                   layers.empty() ? "leave them out with " + skip_flags(names, all) : layers));
     return complain("missing", missing_,
                     missing_ == std::vector<std::string>{"lm_head.weight"}
                         ? "set tie_word_embeddings to true in config.json if the head is the embedding"
-                        : "the model cannot be had without them");
+                    : layers.empty() ? "the model cannot be had without them"
+                                     : layers);
   }
 
   Status complain(const char* what, const std::vector<std::string>& names, const std::string& hint) const {
@@ -178,7 +187,9 @@ class Planner {
   const ForeignCheckpoint& source_;
   const std::vector<ForeignTensor>& tensors_;
   const ModelDims& model_;
+  const ConfigKeys keys_;
   const ImportOptions& options_;
+  std::int64_t layers_ = 0;
   FileNames names_;
   ImportPlan plan_;
   std::map<std::string, Entry> ours_;
@@ -204,8 +215,28 @@ bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
          (info.ok() && info->type == ckpt::FileType::kDirectory && real.starts_with(blobs + "/"));
 }
 
-Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
+// Files in which trainers keep what is no weight: Hugging Face's Trainer, accelerate, DeepSpeed.
+bool is_training_state(const std::string& name) {
+  constexpr std::string_view kBegins[] = {"optimizer.", "optimizer_",    "scheduler.",     "scaler.",
+                                          "sampler.",   "trainer_state", "training_args.", "random_states_",
+                                          "rng_state",  "global_step"};
+  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+// Whoever means to go on with a run must know that its state was not taken.
+void note_training_state(const std::vector<ckpt::DirEntry>& entries, ImportPlan& plan) {
+  std::vector<std::string> names;
+  for (const ckpt::DirEntry& entry : entries)
+    if (is_training_state(entry.name)) names.push_back(entry.name);
+  std::ranges::sort(names);
+  if (!names.empty())
+    plan.notes.push_back("left behind: " + listed(names) +
+                         ": the state of a run in pickles, which is not read; the weights alone are taken");
+}
+
+Status find_companions(Fs& fs, const std::string& folder, bool whole_folder, ImportPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
+  if (whole_folder) note_training_state(entries, plan);
   for (const ckpt::DirEntry& entry : entries) {
     if (const char* why = why_left_behind(entry.name)) plan.notes.push_back(entry.name + " is not taken along: " + why);
     if (!is_companion(entry.name)) continue;
@@ -228,8 +259,9 @@ Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
 Result<ModelDims> read_hf_config_file(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                          ckpt::read_file(fs, through_link(fs, path), kMaxHfConfigBytes));
-  TITAN_ASSIGN_OR_RETURN(const JsonValue config, parse_json(path, ckpt::text_of(bytes)));
-  return read_hf_config(path, config);
+  const Result<JsonValue> config = parse_json(path, ckpt::text_of(bytes));
+  if (!config.ok()) return or_what_it_is(path, ckpt::text_of(bytes), config.status());
+  return read_hf_config(path, *config);
 }
 
 Result<bool> same_elements(const ForeignCheckpoint& source, std::size_t a, std::size_t b) {
@@ -249,9 +281,9 @@ Result<bool> same_elements(const ForeignCheckpoint& source, std::size_t a, std::
 
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(const ModelDims model, read_model(fs, folder, source.path(), options));
+  TITAN_ASSIGN_OR_RETURN(const ReadModel model, read_model(fs, folder, source.path(), options));
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, Planner(source, model, options).run());
-  TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));
+  TITAN_RETURN_IF_ERROR(find_companions(fs, folder, source.path() == folder, plan));
   return plan;
 }
 

@@ -1,6 +1,7 @@
 #include "converters/hf/json_value.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "ckpt/base/text.h"
@@ -67,7 +68,11 @@ std::optional<bool> JsonValue::as_bool() const {
   return kind_ == Kind::kTrue;
 }
 std::optional<std::uint64_t> JsonValue::as_u64() const {
-  return kind_ == Kind::kNumber ? ckpt::number_of<std::uint64_t>(text_) : std::nullopt;
+  const auto whole = kind_ == Kind::kNumber ? ckpt::number_of<std::uint64_t>(text_) : std::nullopt;
+  if (whole) return whole;
+  const auto real = as_double();
+  const bool exact = real && *real >= 0 && *real <= 0x1p53 && *real == std::floor(*real);
+  return exact ? std::optional(static_cast<std::uint64_t>(*real)) : std::nullopt;
 }
 std::optional<double> JsonValue::as_double() const {
   return kind_ == Kind::kNumber ? ckpt::number_of<double>(text_) : std::nullopt;

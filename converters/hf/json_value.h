@@ -30,7 +30,7 @@ class JsonValue {
   bool is_object() const { return kind_ == Kind::kObject; }
   const std::string* text() const { return kind_ == Kind::kText ? &text_ : nullptr; }
   std::optional<bool> as_bool() const;
-  std::optional<std::uint64_t> as_u64() const;  ///< an integer that is not negative
+  std::optional<std::uint64_t> as_u64() const;  ///< whole and not negative, also as "8192.0"
   std::optional<double> as_double() const;
   const std::vector<JsonValue>& items() const { return items_; }
   const std::vector<Member>& members() const { return members_; }

@@ -5,9 +5,11 @@
 #include <unordered_set>
 
 #include "ckpt/base/text.h"
+#include "ckpt/base/what_is_this.h"
 #include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_writer.h"
 #include "ckpt/model/leaf.h"
+#include "converters/elsewhere.h"
 #include "converters/little_endian.h"
 
 namespace titan::convert {
@@ -86,10 +88,13 @@ class Decoder {
   }
 
  private:
+  // Nothing here needs it, so what is no text is passed over; programs write null, numbers and lists.
   void metadata() {
+    if (json_.peek() != '{') return json_.skip();
     std::unordered_set<std::string_view> keys;
     json_.object([&](std::string_view key) {
       if (!keys.insert(key).second) json_.fail("key '" + std::string(key) + "' is twice in __metadata__");
+      if (json_.peek() != '"') return json_.skip();
       header_.metadata.emplace_back(key, json_.text());
     });
   }
@@ -138,7 +143,10 @@ class Decoder {
     } else if (unsupported_.ok()) {
       unsupported_ =
           ckpt::unsupported(what_ + ": " + quoted(entry.name) + " has elements of type " + std::string(dtype) +
-                            "; a checkpoint can hold F32, BF16, F16, F64, I64, I32, U8");
+                            "; a checkpoint can hold F32, BF16, F16, F64, I64, I32, U8")
+              .with_hint(
+                  "types of 8 bits and less are those of quantised weights: take the model that they were made "
+                  "from, or dequantize() it in transformers, then save_pretrained(OUT)");
     }
     return "";
   }
@@ -177,8 +185,9 @@ Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std
   return Decoder(what, json, buffer_bytes).run();
 }
 
-Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what) {
-  TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
+namespace {
+
+Result<SafetensorsHeader> read_header(ckpt::File& file, std::uint64_t size, const std::string& what) {
   if (size < kSafetensorsPrefix)
     return corrupt(what + " has " + std::to_string(size) + " bytes, too few for a safetensors file");
   std::byte prefix[kSafetensorsPrefix];
@@ -196,6 +205,17 @@ Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::s
                          decode_safetensors_header(what, json, size - kSafetensorsPrefix - length));
   header.buffer_offset = kSafetensorsPrefix + length;
   return header;
+}
+
+}  // namespace
+
+Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what) {
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
+  Result<SafetensorsHeader> header = read_header(file, size, what);
+  if (header.status().code != ckpt::Code::kCorrupt) return header;
+  std::vector<std::byte> beginning(std::min<std::uint64_t>(size, ckpt::kSignatureBytes));
+  TITAN_RETURN_IF_ERROR(file.pread(0, beginning));
+  return or_what_it_is(what, ckpt::text_of(beginning), header.status());
 }
 
 std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,

@@ -181,16 +181,36 @@ TEST(HfConfig, RefusesTwoDescriptionsOfRopeThatDiffer) {
 
 TEST(HfConfig, RefusesWhatIsMissingOrOfAnotherType) {
   expect_refusals(kLlama4, {
-                               {"hidden_size", nullptr, "'hidden_size' is missing", Code::kCorrupt},
-                               {"hidden_size", "\"48\"", "'hidden_size' is not an integer", Code::kCorrupt},
-                               {"hidden_size", "48.0", "'hidden_size' is not an integer", Code::kCorrupt},
-                               {"tie_word_embeddings", "1", "is not true or false", Code::kCorrupt},
-                               {"hidden_act", "1", "'hidden_act' is not a text", Code::kCorrupt},
-                               {"rope_scaling", "[]", "not an object", Code::kCorrupt},
+                               {"hidden_size", nullptr, "'hidden_size' is missing", Code::kIncompatible},
+                               {"hidden_size", "\"48\"", "'hidden_size' is not an integer", Code::kIncompatible},
+                               {"hidden_size", "48.5", "'hidden_size' is not an integer", Code::kIncompatible},
+                               {"tie_word_embeddings", "1", "is not true or false", Code::kIncompatible},
+                               {"hidden_act", "1", "'hidden_act' is not a text", Code::kIncompatible},
+                               {"rope_scaling", "[]", "not an object", Code::kIncompatible},
                                {"rope_scaling", R"({"rope_type":"llama3","factor":8.0})",
-                                "'low_freq_factor' is missing", Code::kCorrupt},
+                                "'low_freq_factor' is missing", Code::kIncompatible},
                            });
-  EXPECT_EQ(read_hf_config("config.json", json("[]")).status().code, Code::kCorrupt);
+  EXPECT_EQ(read_hf_config("config.json", json("[]")).status().code, Code::kIncompatible);
+}
+
+TEST(HfConfig, AWholeFloatIsAnInteger) {
+  JsonValue config = json(kLlama4);
+  const auto exact = read_hf_config("config.json", config);
+  config.set("vocab_size", JsonValue::real(static_cast<double>(*config.find("vocab_size")->as_u64())));
+  JsonValue scaling = *config.find("rope_scaling");
+  scaling.set("original_max_position_embeddings",
+              JsonValue::real(static_cast<double>(*scaling.find("original_max_position_embeddings")->as_u64())));
+  config.set("rope_scaling", scaling);
+  config.set("rope_theta", JsonValue::integer(500000));
+  const auto read = read_hf_config("config.json", config);
+  ASSERT_TRUE(exact.ok() && read.ok()) << read.status().to_string();
+  EXPECT_EQ(*read, *exact);
+}
+
+TEST(HfConfig, QuantizedWeightsAreRefusedWithTheirMethod) {
+  expect_refusals(kLlama4, {{"quantization_config", R"({"quant_method":"gptq","bits":4})", "quantized by gptq"},
+                            {"quantization_config", R"({"load_in_4bit":true})", "quantized (quantization_config)"},
+                            {"quantization", R"({"group_size":64,"bits":4})", "quantized (quantization)"}});
 }
 
 TEST(HfConfig, ReadsBackWhatItWrites) {

@@ -229,10 +229,25 @@ TEST_F(HfConvert, RefusesShapesThatDisagreeWithTheConfiguration) {
   tensors["model.layers.1.mlp.up_proj.weight"].shape = "[12,20]";
   make_hf_folder(fs, "/hf", model, tensors);
   const auto refused = convert_to(fs, "/hf", "/titan");
-  EXPECT_EQ(refused.status().code, Code::kCorrupt);
-  EXPECT_NE(refused.status().message.find("has the shape [12, 20], the configuration makes it [20, 12]"),
-            std::string::npos)
+  EXPECT_EQ(refused.status().code, Code::kIncompatible);
+  EXPECT_NE(refused.status().message.find("has the shape [12, 20], config.json makes it [20, 12]"), std::string::npos)
       << refused.status().message;
+}
+
+TEST_F(HfConvert, SaysHowManyLayersTheWeightsHave) {
+  RawTensors tensors = model_tensors(model);
+  make_hf_folder(fs, "/hf", model, tensors);
+  std::erase_if(tensors, [](const auto& one) { return one.first.starts_with("model.layers.1."); });
+  ASSERT_TRUE(fs.remove_file("/hf/model.safetensors").ok());
+  ASSERT_TRUE(put_text(fs, "/hf/model.safetensors", safetensors_file(tensors)).ok());
+  EXPECT_EQ(convert_to(fs, "/hf", "/x").status().hint,
+            "config.json says num_hidden_layers = 2, the weights have 1 layers: set num_hidden_layers to 1");
+  recipe::ModelDims more = model;
+  more.n_layers = 3;
+  ASSERT_TRUE(fs.remove_file("/hf/model.safetensors").ok());
+  ASSERT_TRUE(put_text(fs, "/hf/model.safetensors", safetensors_file(model_tensors(more))).ok());
+  EXPECT_EQ(convert_to(fs, "/hf", "/x").status().hint,
+            "config.json says num_hidden_layers = 2, the weights have 3 layers: set num_hidden_layers to 3");
 }
 
 TEST_F(HfConvert, NeedsAConfiguration) {

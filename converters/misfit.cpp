@@ -1,0 +1,94 @@
+#include "converters/misfit.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "ckpt/base/text.h"
+#include "ckpt/model/shape_text.h"
+
+namespace titan::convert {
+namespace {
+
+using recipe::ModelDims;
+
+struct Size {
+  const char *theirs, *ours;
+  std::int64_t ModelDims::*value;
+  bool in_heads = false;  // rows are as many heads
+};
+constexpr Size kWidth{"hidden_size", "model.dim", &ModelDims::dim};
+constexpr Size kVocabulary{"vocab_size", "model.vocab_size", &ModelDims::vocab_size};
+constexpr Size kInner{"intermediate_size", "model.ffn_dim", &ModelDims::ffn_dim};
+constexpr Size kHeads{"num_attention_heads", "model.n_heads", &ModelDims::n_heads, true};
+constexpr Size kKeyHeads{"num_key_value_heads", "model.n_kv_heads", &ModelDims::n_kv_heads, true};
+
+// Which size a dimension of a parameter is.
+const Size& size_of(std::string_view name, std::size_t axis) {
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("tok_embeddings.") || name.starts_with("output.")) return axis == 0 ? kVocabulary : kWidth;
+  if (has("attention.wq.")) return axis == 0 ? kHeads : kWidth;
+  if (has("attention.wk.") || has("attention.wv.")) return axis == 0 ? kKeyHeads : kWidth;
+  if (has("attention.wo.")) return axis == 1 ? kHeads : kWidth;
+  if (has(".w1.") || has(".w3.")) return axis == 0 ? kInner : kWidth;
+  if (has(".w2.")) return axis == 1 ? kInner : kWidth;
+  return kWidth;
+}
+
+const char* named(const Size& size, ConfigKeys keys) {
+  return keys == ConfigKeys::kHuggingface ? size.theirs : size.ours;
+}
+const char* file(ConfigKeys keys) { return keys == ConfigKeys::kHuggingface ? "config.json" : "the configuration"; }
+
+std::string says(const char* key, std::int64_t value, ConfigKeys keys) {
+  return std::string(file(keys)) + " says " + key + " = " + std::to_string(value);
+}
+
+}  // namespace
+
+ckpt::Status shape_misfit(const std::string& path, const std::string& tensor, const std::vector<std::uint64_t>& shape,
+                          const ckpt::ParameterMeta& expected, const ModelDims& model, ConfigKeys keys) {
+  const std::string start = "tensor '" + tensor + "' of " + path + " has the shape " + ckpt::shape_text(shape);
+  if (std::ranges::find(shape, 0u) != shape.end())
+    return ckpt::incompatible(start + ": the weights were saved without gathering the parameters, as DeepSpeed's "
+                                      "ZeRO-3 leaves them")
+        .with_hint(
+            "save with stage3_gather_16bit_weights_on_model_save = true, or make weights of the run's own state: "
+            "python -m deepspeed.utils.zero_to_fp32 FOLDER OUT --safe_serialization");
+  const ckpt::Status refused =
+      ckpt::incompatible(start + ", " + file(keys) + " makes it " + ckpt::shape_text(expected.shape));
+  if (shape.size() != expected.shape.size()) return refused;
+  std::size_t axis = 0;
+  while (axis + 1 < shape.size() && shape[axis] == expected.shape[axis]) ++axis;
+  const Size& size = size_of(expected.name, axis);
+  const std::int64_t found = recipe::to_dimension(shape[axis]);
+  const std::string key = named(size, keys), begin = says(key.c_str(), model.*size.value, keys);
+  if (!size.in_heads)
+    return refused.with_hint(begin + ", the weights have " + std::to_string(found) + ": set " + key + " to " +
+                             std::to_string(found));
+  if (model.head_dim > 0 && found % model.head_dim == 0)
+    return refused.with_hint(begin + ", the weights have " + std::to_string(found / model.head_dim) + " heads of " +
+                             std::to_string(model.head_dim) + ": set " + key + " to " +
+                             std::to_string(found / model.head_dim) + ", or head_dim to what each head has");
+  return refused.with_hint(begin + " with head_dim " + std::to_string(model.head_dim) + ", the weights have " +
+                           std::to_string(found) + " rows: one of the two is wrong");
+}
+
+std::int64_t layers_of(const std::vector<std::string>& names) {
+  constexpr std::string_view kLayers = "layers.";
+  std::int64_t layers = 0;
+  for (const std::string& name : names) {
+    if (!name.starts_with(kLayers)) continue;
+    const auto number = ckpt::number_of<std::int64_t>(name.substr(kLayers.size(), name.find('.', kLayers.size()) - kLayers.size()));
+    layers = std::max(layers, number.value_or(-1) + 1);
+  }
+  return layers;
+}
+
+std::string layers_misfit(std::int64_t layers, const ModelDims& model, ConfigKeys keys) {
+  const char* const key = keys == ConfigKeys::kHuggingface ? "num_hidden_layers" : "model.n_layers";
+  if (layers == 0 || layers == model.n_layers) return "";
+  return says(key, model.n_layers, keys) + ", the weights have " + std::to_string(layers) + " layers: set " + key +
+         " to " + std::to_string(layers);
+}
+
+}  // namespace titan::convert
