@@ -43,6 +43,20 @@ Status read_run(const ckpt::WeightSource& source, const WeightMatch::Pair& pair,
   return ckpt::read_as_neighbours({pair.head_dim, width, size}, first, out, read);
 }
 
+// A step over such a weight fails, and its data would be blamed.
+Status check_finite(const ckpt::WeightSource& source, const std::string& name, const at::Tensor& run,
+                    std::uint64_t first) {
+  const at::Tensor finite = at::isfinite(run);
+  if (finite.all().item<bool>()) return ckpt::ok_status();
+  const auto at = at::logical_not(finite).to(at::kByte).argmax().item<std::int64_t>();
+  return ckpt::incompatible("weight " + name + " of " + source.path() + " is not finite: element " +
+                            std::to_string(first + static_cast<std::uint64_t>(at)) + " is " +
+                            std::to_string(run[at].item<double>()))
+      .with_hint(
+          "the run that saved it had diverged: take an older checkpoint; or draw the parameter anew, by rules "
+          "(--init-map) with skip and create");
+}
+
 }  // namespace
 
 Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, const RankStages& stages,
@@ -63,6 +77,7 @@ Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, 
       const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
       at::Tensor run = buffer.narrow(0, 0, count);
       TITAN_RETURN_IF_ERROR(read_run(source, pair, first, mutable_host_bytes(run)));
+      TITAN_RETURN_IF_ERROR(check_finite(source, weight.name, run, first));
       flat.narrow(0, static_cast<std::int64_t>(first), count).copy_(run);
     }
   }

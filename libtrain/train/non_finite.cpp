@@ -69,6 +69,7 @@ NonFinitePolicy::NonFinitePolicy(const recipe::Config::Training& training)
       max_rollbacks_(training.max_rollbacks) {}
 
 NonFinitePolicy::Action NonFinitePolicy::meet(bool saved) {
+  saved_ = saved;
   if (wanted_ == Action::kSkip && skips_++ == max_skips_)
     why_ = std::to_string(max_skips_) + " in a row were skipped (training.max_skips)";
   if (wanted_ == Action::kRollback && !saved) why_ = "there is no checkpoint to go back to";
@@ -81,8 +82,8 @@ ckpt::Status NonFinitePolicy::stop_status(const NonFinite& found) const {
   ckpt::Status status =
       ckpt::failed(what_happened(found) + (why_.empty() ? "" : ", and " + why_) + "; nothing was updated or saved");
   if (const std::string where = where_it_is(found); !where.empty()) status.causes.push_back(where);
-  return status.with_hint("the newest checkpoint is intact; lower optimizer.lr or look at the data of this step (" +
-                          samples_text(found) + ")");
+  return status.with_hint(std::string(saved_ ? "the newest checkpoint is intact; " : "") +
+                          "lower optimizer.lr or look at the data of this step (" + samples_text(found) + ")");
 }
 
 }  // namespace titan::train

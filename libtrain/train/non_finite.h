@@ -53,6 +53,7 @@ class NonFinitePolicy {
  private:
   Action wanted_;
   std::int64_t max_skips_, max_rollbacks_, skips_ = 0, rollbacks_ = 0;
+  bool saved_ = false;
   std::string why_;  // it stops, where it was not to
 };
 

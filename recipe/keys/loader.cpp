@@ -48,7 +48,7 @@ class Loader {
     const auto* other = value.as<Value::Other>();
     if (other && other->kind == kEmptyTable && section_exists(name)) return;
     const Key* key = find_key(name);
-    if (!key) return unknown(typed_name, key_at);
+    if (!key) return unknown(typed_name, value, key_at);
 
     const auto [earlier, first] = names_.try_emplace(name, typed_name);
     const bool same_source = !first && last_origin_[name].kind == value_at.kind;
@@ -143,12 +143,21 @@ class Loader {
     return std::ranges::any_of(key_table(), [&](const Key& key) { return key.name.starts_with(name + "."); });
   }
 
-  void unknown(const std::string& name, const Origin& at) {
+  /// A key of another section is no suggestion where it cannot have the value.
+  bool may_be(const std::string& name, const std::string& near, const Value& value) const {
+    const Key* const key = find_key(near);
+    const auto last = [](const std::string& text) { return text.substr(text.rfind('.') + 1); };
+    if (key == nullptr || find_habit(name) != nullptr || last(name) != last(near)) return true;
+    Config config = loaded_.config;
+    return set_value(*key, value, config).ok();
+  }
+
+  void unknown(const std::string& name, const Value& value, const Origin& at) {
     if (section_exists(name))
       return fail(
           ckpt::invalid(at.text() + ": '" + name + "' is a section, not a key (its keys are " + name + ".<name>)"));
     const std::string near = suggest_key(name);
-    if (near.empty())
+    if (near.empty() || !may_be(name, near, value))
       return fail(
           ckpt::invalid(at.text() + ": unknown key '" + name + "'").with_hint("configs/full.toml lists every key"));
     const Habit* habit = find_habit(name);

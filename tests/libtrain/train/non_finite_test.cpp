@@ -44,7 +44,11 @@ TEST(NonFinitePolicy, AbortsAtOnce) {
   const ckpt::Status status = policy.stop_status(non_finite(plan(), 5, {32, 8}, NAN, 1, 1));
   EXPECT_EQ(status.message, "step 5: non-finite loss; nothing was updated or saved");
   EXPECT_THAT(status.causes, ElementsAre(HasSubstr("(layer 12, stage 1)")));
+  EXPECT_THAT(status.hint, HasSubstr("the newest checkpoint is intact; lower optimizer.lr"));
   EXPECT_THAT(status.hint, HasSubstr("(samples 32 to 39)"));
+  EXPECT_EQ(policy.meet(false), Action::kStop);
+  EXPECT_THAT(policy.stop_status(non_finite(plan(), 1, {0, 8}, NAN, 1, 1)).hint, Not(HasSubstr("intact")))
+      << "there is none";
 }
 
 TEST(NonFinitePolicy, SkipsSoManyInARow) {
