@@ -49,8 +49,9 @@ Result<ConversionReport> import_from(Fs& fs, const Format& format, const std::st
     return ckpt::unsupported("imports keep the elements' type")
         .with_hint("`titan-ckpt strip --dtype` casts a checkpoint");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ForeignCheckpoint> source, format.open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(const ImportPlan plan,
-                         source->plan({.skip = options.skip, .config = options.config, .widen = true}));
+  TITAN_ASSIGN_OR_RETURN(
+      const ImportPlan plan,
+      source->plan({.skip = options.skip, .config = options.config, .widen = true, .rules = options.rules}));
   const ImportTarget target{.destination = options.destination,
                             .force = options.force,
                             .dry_run = options.dry_run,
@@ -91,7 +92,8 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
       ImportPlan plan,
       source->plan({.skip = options.skip,
                     .config = options.config,
-                    .comparison = {.torchtitan = to.name() == std::string_view("dcp"), .untie = options.untie}}));
+                    .comparison = {.torchtitan = to.name() == std::string_view("dcp"), .untie = options.untie},
+                    .rules = options.rules}));
   std::vector<Companion> companions = format == &to ? plan.companions : std::vector<Companion>{};
   std::vector<TensorReport> report = std::move(plan.report);
   // The notes of a run say how titan-train continues it, which does not apply to another format.
@@ -118,6 +120,9 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   if (from == nullptr && !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return no_checkpoint(fs, path);
   TITAN_ASSIGN_OR_RETURN(const Format* to, target_format(from, options.to));
   TITAN_RETURN_IF_ERROR(check_flags(to, options));
+  if (from == nullptr && !options.rules.empty())
+    return ckpt::invalid("`--rename` and `--rows` are for names of other programs, and " + path + " has ours")
+        .with_hint("`--skip` leaves out tensors of ours, too");
   if (to == nullptr) return import_from(fs, *from, path, options);
   TITAN_ASSIGN_OR_RETURN(const Source opened, open_source(fs, from, *to, path, options));
   const CheckpointReader& source = opened.reader;

@@ -13,6 +13,7 @@ struct ConvertOptions {
   std::string from, to;  ///< "titan", "hf", ...; empty: detected, and "titan" where the source is foreign
   bool force = false, dry_run = false;
   std::vector<std::string> skip;
+  recipe::NameRules rules;  ///< renames over the names of a foreign source, and how its rows lie
   std::optional<DType> dtype;
   std::optional<std::uint64_t> max_shard_bytes;
   bool untie = false, lr_from_config = false;

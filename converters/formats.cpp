@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "ckpt/format/layout.h"
@@ -47,10 +48,14 @@ Status explained(Fs& fs, const std::string& path, const Status& absent) {
   if (absent.code != ckpt::Code::kNotFound) return absent;
   TITAN_RETURN_IF_ERROR(check_elsewhere(fs, path));
   for (const Format* format : formats()) TITAN_RETURN_IF_ERROR(format->near_miss(fs, path));
-  if (resolve_any(fs, path + "@latest") != path + "@latest")
-    return ckpt::not_found(path + " holds checkpoints of another program, and is none itself")
-        .with_hint("name a step: " + path + "@latest");
-  return absent;
+  if (resolve_any(fs, path + "@latest") == path + "@latest") return absent;
+  const Status holds = ckpt::not_found(path + " holds checkpoints of another program, and is none itself");
+  // accelerate's folder has one for the model and one for the optimizer, none with a step in its name.
+  const Result<ckpt::ListReport> listed_there = list_any(fs, path);
+  std::string names;
+  if (listed_there.ok() && std::ranges::all_of(listed_there->steps, [](const auto& step) { return step.step == 0; }))
+    for (const ckpt::ListedStep& step : listed_there->steps) names += (names.empty() ? "" : " or ") + step.path;
+  return holds.with_hint(names.empty() ? "name a step: " + path + "@latest" : "give what is in it: " + names);
 }
 
 }  // namespace titan::convert

@@ -49,8 +49,9 @@ ckpt::Status shape_misfit(const std::string& path, const std::string& tensor, co
                           const ckpt::ParameterMeta& expected, const ModelDims& model, ConfigKeys keys) {
   const std::string start = "tensor '" + tensor + "' of " + path + " has the shape " + ckpt::shape_text(shape);
   if (std::ranges::find(shape, 0u) != shape.end())
-    return ckpt::incompatible(start + ": the weights were saved without gathering the parameters, as DeepSpeed's "
-                                      "ZeRO-3 leaves them")
+    return ckpt::incompatible(start +
+                              ": the weights were saved without gathering the parameters, as DeepSpeed's "
+                              "ZeRO-3 leaves them")
         .with_hint(
             "save with stage3_gather_16bit_weights_on_model_save = true, or make weights of the run's own state: "
             "python -m deepspeed.utils.zero_to_fp32 FOLDER OUT --safe_serialization");
@@ -78,7 +79,8 @@ std::int64_t layers_of(const std::vector<std::string>& names) {
   std::int64_t layers = 0;
   for (const std::string& name : names) {
     if (!name.starts_with(kLayers)) continue;
-    const auto number = ckpt::number_of<std::int64_t>(name.substr(kLayers.size(), name.find('.', kLayers.size()) - kLayers.size()));
+    const auto number =
+        ckpt::number_of<std::int64_t>(name.substr(kLayers.size(), name.find('.', kLayers.size()) - kLayers.size()));
     layers = std::max(layers, number.value_or(-1) + 1);
   }
   return layers;

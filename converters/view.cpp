@@ -95,9 +95,7 @@ class View final : public ckpt::CheckpointContent {
       files.push_back({"", file.path, std::string(format_.name()) + "/" + file.name, file.digest});
     return files;
   }
-  std::vector<std::string> model_file_notes() const override {
-    return plan_.companions.empty() ? std::vector<std::string>() : plan_.notes;
-  }
+  std::vector<std::string> model_file_notes() const override { return plan_.notes; }
   std::vector<std::string> left_out() const override { return plan_.left_out; }
 
  private:

@@ -71,7 +71,8 @@ Kind kind_of_zip(std::string_view bytes) {
   constexpr std::size_t kName = 30, kLength = 26;  // bytes of a local header, and where the length of its name is
   if (bytes.size() < kName) return Kind::kZip;
   const auto low = static_cast<unsigned char>(bytes[kLength]), high = static_cast<unsigned char>(bytes[kLength + 1]);
-  const std::string_view name = bytes.substr(kName, static_cast<std::size_t>(low) | static_cast<std::size_t>(high) << 8U);
+  const std::string_view name =
+      bytes.substr(kName, static_cast<std::size_t>(low) | static_cast<std::size_t>(high) << 8U);
   if (name == "data.pkl" || name.ends_with("/data.pkl")) return Kind::kTorch;
   return name.ends_with(".npy") ? Kind::kNpz : Kind::kZip;
 }

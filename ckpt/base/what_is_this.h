@@ -1,5 +1,6 @@
 #pragma once
-// What a file is by its first bytes and by its name: one table of signatures for all that look at files of others. Pure.
+// What a file is by its first bytes and by its name: one table of signatures for all that look at files of others.
+// Pure.
 #include <cstddef>
 #include <span>
 #include <string_view>

@@ -56,6 +56,11 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
     }
   }
   options.skip = command.all("skip");
+  for (const std::string& rule : command.all("rename"))
+    TITAN_RETURN_IF_ERROR(recipe::parse_rename("--rename", rule, options.rules));
+  if (const auto rows = command.value("rows")) {
+    TITAN_ASSIGN_OR_RETURN(options.rules.rows, recipe::parse_head_rows("--rows", *rows));
+  }
   if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));
   if (const auto size = command.value("max-shard-size")) {
     options.max_shard_bytes = parse_bytes(*size);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/text.h"
 #include "cli/kit/completion.h"
 #include "cli/kit/notices.h"
 #include "cli/kit/verb.h"
@@ -72,6 +73,10 @@ const Program& titan_train_program() {
       {"init-from", "PATH",
        "start a new run from the weights of a checkpoint, while the run folder has no step of its own"},
       {"init-map", "FILE", "rename and skip rules for --init-from"},
+      {"skip", "GLOB", "leave out the weights of --init-from whose names match", 0, Repeat::kMany},
+      {"rename", "FROM=TO", "what weights of --init-from are called instead; * stands for a part without dots", 0,
+       Repeat::kMany},
+      {"rows", "hf|interleaved", "how rows of queries and keys lie there, where a rename crosses layouts"},
       {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Repeat::kMany},
       {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Repeat::kMany},
   };
@@ -201,6 +206,10 @@ ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words) {
   // Flags that are short for keys.
   if (const auto path = command->value("init-from")) overrides.push_back("--checkpoint.initial_load_path=" + *path);
   if (const auto file = command->value("init-map")) overrides.push_back("--checkpoint.initial_load_map=" + *file);
+  for (const auto& [flag, key] : {std::pair("skip", "initial_load_skip"), std::pair("rename", "initial_load_rename")})
+    if (const auto words = command->all(flag); !words.empty())
+      overrides.push_back(std::string("--checkpoint.") + key + "=" + ckpt::joined(words, ","));
+  if (const auto rows = command->value("rows")) overrides.push_back("--checkpoint.initial_load_rows=" + *rows);
   command->overrides = std::move(overrides);
   command->words = words;
   return command;

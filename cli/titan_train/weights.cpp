@@ -35,17 +35,14 @@ ckpt::Settings said_rows(const recipe::Config& config) {
 }  // namespace
 
 ckpt::WeightOpener weight_opener(const recipe::Config& config) {
-  return [map = config.checkpoint.initial_load_map,
-          rows = said_rows(config)](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
+  return [config, rows = said_rows(config)](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
     ckpt::Fs& fs = ckpt::posix_fs();
     const std::string path = convert::resolve_any(fs, spec);
     TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(fs, path));
     TITAN_ASSIGN_OR_RETURN(const std::string folder,
                            format != nullptr ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));
     convert::ImportOptions options{.config = rows};
-    if (map) {
-      TITAN_ASSIGN_OR_RETURN(options.rules, recipe::read_name_rules(fs, *map));
-    }
+    TITAN_ASSIGN_OR_RETURN(options.rules, recipe::given_rules(fs, config));
     TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any_with(fs, folder, options));
     return ckpt::weights_of(std::move(reader));
   };

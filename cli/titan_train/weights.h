@@ -12,7 +12,7 @@
 namespace titan::cli {
 
 /// Opens weights of every format that this program reads. To foreign ones apply the rules for names that `config` has
-/// (checkpoint.initial_load_map), and its keys of the model where the files do not say how many heads there are.
+/// (recipe::given_rules), and its keys of the model where the files do not say how many heads there are.
 ckpt::WeightOpener weight_opener(const recipe::Config& config = {});
 
 /// The model of a checkpoint that was `given` to the verb `verb`. A foreign one that does not say it can be converted

@@ -54,8 +54,9 @@ class Planner {
     note_values();
     TITAN_ASSIGN_OR_RETURN(const std::optional<std::uint64_t> step, stored_step(source_.reader()));
     plan_.step = step.value_or(0);
+    if (options_.look) return std::move(plan_);
     if (!step) plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
-    if (options_.config && !options_.look && !layout_.huggingface) {
+    if (options_.config && !layout_.huggingface) {
       TITAN_RETURN_IF_ERROR(take_run());
     } else if (layout_.huggingface) {
       plan_.notes.push_back(
@@ -354,8 +355,9 @@ class Planner {
       if (kind == Kind::kParameter || kind == Kind::kSlot || kind == Kind::kStep) names.push_back(entry.name);
     }
     if (names.empty()) return;
-    plan_.notes.push_back("dropped: " + listed(names) +
-                          (names.size() == 1 ? " (it is no tensor)" : " (they are no tensors)"));
+    if (!options_.look)
+      plan_.notes.push_back("dropped: " + listed(names) +
+                            (names.size() == 1 ? " (it is no tensor)" : " (they are no tensors)"));
     plan_.left_out.insert(plan_.left_out.end(), names.begin(), names.end());
   }
 

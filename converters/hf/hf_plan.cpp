@@ -12,6 +12,7 @@
 #include "converters/hf/hf_config.h"
 #include "converters/misfit.h"
 #include "converters/name_table.h"
+#include "converters/prefix.h"
 #include "converters/skip.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
@@ -59,6 +60,7 @@ class Planner {
     for (const ForeignTensor& tensor : tensors_) all.push_back(tensor.name);
     TITAN_ASSIGN_OR_RETURN(names_, file_names(source_.path(), all, options_));
     plan_.notes = names_.notes;
+    TITAN_RETURN_IF_ERROR(take_off_prefix());
     for (std::size_t i = 0; i < tensors_.size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
     std::vector<std::string> ours;
     for (const auto& [name, entry] : ours_) ours.push_back(name);
@@ -73,6 +75,23 @@ class Planner {
   }
 
  private:
+  Status take_off_prefix() {
+    std::vector<std::string> used;
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      if (!names_.skipped[i]) used.push_back(names_.names[i]);
+    TITAN_ASSIGN_OR_RETURN(const std::string prefix, prefix_of(source_.path(), used));
+    std::size_t changed = 0;
+    for (std::string& name : names_.names) {
+      std::string plain = behind_prefix(name, prefix);
+      changed += plain != name ? 1 : 0;
+      name = std::move(plain);
+    }
+    if (changed > 0)
+      plan_.notes.push_back("names begin with `" + prefix + "` where Hugging Face has `model.`: read as that, " +
+                            std::to_string(changed) + (changed == 1 ? " name" : " names"));
+    return {};
+  }
+
   struct Entry {
     std::size_t source;
     Rows rows;
@@ -169,12 +188,20 @@ class Planner {
     std::vector<std::string> names;
     for (const std::size_t i : left_over_) names.push_back(tensors_[i].name);
     TITAN_RETURN_IF_ERROR(complain("no place in the model for", names,
-                                   layers.empty() ? "leave them out with " + skip_flags(names, all) : layers));
+                                   plan_.tensors.empty() ? strangers()
+                                   : layers.empty()      ? "leave them out with " + skip_flags(names, all)
+                                                         : layers));
     return complain("missing", missing_,
                     missing_ == std::vector<std::string>{"lm_head.weight"}
                         ? "set tie_word_embeddings to true in config.json if the head is the embedding"
                     : layers.empty() ? "the model cannot be had without them"
                                      : layers);
+  }
+
+  // Where no name fits, leaving them out would leave nothing.
+  static std::string strangers() {
+    return "none of the names is one of Hugging Face's, such as model.layers.0.mlp.up_proj.weight: say what each is "
+           "called there with --rename FROM=TO, where * stands for a part without dots";
   }
 
   Status complain(const char* what, const std::vector<std::string>& names, const std::string& hint) const {

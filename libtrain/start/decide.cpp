@@ -9,6 +9,7 @@
 #include "ckpt/io/reader.h"
 #include "ckpt/io/run_check.h"
 #include "ckpt/io/run_resolve.h"
+#include "recipe/change/name_rules.h"
 #include "recipe/keys/config.h"
 
 namespace titan::train {
@@ -316,7 +317,8 @@ Status check_nobody_elses(ckpt::Fs& fs, const std::string& folder, const ckpt::R
     if (!fs.stat(ckpt::join_path(ckpt::join_path(folder, name), ".metadata")).ok()) continue;
     return ckpt::incompatible(folder + " holds torch checkpoints (" + name +
                               ") and none of Titan's: a fresh start would abandon that run")
-        .with_hint("choose another job.dump_folder RUN and `titan-ckpt convert " + ckpt::join_path(folder, name) +
+        .with_hint("choose another job.dump_folder RUN and `mkdir -p RUN/checkpoint && titan-ckpt convert " +
+                   ckpt::join_path(folder, name) +
                    " RUN/checkpoint/step-NNNNNNNN --to titan --config torchtitan.toml`, or start afresh here with "
                    "--resume never");
   }
@@ -381,10 +383,11 @@ Result<StartRequest> start_request(const recipe::Config& config, const std::stri
     return ckpt::invalid("--resume " + resume + " and checkpoint.load_step = " + std::to_string(request.load_step) +
                          ": a run starts from one checkpoint")
         .with_hint("leave one of them out");
-  if (config.checkpoint.initial_load_map && !config.checkpoint.initial_load_path)
-    return ckpt::invalid("--init-map (checkpoint.initial_load_map) " + *config.checkpoint.initial_load_map +
-                         " without --init-from: there are no weights to map")
-        .with_hint("add --init-from PATH, or leave out the map");
+  if (recipe::gives_rules(config) && !config.checkpoint.initial_load_path)
+    return ckpt::invalid(
+               "rules for names (--init-map, --skip, --rename, --rows) without --init-from: there are no weights to "
+               "map")
+        .with_hint("add --init-from PATH, or leave out the rules");
   if (!config.checkpoint.initial_load_path) return request;
   const std::string& path = *config.checkpoint.initial_load_path;
   if (path.empty()) return ckpt::invalid("checkpoint.initial_load_path is empty: expected a checkpoint");
@@ -395,9 +398,10 @@ Result<StartRequest> start_request(const recipe::Config& config, const std::stri
   if (config.checkpoint.initial_load_model_only) {
     request.init_from = path;
   } else {
-    if (config.checkpoint.initial_load_map)
+    if (recipe::gives_rules(config))
       return ckpt::invalid(
-                 "--init-map with checkpoint.initial_load_model_only = false: everything is loaded under its own name")
+                 "rules for names (--init-map, --skip, --rename, --rows) with "
+                 "checkpoint.initial_load_model_only = false: everything is loaded under its own name")
           .with_hint("leave one of them out");
     if (request.load_step >= 0)
       return ckpt::invalid("checkpoint.initial_load_path " + path +

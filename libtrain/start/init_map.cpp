@@ -3,12 +3,47 @@
 #include <algorithm>
 #include <map>
 
+#include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 
 namespace titan::train {
 
 using ckpt::Result;
 using ckpt::Status;
+
+namespace {
+
+/// Layers by the numbers in names, of whatever program.
+std::uint64_t layers_in(const std::vector<std::string>& names) {
+  constexpr std::string_view kLayers = "layers.";
+  std::uint64_t layers = 0;
+  for (const std::string& name : names) {
+    const std::size_t at = name.starts_with(kLayers) ? 0 : name.find(".layers.");
+    if (at == std::string::npos) continue;
+    const std::size_t begin = at + kLayers.size() + (at == 0 ? 0 : 1);
+    const auto number = ckpt::number_of<std::uint64_t>(name.substr(begin, name.find('.', begin) - begin));
+    if (number && *number < UINT32_MAX) layers = std::max(layers, *number + 1);
+  }
+  return layers;
+}
+
+/// The likely reason, where one key of the model explains what does not fit; else the ways to say it by hand.
+std::string way_on(const std::vector<std::string>& weights, const std::vector<std::string>& parameters, bool rows,
+                   const std::vector<std::string>& missing) {
+  if (rows) return recipe::kSayRows;
+  const std::uint64_t there = layers_in(weights), here = layers_in(parameters);
+  if (there > 0 && there != here)
+    return "the weights have " + std::to_string(there) + " layers, the model " + std::to_string(here) +
+           ": set model.n_layers, or in a config.json beside the weights set num_hidden_layers to " +
+           std::to_string(there) + "; or leave layers out with --skip GLOB";
+  if (missing == std::vector<std::string>{"output.weight"})
+    return "if the head is the embedding, set tie_word_embeddings to true in the config.json beside the weights, or "
+           "model.tied_embeddings; else draw it anew with create = [\"output.weight\"] in a file for --init-map";
+  return "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where with --skip "
+         "GLOB, --rename FROM=TO or --init-map FILE";
+}
+
+}  // namespace
 
 Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
                                   const std::vector<ckpt::ParameterMeta>& parameters, const recipe::NameRules& rules,
@@ -17,7 +52,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
   for (std::size_t i = 0; i < parameters.size(); ++i) index_of[parameters[i].name] = i;
 
   WeightMatch found;
-  std::vector<std::string> problems, names;
+  std::vector<std::string> problems, names, wanted, missing;
   bool rows = false;
   std::map<std::size_t, std::size_t> taken;  // parameter -> weight
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -48,11 +83,13 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     }
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
+    wanted.push_back(parameters[i].name);
     if (taken.contains(i)) continue;
     if (recipe::any_match(rules.create, parameters[i].name)) {
       found.created.push_back(i);
     } else {
       problems.push_back(parameters[i].name + ": no weight for this parameter, and no rule creates it");
+      missing.push_back(parameters[i].name);
     }
   }
   // Rules that match nothing are typing errors as a rule.
@@ -72,10 +109,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     problems.push_back("and " + std::to_string(more) + " more");
   }
   status.causes = std::move(problems);
-  return status.with_hint(rows ? recipe::kSayRows
-                               : "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what "
-                                 "goes where with --init-map "
-                                 "FILE");
+  return status.with_hint(way_on(names, wanted, rows, missing));
 }
 
 std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,

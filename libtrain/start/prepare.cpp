@@ -32,6 +32,7 @@ Status open_model(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
                              manifest ? ckpt::weights_of(ckpt::CheckpointReader::known(fs, path, std::move(*manifest)))
                              : inputs.open_weights ? inputs.open_weights(path)
                                                    : ckpt::open_weights(fs, path));
+      for (const std::string& note : start.weight_source->model_file_notes()) start.warnings.push_back(note);
       TITAN_ASSIGN_OR_RETURN(start.loaded, model_of_weights(inputs.loaded, *start.weight_source));
       break;
     }
@@ -253,10 +254,7 @@ std::string complete_line(const recipe::Config& config, const StartDecision& sta
 Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recipe::Config& config,
                                    const recipe::RunPlan& plan, const recipe::Permission& permission,
                                    std::vector<std::string>* warnings) {
-  recipe::NameRules rules;
-  if (config.checkpoint.initial_load_map) {
-    TITAN_ASSIGN_OR_RETURN(rules, recipe::read_name_rules(ckpt::posix_fs(), *config.checkpoint.initial_load_map));
-  }
+  TITAN_ASSIGN_OR_RETURN(recipe::NameRules rules, recipe::given_rules(ckpt::posix_fs(), config));
   std::vector<std::string> left_out;
   if (source.manifest() == nullptr) {  // what opens another format applies the rules to the names in its files
     left_out = source.left_out();
@@ -276,8 +274,8 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recip
         row.key + ": " + row.stored + " in the checkpoint, " + row.config + " in the configuration";
     const recipe::TransferRule rule = recipe::find_key(row.key)->transfer;
     const bool of_heads = row.key != "model.norm_eps" && rule != recipe::TransferRule::kShapes;
-    if (rule == recipe::TransferRule::kShapes && config.checkpoint.initial_load_map) {
-      warnings->push_back("by " + *config.checkpoint.initial_load_map + ", " + line);
+    if (rule == recipe::TransferRule::kShapes && recipe::gives_rules(config)) {
+      warnings->push_back("by " + config.checkpoint.initial_load_map.value_or("the rules for names") + ", " + line);
     } else if (of_heads && !attention) {
       warnings->push_back("no weight of attention is taken; " + line);
     } else if (rule == recipe::TransferRule::kPermission && permission.allow.contains(row.key)) {

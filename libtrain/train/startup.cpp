@@ -95,7 +95,6 @@ Status take_model_files(RunState& run) {
     places = run.start.source->model_files();
   } else if (run.start.weight_source) {
     places = run.start.weight_source->model_files();
-    notes = run.start.weight_source->model_file_notes();
   }
   ckpt::Fs& fs = run.start.source ? run.watch : run.fs;
   TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(fs, places, notes));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ckpt/base/text.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/toml_reader.h"
 
 namespace titan::recipe {
@@ -12,9 +13,10 @@ using ckpt::Result;
 using ckpt::Status;
 
 const char* const kSayRows =
-    "say how they lie in the file, at the top of the rules: rows = \"hf\" (Hugging Face's; most often names with "
-    "q_proj have it) or rows = \"interleaved\" (Meta's and torchtitan's); without rules, Hugging Face's names are read "
-    "as they are";
+    "say how they lie in the file, with --rows hf (Hugging Face's; most often names with q_proj have it) or --rows "
+    "interleaved (Meta's and torchtitan's), or with rows = \"hf\" at the top of a file of rules; without rules, "
+    "Hugging "
+    "Face's names are read as they are";
 
 namespace {
 
@@ -69,6 +71,13 @@ Owner owner_of(std::string_view name) {
   return Owner::kNobody;
 }
 
+Status add_rename(const std::string& what, const std::string& from, const std::string& to, NameRules& rules) {
+  if (std::ranges::count(from, '*') != std::ranges::count(to, '*'))
+    return ckpt::invalid(what + "\"" + from + "\" = \"" + to + "\": both sides need the same number of *");
+  rules.rename.emplace_back(from, to);
+  return ckpt::ok_status();
+}
+
 }  // namespace
 
 Result<HeadRows> parse_head_rows(const std::string& what, const std::string& text) {
@@ -77,11 +86,36 @@ Result<HeadRows> parse_head_rows(const std::string& what, const std::string& tex
   return ckpt::invalid(what + ": expected \"hf\" or \"interleaved\", found \"" + text + "\"");
 }
 
-Status add_rename(const std::string& what, const std::string& from, const std::string& to, NameRules& rules) {
-  if (std::ranges::count(from, '*') != std::ranges::count(to, '*'))
-    return ckpt::invalid(what + "\"" + from + "\" = \"" + to + "\": both sides need the same number of *");
-  rules.rename.emplace_back(from, to);
-  return ckpt::ok_status();
+Status parse_rename(const std::string& what, const std::string& text, NameRules& rules) {
+  const std::size_t sign = text.find('=');
+  if (sign == 0 || sign == std::string::npos || sign + 1 == text.size())
+    return ckpt::invalid(what + " " + text + ": expected FROM=TO")
+        .with_hint("as in " + what + " 'decoder.*.wq=layers.*.attention.wq.weight'");
+  return add_rename(what + " ", text.substr(0, sign), text.substr(sign + 1), rules);
+}
+
+bool gives_rules(const Config& config) {
+  const Config::Checkpoint& keys = config.checkpoint;
+  return keys.initial_load_map || !keys.initial_load_skip.empty() || !keys.initial_load_rename.empty() ||
+         keys.initial_load_rows;
+}
+
+Result<NameRules> given_rules(ckpt::Fs& fs, const Config& config) {
+  const Config::Checkpoint& keys = config.checkpoint;
+  NameRules rules;
+  for (const std::string& rule : keys.initial_load_rename) TITAN_RETURN_IF_ERROR(parse_rename("--rename", rule, rules));
+  rules.skip = keys.initial_load_skip;
+  if (keys.initial_load_map) {
+    TITAN_ASSIGN_OR_RETURN(NameRules file, read_name_rules(fs, *keys.initial_load_map));
+    rules.rename.insert(rules.rename.end(), file.rename.begin(), file.rename.end());
+    rules.skip.insert(rules.skip.end(), file.skip.begin(), file.skip.end());
+    rules.create = std::move(file.create);
+    rules.rows = file.rows;
+  }
+  if (keys.initial_load_rows) {
+    TITAN_ASSIGN_OR_RETURN(rules.rows, parse_head_rows("--rows", *keys.initial_load_rows));
+  }
+  return rules;
 }
 
 Result<NameRules> parse_name_rules(std::string_view text, const std::string& path) {

@@ -11,6 +11,8 @@
 
 namespace titan::recipe {
 
+struct Config;
+
 /// How rows of queries and keys lie within a head (ckpt/model/head_rows.h).
 enum class HeadRows {
   kInterleaved,  ///< as ours: Meta's, torchtitan's and Mistral's own
@@ -38,8 +40,14 @@ ckpt::Result<NameRules> read_name_rules(ckpt::Fs& fs, const std::string& path);
 ckpt::Result<NameRules> parse_name_rules(std::string_view text, const std::string& path);
 /// "hf" or "interleaved". \error kInvalid; `what` names the value
 ckpt::Result<HeadRows> parse_head_rows(const std::string& what, const std::string& text);
-/// Adds "FROM=TO" as a rename. \error kInvalid
-ckpt::Status add_rename(const std::string& what, const std::string& from, const std::string& to, NameRules& rules);
+/// Adds the rename "FROM=TO". \error kInvalid; `what` names the flag
+ckpt::Status parse_rename(const std::string& what, const std::string& text, NameRules& rules);
+
+/// Whether `config` has rules for the weights that a run begins from: checkpoint.initial_load_map, _skip, _rename,
+/// _rows.
+bool gives_rules(const Config& config);
+/// These rules; those of the keys stand before those of the file. \error as read_name_rules
+ckpt::Result<NameRules> given_rules(ckpt::Fs& fs, const Config& config);
 
 /// Whether one of `patterns` takes `name`; * crosses dots.
 bool any_match(const std::vector<std::string>& patterns, std::string_view name);

@@ -118,7 +118,9 @@ struct Config {
     std::int64_t load_step = -1;
     std::optional<std::string> initial_load_path;  ///< a checkpoint of another run
     bool initial_load_model_only = true;
-    std::optional<std::string> initial_load_map;  ///< file with rename and skip rules
+    std::optional<std::string> initial_load_map;                      ///< file with rename and skip rules
+    std::vector<std::string> initial_load_skip, initial_load_rename;  ///< patterns; "FROM=TO" each
+    std::optional<std::string> initial_load_rows;
     std::vector<std::string> exclude_from_loading;
     double io_timeout_seconds = 1800;  ///< deadline of a collective during a save or a load
   } checkpoint;

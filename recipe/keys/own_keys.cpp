@@ -335,6 +335,13 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(checkpoint.initial_load_map), kStart,
           "file with rules for initial_load_path (--init-map): skip = [..], create = [..], [rename] from = to; unset: "
           "names are the same"),
+      key(TITAN_KEY(checkpoint.initial_load_skip), kStart,
+          "patterns of weights that initial_load_path leaves out (--skip); * crosses dots"),
+      key(TITAN_KEY(checkpoint.initial_load_rename), kStart,
+          "\"FROM=TO\" each: what weights are called instead (--rename), before the rules of initial_load_map"),
+      key(TITAN_KEY(checkpoint.initial_load_rows), kStart,
+          "how rows of queries and keys lie in the file (--rows); unset: as its names say",
+          {.choices = {"hf", "interleaved"}}),
       key(TITAN_KEY(checkpoint.exclude_from_loading), kStart,
           "components that a resume starts anew, each once: zero moments, policy config, sample 0",
           {.choices = {"optimizer", "lr_scheduler", "dataloader"}}),

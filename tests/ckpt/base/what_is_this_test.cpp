@@ -52,13 +52,13 @@ TEST(WhatIsThis, KnowsKindsByTheirFirstBytes) {
 
 TEST(WhatIsThis, KnowsKindsByTheEndOfAName) {
   for (const auto& [name, kind] : std::vector<std::pair<std::string, Kind>>{{"a/x.JSONL", Kind::kJsonLines},
-                                                                           {"x.json", Kind::kJson},
-                                                                           {"x.tar.gz", Kind::kTar},
-                                                                           {"x.txt.gz", Kind::kGzip},
-                                                                           {"x.npz", Kind::kNpz},
-                                                                           {"x.safetensors", Kind::kSafetensors},
-                                                                           {"json", Kind::kUnknown},
-                                                                           {"x.txt", Kind::kUnknown}})
+                                                                            {"x.json", Kind::kJson},
+                                                                            {"x.tar.gz", Kind::kTar},
+                                                                            {"x.txt.gz", Kind::kGzip},
+                                                                            {"x.npz", Kind::kNpz},
+                                                                            {"x.safetensors", Kind::kSafetensors},
+                                                                            {"json", Kind::kUnknown},
+                                                                            {"x.txt", Kind::kUnknown}})
     EXPECT_EQ(what_by_name(name), kind) << name;
 }
 

@@ -234,6 +234,44 @@ TEST_F(HfConvert, RefusesShapesThatDisagreeWithTheConfiguration) {
       << refused.status().message;
 }
 
+TEST_F(HfConvert, TakesAnyPrefixOffAndSaysSo) {
+  const RawTensors plain = model_tensors(model);
+  make_hf_folder(fs, "/hf", model, plain);
+  expect_ok(convert_to(fs, "/hf", "/titan"));
+  for (const std::string prefix : {"model.", "language_model."}) {
+    RawTensors tensors;
+    for (const auto& [name, tensor] : plain) tensors.emplace(prefix + name, tensor);
+    const std::string folder = "/of-" + prefix;
+    make_hf_folder(fs, folder, model, tensors);
+    const auto report = convert_to(fs, folder, folder + "titan");
+    expect_ok(report);
+    EXPECT_EQ(report->id, convert_to(fs, "/hf", folder + "again")->id) << prefix;
+    EXPECT_NE(report->notes[0].find("names begin with `" + prefix + "model.` where Hugging Face has `model.`"),
+              std::string::npos)
+        << report->notes[0];
+  }
+}
+
+TEST_F(HfConvert, RulesOfFlagsRenameAndWhereNoNameFitsTheHintSaysHow) {
+  RawTensors tensors;
+  for (const auto& [name, tensor] : model_tensors(model)) {
+    std::string other = "x/" + name;
+    if (const std::size_t at = other.find("layers"); at != std::string::npos) other.replace(at, 6, "blocks");
+    tensors.emplace(other, tensor);
+  }
+  make_hf_folder(fs, "/hf", model, tensors);
+  EXPECT_NE(convert_to(fs, "/hf", "/titan").status().hint.find("--rename FROM=TO"), std::string::npos);
+  ConvertOptions options;
+  options.rules.rename = {{"x/model.*.weight", "model.*.weight"},
+                          {"x/lm_head.weight", "lm_head.weight"},
+                          {"x/model.blocks.*.*.weight", "model.layers.*.*.weight"},
+                          {"x/model.blocks.*.*.*.weight", "model.layers.*.*.*.weight"}};
+  expect_ok(convert_to(fs, "/hf", "/titan", options));
+  options.to = "hf";
+  EXPECT_NE(convert_to(fs, "/titan", "/back", options).status().message.find("are for names of other programs"),
+            std::string::npos);
+}
+
 TEST_F(HfConvert, SaysHowManyLayersTheWeightsHave) {
   RawTensors tensors = model_tensors(model);
   make_hf_folder(fs, "/hf", model, tensors);

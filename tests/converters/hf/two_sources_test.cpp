@@ -15,10 +15,10 @@ namespace {
 
 using ckpt::Code;
 using ckpt::testing::put_text;
-using testing::convert_to;
-using testing::RawTensors;
 using ::testing::Contains;
+using testing::convert_to;
 using ::testing::HasSubstr;
+using testing::RawTensors;
 
 class TwoSources : public ::testing::Test {
  protected:
@@ -65,8 +65,7 @@ TEST_F(TwoSources, OtherValuesOrNamesAreRefusedWithBothNamed) {
   put_shards(other);
   const Status values = refusal();
   EXPECT_EQ(values.code, Code::kIncompatible);
-  EXPECT_EQ(values.message,
-            "/hf holds two models: model.safetensors, and the 2 files of model.safetensors.index.json");
+  EXPECT_EQ(values.message, "/hf holds two models: model.safetensors, and the 2 files of model.safetensors.index.json");
   EXPECT_THAT(values.causes, Contains("'model.norm.weight' has other values"));
   EXPECT_THAT(values.hint, HasSubstr("mv /hf/model.safetensors /hf/model.safetensors.old"));
   other = tensors;

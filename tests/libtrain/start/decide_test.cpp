@@ -522,6 +522,9 @@ TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
   recipe::Config map;
   map.checkpoint.initial_load_map = "/rules.toml";
   EXPECT_EQ(start_request(map, "auto").status().code, ckpt::Code::kInvalid);
+  recipe::Config skip;
+  skip.checkpoint.initial_load_skip = {"a"};
+  EXPECT_THAT(start_request(skip, "auto").status().message, HasSubstr("without --init-from"));
 }
 
 }  // namespace

@@ -104,6 +104,23 @@ TEST(InitMap, RefusesARenameOfWhichRulesBeforeItTakeEverything) {
               ElementsAre(HasSubstr("rename \"h.1.wq\" does nothing")));
 }
 
+TEST(InitMap, TheHintNamesTheKeyThatExplainsIt) {
+  std::vector<ckpt::WeightInfo> weights = same_names();
+  const auto hint = [&] { return match_weights(weights, kModel, {}).status().hint; };
+  weights.push_back({"model.layers.2.self_attn.q_proj.weight", ckpt::DType::kF32, {8, 8}});
+  EXPECT_THAT(hint(), HasSubstr("the weights have 3 layers, the model 2: set model.n_layers"));
+  weights = same_names();
+  std::erase_if(weights, [](const auto& one) { return one.name.starts_with("layers.1."); });
+  EXPECT_THAT(hint(), HasSubstr("the weights have 1 layers, the model 2"));
+  weights = same_names();
+  weights.pop_back();
+  EXPECT_THAT(hint(), HasSubstr("set tie_word_embeddings to true"));
+  weights.push_back({"extra", ckpt::DType::kF32, {8}});
+  EXPECT_THAT(hint(), HasSubstr("set tie_word_embeddings to true"));
+  weights.erase(weights.begin());
+  EXPECT_THAT(hint(), HasSubstr("--skip GLOB, --rename FROM=TO or --init-map FILE"));
+}
+
 // What is called q_proj lies as Hugging Face has it, and a rename does not turn it round.
 TEST(InitMap, RefusesRowsOfAnotherLayoutUnlessTheRulesSayHowTheyLie) {
   std::vector<ckpt::WeightInfo> weights = same_names();

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "recipe/keys/config.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
 namespace titan::recipe::name_rules_test {
 namespace {
 
@@ -27,6 +31,33 @@ TEST(NameRules, ReadsEveryKindOfRule) {
   EXPECT_TRUE(any_match(rules.skip, "teacher.layers.0.wq"));
   EXPECT_EQ(parsed("rows = \"interleaved\"").rows, HeadRows::kInterleaved);
   EXPECT_TRUE(NameRules{}.empty());
+}
+
+TEST(NameRules, FlagsGiveRulesAndStandBeforeThoseOfTheFile) {
+  ckpt::testing::MemFs fs;
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/rules.toml",
+                                      "skip = [\"a.*\"]\ncreate = [\"c\"]\nrows = \"hf\"\n[rename]\nx = \"file\"\n")
+                  .ok());
+  Config config;
+  EXPECT_FALSE(gives_rules(config));
+  EXPECT_TRUE(given_rules(fs, config)->empty());
+  config.checkpoint.initial_load_rename = {"x=flag", "l.*.q=l.*.w=1"};
+  config.checkpoint.initial_load_skip = {"b.*"};
+  EXPECT_TRUE(gives_rules(config));
+  config.checkpoint.initial_load_map = "/rules.toml";
+  const auto rules = given_rules(fs, config);
+  ASSERT_TRUE(rules.ok()) << rules.status().to_string();
+  EXPECT_EQ(renamed("x", *rules), "flag");
+  EXPECT_EQ(renamed("l.0.q", *rules), "l.0.w=1") << "the first sign divides";
+  EXPECT_THAT(rules->skip, ElementsAre("b.*", "a.*"));
+  EXPECT_THAT(rules->create, ElementsAre("c"));
+  EXPECT_EQ(rules->rows, HeadRows::kHalves);
+  config.checkpoint.initial_load_rows = "interleaved";
+  EXPECT_EQ(given_rules(fs, config)->rows, HeadRows::kInterleaved);
+  for (const char* rule : {"x", "=x", "x=", "a.*=b"}) {
+    config.checkpoint.initial_load_rename = {rule};
+    EXPECT_EQ(given_rules(fs, config).status().code, ckpt::Code::kInvalid) << rule;
+  }
 }
 
 TEST(NameRules, RefusesAFileThatHasNone) {

@@ -1,0 +1,42 @@
+#include "converters/prefix.h"
+
+#include <set>
+
+#include "converters/name_table.h"
+#include "converters/report.h"
+
+namespace titan::convert {
+namespace {
+
+constexpr std::string_view kModel = "model.", kLayers = "layers.";
+
+}  // namespace
+
+ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<std::string>& names) {
+  std::set<std::string> prefixes;
+  for (const std::string& name : names) {
+    for (std::size_t at = name.find(kLayers); at != std::string::npos; at = name.find(kLayers, at + 1)) {
+      if (at > 0 && name[at - 1] != '.') continue;
+      if (!huggingface_names().ours(std::string(kModel) + name.substr(at))) continue;
+      prefixes.insert(name.substr(0, at));
+      break;
+    }
+  }
+  if (prefixes.empty() || prefixes.contains(std::string(kModel))) return std::string(kModel);
+  if (prefixes.size() == 1) return *prefixes.begin();
+  std::string flags;
+  for (auto other = std::next(prefixes.begin()); other != prefixes.end(); ++other) flags += " --skip '" + *other + "*'";
+  return ckpt::incompatible(path + " holds several models: their names begin with " +
+                            listed({prefixes.begin(), prefixes.end()}))
+      .with_hint("leave all but one of them out:" + flags);
+}
+
+std::string behind_prefix(const std::string& name, const std::string& prefix) {
+  if (prefix == kModel) return name;
+  if (name.starts_with(prefix) && name.substr(prefix.size()) != "lm_head.weight")
+    return std::string(kModel) + name.substr(prefix.size());
+  const std::string root = prefix.ends_with(kModel) ? prefix.substr(0, prefix.size() - kModel.size()) : prefix;
+  return name.starts_with(root) ? name.substr(root.size()) : name;
+}
+
+}  // namespace titan::convert

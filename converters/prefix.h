@@ -1,0 +1,17 @@
+#pragma once
+// What programs put before Hugging Face's names: "language_model.", "model." once more, nothing at all.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+
+namespace titan::convert {
+
+/// What stands before "layers.N." in `names` of layers of a model, "model." as a rule; the usual one where it is among
+/// several, and where there are no layers. \error kIncompatible: there are several others; `path` names the checkpoint
+ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<std::string>& names);
+
+/// `name` as Hugging Face has it, where `prefix` stands in the place of "model.".
+std::string behind_prefix(const std::string& name, const std::string& prefix);
+
+}  // namespace titan::convert
