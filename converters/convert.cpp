@@ -7,6 +7,7 @@
 #include "ckpt/io/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
+#include "converters/hf/hf_format.h"
 #include "converters/view.h"
 #include "recipe/model/from_rows.h"
 
@@ -39,7 +40,8 @@ Result<const Format*> target_format(const Format* from, const std::string& name)
   }
   if (!name.empty()) return find_format(name);
   std::string known;
-  for (const Format* format : formats()) known += (known.empty() ? "" : " or ") + std::string("--to ") + format->name();
+  for (const Format* format : formats())
+    if (format->writes()) known += (known.empty() ? "" : " or ") + std::string("--to ") + format->name();
   return ckpt::invalid("the format of the destination is missing").with_hint("give " + known);
 }
 
@@ -69,14 +71,15 @@ Status check_flags(const Format* to, const ConvertOptions& options) {
                  : ckpt::ok_status();
   };
   TITAN_RETURN_IF_ERROR(useless(options.untie && to == nullptr, "--untie", "hf and --to dcp"));
+  TITAN_RETURN_IF_ERROR(useless(options.names && target != "dcp", "--names", "dcp"));
   TITAN_RETURN_IF_ERROR(useless(options.max_shard_bytes && target != "hf", "--max-shard-size", "hf"));
   return useless(options.lr_from_config && target != "dcp", "--lr-from-config", "dcp");
 }
 
 struct Source {
   CheckpointReader reader;
-  std::vector<Companion> companions;  // of the format that it goes to
-  std::vector<TensorReport> report;   // of its way into our format, where it is foreign
+  std::vector<Companion> companions;
+  std::vector<TensorReport> report;  // of its way into our format, where it is foreign
   std::vector<std::string> notes;
 };
 
@@ -84,17 +87,18 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
                            const ConvertOptions& options) {
   if (format == nullptr) {
     TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
-    std::vector<Companion> companions = companions_of(reader, to.name());
+    std::vector<Companion> companions = companions_of(reader, hf_format().name());
     return Source{std::move(reader), std::move(companions), {}, {}};
   }
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));
-  TITAN_ASSIGN_OR_RETURN(
-      ImportPlan plan,
-      source->plan({.skip = options.skip,
-                    .config = options.config,
-                    .comparison = {.torchtitan = to.name() == std::string_view("dcp"), .untie = options.untie},
-                    .rules = options.rules}));
-  std::vector<Companion> companions = format == &to ? plan.companions : std::vector<Companion>{};
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan,
+                         source->plan({.skip = options.skip,
+                                       .config = options.config,
+                                       .comparison = {.torchtitan = to.name() == std::string_view("dcp") &&
+                                                                    options.names != DcpNames::kHuggingface,
+                                                      .untie = options.untie},
+                                       .rules = options.rules}));
+  std::vector<Companion> companions = plan.companions;
   std::vector<TensorReport> report = std::move(plan.report);
   // The notes of a run say how titan-train continues it, which does not apply to another format.
   std::vector<std::string> notes = plan.train ? std::vector<std::string>{} : std::move(plan.notes);
@@ -133,6 +137,7 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   if (options.max_shard_bytes) settings.max_shard_bytes = *options.max_shard_bytes;
   settings.untie = options.untie;
   settings.lr_from_config = options.lr_from_config;
+  settings.names = options.names.value_or(DcpNames::kTorchtitan);
   settings.config = options.config;
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ForeignWriter> writer, to->create(fs, source, settings));
   const ExportTarget target{.destination = options.destination, .force = options.force, .dry_run = options.dry_run};

@@ -17,6 +17,7 @@ struct ConvertOptions {
   std::optional<DType> dtype;
   std::optional<std::uint64_t> max_shard_bytes;
   bool untie = false, lr_from_config = false;
+  std::optional<DcpNames> names;
   std::optional<Settings> config;  ///< of a configuration file that the user named
   std::string created, writer;     ///< of the manifest
   Progress progress;

@@ -116,15 +116,19 @@ class ForeignCheckpoint {
   virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
 };
 
+/// Whose names the tensors of a DCP directory have, and whose order its rows.
+enum class DcpNames { kTorchtitan, kHuggingface };
+
 struct ExportOptions {
   std::vector<std::string> skip;  ///< shell patterns of our tensors to leave out
   std::optional<DType> dtype;     ///< cast floating-point parameters
   /// of one file, where the format has several; a larger tensor has its own
   std::uint64_t max_shard_bytes = 5'000'000'000;
-  bool untie = false;                 ///< write a tied head as a tensor of its own
-  bool lr_from_config = false;        ///< dcp: take the curve from the configuration
-  std::optional<Settings> config;     ///< as in ImportOptions
-  std::vector<Companion> companions;  ///< files of this format that travel with the model
+  bool untie = false;                      ///< write a tied head as a tensor of its own
+  bool lr_from_config = false;             ///< dcp: take the curve from the configuration
+  DcpNames names = DcpNames::kTorchtitan;  ///< dcp
+  std::optional<Settings> config;          ///< as in ImportOptions
+  std::vector<Companion> companions;       ///< files of Hugging Face's that travel with the model
 };
 
 /// A foreign checkpoint about to be written: all decisions are made, nothing is written yet.
@@ -143,8 +147,9 @@ class ForeignWriter {
 class Format {
  public:
   virtual ~Format() = default;
-  virtual const char* name() const = 0;   ///< as in --from and --to: "hf", "dcp"
-  virtual const char* title() const = 0;  ///< for people: "Hugging Face safetensors"
+  virtual const char* name() const = 0;         ///< as in --from and --to: "hf", "dcp"
+  virtual const char* title() const = 0;        ///< for people: "Hugging Face safetensors"
+  virtual bool writes() const { return true; }  ///< else it is only read
   /// True when `path` looks like this format by the names of its files; nothing is parsed. \error the files cannot be
   /// looked at
   virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;

@@ -7,6 +7,7 @@
 
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/model/from_rows.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::convert {
 
@@ -49,6 +50,22 @@ Settings torchtitan_rows(const Settings& given, const ModelDims& model) {
 }
 
 }  // namespace
+
+Status check_parameters(const ckpt::CheckpointReader& source, const ModelDims& model, SkipRules& skip) {
+  const ckpt::Manifest& manifest = source.manifest();
+  const ckpt::ParameterIndex by_name(manifest);
+  for (const ckpt::ParameterMeta& expected : recipe::model_parameters(model)) {
+    const auto index = by_name.find(expected.name);
+    if (!index && !skip.takes(expected.name))
+      return ckpt::incompatible(source.path() + " has no tensor '" + expected.name +
+                                "', which its configuration asks for");
+    if (index && manifest.parameters[*index].meta.shape != expected.shape)
+      return ckpt::incompatible("tensor '" + expected.name + "' of " + source.path() +
+                                " has another shape than its configuration says")
+          .with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and the other dimensions the model's?");
+  }
+  return ckpt::ok_status();
+}
 
 bool fits(const recipe::Flavor& flavor, const ModelDims& model) {
   return flavor.dim == model.dim && flavor.n_layers == model.n_layers;

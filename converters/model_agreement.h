@@ -3,7 +3,9 @@
 #include <string>
 
 #include "ckpt/base/result.h"
+#include "ckpt/io/reader.h"
 #include "ckpt/model/settings.h"
+#include "converters/skip.h"
 #include "recipe/model/dims.h"
 #include "recipe/model/flavor.h"
 
@@ -23,6 +25,9 @@ struct Comparison {
 /// its model is, and `given` says something else
 ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own,
                                          const ckpt::Settings& given, const Comparison& how = {});
+
+/// Checks that `source` has the tensors that `model` makes, but for those that are skipped. \error kIncompatible
+ckpt::Status check_parameters(const ckpt::CheckpointReader& source, const ModelDims& model, SkipRules& skip);
 
 /// Whether heads and RoPE of torchtitan's flavour apply to `model`: width and depth are equal. People edit the other
 /// dimensions in place.

@@ -27,6 +27,12 @@ ckpt::Status read_dtype(const std::string& text, std::optional<ckpt::DType>& dty
   return wrong_value("dtype", text, "f32, bf16 or f16");
 }
 
+ckpt::Status read_names(const std::string& text, std::optional<convert::DcpNames>& names) {
+  if (text != "torchtitan" && text != "hf") return wrong_value("names", text, "torchtitan or hf");
+  names = text == "hf" ? convert::DcpNames::kHuggingface : convert::DcpNames::kTorchtitan;
+  return ckpt::ok_status();
+}
+
 ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   const Command& command = request.command;
   convert::ConvertOptions options;
@@ -62,6 +68,7 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
     TITAN_ASSIGN_OR_RETURN(options.rules.rows, recipe::parse_head_rows("--rows", *rows));
   }
   if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));
+  if (const auto names = command.value("names")) TITAN_RETURN_IF_ERROR(read_names(*names, options.names));
   if (const auto size = command.value("max-shard-size")) {
     options.max_shard_bytes = parse_bytes(*size);
     if (!options.max_shard_bytes) return wrong_value("max-shard-size", *size, "a size like 5GB, 512MiB or 1000000");

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "converters/companions.h"
+#include "converters/dcp/parts.h"
 #include "converters/elsewhere.h"
+#include "converters/hf/hf_checkpoint.h"
 
 namespace titan::convert {
 namespace dcp {
@@ -38,6 +40,8 @@ class DcpFormat final : public Format {
     const auto info = fs.stat(ckpt::join_path(path, dcp::kMetadataFile));
     if (info.ok() && info->type == ckpt::FileType::kFile) return true;
     if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> parts, dcp::parts_of(fs, path));
+    if (!parts.front().empty()) return true;
     // A folder without .metadata counts too: opening it says what is wrong.
     const auto folder = fs.stat(through_link(fs, path));
     if (folder.status().code == ckpt::Code::kNotFound || (folder.ok() && folder->type != ckpt::FileType::kDirectory))
@@ -48,7 +52,7 @@ class DcpFormat final : public Format {
     return std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) { return entry.name.ends_with(".distcp"); });
   }
   bool is_member(const std::string& name) const override {
-    return name == dcp::kMetadataFile || name.ends_with(".distcp");
+    return name == dcp::kMetadataFile || name.ends_with(".distcp") || name == kHfConfig;
   }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     // Megatron's files lie in a DCP directory, too.
@@ -56,9 +60,9 @@ class DcpFormat final : public Format {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<dcp::DcpReader> reader, dcp::DcpReader::open(fs, path));
     return std::unique_ptr<ForeignCheckpoint>(std::make_unique<dcp::DcpCheckpoint>(std::move(reader)));
   }
-  Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader& source,
+  Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
                                                 const ExportOptions& options) const override {
-    return dcp::create_dcp(source, options);
+    return dcp::create_dcp(fs, source, options);
   }
 };
 

@@ -40,6 +40,6 @@ class DcpCheckpoint final : public ForeignCheckpoint {
 /// \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_dcp_import(const DcpCheckpoint& source, const ImportOptions& options);
 /// \error see Format::create
-Result<std::unique_ptr<ForeignWriter>> create_dcp(const CheckpointReader& source, const ExportOptions& options);
+Result<std::unique_ptr<ForeignWriter>> create_dcp(Fs& fs, const CheckpointReader& source, const ExportOptions& options);
 
 }  // namespace titan::convert::dcp

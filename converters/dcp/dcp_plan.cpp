@@ -10,6 +10,8 @@
 #include "converters/dcp/hf_model.h"
 #include "converters/dcp/layout.h"
 #include "converters/dcp/model.h"
+#include "converters/dcp/optimizer_groups.h"
+#include "converters/dcp/parts.h"
 #include "converters/dcp/resume.h"
 #include "converters/dcp/stored_step.h"
 #include "converters/dcp/torchtitan.h"
@@ -26,6 +28,14 @@ namespace {
 
 using Kind = DcpKey::Kind;
 constexpr std::size_t kNamed = 5;  // tensors, in a message
+
+// Whether a configuration is about a run, not about the model alone.
+bool says_run(const Settings& config) {
+  return std::ranges::any_of(config, [](const auto& row) {
+    return row.second != ckpt::kNotSet && (row.first.starts_with("optimizer.") ||
+                                           row.first.starts_with("lr_scheduler.") || row.first == "training.steps");
+  });
+}
 
 class Planner {
  public:
@@ -52,17 +62,19 @@ class Planner {
     TITAN_RETURN_IF_ERROR(settle(missing));
     if (options_.widen && !plan_.optimizer_steps.empty()) TITAN_RETURN_IF_ERROR(widen_state(source_, plan_));
     note_values();
-    TITAN_ASSIGN_OR_RETURN(const std::optional<std::uint64_t> step, stored_step(source_.reader()));
-    plan_.step = step.value_or(0);
+    TITAN_RETURN_IF_ERROR(take_step());
     if (options_.look) return std::move(plan_);
-    if (!step) plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
-    if (options_.config && !layout_.huggingface) {
+    TITAN_ASSIGN_OR_RETURN(const std::string beside, optimizer_beside(source_.reader().fs(), source_.path()));
+    if (!beside.empty())
+      plan_.notes.push_back("the optimizer's state lies beside it, in " + beside + ": the folder above holds both");
+    if (options_.config && (!layout_.huggingface || says_run(*options_.config))) {
       TITAN_RETURN_IF_ERROR(take_run());
     } else if (layout_.huggingface) {
       plan_.notes.push_back(
           plan_.optimizer_steps.empty()
               ? "the model alone: no optimizer state in the source, so a run cannot go on from this"
-              : "model and optimizer: a run cannot go on from this without lr_scheduler, dataloader and train_state");
+              : "model and optimizer: a run cannot go on from this without lr_scheduler, dataloader and train_state "
+                "(give --config FILE.toml with optimizer, lr_scheduler and training)");
     } else {
       plan_.notes.push_back(
           "tensors only: the learning rate's curve, head counts, RoPE and eps are not in a DCP directory; a run cannot "
@@ -148,6 +160,8 @@ class Planner {
     } else if (key.kind == Kind::kSlot && (key.field == ckpt::kExpAvg || key.field == ckpt::kExpAvgSq)) {
       added = slots_[key.parameter].try_emplace(key.field, i).second;
     } else if (key.kind == Kind::kStep) {
+      optimizer_ = std::string(split_state_key(name)->before);
+      optimizer_.resize(optimizer_.size() - std::string_view("state.").size());
       added = steps_.try_emplace(key.parameter, i).second;
     } else if (key.kind != Kind::kTrainState && key.kind != Kind::kScheduler && key.kind != Kind::kGroup) {
       left_over_.push_back(name);
@@ -347,6 +361,17 @@ class Planner {
     return names;
   }
 
+  // Where neither a value nor a folder's name says the step, Adam's counts do.
+  Status take_step() {
+    TITAN_ASSIGN_OR_RETURN(std::optional<std::uint64_t> step, stored_step(source_.reader()));
+    const std::vector<std::uint64_t>& counts = plan_.optimizer_steps;
+    if (!step && !counts.empty() && std::ranges::count(counts, counts.front()) == std::ssize(counts))
+      step = counts.front();
+    plan_.step = step.value_or(0);
+    if (!step && !options_.look) plan_.notes.push_back("the step is not in the checkpoint: step 0 is written");
+    return {};
+  }
+
   // Notes values beside tensors, except those that every run of torchtitan has.
   void note_values() {
     std::vector<std::string> names;
@@ -368,11 +393,18 @@ class Planner {
     }
     TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
     TITAN_ASSIGN_OR_RETURN(const ResumedRun run,
-                           check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
+                           layout_.huggingface
+                               ? check_plain_resume(source_.reader(), optimizer_, plan_.parameters,
+                                                    plan_.optimizer_steps, config, plan_.notes)
+                               : check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
+    if (run.train.step != plan_.step)
+      return ckpt::incompatible(source_.path() + ": Adam's count is " + std::to_string(run.train.step) +
+                                ", but the folder's name says step " + std::to_string(plan_.step))
+          .with_hint(kTensorsAlone);
     plan_.lr = run.lr;
     plan_.train = run.train;
     plan_.data_ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.world, UINT32_MAX));
-    if (!source_.reader().value("dataloader.world_size").ok()) {
+    if (!layout_.huggingface && !source_.reader().value("dataloader.world_size").ok()) {
       plan_.notes.push_back(
           "tokens: " + std::to_string(run.world) +
           " data ranks, taken from the configuration's parallelism (dataloader.world_size is not in the source)");
@@ -382,9 +414,9 @@ class Planner {
     plan_.notes.push_back("titan-train's configuration must make this model: " + model);
     plan_.train->accepted = ckpt::with_rows(curve_rows(config, run.world), plan_.config);
     plan_.config = plan_.train->accepted;
-    plan_.notes.push_back(
-        "the data position cannot be translated (torchtitan's iterator is pickled): it is absent, the first run needs "
-        "--allow training.dataset and begins at sample 0");
+    plan_.notes.push_back(std::string("the data position cannot be translated") +
+                          (layout_.huggingface ? "" : " (torchtitan's iterator is pickled)") +
+                          ": it is absent, the first run needs --allow training.dataset and begins at sample 0");
     return {};
   }
 
@@ -398,6 +430,7 @@ class Planner {
   std::uint64_t head_dim_ = 0;    // where rows lie in halves
   std::set<std::size_t> halves_;  // tensors whose rows do
   bool newer_ = false;
+  std::string optimizer_;  // what stands before "state." in its names
   std::map<std::string, std::size_t> parameters_, steps_;
   std::map<std::string, std::map<std::string, std::size_t>> slots_;
   std::vector<std::string> left_over_;

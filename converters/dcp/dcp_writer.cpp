@@ -1,18 +1,18 @@
-// create_dcp: one of our checkpoints as a DCP directory that torchtitan's checkpoint manager takes.
+// create_dcp: one of our checkpoints as a DCP directory, which torchtitan's checkpoint manager takes, or with Hugging
+// Face's names a program that trains a model of transformers.
 #include <algorithm>
-#include <cmath>
 
 #include "ckpt/base/text.h"
-#include "ckpt/base/toml_text.h"
-#include "ckpt/io/range_reader.h"
-#include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
-#include "converters/dcp/agreement.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/flavor_args.h"
 #include "converters/dcp/metadata_writer.h"
-#include "converters/dcp/torchtitan.h"
+#include "converters/dcp/written_run.h"
+#include "converters/hf/hf_checkpoint.h"
+#include "converters/hf/written_config.h"
+#include "converters/name_table.h"
+#include "converters/ordered_reader.h"
 #include "converters/skip.h"
 #include "recipe/model/from_rows.h"
 
@@ -22,24 +22,13 @@ namespace {
 constexpr const char* kDataFile = "__0_0.distcp";
 constexpr const char* kEmbedding = "tok_embeddings.weight";
 constexpr const char* kHead = "output.weight";
-constexpr std::uint64_t kMostSteps = 100'000'000;
-
-// What torchtitan needs beside tensors to go on.
-struct RunState {
-  double base_lr = 0, next_lr = 0;
-  std::uint64_t step = 0, tokens = 0;
-  recipe::Config::Optimizer optimizer;
-};
 
 struct TensorItem {
   std::vector<std::string> path;
   ckpt::TensorRef ref;
   DType from, to;
   std::vector<std::uint64_t> shape;
-};
-struct ValueItem {
-  std::vector<std::string> path;
-  Value value;
+  std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
 };
 struct StepItem {
   std::vector<std::string> path;
@@ -49,9 +38,13 @@ struct StepItem {
 class DcpWriter final : public ForeignWriter {
  public:
   DcpWriter(const CheckpointReader& source, const ExportOptions& options)
-      : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+      : source_(source),
+        manifest_(source.manifest()),
+        options_(options),
+        huggingface_(options.names == DcpNames::kHuggingface),
+        skip_(options.skip) {}
 
-  Status plan();
+  Status plan(Fs& fs);
   const std::vector<TensorReport>& report() const override { return report_; }
   const std::vector<std::string>& notes() const override { return notes_; }
   std::uint64_t bytes() const override;
@@ -59,23 +52,26 @@ class DcpWriter final : public ForeignWriter {
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
-  Status add_parameters();
-  Status decide_run();
-  Status check_curve(const ckpt::LrSchedule& lr);
-  void add_slots(const ckpt::ParameterRecord& record, std::uint32_t index, const std::string& name);
-  Result<std::uint64_t> data_ranks() const;
+  Status find_model(Fs& fs);
   Status note_flavor();
-  void add_run(const std::vector<std::string>& names);
+  Status add_parameters();
+  Status add_parameter(std::uint32_t index, const std::string& name);
+  Status add_tied_head(std::uint32_t embedding);
+  void add_tensor(const std::string& name, const ckpt::TensorRef& ref);
+  void add_slots(std::uint32_t index, const std::string& name);
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
                       const Progress& progress, std::uint64_t& done);
-  void add_tensor(std::vector<std::string> path, const ckpt::TensorRef& ref, const std::string& to);
 
   const CheckpointReader& source_;
   const ckpt::Manifest& manifest_;
   const ExportOptions options_;
+  const bool huggingface_;  // names and order of rows
   SkipRules skip_;
   ckpt::Settings rows_;  // what the checkpoint says, and of the model what only the configuration says
-  std::optional<RunState> run_;
+  ModelDims model_;      // for Hugging Face's names
+  std::string config_json_;
+  std::optional<WrittenRun> run_;
+  std::vector<std::string> written_;  // parameters, as they are called there
   std::vector<TensorItem> tensors_;
   std::vector<ValueItem> values_;
   std::vector<StepItem> steps_;
@@ -84,148 +80,99 @@ class DcpWriter final : public ForeignWriter {
   Rounding rounding_;
 };
 
-bool same_rate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
-
-void DcpWriter::add_tensor(std::vector<std::string> path, const ckpt::TensorRef& ref, const std::string& to) {
+void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) {
   const ckpt::StoredTensor& stored = *manifest_.stored(ref);
   const bool cast_it = ref.slot.empty() && options_.dtype && is_castable(stored.dtype) && is_castable(*options_.dtype);
   const ckpt::ParameterMeta& meta = manifest_.parameters[ref.index].meta;
-  tensors_.push_back({std::move(path), ref, stored.dtype, cast_it ? *options_.dtype : stored.dtype, meta.shape});
+  std::vector<std::string> path = {name};
+  if (huggingface_) path = {"model", name};
+  if (!ref.slot.empty()) path = {"optimizer", "state." + name + "." + ref.slot};
+  const bool moves = huggingface_ && model_.head_dim != 2 && recipe::has_head_rows(meta.name);
+  const auto head_dim = static_cast<std::uint64_t>(moves ? model_.head_dim : 0);
   report_.push_back({.from = manifest_.stored_name(ref),
-                     .to = to,
+                     .to = ckpt::joined(path, "."),
                      .from_dtype = stored.dtype,
-                     .to_dtype = tensors_.back().to,
-                     .shape = meta.shape});
+                     .to_dtype = cast_it ? *options_.dtype : stored.dtype,
+                     .shape = meta.shape,
+                     .permuted = moves});
+  tensors_.push_back({std::move(path), ref, stored.dtype, report_.back().to_dtype, meta.shape, head_dim});
 }
 
-void DcpWriter::add_slots(const ckpt::ParameterRecord& record, std::uint32_t index, const std::string& name) {
+void DcpWriter::add_slots(std::uint32_t index, const std::string& name) {
+  const ckpt::ParameterRecord& record = manifest_.parameters[index];
   for (const ckpt::SlotTensor& slot : record.slots) {
-    const std::string key = "state." + name + "." + slot.name;
     if (run_) {
-      add_tensor({"optimizer", key}, {index, slot.name}, "optimizer." + key);
-    } else {
-      const std::string from = record.meta.name + "." + slot.name;
-      const Fate fate = skip_.takes({from, "optimizer." + key}) ? Fate::kSkipped : Fate::kDropped;
-      report_.push_back(uncast(from, fate, slot.tensor.dtype, record.meta.shape));
+      add_tensor(name, {index, slot.name});
+      continue;
     }
+    const std::string from = record.meta.name + "." + slot.name;
+    const Fate fate = skip_.takes({from, "optimizer.state." + from}) ? Fate::kSkipped : Fate::kDropped;
+    report_.push_back(uncast(from, fate, slot.tensor.dtype, record.meta.shape));
   }
   if (run_) steps_.push_back({{"optimizer", "state." + name + ".step"}, record.optimizer_step});
 }
 
-Status DcpWriter::add_parameters() {
-  std::vector<std::string> names;
-  for (std::uint32_t p = 0; p < manifest_.parameters.size(); ++p) {
-    const ckpt::ParameterRecord& record = manifest_.parameters[p];
-    if (!record.model) continue;
-    if (skip_.takes(record.meta.name)) {
-      report_.push_back(uncast(record.meta.name, Fate::kSkipped, record.model->dtype, record.meta.shape));
-      continue;
-    }
-    add_tensor({record.meta.name}, {p, ""}, record.meta.name);
-    add_slots(record, p, record.meta.name);
-    names.push_back(record.meta.name);
-  }
-  if (names.empty()) return ckpt::incompatible(source_.path() + " has no parameters to write");
-  const ckpt::ParameterIndex by_name(manifest_);
-  const auto embedding = by_name.find(kEmbedding);
-  if (embedding && !by_name.find(kHead) && !skip_.takes(kHead)) {
-    if (!options_.untie) {
-      return ckpt::incompatible(source_.path() +
-                                ": embedding and head are tied, and torchtitan's llama3 knows no tying")
-          .with_hint(
-              "--untie writes the head as a tensor of its own; training on from that is not the same continuation");
-    }
-    add_tensor({kHead}, {*embedding, ""}, kHead);
-    add_slots(manifest_.parameters[*embedding], *embedding, kHead);
-    names.push_back(kHead);
-    notes_.push_back(
-        "untied: output.weight is a copy of tok_embeddings.weight with its optimizer state; not the same continuation, "
-        "for the two will part");
-  }
-  if (run_) add_run(names);
-  return skip_.check_used(source_.path());
-}
-
-// torchtitan builds the future of its curve from its configuration alone: ours must be such a curve from here on.
-Status DcpWriter::check_curve(const ckpt::LrSchedule& lr) {
-  const ckpt::LrSchedule plain = ckpt::schedule_from(lr.accepted);
-  const std::uint64_t end = std::max(ckpt::curve_end(lr.phases), ckpt::curve_end(plain.phases)) + 1;
-  for (std::uint64_t n = manifest_.step + 1; n <= std::min(end, manifest_.step + kMostSteps); ++n) {
-    const double ours = ckpt::lr_at(lr.phases, n), theirs = ckpt::lr_at(plain.phases, n);
-    if (same_rate(ours, theirs)) continue;
-    return ckpt::incompatible(source_.path() + ": its learning rate is not one curve of torchtitan: at step " +
-                              std::to_string(n) + " it is " + ckpt::toml_float(ours) + ", the settings alone give " +
-                              ckpt::toml_float(theirs))
-        .with_hint("--lr-from-config --config torchtitan.toml takes the curve of that file from the next step on");
-  }
+Status DcpWriter::add_parameter(std::uint32_t index, const std::string& name) {
+  const std::optional<MappedName> theirs = huggingface_names().theirs(name);
+  if (huggingface_ && !theirs)
+    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in Hugging Face's model")
+        .with_hint("leave it out with --skip GLOB");
+  written_.push_back(huggingface_ ? theirs->name : name);
+  add_tensor(written_.back(), {index, ""});
+  add_slots(index, written_.back());
   return {};
 }
 
-Status DcpWriter::decide_run() {
-  const bool slots =
-      std::ranges::any_of(manifest_.parameters, [](const auto& record) { return !record.slots.empty(); });
-  const auto no_run = [&](const std::string& why) {
-    notes_.push_back("the model alone is written: " + why + "; load it with checkpoint.initial_load_path");
-    return ckpt::ok_status();
-  };
-  if (!slots) return no_run("the checkpoint has no optimizer state");
-  bool left_out = false;  // torch takes the state of all parameters or of none
-  for (const ckpt::ParameterRecord& record : manifest_.parameters)
-    for (const ckpt::SlotTensor& slot : record.slots)
-      left_out =
-          skip_.takes({record.meta.name + "." + slot.name, "optimizer.state." + record.meta.name + "." + slot.name}) ||
-          left_out;
-  if (left_out) return no_run("the optimizer is left out as asked");
-  const Result<ckpt::LrSchedule> lr = source_.lr_schedule();
-  const Result<ckpt::TrainState> train = source_.train_state();
-  for (const Status& status : {lr.status(), train.status()})
-    if (!status.ok() && status.code != ckpt::Code::kNotFound) return status;
-  if (!lr.ok() || !train.ok())
-    return no_run("the checkpoint has no lr_scheduler or train_state, so the optimizer state could not be used");
+// torchtitan's llama3 knows no tying. In the state of a tied model of transformers the head has a name, and the
+// optimizer has one state for both.
+Status DcpWriter::add_tied_head(std::uint32_t embedding) {
+  if (options_.untie) {
+    notes_.push_back(
+        "untied: output.weight is a copy of tok_embeddings.weight with its optimizer state; not the same continuation, "
+        "for the two will part");
+    written_.push_back(huggingface_ ? huggingface_names().theirs(kHead)->name : kHead);
+    add_tensor(written_.back(), {embedding, ""});
+    add_slots(embedding, written_.back());
+    return {};
+  }
+  if (!huggingface_)
+    return ckpt::incompatible(source_.path() + ": embedding and head are tied, and torchtitan's llama3 knows no tying")
+        .with_hint(
+            "--untie writes the head as a tensor of its own; training on from that is not the same continuation");
+  add_tensor(huggingface_names().theirs(kHead)->name, {embedding, ""});
+  return {};
+}
 
-  RunState run;
-  std::vector<std::string> unsaid;
-  for (const char* key : {"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay"}) {
-    if (ckpt::setting(rows_, key) != ckpt::kNotSet) continue;
-    const std::string given = options_.config ? ckpt::setting(*options_.config, key) : ckpt::kNotSet;
-    if (given == ckpt::kNotSet)
-      unsaid.emplace_back(key);
+Status DcpWriter::add_parameters() {
+  for (std::uint32_t p = 0; p < manifest_.parameters.size(); ++p) {
+    const ckpt::ParameterRecord& record = manifest_.parameters[p];
+    if (!record.model) continue;
+    if (skip_.takes(record.meta.name))
+      report_.push_back(uncast(record.meta.name, Fate::kSkipped, record.model->dtype, record.meta.shape));
     else
-      rows_ = ckpt::with_rows(std::move(rows_), {{key, given}});
+      TITAN_RETURN_IF_ERROR(add_parameter(p, record.meta.name));
   }
-  if (!unsaid.empty())
-    return ckpt::incompatible(source_.path() + " does not say " + ckpt::joined(unsaid))
-        .with_hint("give them with --config torchtitan.toml, or leave the optimizer out with --skip 'optimizer.*'");
-  TITAN_ASSIGN_OR_RETURN(const recipe::Config own, read_torchtitan(rows_));
-  run.optimizer = own.optimizer;
-  ckpt::LrSettings settings = lr->accepted;
-  if (options_.lr_from_config) {
-    if (!options_.config) return ckpt::invalid("--lr-from-config needs --config torchtitan.toml");
-    TITAN_ASSIGN_OR_RETURN(const recipe::Config given, read_torchtitan(*options_.config));
-    settings = recipe::lr_settings(given);
-    notes_.push_back("the learning rate's curve is that of the configuration, from step " +
-                     std::to_string(manifest_.step + 1) + " on");
-  } else {
-    TITAN_RETURN_IF_ERROR(check_curve(*lr));
-  }
-  if (options_.config)
-    TITAN_RETURN_IF_ERROR(
-        check_agreement(source_.path(), rows_, lr->accepted, *options_.config, !options_.lr_from_config));
-  run.base_lr = settings.peak;
-  run.next_lr = next_lr(settings, manifest_.step);
-  run.step = manifest_.step;
-  TITAN_ASSIGN_OR_RETURN(const std::uint64_t world, data_ranks());
-  run.tokens = train->tokens / world;
-  run_ = run;
-  notes_.push_back("train_state.ntokens_seen is the count of one of " + std::to_string(world) +
-                   " data ranks: torchtitan counts right on as many");
+  if (written_.empty()) return ckpt::incompatible(source_.path() + " has no parameters to write");
+  const ckpt::ParameterIndex by_name(manifest_);
+  const auto embedding = by_name.find(kEmbedding);
+  if (embedding && !by_name.find(kHead) && !skip_.takes(kHead)) TITAN_RETURN_IF_ERROR(add_tied_head(*embedding));
+  if (run_) values_ = run_values(*run_, options_.names, written_);
+  return skip_.check_used(source_.path());
+}
+
+// What Hugging Face's names need: the size of a head, for the order of rows, and a config.json that says the model.
+Status DcpWriter::find_model(Fs& fs) {
+  TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows_));
+  TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
+  const DType weights = manifest_.parameters.empty() || !manifest_.parameters[0].model
+                            ? DType::kF32
+                            : manifest_.parameters[0].model->dtype;
+  TITAN_ASSIGN_OR_RETURN(const JsonValue config,
+                         written_config(fs, model_, rows_, options_.dtype.value_or(weights), options_, notes_));
+  config_json_ = config.write();
   notes_.push_back(
-      "put it at <dump_folder>/checkpoint/step-" + std::to_string(manifest_.step) +
-      " and set checkpoint.exclude_from_loading = [\"dataloader\"]: the data position cannot be translated");
-  std::vector<std::string> said;
-  for (const auto& [key, value] : ckpt::lr_rows(settings))
-    if (value != ckpt::kNotSet) said.push_back(key + " = " + value);
-  notes_.push_back("torchtitan's configuration must say: " + ckpt::joined(said));
+      "names are Hugging Face's: load it with torch.distributed.checkpoint.load as {\"model\": ..., \"optimizer\": "
+      "...} (docs/formats.md)");
   return {};
 }
 
@@ -242,60 +189,21 @@ Status DcpWriter::note_flavor() {
   return {};
 }
 
-// torchtitan counts the tokens of one data rank. The configuration says how many ranks there are, else the checkpoint's
-// mesh.
-Result<std::uint64_t> DcpWriter::data_ranks() const {
-  std::uint64_t world = std::max<std::uint32_t>(manifest_.mesh.dp, 1);
-  if (options_.config) {
-    TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
-    if (const std::uint64_t ranks = dcp::data_ranks(config); ranks > 0) world = ranks;
-  }
-  return world;
-}
-
-void DcpWriter::add_run(const std::vector<std::string>& names) {
-  // The superset of what torch up to 2.11 looks for.
-  const std::vector<std::pair<const char*, Value>> group = {
-      {"lr", Value::of(run_->next_lr)},
-      {"betas", Value::tuple({Value::of(run_->optimizer.beta1), Value::of(run_->optimizer.beta2)})},
-      {"eps", Value::of(run_->optimizer.eps)},
-      {"weight_decay", Value::of(run_->optimizer.weight_decay)},
-      {"amsgrad", Value::boolean(false)},
-      {"maximize", Value::boolean(false)},
-      {"foreach", Value::boolean(false)},
-      {"capturable", Value::boolean(false)},
-      {"differentiable", Value::boolean(false)},
-      {"fused", Value::boolean(true)},  // torchtitan's default implementation
-      {"decoupled_weight_decay", Value::boolean(true)},
-      {"initial_lr", Value::of(run_->base_lr)},
-  };
-  for (const std::string& name : names)
-    for (const auto& [field, value] : group)
-      values_.push_back({{"optimizer", "param_groups." + name + "." + field}, value});
-  const auto step = static_cast<std::int64_t>(run_->step);
-  values_.push_back({{"lr_scheduler", "base_lrs"}, Value::list({Value::of(run_->base_lr)})});
-  values_.push_back({{"lr_scheduler", "last_epoch"}, Value::of(step)});
-  values_.push_back({{"lr_scheduler", "_step_count"}, Value::of(step + 1)});
-  values_.push_back({{"lr_scheduler", "_is_initial"}, Value::boolean(false)});
-  values_.push_back({{"lr_scheduler", "_get_lr_called_within_step"}, Value::boolean(false)});
-  values_.push_back({{"lr_scheduler", "_last_lr"}, Value::list({Value::of(run_->next_lr)})});
-  values_.push_back({{"train_state", "step"}, Value::of(step)});
-  values_.push_back({{"train_state", "ntokens_seen"}, Value::of(static_cast<std::int64_t>(run_->tokens))});
-}
-
-Status DcpWriter::plan() {
-  if (ckpt::setting(manifest_.config, "model.qkv_bias") == "true") {
+Status DcpWriter::plan(Fs& fs) {
+  if (!huggingface_ && ckpt::setting(manifest_.config, "model.qkv_bias") == "true") {
     return ckpt::unsupported(source_.path() +
-                             ": its query, key and value projections have a bias, which torchtitan's llama3 lacks");
+                             ": its query, key and value projections have a bias, which torchtitan's llama3 lacks")
+        .with_hint("--names hf writes such a model, and --to hf");
   }
   const Result<ckpt::TrainState> train = source_.train_state();
   rows_ = train.ok() ? ckpt::with_rows(manifest_.config, train->accepted) : manifest_.config;
-  if (options_.config) {
-    TITAN_ASSIGN_OR_RETURN(
-        rows_, agreed_rows(source_.path(), rows_, *options_.config, {.torchtitan = true, .untie = options_.untie}));
+  // The plan of a foreign checkpoint has already used the configuration, by its format's rules.
+  if (options_.config && !(huggingface_ && source_.foreign())) {
+    TITAN_ASSIGN_OR_RETURN(rows_, agreed_rows(source_.path(), rows_, *options_.config,
+                                              {.torchtitan = !huggingface_, .untie = options_.untie}));
   }
-  TITAN_RETURN_IF_ERROR(decide_run());
-  TITAN_RETURN_IF_ERROR(note_flavor());
+  TITAN_ASSIGN_OR_RETURN(run_, find_written_run(source_, options_, skip_, rows_, notes_));
+  TITAN_RETURN_IF_ERROR(huggingface_ ? find_model(fs) : note_flavor());
   return add_parameters();
 }
 
@@ -307,7 +215,7 @@ std::uint64_t DcpWriter::bytes() const {
 
 Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
                                const Progress& progress, std::uint64_t& done) {
-  ckpt::RangeReader reader(source_, item.ref);
+  TITAN_ASSIGN_OR_RETURN(OrderedReader reader, OrderedReader::open(source_, item.ref, item.head_dim));
   const std::uint64_t size = ckpt::dtype_size(item.to);
   std::vector<std::byte> raw;
   const TensorBytes stream = [&](const PutBytes& put) -> Status {
@@ -348,6 +256,9 @@ Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progr
   std::uint64_t done = 0;
   for (const TensorItem& item : tensors_) TITAN_RETURN_IF_ERROR(write_tensor(*file, item, written, progress, done));
   TITAN_RETURN_IF_ERROR(file->finish());
+  if (!config_json_.empty())
+    TITAN_RETURN_IF_ERROR(
+        ckpt::write_new_file(fs, ckpt::join_path(folder, kHfConfig), std::as_bytes(std::span(config_json_))));
   // Last: its existence says that the rest is there.
   const std::string metadata = encode_metadata(kDataFile, written);
   return ckpt::write_new_file(fs, ckpt::join_path(folder, kMetadataFile), std::as_bytes(std::span(metadata)));
@@ -355,9 +266,10 @@ Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progr
 
 }  // namespace
 
-Result<std::unique_ptr<ForeignWriter>> create_dcp(const CheckpointReader& source, const ExportOptions& options) {
+Result<std::unique_ptr<ForeignWriter>> create_dcp(Fs& fs, const CheckpointReader& source,
+                                                  const ExportOptions& options) {
   auto writer = std::make_unique<DcpWriter>(source, options);
-  TITAN_RETURN_IF_ERROR(writer->plan());
+  TITAN_RETURN_IF_ERROR(writer->plan(fs));
   return std::unique_ptr<ForeignWriter>(std::move(writer));
 }
 

@@ -29,6 +29,7 @@ struct Value {
   static Value boolean(bool v) { return {Kind::kBool, v ? 1 : 0, 0, {}, {}}; }
   static Value of(std::int64_t v) { return {Kind::kInt, v, 0, {}, {}}; }
   static Value of(double v) { return {Kind::kFloat, 0, v, {}, {}}; }
+  static Value of(std::string v) { return {Kind::kText, 0, 0, std::move(v), {}}; }
   static Value tuple(std::vector<Value> v) { return {Kind::kTuple, 0, 0, {}, std::move(v)}; }
   static Value list(std::vector<Value> v) { return {Kind::kList, 0, 0, {}, std::move(v)}; }
 };

@@ -8,6 +8,7 @@
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/assemble.h"
 #include "converters/dcp/crc32.h"
+#include "converters/dcp/parts.h"
 #include "converters/little_endian.h"
 
 namespace titan::convert::dcp {
@@ -89,11 +90,17 @@ DcpReader::DcpReader(ckpt::Fs& fs, std::string path, Metadata metadata)
     : fs_(fs), path_(std::move(path)), metadata_(std::move(metadata)) {}
 
 Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::string& path) {
-  TITAN_RETURN_IF_ERROR(check_form(fs, path));
-  const std::string name = ckpt::join_path(path, kMetadataFile);
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, name, kMaxMetadata));
-  TITAN_ASSIGN_OR_RETURN(Metadata metadata, decode_metadata(name, std::string(ckpt::text_of(bytes))));
-  std::unique_ptr<DcpReader> reader(new DcpReader(fs, path, std::move(metadata)));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, parts_of(fs, path));
+  std::vector<std::pair<std::string, Metadata>> parts;
+  for (const std::string& name : names) {
+    const std::string folder = name.empty() ? path : ckpt::join_path(path, name);
+    TITAN_RETURN_IF_ERROR(check_form(fs, folder));
+    const std::string file = ckpt::join_path(folder, kMetadataFile);
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, file, kMaxMetadata));
+    TITAN_ASSIGN_OR_RETURN(Metadata part, decode_metadata(file, std::string(ckpt::text_of(bytes))));
+    parts.emplace_back(name, std::move(part));
+  }
+  std::unique_ptr<DcpReader> reader(new DcpReader(fs, path, joined_metadata(std::move(parts))));
   TITAN_RETURN_IF_ERROR(reader->check_files());
   return reader;
 }

@@ -18,7 +18,8 @@ namespace titan::convert::dcp {
 /// Thread-safe. Holds the metadata, a few open files, and the place of chunks that were read lately.
 class DcpReader {
  public:
-  /// Reads `.metadata` and checks that every file is there and long enough for its items. No item is read.
+  /// Reads `.metadata`, or those of the checkpoint's parts (parts.h), and checks that every file is there and long
+  /// enough for its items. No item is read.
   /// \error kNotFound (no `.metadata`), kCorrupt, kUnsupported (Pickle::decode, parse_metadata)
   static Result<std::unique_ptr<DcpReader>> open(ckpt::Fs& fs, const std::string& path);
 

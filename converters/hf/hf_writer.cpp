@@ -1,14 +1,10 @@
 #include "converters/hf/hf_writer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <map>
 
 #include "ckpt/format/json_writer.h"
-#include "ckpt/io/range_reader.h"
-#include "ckpt/model/head_rows.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
 #include "converters/companions.h"
@@ -16,7 +12,9 @@
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/hf/safetensors.h"
+#include "converters/hf/written_config.h"
 #include "converters/name_table.h"
+#include "converters/ordered_reader.h"
 #include "converters/skip.h"
 #include "converters/write_behind.h"
 #include "recipe/model/byte_ids.h"
@@ -30,7 +28,6 @@ using ckpt::Manifest;
 
 namespace {
 
-constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
 constexpr std::uint64_t kMaxTokenizerBytes = std::uint64_t{64} << 20;
 
 struct Item {
@@ -39,8 +36,6 @@ struct Item {
   DType from, to;
   std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
 };
-
-const char* torch_name(DType dtype) { return ckpt::dtype_name(dtype).data(); }
 
 std::string file_name(std::size_t i, std::size_t count) {
   if (count == 1) return kHfWeights;
@@ -69,10 +64,7 @@ class HfWriter final : public ForeignWriter {
   Status add(std::uint32_t parameter);
   void add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
   Result<Settings> model_rows() const;
-  Status check_parameters();
   void cut_files();
-  void make_config(JsonValue base);
-  void note_refusal();
   Status settle_tokenizer(Fs& fs);
   std::uint64_t item_bytes(const Item& item) const {
     return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
@@ -94,7 +86,7 @@ class HfWriter final : public ForeignWriter {
   std::vector<std::string> notes_;
   Rounding rounding_;
   std::uint64_t bytes_ = 0, done_ = 0;
-  WriteBehind::Block spare_;  // of a block that is permuted or cast
+  WriteBehind::Block spare_;  // of a block that is cast
 };
 
 Status HfWriter::plan(Fs& fs) {
@@ -104,22 +96,12 @@ Status HfWriter::plan(Fs& fs) {
                              ", expected float32, bfloat16 or float16");
   TITAN_ASSIGN_OR_RETURN(const Settings settings, model_rows());
   TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), settings));
-  TITAN_RETURN_IF_ERROR(check_parameters());
+  TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
   for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
   TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
   if (items_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
   cut_files();
-  JsonValue base;
-  const auto known = std::ranges::find(options_.companions, std::string(kHfConfig), &Companion::name);
-  if (known != options_.companions.end()) {
-    TITAN_ASSIGN_OR_RETURN(const std::string text, read_companion(fs, *known, kMaxHfConfigBytes));
-    TITAN_ASSIGN_OR_RETURN(base, parse_json(kHfConfig, text));
-  }
-  make_config(base);
-  if (base.is_null())
-    notes_.push_back(
-        "no config.json came with the model: one was made, max_position_embeddings is training.seq_len where that is "
-        "known, and bos and eos tokens are not set");
+  TITAN_ASSIGN_OR_RETURN(config_, written_config(fs, model_, manifest_.config, files_[0][0].to, options_, notes_));
   TITAN_RETURN_IF_ERROR(settle_tokenizer(fs));
   if (manifest_.component(ckpt::kOptimizer) != nullptr)
     notes_.push_back("the optimizer's state and the position of the run have no place in this format");
@@ -131,22 +113,6 @@ Status HfWriter::plan(Fs& fs) {
 Result<Settings> HfWriter::model_rows() const {
   if (!options_.config || source_.foreign()) return manifest_.config;
   return agreed_rows(source_.path(), manifest_.config, *options_.config, {.untie = options_.untie});
-}
-
-// The tensors must be those that the configuration makes.
-Status HfWriter::check_parameters() {
-  const ckpt::ParameterIndex by_name(manifest_);
-  for (const ckpt::ParameterMeta& expected : recipe::model_parameters(model_)) {
-    const auto index = by_name.find(expected.name);
-    if (!index && !skip_.takes(expected.name))
-      return ckpt::incompatible(source_.path() + " has no tensor '" + expected.name +
-                                "', which its configuration asks for");
-    if (index && manifest_.parameters[*index].meta.shape != expected.shape)
-      return ckpt::incompatible("tensor '" + expected.name + "' of " + source_.path() +
-                                " has another shape than its configuration says")
-          .with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and the other dimensions the model's?");
-  }
-  return ckpt::ok_status();
 }
 
 Status HfWriter::add(std::uint32_t parameter) {
@@ -208,43 +174,6 @@ void HfWriter::cut_files() {
     size += bytes;
     files_.back().push_back(std::move(item));
   }
-}
-
-void HfWriter::make_config(JsonValue base) {
-  ModelDims model = model_;
-  model.tied = model_.tied && !options_.untie;
-  HfDefaults defaults;
-  defaults.dtype = torch_name(files_[0][0].to);
-  const auto seq_len =
-      std::ranges::find(manifest_.config, std::string("training.seq_len"), &Settings::value_type::first);
-  if (seq_len != manifest_.config.end()) {
-    const std::string& text = seq_len->second;
-    std::from_chars(text.data(), text.data() + text.size(), defaults.max_positions);
-    defaults.trained_positions = defaults.max_positions;
-  }
-  if (model.rope_scaling) {
-    const double scaled =
-        model.rope_scaling->factor * static_cast<double>(model.rope_scaling->original_max_position_embeddings);
-    if (scaled >= 1 && scaled < 1e12)
-      defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
-  }
-  if (options_.untie && describes(base, model_)) base.set("tie_word_embeddings", JsonValue::boolean(false));
-  config_ = write_hf_config(model, base, defaults);
-  if (base.is_object() && !describes(base, model))
-    notes_.push_back(
-        "the config.json that came with the model describes another one: a new one was made, "
-        "with its special tokens and context where the vocabulary has the same size");
-  note_refusal();
-}
-
-// transformers 5 requires this for Llama only, even where head_dim is given and nothing depends on it.
-void HfWriter::note_refusal() {
-  const JsonValue* type = config_.find("model_type");
-  if (type == nullptr || type->text() == nullptr || *type->text() != "llama" || model_.dim % model_.n_heads == 0)
-    return;
-  notes_.push_back("transformers 5 refuses this model, for its hidden_size " + std::to_string(model_.dim) +
-                   " is not a multiple of its num_attention_heads " + std::to_string(model_.n_heads) +
-                   "; transformers 4 loads it");
 }
 
 // A byte model gets the byte tokenizer. Else runs that began from random weights have none, and neither have
@@ -323,26 +252,12 @@ Status HfWriter::write_file(Fs& fs, const std::string& path, const std::vector<I
 }
 
 Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const Item& item, const Progress& progress) {
-  ckpt::RangeReader reader(source_, item.ref);
+  TITAN_ASSIGN_OR_RETURN(OrderedReader reader, OrderedReader::open(source_, item.ref, item.head_dim));
   const std::uint64_t size = reader.element_size(), out_size = ckpt::dtype_size(item.to);
-  const ckpt::ParameterMeta& meta = manifest_.parameters[item.ref.index].meta;
-  const std::uint64_t row = item.head_dim == 0 ? 0 : ckpt::element_count(std::span(meta.shape).subspan(1));
-  // Rows move within a head, so a permuted tensor goes in whole heads.
-  const std::uint64_t head = item.head_dim * row;
-  if (head * size > kMaxHeadBytes)
-    return ckpt::unsupported("one head of '" + meta.name + "' has " + std::to_string(head * size) + " bytes");
-  const std::uint64_t stride = head == 0 ? reader.stride() : std::max<std::uint64_t>(reader.stride() / head, 1) * head;
-  for (std::uint64_t at = 0; at < reader.elements(); at += stride) {
-    const std::uint64_t count = std::min(stride, reader.elements() - at);
+  for (std::uint64_t at = 0; at < reader.elements(); at += reader.stride()) {
+    const std::uint64_t count = std::min(reader.stride(), reader.elements() - at);
     TITAN_ASSIGN_OR_RETURN(WriteBehind::Block data, behind.take(count * size));
     TITAN_RETURN_IF_ERROR(reader.read(at, data));
-    if (head != 0) {
-      const std::uint64_t bytes = row * size;
-      spare_.resize(data.size());
-      for (std::uint64_t r = 0; r < count / row; ++r)
-        std::memcpy(&spare_[r * bytes], &data[ckpt::neighbours_row(r, item.head_dim) * bytes], bytes);
-      data.swap(spare_);
-    }
     if (item.from != item.to) {
       spare_.resize(count * out_size);
       rounding_.add(cast(item.from, data, item.to, spare_), item.name, at);

@@ -226,7 +226,7 @@ ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::v
         numbers = std::move(wider);
       }
       elements.clear();
-      for (const std::uint64_t n : numbers) elements.push_back(static_cast<float>(1000 * t + n));
+      for (const std::uint64_t n : numbers) elements.push_back(tensor.all.value_or(static_cast<float>(1000 * t + n)));
       TITAN_ASSIGN_OR_RETURN(AppendFile* const out, file(b));
       TITAN_ASSIGN_OR_RETURN(const ItemRange range,
                              append_tensor(*out, "float32", sizes, std::as_bytes(std::span(elements))));

@@ -53,6 +53,7 @@ struct ShardedTensor {
   std::string name;
   std::vector<std::uint64_t> shape;
   Cuts cuts;
+  std::optional<float> all{};  ///< every element, in place of the usual ones
 };
 ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::vector<ShardedTensor>& tensors,
                            const std::vector<std::pair<std::string, Value>>& values);

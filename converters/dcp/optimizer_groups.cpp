@@ -1,0 +1,134 @@
+#include "converters/dcp/optimizer_groups.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ckpt/base/toml_text.h"
+
+namespace titan::convert::dcp {
+namespace {
+
+constexpr double kTolerance = 1e-12;
+
+// Fields of a parameter group. torch's Adam is AdamW with decoupled_weight_decay = False; older ones do not say.
+constexpr std::string_view kComparedFields[] = {"lr", "initial_lr", "betas", "eps", "weight_decay"};
+struct Flag {
+  const char* field;
+  bool expected;
+};
+constexpr Flag kFlags[] = {{"amsgrad", false}, {"maximize", false}, {"decoupled_weight_decay", true}};
+// These say how an update is computed, and of what, not what it is.
+constexpr std::string_view kHarmless[] = {"foreach", "fused", "capturable", "differentiable", "param_names", "params"};
+
+bool near(double a, double b) { return std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b)); }
+
+bool is_absent(const Status& status) { return status.code == ckpt::Code::kNotFound; }
+
+}  // namespace
+
+Result<Value> StoredValues::need(const std::string& name) const {
+  Result<Value> value = source_.value(name);
+  if (!value.ok() && is_absent(value.status())) {
+    return ckpt::incompatible(source_.path() + " has no " + name + ": a run cannot go on from it")
+        .with_hint(kTensorsAlone);
+  }
+  return value;
+}
+
+Result<std::uint64_t> StoredValues::count(const std::string& name) const {
+  TITAN_ASSIGN_OR_RETURN(const Value value, need(name));
+  if (value.kind != Value::Kind::kInt || value.integer < 0)
+    return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
+  return static_cast<std::uint64_t>(value.integer);
+}
+
+Result<std::optional<std::uint64_t>> StoredValues::count_if_there(const std::string& name) const {
+  const Result<Value> value = source_.value(name);
+  if (!value.ok() && is_absent(value.status())) return std::optional<std::uint64_t>();
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t found, count(name));
+  return std::optional(found);
+}
+
+Status StoredValues::differ(const std::string& name, const std::string& found, const std::string& other,
+                            const std::string& expected) const {
+  return ckpt::incompatible(source_.path() + ": " + name + " is " + found + ", but " + other + " is " + expected)
+      .with_hint("give the configuration that this run was trained with (optimizer, lr_scheduler, training.steps)");
+}
+
+Status StoredValues::check_number(const std::string& name, const Value& value, double expected,
+                                  const std::string& other) const {
+  if (!value.is_number()) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
+  return near(value.number(), expected) ? Status{} : differ(name, value.to_string(), other, ckpt::toml_float(expected));
+}
+
+Status StoredValues::check_list(const std::string& name, double expected, const std::string& other) const {
+  TITAN_ASSIGN_OR_RETURN(const Value value, need(name));
+  if (value.kind != Value::Kind::kList) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
+  if (value.parts.empty())
+    return ckpt::incompatible(source_.path() + ": " + name +
+                              " is empty, expected a learning rate: a run cannot go on from it")
+        .with_hint(kTensorsAlone);
+  for (const Value& part : value.parts) TITAN_RETURN_IF_ERROR(check_number(name, part, expected, other));
+  return {};
+}
+
+Status StoredValues::check_flag(const std::string& name, bool expected) const {
+  const Result<Value> flag = source_.value(name);
+  if (!flag.ok()) return is_absent(flag.status()) ? Status{} : flag.status();
+  if (flag->kind == Value::Kind::kBool && (flag->integer != 0) == expected) return {};
+  return ckpt::incompatible(source_.path() + ": " + name + " is " + flag->to_string() + ", expected " +
+                            (expected ? "True" : "False") + "; such an optimizer cannot go on here")
+      .with_hint(kTensorsAlone);
+}
+
+Status check_group(const StoredValues& values, const std::string& prefix, const GroupSettings& expected) {
+  const auto check = [&](const char* field, double number, const std::string& other) -> Status {
+    TITAN_ASSIGN_OR_RETURN(const Value value, values.need(prefix + field));
+    return values.check_number(prefix + field, value, number, other);
+  };
+  const recipe::Config::Optimizer& optimizer = expected.optimizer;
+  TITAN_ASSIGN_OR_RETURN(const Value lr, values.need(prefix + "lr"));
+  const bool of_step = expected.lr_of_step && lr.is_number() && near(lr.number(), *expected.lr_of_step);
+  if (!of_step) TITAN_RETURN_IF_ERROR(values.check_number(prefix + "lr", lr, expected.lr, expected.lr_name));
+  if (expected.initial_needed || values.source().value(prefix + "initial_lr").ok())
+    TITAN_RETURN_IF_ERROR(check("initial_lr", expected.initial_lr, "optimizer.lr of the configuration"));
+  TITAN_RETURN_IF_ERROR(check("eps", optimizer.eps, "optimizer.eps of the configuration"));
+  TITAN_RETURN_IF_ERROR(check("weight_decay", optimizer.weight_decay, "optimizer.weight_decay of the configuration"));
+  TITAN_ASSIGN_OR_RETURN(const Value betas, values.need(prefix + "betas"));
+  if (betas.parts.size() != 2)
+    return ckpt::corrupt(values.source().path() + ": " + prefix + "betas is " + betas.to_string());
+  TITAN_RETURN_IF_ERROR(
+      values.check_number(prefix + "betas", betas.parts[0], optimizer.beta1, "optimizer.beta1 of the configuration"));
+  TITAN_RETURN_IF_ERROR(
+      values.check_number(prefix + "betas", betas.parts[1], optimizer.beta2, "optimizer.beta2 of the configuration"));
+  for (const auto& [field, flag] : kFlags) TITAN_RETURN_IF_ERROR(values.check_flag(prefix + field, flag));
+  return {};
+}
+
+Status check_optimizer(const recipe::Config& config) {
+  if (config.optimizer.name == "AdamW") return {};
+  return ckpt::incompatible("optimizer.name is \"" + config.optimizer.name +
+                            "\" in the configuration; only AdamW can go on");
+}
+
+Status check_steps(const StoredValues& values, const std::vector<ckpt::ParameterMeta>& parameters,
+                   const std::vector<std::uint64_t>& counts, const std::string& name, std::uint64_t step) {
+  for (std::size_t p = 0; p < counts.size(); ++p)
+    if (counts[p] != step)
+      return values.differ("optimizer.state." + parameters[p].name + ".step", std::to_string(counts[p]), name,
+                           std::to_string(step));
+  return {};
+}
+
+bool is_group_field(std::string_view field) {
+  const auto same = [&](std::string_view known) { return field == known; };
+  return std::ranges::any_of(kComparedFields, same) || std::ranges::any_of(kHarmless, same) ||
+         std::ranges::any_of(kFlags, [&](const Flag& flag) { return same(flag.field); });
+}
+
+Status unknown_field(const std::string& path, const std::string& name) {
+  return ckpt::incompatible(path + ": " + name + " is not a setting of AdamW that is known here")
+      .with_hint(kTensorsAlone);
+}
+
+}  // namespace titan::convert::dcp

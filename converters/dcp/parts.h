@@ -1,0 +1,22 @@
+#pragma once
+// A checkpoint whose model and optimizer lie in a DCP directory each, as accelerate and the Trainer of transformers
+// save them.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "converters/dcp/metadata.h"
+
+namespace titan::convert::dcp {
+
+/// The directories of the checkpoint `path`, relative to it: that of the model, and that of the optimizer where there
+/// is one; or "" alone, for `path` itself. \error kFailed
+Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path);
+/// Where the optimizer of the model at `path` lies when that is one of two such directories; else "". \error kFailed
+Result<std::string> optimizer_beside(ckpt::Fs& fs, const std::string& path);
+
+/// The metadata of a whole checkpoint, made from its parts' (each with its name). A name in both is the first's.
+Metadata joined_metadata(std::vector<std::pair<std::string, Metadata>> parts);
+
+}  // namespace titan::convert::dcp

@@ -1,0 +1,82 @@
+// check_plain_resume: a run of a plain torch loop, of accelerate or of transformers goes on.
+#include <algorithm>
+#include <set>
+
+#include "ckpt/plan/lr_schedule.h"
+#include "converters/dcp/optimizer_groups.h"
+#include "converters/dcp/resume.h"
+
+namespace titan::convert::dcp {
+namespace {
+
+// The groups of the optimizer that `before` names: one for each parameter where the state is flattened, else one for
+// each of the optimizer's ("optimizer.param_groups.0."). \error kIncompatible: a field that is not known
+Result<std::set<std::string>> groups_of(const DcpReader& source, const std::string& before) {
+  std::set<std::string> groups;
+  const auto take = [&](const std::string& name) -> Status {
+    const std::size_t dot = name.rfind('.');
+    if (!name.starts_with(before) || dot < before.size()) return {};
+    if (!is_group_field(std::string_view(name).substr(dot + 1))) return unknown_field(source.path(), name);
+    groups.insert(name.substr(0, dot + 1));
+    return {};
+  };
+  for (const BytesEntry& entry : source.metadata().values) TITAN_RETURN_IF_ERROR(take(entry.name));
+  for (const TensorEntry& entry : source.metadata().tensors) TITAN_RETURN_IF_ERROR(take(entry.name));
+  return groups;
+}
+
+// Ranks that had data of their own; a batch of so many sequences on each of them is a step where no other is said.
+Result<std::uint64_t> world_of(const recipe::Config& config) {
+  const std::uint64_t ranks = data_ranks(config);
+  if (ranks > 0 || config.training.global_batch_size > 0) return std::max<std::uint64_t>(ranks, 1);
+  return ckpt::incompatible("the configuration does not say how many sequences a step has")
+      .with_hint("add: --set training.global_batch_size=N");
+}
+
+std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world) {
+  const auto global = static_cast<std::uint64_t>(std::max<std::int64_t>(config.training.global_batch_size, 0));
+  return global > 0 ? global : static_cast<std::uint64_t>(config.training.local_batch_size) * world;
+}
+
+}  // namespace
+
+Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string& optimizer,
+                                      const std::vector<ckpt::ParameterMeta>& parameters,
+                                      const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config,
+                                      std::vector<std::string>& notes) {
+  TITAN_RETURN_IF_ERROR(check_optimizer(config));
+  const StoredValues values(source);
+  const std::uint64_t step = optimizer_steps.front();
+  TITAN_RETURN_IF_ERROR(check_steps(values, parameters, optimizer_steps, "that of " + parameters.front().name, step));
+  TITAN_ASSIGN_OR_RETURN(const auto said, values.count_if_there("train_state.step"));
+  if (said && *said != step)
+    return values.differ("train_state.step", std::to_string(*said), "Adam's count", std::to_string(step));
+
+  ResumedRun out;
+  TITAN_ASSIGN_OR_RETURN(out.world, world_of(config));
+  const ckpt::LrSettings curve = recipe::lr_settings(config);
+  out.lr = ckpt::schedule_from(curve);
+  const GroupSettings expected{.optimizer = config.optimizer,
+                               .initial_lr = curve.peak,
+                               .lr = next_lr(curve, step),
+                               .lr_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve",
+                               .lr_of_step = ckpt::lr_at(out.lr.phases, step),
+                               .initial_needed = false};
+  TITAN_ASSIGN_OR_RETURN(const std::set<std::string> groups, groups_of(source, optimizer + "param_groups."));
+  for (const std::string& group : groups) TITAN_RETURN_IF_ERROR(check_group(values, group, expected));
+  if (groups.empty())
+    notes.push_back("the optimizer's settings are the configuration's: the directory has no param_groups");
+
+  const std::uint64_t batch = batch_of(config, out.world);
+  const auto length = static_cast<std::uint64_t>(config.training.seq_len);
+  TITAN_ASSIGN_OR_RETURN(const auto tokens, values.count_if_there("train_state.tokens"));
+  out.train.tokens = tokens.value_or(step * batch * length);
+  if (!tokens)
+    notes.push_back("tokens: " + std::to_string(step) + " steps of " + std::to_string(batch) + " sequences of " +
+                    std::to_string(length) + " tokens, as the configuration says");
+  out.train.step = step;
+  out.train.seed = static_cast<std::uint64_t>(config.debug.seed.value_or(0));
+  return out;
+}
+
+}  // namespace titan::convert::dcp

@@ -1,0 +1,183 @@
+#include "converters/dcp/written_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ckpt/base/text.h"
+#include "ckpt/base/toml_text.h"
+#include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/lr_settings.h"
+#include "converters/dcp/agreement.h"
+#include "converters/dcp/torchtitan.h"
+
+namespace titan::convert::dcp {
+namespace {
+
+constexpr std::uint64_t kMostSteps = 100'000'000;
+
+bool same_rate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+
+// torchtitan builds the future of its curve from its configuration alone: ours must be such a curve from here on.
+Status check_curve(const CheckpointReader& source, const ckpt::LrSchedule& lr) {
+  const std::uint64_t step = source.manifest().step;
+  const ckpt::LrSchedule plain = ckpt::schedule_from(lr.accepted);
+  const std::uint64_t end = std::max(ckpt::curve_end(lr.phases), ckpt::curve_end(plain.phases)) + 1;
+  for (std::uint64_t n = step + 1; n <= std::min(end, step + kMostSteps); ++n) {
+    const double ours = ckpt::lr_at(lr.phases, n), theirs = ckpt::lr_at(plain.phases, n);
+    if (same_rate(ours, theirs)) continue;
+    return ckpt::incompatible(source.path() + ": its learning rate is not one curve of torchtitan: at step " +
+                              std::to_string(n) + " it is " + ckpt::toml_float(ours) + ", the settings alone give " +
+                              ckpt::toml_float(theirs))
+        .with_hint("--lr-from-config --config torchtitan.toml takes the curve of that file from the next step on");
+  }
+  return {};
+}
+
+// torch takes the state of all parameters or of none.
+bool leaves_out_slots(const ckpt::Manifest& manifest, SkipRules& skip) {
+  bool left_out = false;
+  for (const ckpt::ParameterRecord& record : manifest.parameters)
+    for (const ckpt::SlotTensor& slot : record.slots)
+      left_out =
+          skip.takes({record.meta.name + "." + slot.name, "optimizer.state." + record.meta.name + "." + slot.name}) ||
+          left_out;
+  return left_out;
+}
+
+// What the configuration says of the optimizer where the checkpoint does not.
+Result<recipe::Config::Optimizer> optimizer_of(const std::string& path, const ExportOptions& options, Settings& rows) {
+  std::vector<std::string> unsaid;
+  for (const char* key : {"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay"}) {
+    if (ckpt::setting(rows, key) != ckpt::kNotSet) continue;
+    const std::string given = options.config ? ckpt::setting(*options.config, key) : ckpt::kNotSet;
+    if (given == ckpt::kNotSet)
+      unsaid.emplace_back(key);
+    else
+      rows = ckpt::with_rows(std::move(rows), {{key, given}});
+  }
+  const std::string file = options.names == DcpNames::kTorchtitan ? "torchtitan.toml" : "FILE.toml";
+  if (!unsaid.empty())
+    return ckpt::incompatible(path + " does not say " + ckpt::joined(unsaid))
+        .with_hint("give them with --config " + file + ", or leave the optimizer out with --skip 'optimizer.*'");
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config own, read_torchtitan(rows));
+  return own.optimizer;
+}
+
+// torchtitan counts the tokens of one data rank. The configuration says how many ranks there are, else the checkpoint's
+// mesh.
+Result<std::uint64_t> ranks_of(const CheckpointReader& source, const ExportOptions& options) {
+  const std::uint64_t world = std::max<std::uint32_t>(source.manifest().mesh.dp, 1);
+  if (!options.config) return world;
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options.config));
+  const std::uint64_t ranks = data_ranks(config);
+  return ranks > 0 ? ranks : world;
+}
+
+void note_torchtitan(const WrittenRun& run, const ckpt::LrSettings& settings, std::uint64_t world,
+                     std::vector<std::string>& notes) {
+  notes.push_back("train_state.ntokens_seen is the count of one of " + std::to_string(world) +
+                  " data ranks: torchtitan counts right on as many");
+  notes.push_back(
+      "put it at <dump_folder>/checkpoint/step-" + std::to_string(run.step) +
+      " and set checkpoint.exclude_from_loading = [\"dataloader\"]: the data position cannot be translated");
+  std::vector<std::string> said;
+  for (const auto& [key, value] : ckpt::lr_rows(settings))
+    if (value != ckpt::kNotSet) said.push_back(key + " = " + value);
+  notes.push_back("torchtitan's configuration must say: " + ckpt::joined(said));
+}
+
+}  // namespace
+
+Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& source, const ExportOptions& options,
+                                                   SkipRules& skip, Settings& rows, std::vector<std::string>& notes) {
+  const ckpt::Manifest& manifest = source.manifest();
+  const bool theirs = options.names == DcpNames::kTorchtitan;
+  const auto no_run = [&](const std::string& why) {
+    notes.push_back("the model alone is written: " + why +
+                    (theirs ? "; load it with checkpoint.initial_load_path" : ""));
+    return std::optional<WrittenRun>();
+  };
+  if (std::ranges::all_of(manifest.parameters, [](const auto& record) { return record.slots.empty(); }))
+    return no_run("the checkpoint has no optimizer state");
+  if (leaves_out_slots(manifest, skip)) return no_run("the optimizer is left out as asked");
+  const Result<ckpt::LrSchedule> lr = source.lr_schedule();
+  const Result<ckpt::TrainState> train = source.train_state();
+  for (const Status& status : {lr.status(), train.status()})
+    if (!status.ok() && status.code != ckpt::Code::kNotFound) return status;
+  if (!lr.ok() || !train.ok())
+    return no_run("the checkpoint has no lr_scheduler or train_state, so the optimizer state could not be used");
+
+  WrittenRun run;
+  TITAN_ASSIGN_OR_RETURN(run.optimizer, optimizer_of(source.path(), options, rows));
+  ckpt::LrSettings settings = lr->accepted;
+  if (options.lr_from_config) {
+    if (!options.config) return ckpt::invalid("--lr-from-config needs --config torchtitan.toml");
+    TITAN_ASSIGN_OR_RETURN(const recipe::Config given, read_torchtitan(*options.config));
+    settings = recipe::lr_settings(given);
+    notes.push_back("the learning rate's curve is that of the configuration, from step " +
+                    std::to_string(manifest.step + 1) + " on");
+  } else if (theirs) {
+    TITAN_RETURN_IF_ERROR(check_curve(source, *lr));
+  }
+  if (options.config)
+    TITAN_RETURN_IF_ERROR(check_agreement(source.path(), rows, lr->accepted, *options.config, !options.lr_from_config));
+  run.base_lr = settings.peak;
+  const bool plain = theirs || options.lr_from_config;  // else any curve of ours will do
+  run.next_lr = plain ? next_lr(settings, manifest.step) : ckpt::lr_at(lr->phases, manifest.step + 1);
+  run.step = manifest.step;
+  run.tokens = train->tokens;
+  if (theirs) {
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t world, ranks_of(source, options));
+    run.tokens = train->tokens / world;
+    note_torchtitan(run, settings, world, notes);
+  } else {
+    notes.push_back("the learning rate of step " + std::to_string(run.step + 1) + " is " +
+                    ckpt::toml_float(run.next_lr) +
+                    "; what follows is the loading program's, as is the position in the data");
+  }
+  return std::optional(std::move(run));
+}
+
+std::vector<ValueItem> run_values(const WrittenRun& run, DcpNames names, const std::vector<std::string>& parameters) {
+  const bool huggingface = names == DcpNames::kHuggingface;
+  // The superset of what torch up to 2.11 looks for.
+  const std::vector<std::pair<const char*, Value>> group = {
+      {"lr", Value::of(run.next_lr)},
+      {"betas", Value::tuple({Value::of(run.optimizer.beta1), Value::of(run.optimizer.beta2)})},
+      {"eps", Value::of(run.optimizer.eps)},
+      {"weight_decay", Value::of(run.optimizer.weight_decay)},
+      {"amsgrad", Value::boolean(false)},
+      {"maximize", Value::boolean(false)},
+      {"foreach", huggingface ? Value::none() : Value::boolean(false)},  // torch's choice
+      {"capturable", Value::boolean(false)},
+      {"differentiable", Value::boolean(false)},
+      {"fused", huggingface ? Value::none() : Value::boolean(true)},  // torchtitan's default implementation
+      {"decoupled_weight_decay", Value::boolean(true)},
+      {"initial_lr", Value::of(run.base_lr)},
+  };
+  std::vector<ValueItem> values;
+  const auto add = [&](const char* part, std::string key, Value value) {
+    values.push_back({{part, std::move(key)}, std::move(value)});
+  };
+  std::vector<std::string> groups = parameters;
+  if (huggingface) groups.emplace_back("0");
+  for (const std::string& name : groups)
+    for (const auto& [field, value] : group) add("optimizer", "param_groups." + name + "." + field, value);
+  const auto step = static_cast<std::int64_t>(run.step), tokens = static_cast<std::int64_t>(run.tokens);
+  add("lr_scheduler", "base_lrs", Value::list({Value::of(run.base_lr)}));
+  add("lr_scheduler", "last_epoch", Value::of(step));
+  add("lr_scheduler", "_step_count", Value::of(step + 1));
+  add("lr_scheduler", "_is_initial", Value::boolean(false));
+  add("lr_scheduler", "_get_lr_called_within_step", Value::boolean(false));
+  add("lr_scheduler", "_last_lr", Value::list({Value::of(run.next_lr)}));
+  add("train_state", "step", Value::of(step));
+  add("train_state", huggingface ? "tokens" : "ntokens_seen", Value::of(tokens));
+  if (!huggingface) return values;
+  std::vector<Value> all;
+  for (const std::string& name : parameters) all.push_back(Value::of(name));
+  add("optimizer", "param_groups.0.params", Value::list(std::move(all)));
+  add("lr_scheduler", "lr_lambdas", Value::list({Value::none()}));  // LambdaLR's, of a plain function
+  return values;
+}
+
+}  // namespace titan::convert::dcp
