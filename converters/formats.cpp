@@ -8,11 +8,12 @@
 #include "converters/format.h"
 #include "converters/hf/hf_format.h"
 #include "converters/list.h"
+#include "converters/mistral/mistral_format.h"
 
 namespace titan::convert {
 
 std::span<const Format* const> formats() {
-  static const std::array<const Format*, 2> all{&hf_format(), &dcp_format()};
+  static const std::array<const Format*, 3> all{&hf_format(), &dcp_format(), &mistral_format()};
   return all;
 }
 

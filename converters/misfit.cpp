@@ -11,16 +11,25 @@ namespace {
 
 using recipe::ModelDims;
 
+// By ConfigKeys.
+struct Name {
+  const char *huggingface, *mistral, *ours;
+  const char* of(ConfigKeys keys) const {
+    return keys == ConfigKeys::kHuggingface ? huggingface : keys == ConfigKeys::kMistral ? mistral : ours;
+  }
+};
 struct Size {
-  const char *theirs, *ours;
+  Name key;
   std::int64_t ModelDims::*value;
   bool in_heads = false;  // rows are as many heads
 };
-constexpr Size kWidth{"hidden_size", "model.dim", &ModelDims::dim};
-constexpr Size kVocabulary{"vocab_size", "model.vocab_size", &ModelDims::vocab_size};
-constexpr Size kInner{"intermediate_size", "model.ffn_dim", &ModelDims::ffn_dim};
-constexpr Size kHeads{"num_attention_heads", "model.n_heads", &ModelDims::n_heads, true};
-constexpr Size kKeyHeads{"num_key_value_heads", "model.n_kv_heads", &ModelDims::n_kv_heads, true};
+constexpr Size kWidth{{"hidden_size", "dim", "model.dim"}, &ModelDims::dim};
+constexpr Size kVocabulary{{"vocab_size", "vocab_size", "model.vocab_size"}, &ModelDims::vocab_size};
+constexpr Size kInner{{"intermediate_size", "hidden_dim", "model.ffn_dim"}, &ModelDims::ffn_dim};
+constexpr Size kHeads{{"num_attention_heads", "n_heads", "model.n_heads"}, &ModelDims::n_heads, true};
+constexpr Size kKeyHeads{{"num_key_value_heads", "n_kv_heads", "model.n_kv_heads"}, &ModelDims::n_kv_heads, true};
+constexpr Name kLayerCount{"num_hidden_layers", "n_layers", "model.n_layers"};
+constexpr Name kFile{"config.json", "params.json", "the configuration"};
 
 // Which size a dimension of a parameter is.
 const Size& size_of(std::string_view name, std::size_t axis) {
@@ -34,13 +43,8 @@ const Size& size_of(std::string_view name, std::size_t axis) {
   return kWidth;
 }
 
-const char* named(const Size& size, ConfigKeys keys) {
-  return keys == ConfigKeys::kHuggingface ? size.theirs : size.ours;
-}
-const char* file(ConfigKeys keys) { return keys == ConfigKeys::kHuggingface ? "config.json" : "the configuration"; }
-
 std::string says(const char* key, std::int64_t value, ConfigKeys keys) {
-  return std::string(file(keys)) + " says " + key + " = " + std::to_string(value);
+  return std::string(kFile.of(keys)) + " says " + key + " = " + std::to_string(value);
 }
 
 }  // namespace
@@ -56,13 +60,13 @@ ckpt::Status shape_misfit(const std::string& path, const std::string& tensor, co
             "save with stage3_gather_16bit_weights_on_model_save = true, or make weights of the run's own state: "
             "python -m deepspeed.utils.zero_to_fp32 FOLDER OUT --safe_serialization");
   const ckpt::Status refused =
-      ckpt::incompatible(start + ", " + file(keys) + " makes it " + ckpt::shape_text(expected.shape));
+      ckpt::incompatible(start + ", " + kFile.of(keys) + " makes it " + ckpt::shape_text(expected.shape));
   if (shape.size() != expected.shape.size()) return refused;
   std::size_t axis = 0;
   while (axis + 1 < shape.size() && shape[axis] == expected.shape[axis]) ++axis;
   const Size& size = size_of(expected.name, axis);
   const std::int64_t found = recipe::to_dimension(shape[axis]);
-  const std::string key = named(size, keys), begin = says(key.c_str(), model.*size.value, keys);
+  const std::string key = size.key.of(keys), begin = says(key.c_str(), model.*size.value, keys);
   if (!size.in_heads)
     return refused.with_hint(begin + ", the weights have " + std::to_string(found) + ": set " + key + " to " +
                              std::to_string(found));
@@ -87,7 +91,7 @@ std::int64_t layers_of(const std::vector<std::string>& names) {
 }
 
 std::string layers_misfit(std::int64_t layers, const ModelDims& model, ConfigKeys keys) {
-  const char* const key = keys == ConfigKeys::kHuggingface ? "num_hidden_layers" : "model.n_layers";
+  const char* const key = kLayerCount.of(keys);
   if (layers == 0 || layers == model.n_layers) return "";
   return says(key, model.n_layers, keys) + ", the weights have " + std::to_string(layers) + " layers: set " + key +
          " to " + std::to_string(layers);

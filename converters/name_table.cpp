@@ -9,6 +9,9 @@ namespace {
 constexpr char kHuggingface[] =
 #include "converters/names/huggingface.inc"
     ;
+constexpr char kMistral[] =
+#include "converters/names/mistral.inc"
+    ;
 constexpr char kTorchtitan[] =
 #include "converters/names/torchtitan.inc"
     ;
@@ -80,6 +83,11 @@ bool NameTable::derivable(std::string_view theirs) const {
 
 const NameTable& huggingface_names() {
   static const NameTable table(kHuggingface);
+  return table;
+}
+
+const NameTable& mistral_names() {
+  static const NameTable table(kMistral);
   return table;
 }
 

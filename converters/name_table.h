@@ -44,6 +44,7 @@ class NameTable {
 };
 
 const NameTable& huggingface_names();
+const NameTable& mistral_names();
 /// torchtitan 0.3.0's names; those of 0.2.2 are ours.
 const NameTable& torchtitan_names();
 

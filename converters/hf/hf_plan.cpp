@@ -52,8 +52,9 @@ Result<ReadModel> read_model(Fs& fs, const std::string& folder, const std::strin
 
 class Planner {
  public:
-  Planner(const ForeignCheckpoint& source, const ReadModel& model, const ImportOptions& options)
-      : source_(source), tensors_(source.tensors()), model_(model.dims), keys_(model.keys), options_(options) {}
+  Planner(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,
+          const ImportOptions& options)
+      : source_(source), tensors_(source.tensors()), model_(model), layout_(layout), options_(options) {}
 
   Result<ImportPlan> run() {
     std::vector<std::string> all;
@@ -76,6 +77,7 @@ class Planner {
 
  private:
   Status take_off_prefix() {
+    if (layout_.keys == ConfigKeys::kMistral) return {};
     std::vector<std::string> used;
     for (std::size_t i = 0; i < tensors_.size(); ++i)
       if (!names_.skipped[i]) used.push_back(names_.names[i]);
@@ -107,7 +109,7 @@ class Planner {
     if (names_.skipped[i]) {
       plan_.report.push_back(report(i, Fate::kSkipped));
       plan_.left_out.push_back(tensors_[i].name);
-    } else if (huggingface_names().derivable(name)) {
+    } else if (layout_.names.derivable(name)) {
       plan_.report.push_back(report(i, Fate::kDropped));
     } else if (const MappedName mapped = our_name(i); mapped.name.empty()) {
       left_over_.push_back(i);
@@ -122,8 +124,8 @@ class Planner {
   // Names that a rule made ours are taken as they are.
   MappedName our_name(std::size_t i) const {
     const std::string& name = names_.names[i];
-    MappedName mapped = huggingface_names().ours(name).value_or(MappedName{});
-    if (mapped.name.empty() && name != tensors_[i].name && huggingface_names().theirs(name)) mapped.name = name;
+    MappedName mapped = layout_.names.ours(name).value_or(MappedName{});
+    if (mapped.name.empty() && name != tensors_[i].name && layout_.names.theirs(name)) mapped.name = name;
     if (options_.rules.rows && recipe::has_head_rows(mapped.name))
       mapped.rows = options_.rules.rows == recipe::HeadRows::kHalves ? Rows::kQuery : Rows::kStay;
     return mapped;
@@ -141,13 +143,14 @@ class Planner {
   Status take(const ckpt::ParameterMeta& meta) {
     const auto at = ours_.find(meta.name);
     if (at == ours_.end()) {
-      const auto name = huggingface_names().theirs(meta.name);
+      const auto name = layout_.names.theirs(meta.name);
       missing_.push_back(name ? name->name : meta.name);
       return ckpt::ok_status();
     }
     const auto [source, rows] = at->second;
     const ForeignTensor& tensor = tensors_[source];
-    if (tensor.shape != meta.shape) return shape_misfit(source_.path(), tensor.name, tensor.shape, meta, model_, keys_);
+    if (tensor.shape != meta.shape)
+      return shape_misfit(source_.path(), tensor.name, tensor.shape, meta, model_, layout_.keys);
     add(meta.name, source, rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim);
     ours_.erase(at);
     return ckpt::ok_status();
@@ -161,7 +164,7 @@ class Planner {
     const std::size_t embedding = plan_.tensors.front().source;
     if (head == ours_.end()) {  // the usual case: the file has one tensor for both
       plan_.report.push_back(report(embedding, Fate::kTied));
-      plan_.report.back().from = "lm_head.weight";
+      plan_.report.back().from = layout_.names.theirs("output.weight")->name;
       plan_.report.back().to = "tok_embeddings.weight";
       return ckpt::ok_status();
     }
@@ -170,7 +173,7 @@ class Planner {
     if (!equal) {
       return ckpt::incompatible(source_.path() + " says that embedding and head are tied, but '" +
                                 tensors_[source].name + "' differs from '" + tensors_[embedding].name + "'")
-          .with_hint("set tie_word_embeddings to false in config.json if they are two tensors");
+          .with_hint("set " + layout_.tied + " to false in " + layout_.file + " if they are two tensors");
     }
     plan_.report.push_back(report(source, Fate::kTied));
     plan_.report.back().to = "tok_embeddings.weight";
@@ -184,7 +187,7 @@ class Planner {
       for (const std::size_t i : left_over_) add(tensors_[i].name, i, 0);
       return {};
     }
-    const std::string layers = layers_misfit(layers_, model_, keys_);
+    const std::string layers = layers_misfit(layers_, model_, layout_.keys);
     std::vector<std::string> names;
     for (const std::size_t i : left_over_) names.push_back(tensors_[i].name);
     TITAN_RETURN_IF_ERROR(complain("no place in the model for", names,
@@ -192,16 +195,18 @@ class Planner {
                                    : layers.empty()      ? "leave them out with " + skip_flags(names, all)
                                                          : layers));
     return complain("missing", missing_,
-                    missing_ == std::vector<std::string>{"lm_head.weight"}
-                        ? "set tie_word_embeddings to true in config.json if the head is the embedding"
+                    missing_ == std::vector<std::string>{layout_.names.theirs("output.weight")->name}
+                        ? "set " + layout_.tied + " to true in " + layout_.file + " if the head is the embedding"
                     : layers.empty() ? "the model cannot be had without them"
                                      : layers);
   }
 
   // Where no name fits, leaving them out would leave nothing.
-  static std::string strangers() {
-    return "none of the names is one of Hugging Face's, such as model.layers.0.mlp.up_proj.weight: say what each is "
-           "called there with --rename FROM=TO, where * stands for a part without dots";
+  std::string strangers() const {
+    return std::string("none of the names is one of ") +
+           (layout_.keys == ConfigKeys::kMistral ? "Mistral's, such as layers.0.feed_forward.w3.weight"
+                                                 : "Hugging Face's, such as model.layers.0.mlp.up_proj.weight") +
+           ": say what each is called there with --rename FROM=TO, where * stands for a part without dots";
   }
 
   Status complain(const char* what, const std::vector<std::string>& names, const std::string& hint) const {
@@ -214,7 +219,7 @@ class Planner {
   const ForeignCheckpoint& source_;
   const std::vector<ForeignTensor>& tensors_;
   const ModelDims& model_;
-  const ConfigKeys keys_;
+  const ModelLayout& layout_;
   const ImportOptions& options_;
   std::int64_t layers_ = 0;
   FileNames names_;
@@ -306,10 +311,16 @@ Result<bool> same_elements(const ForeignCheckpoint& source, std::size_t a, std::
   return true;
 }
 
+Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,
+                                const ImportOptions& options) {
+  return Planner(source, model, layout, options).run();
+}
+
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const ReadModel model, read_model(fs, folder, source.path(), options));
-  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, Planner(source, model, options).run());
+  const ModelLayout layout{huggingface_names(), "tie_word_embeddings", kHfConfig, model.keys};
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(source, model.dims, layout, options));
   TITAN_RETURN_IF_ERROR(find_companions(fs, folder, source.path() == folder, plan));
   return plan;
 }

@@ -3,6 +3,8 @@
 #include <string>
 
 #include "converters/format.h"
+#include "converters/misfit.h"
+#include "converters/name_table.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
@@ -10,6 +12,17 @@ namespace titan::convert {
 /// Plans the import of `source`, whose configuration and companions lie in `folder`. \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options);
+
+/// Whose names tensors have, where it is said that head and embedding are tied (the key, and its file), and whose keys
+/// say the sizes.
+struct ModelLayout {
+  const NameTable& names;
+  std::string tied, file;
+  ConfigKeys keys;
+};
+/// Plans the import of `source`, which is a whole `model` without an optimizer. \error see ForeignCheckpoint::plan
+Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,
+                                const ImportOptions& options);
 
 /// The model that the config.json at `path` says. \error kNotFound, kCorrupt, kUnsupported, kFailed
 Result<recipe::ModelDims> read_hf_config_file(Fs& fs, const std::string& path);

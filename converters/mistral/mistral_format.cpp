@@ -1,0 +1,133 @@
+#include "converters/mistral/mistral_format.h"
+
+#include <algorithm>
+
+#include "ckpt/base/text.h"
+#include "converters/companions.h"
+#include "converters/hf/hf_checkpoint.h"
+#include "converters/hf/hf_plan.h"
+#include "converters/mistral/params.h"
+#include "converters/name_table.h"
+#include "recipe/model/from_rows.h"
+
+namespace titan::convert {
+namespace {
+
+constexpr const char* kParams = "params.json";
+constexpr const char* kWhole = "consolidated.safetensors";
+constexpr std::uint64_t kMaxParamsBytes = std::uint64_t{4} << 20;
+
+bool is_piece(const std::string& name) {
+  return name.starts_with("consolidated-") && name.find("-of-") != std::string::npos && name.ends_with(".safetensors");
+}
+
+/// The files of weights in `folder`, ascending. \error kFailed
+Result<std::vector<std::string>> weights_in(Fs& fs, const std::string& folder) {
+  std::vector<std::string> names;
+  TITAN_ASSIGN_OR_RETURN(const bool whole, is_file(fs, ckpt::join_path(folder, kWhole)));
+  if (whole) return std::vector<std::string>{kWhole};
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
+  for (const ckpt::DirEntry& entry : entries)
+    if (is_piece(entry.name)) names.push_back(entry.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+class MistralCheckpoint final : public ForeignCheckpoint {
+ public:
+  MistralCheckpoint(Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
+
+  Status open() {
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs_, path_));
+    if (names.empty()) return ckpt::not_found(path_ + " has no " + kWhole);
+    // "consolidated-00001-of-00003.safetensors": the name says how many there are.
+    const std::string& last = names.back();
+    const std::size_t of = last.find("-of-");
+    const auto count = of == std::string::npos
+                           ? std::optional<std::uint64_t>(1)
+                           : ckpt::number_of<std::uint64_t>(last.substr(of + 4, last.find('.') - of - 4));
+    if (!count || *count != names.size())
+      return ckpt::corrupt(path_ + " has " + std::to_string(names.size()) + " of the files that " + last + " counts");
+    for (const std::string& name : names) {
+      TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> file, open_hf(fs_, ckpt::join_path(path_, name)));
+      for (std::size_t i = 0; i < file->tensors().size(); ++i) {
+        tensors_.push_back(file->tensors()[i]);
+        places_.emplace_back(files_.size(), i);
+      }
+      files_.push_back(std::move(file));
+    }
+    return {};
+  }
+
+  const std::string& path() const override { return path_; }
+  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
+  Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
+    const auto [file, index] = places_[tensor];
+    return files_[file]->read(index, first, out);
+  }
+  Result<ImportPlan> plan(const ImportOptions& options) const override {
+    const std::string params = ckpt::join_path(path_, kParams);
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
+                           ckpt::read_file(fs_, through_link(fs_, params), kMaxParamsBytes));
+    TITAN_ASSIGN_OR_RETURN(const JsonValue json, parse_json(params, ckpt::text_of(bytes)));
+    TITAN_ASSIGN_OR_RETURN(const ModelDims model, read_mistral_params(params, json));
+    if (options.config && !options.look)
+      TITAN_RETURN_IF_ERROR(
+          agreed_rows(params, recipe::model_rows(model), *options.config, options.comparison).status());
+    return plan_tensors(*this, model, {mistral_names(), "tied_embeddings", kParams, ConfigKeys::kMistral}, options);
+  }
+  Result<ckpt::VerifyReport> verify(const Progress& progress) const override {
+    std::uint64_t total = 0;
+    for (const ForeignTensor& tensor : tensors_) total += tensor.bytes();
+    ckpt::VerifyReport report;
+    for (const auto& file : files_) {
+      TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport part,
+                             file->verify([&](std::uint64_t done, std::uint64_t) -> Status {
+                               return progress ? progress(report.bytes + done, total) : Status{};
+                             }));
+      report.note = part.note;
+      report.leaves += part.leaves;
+      report.bytes += part.bytes;
+    }
+    return report;
+  }
+
+ private:
+  Fs& fs_;
+  const std::string path_;
+  std::vector<std::unique_ptr<ForeignCheckpoint>> files_;
+  std::vector<ForeignTensor> tensors_;
+  std::vector<std::pair<std::size_t, std::size_t>> places_;  // file, and tensor of it
+};
+
+class MistralFormat final : public Format {
+ public:
+  const char* name() const override { return "mistral"; }
+  const char* title() const override { return "Mistral's own layout"; }
+  bool writes() const override { return false; }
+  Result<bool> probe(Fs& fs, const std::string& path) const override {
+    TITAN_ASSIGN_OR_RETURN(const bool params, is_file(fs, ckpt::join_path(path, kParams)));
+    if (!params) return false;
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs, path));
+    return !names.empty();
+  }
+  bool is_member(const std::string&) const override { return false; }
+  Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
+    auto checkpoint = std::make_unique<MistralCheckpoint>(fs, path);
+    TITAN_RETURN_IF_ERROR(checkpoint->open());
+    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+  }
+  Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader&, const ExportOptions&) const override {
+    return ckpt::unsupported("Mistral's own layout is read, not written")
+        .with_hint("--to hf writes a folder that transformers and vLLM load");
+  }
+};
+
+}  // namespace
+
+const Format& mistral_format() {
+  static const MistralFormat format;
+  return format;
+}
+
+}  // namespace titan::convert

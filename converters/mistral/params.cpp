@@ -1,0 +1,92 @@
+#include "converters/mistral/params.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace titan::convert {
+namespace {
+
+using recipe::ModelDims;
+
+// Sizes of buffers, and names: nothing that shapes the model.
+constexpr std::string_view kHarmless[] = {"max_seq_len", "max_position_embeddings", "model_type", "model_parallel",
+                                          "max_batch_size"};
+// What our model does anyway.
+constexpr std::pair<const char*, bool> kExpected[] = {{"use_biases", false}, {"causal", true}};
+// mistral-inference's, where nothing is said and no window slides.
+constexpr double kTheta = 1e6;
+
+class Params {
+ public:
+  Params(const std::string& what, const JsonValue& json) : what_(what), json_(json) {}
+
+  ckpt::Result<ModelDims> read() {
+    if (!json_.is_object()) return ckpt::corrupt(what_ + " is no JSON object");
+    ModelDims model;
+    TITAN_ASSIGN_OR_RETURN(model.dim, size("dim"));
+    TITAN_ASSIGN_OR_RETURN(model.n_layers, size("n_layers"));
+    TITAN_ASSIGN_OR_RETURN(model.n_heads, size("n_heads"));
+    TITAN_ASSIGN_OR_RETURN(model.n_kv_heads, size("n_kv_heads", model.n_heads));
+    if (model.n_heads == 0) return ckpt::corrupt(what_ + ": n_heads is 0");
+    TITAN_ASSIGN_OR_RETURN(model.head_dim, size("head_dim", model.dim / model.n_heads));
+    TITAN_ASSIGN_OR_RETURN(model.ffn_dim, size("hidden_dim"));
+    TITAN_ASSIGN_OR_RETURN(model.vocab_size, size("vocab_size"));
+    TITAN_ASSIGN_OR_RETURN(model.norm_eps, real("norm_eps", std::nullopt));
+    TITAN_ASSIGN_OR_RETURN(model.rope_theta, real("rope_theta", kTheta));
+    TITAN_ASSIGN_OR_RETURN(model.tied, flag("tied_embeddings", false));
+    for (const auto& [key, expected] : kExpected) {
+      TITAN_ASSIGN_OR_RETURN(const bool found, flag(key, expected));
+      if (found != expected) return lack(key);
+    }
+    for (const auto& [key, value] : json_.members())
+      if (!known_.contains(key) && !value.is_null() && std::ranges::find(kHarmless, key) == std::end(kHarmless))
+        return lack(key);
+    const ckpt::Status sound = recipe::check_dims(model);
+    return sound.ok() ? ckpt::Result<ModelDims>(model) : sound.wrapped(what_);
+  }
+
+ private:
+  const JsonValue* find(const std::string& key) {
+    known_.insert(key);
+    return json_.find(key);
+  }
+  ckpt::Status lack(const std::string& key) const {
+    return ckpt::unsupported(what_ + ": '" + key + "' is " + json_.find(key)->write().substr(0, 40) +
+                             ": Titan's model has nothing of the kind, or does not know it");
+  }
+  ckpt::Status wrong(const std::string& key, const char* expected) const {
+    return ckpt::corrupt(what_ + ": '" + key + "' is missing or not " + expected);
+  }
+  ckpt::Result<std::int64_t> size(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt) {
+    const JsonValue* value = find(key);
+    if (value == nullptr && otherwise) return *otherwise;
+    if (value == nullptr || !value->as_u64()) return wrong(key, "a whole number");
+    return recipe::to_dimension(*value->as_u64());
+  }
+  ckpt::Result<double> real(const std::string& key, std::optional<double> otherwise) {
+    const JsonValue* value = find(key);
+    if (value == nullptr && otherwise) return *otherwise;
+    if (value == nullptr || !value->as_double()) return wrong(key, "a number");
+    return *value->as_double();
+  }
+  ckpt::Result<bool> flag(const std::string& key, bool otherwise) {
+    const JsonValue* value = find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->as_bool()) return wrong(key, "true or false");
+    return *value->as_bool();
+  }
+
+  const std::string& what_;
+  const JsonValue& json_;
+  std::set<std::string> known_;
+};
+
+}  // namespace
+
+ckpt::Result<ModelDims> read_mistral_params(const std::string& what, const JsonValue& params) {
+  return Params(what, params).read();
+}
+
+}  // namespace titan::convert

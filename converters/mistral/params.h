@@ -1,0 +1,16 @@
+#pragma once
+// params.json of Mistral's own layout -> the dimensions of a model.
+#include <string>
+
+#include "ckpt/base/result.h"
+#include "converters/hf/json_value.h"
+#include "recipe/model/dims.h"
+
+namespace titan::convert {
+
+/// `what` names the file. \error kCorrupt: a key is missing or has another type; kUnsupported: a key that may change
+/// what the model computes, and that we cannot express or do not know
+/// \source https://github.com/mistralai/mistral-inference, args.py and transformer.py
+ckpt::Result<recipe::ModelDims> read_mistral_params(const std::string& what, const JsonValue& params);
+
+}  // namespace titan::convert
