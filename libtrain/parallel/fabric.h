@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "libtrain/parallel/comm_error.h"
+#include "libtrain/reduce/exchange_ways.h"
 
 namespace at {
 class Tensor;
@@ -21,13 +22,6 @@ class Transfer {
  public:
   virtual ~Transfer() = default;
   virtual void wait() = 0;
-};
-
-/// How a rank exchanges in its group.
-struct ExchangeWays {
-  bool all_to_all = false;      ///< with all others at once
-  std::vector<int> few = {};    ///< with these at once, who say the same of this rank
-  std::vector<int> swaps = {};  ///< with one after the other, in the order in which all come to theirs
 };
 
 class Fabric {

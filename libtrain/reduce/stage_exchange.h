@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "libtrain/parallel/fabric.h"
 #include "libtrain/reduce/exchange_plan.h"
+#include "libtrain/reduce/exchange_ways.h"
 
 namespace titan::train {
 
