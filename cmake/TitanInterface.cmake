@@ -1,7 +1,7 @@
 # What titan-train and a module of a device must have in common: C++ interfaces, of which a changed one gives no error of its own. Their files' digest is
-# compared before anything else is called (libtrain/start/cuda_module.h).
-file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libtrain/device/*.h ${CMAKE_SOURCE_DIR}/libtrain/parallel/*.h ${CMAKE_SOURCE_DIR}/ckpt/base/*.h)
-list(APPEND files ${CMAKE_SOURCE_DIR}/libtrain/start/gpu_checks.h ${CMAKE_SOURCE_DIR}/ckpt/model/settings.h)
+# compared before anything else is called (libtrain/job/host/cuda_module.h).
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/libtrain/engine/device/*.h ${CMAKE_SOURCE_DIR}/libtrain/engine/parallel/*.h ${CMAKE_SOURCE_DIR}/libtrain/job/talk/*.h ${CMAKE_SOURCE_DIR}/libtrain/job/order/exchange_ways.h ${CMAKE_SOURCE_DIR}/ckpt/base/*.h)
+list(APPEND files ${CMAKE_SOURCE_DIR}/libtrain/job/host/gpu_checks.h ${CMAKE_SOURCE_DIR}/ckpt/model/settings.h)
 set(digests "")
 foreach(file ${files})
   file(SHA256 ${file} digest)

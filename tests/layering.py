@@ -27,7 +27,7 @@ INCLUDES = [
     (["api/include"], r"(?!titan/ckpt/).*[./]", "installed headers see the standard library and each other"),
     (["recipe"], r"thread$|mutex$|atomic$|future$|condition_variable$", "recipe is values alone: no threads"),
     (["libtrain"], r"converters/|cli/|CLI/", "libtrain knows nothing of converters and programs"),
-    (["libtrain/data", "libtrain/metrics", "libtrain/launch", "libtrain/start", "libtrain/forecast", "libtrain/sample"], TORCH, "this part of libtrain is built without LibTorch"),
+    (["libtrain/job"], TORCH + r"|libtrain/engine/", "job has no tensors: it is built without LibTorch and knows nothing of the engine"),
     (["cli/titan_ckpt", "cli/kit", "cli/plot"], TORCH + r"|libtrain/", "titan-ckpt starts in milliseconds"),
     (["cli/kit"], r"cli/titan|ckpt/ops/|recipe/|converters/", "the kit knows no verb and no operation"),
     (["ckpt", "recipe", "converters", "api", "libtrain", "cli", "tests"], r"torch/torch\.h$|torch/extension\.h$", "a file with torch/torch.h takes half a minute to compile"),
@@ -37,15 +37,15 @@ INCLUDES = [
 PLACES = [
     (r"CLI/", ("cli/kit/command_line.cpp",)),
     (r"toml\+\+/|toml\.hpp", ("recipe/keys/",)),
-    (r"spdlog/|fmt/", ("libtrain/metrics/log.cpp",)),
+    (r"spdlog/|fmt/", ("libtrain/job/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
-    (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_owner.cpp", "cli/kit/json_out.cpp", "libtrain/metrics/")),
+    (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_owner.cpp", "cli/kit/json_out.cpp", "libtrain/job/metrics/")),
     (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc", "ckpt/format/library_versions")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp", "ckpt/format/library_versions")),
 ]
 ADDRESS = re.compile(r"\bdata_ptr\b|_data_ptr\b")
-ADDRESSES = "libtrain/device/"
-PRINTERS = ("cli/kit/", "libtrain/metrics/log.cpp")
+ADDRESSES = "libtrain/engine/device/"
+PRINTERS = ("cli/kit/", "libtrain/job/metrics/log.cpp")
 # The floors of a library: a folder includes from its own and from lower ones only.
 FLOORS = [
     ["ckpt/base", "ckpt/model", "ckpt/format", "ckpt/plan", "ckpt/io", "ckpt/ops"],
@@ -211,13 +211,14 @@ BAD = {
     "ckpt/io/g.h": '#include <hdf5.h>',
     "cli/kit/b.cpp": '#include <rapidjson/writer.h>',
     "ckpt/io/h.cpp": '#include <zstd.h>',
-    "libtrain/launch/a.cpp": '#include <toml++/toml.h>',
-    "converters/a.cpp": '#include "libtrain/model/stage.h"',
-    "libtrain/model/a.cpp": '#include "converters/hf.h"',
-    "libtrain/model/b.cpp": '#include <torch/torch.h>',
-    "libtrain/model/c.cpp": 'void g() { printf("x"); }',
-    "libtrain/model/e.cpp": 'void g() { h(t.const_data_ptr<float>()); }',
-    "libtrain/data/a.cpp": '#include <torch/csrc/autograd/variable.h>',
+    "libtrain/job/launch/a.cpp": '#include <toml++/toml.h>',
+    "converters/a.cpp": '#include "libtrain/engine/model/stage.h"',
+    "libtrain/engine/model/a.cpp": '#include "converters/hf.h"',
+    "libtrain/engine/model/b.cpp": '#include <torch/torch.h>',
+    "libtrain/engine/model/c.cpp": 'void g() { printf("x"); }',
+    "libtrain/engine/model/e.cpp": 'void g() { h(t.const_data_ptr<float>()); }',
+    "libtrain/job/data/a.cpp": '#include <torch/csrc/autograd/variable.h>',
+    "libtrain/job/data/b.cpp": '#include "libtrain/engine/model/stage.h"',
     "cli/titan_ckpt/a.cpp": 'void h() { std::cerr << 1; }',
     "cli/kit/c.h": '#include "ckpt/ops/cat.h"',
     "cli/kit/a.cpp": '#include <ATen/core/Tensor.h>',
@@ -249,7 +250,7 @@ BAD = {
 }
 GOOD = {
     "cli/kit/printer.cpp": 'void f() { std::printf("x"); }',
-    "libtrain/metrics/log.cpp": 'void f() { std::cerr << 1; }\n#include <spdlog/spdlog.h>',
+    "libtrain/job/metrics/log.cpp": 'void f() { std::cerr << 1; }\n#include <spdlog/spdlog.h>',
     "libtrain/one/b.h": '',
     "libtrain/two/a.h": '',
     "converters/formats.cpp": '#include "converters/hf/hf_format.h"',
@@ -263,8 +264,8 @@ GOOD = {
                 '  auto [c, d] = h();\n  const char* t = "g(1), h();";\n  x = a ? b : c;\n  return a ? g(a, b) : std::pair<int, int>(a, b).first;\n}',
     "ckpt/h.cpp": 'void f() { std::snprintf(b, 3, "x"); }  // not std::cout\n#include "ckpt/base/fs.h"',
     "ckpt/format/i.cpp": '#include <hdf5.h>\n#include <rapidjson/reader.h>',
-    "libtrain/device/a.h": 'void g() { h(t.data_ptr()); }',
-    "libtrain/model/d.cpp": '#include <ATen/ATen.h>\n#include "ckpt/io/reader.h"',
+    "libtrain/engine/device/a.h": 'void g() { h(t.data_ptr()); }',
+    "libtrain/engine/model/d.cpp": '#include <ATen/ATen.h>\n#include "ckpt/io/reader.h"',
 }
 
 # What stands in a line beside the names that are complained of is right.

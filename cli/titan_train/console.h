@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/kit/terminal.h"
-#include "libtrain/train/run_watcher.h"
+#include "libtrain/job/run/run_watcher.h"
 #include "recipe/keys/config.h"
 
 namespace titan::cli {

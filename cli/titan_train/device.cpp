@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include "libtrain/model/runtime.h"
-#include "libtrain/start/attention_choice.h"
-#include "libtrain/start/device_choice.h"
+#include "libtrain/engine/model/runtime.h"
+#include "libtrain/job/host/attention_choice.h"
+#include "libtrain/job/host/device_choice.h"
 
 namespace titan::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "ckpt/base/result.h"
-#include "libtrain/start/cuda_module.h"
+#include "libtrain/job/host/cuda_module.h"
 #include "recipe/keys/config.h"
 
 namespace titan::cli {

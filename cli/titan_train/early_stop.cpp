@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "cli/kit/stop.h"
-#include "libtrain/launch/rank_process.h"
-#include "libtrain/launch/signals.h"
-#include "libtrain/start/go_on.h"
+#include "libtrain/job/launch/rank_process.h"
+#include "libtrain/job/launch/signals.h"
+#include "libtrain/job/start/go_on.h"
 
 namespace titan::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
 #include "cli/titan_train/weights.h"
-#include "libtrain/launch/cores.h"
+#include "libtrain/job/host/cores.h"
 
 namespace titan::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/kit/verb.h"
-#include "libtrain/train/evaluation.h"
+#include "libtrain/engine/train/evaluation.h"
 
 namespace titan::cli {
 

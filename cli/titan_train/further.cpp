@@ -1,6 +1,6 @@
 #include "cli/titan_train/further.h"
 
-#include "libtrain/start/go_on.h"
+#include "libtrain/job/start/go_on.h"
 
 namespace titan::cli {
 

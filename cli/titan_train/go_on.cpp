@@ -2,7 +2,7 @@
 
 #include "cli/kit/errors.h"
 #include "cli/titan_train/program.h"
-#include "libtrain/start/go_on.h"
+#include "libtrain/job/start/go_on.h"
 #include "recipe/plan/run_config.h"
 
 namespace titan::cli {

@@ -1,8 +1,8 @@
 #include "ckpt/base/fs.h"
 #include "cli/kit/output.h"
 #include "cli/titan_train/console.h"
-#include "libtrain/metrics/log.h"
-#include "libtrain/metrics/step_line.h"
+#include "libtrain/job/metrics/log.h"
+#include "libtrain/job/metrics/step_line.h"
 
 namespace titan::cli {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "cli/kit/verb.h"
 #include "cli/titan_train/plan_device.h"
-#include "libtrain/forecast/forecast.h"
-#include "libtrain/start/preview.h"
-#include "libtrain/start/speed.h"
-#include "libtrain/start/token_scan.h"
+#include "libtrain/job/forecast/forecast.h"
+#include "libtrain/job/host/speed.h"
+#include "libtrain/job/start/preview.h"
+#include "libtrain/job/start/token_scan.h"
 
 namespace titan::cli {
 

@@ -6,8 +6,8 @@
 #include "cli/kit/command_line.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/terminal.h"
-#include "libtrain/forecast/device_forecast.h"
-#include "libtrain/forecast/fit_device.h"
+#include "libtrain/job/forecast/device_forecast.h"
+#include "libtrain/job/forecast/fit_device.h"
 
 namespace titan::cli {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/kit/terminal.h"
-#include "libtrain/forecast/forecast.h"
+#include "libtrain/job/forecast/forecast.h"
 
 namespace titan::cli {
 

@@ -3,8 +3,8 @@
 #include <span>
 
 #include "ckpt/base/fs.h"
-#include "libtrain/metrics/chrome_trace.h"
-#include "libtrain/pipeline/schedule_simulator.h"
+#include "libtrain/job/metrics/chrome_trace.h"
+#include "libtrain/job/schedule/schedule_simulator.h"
 
 namespace titan::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include "cli/titan_train/run.h"
 #include "cli/titan_train/sample.h"
 #include "converters/view.h"
-#include "libtrain/model/runtime.h"
-#include "libtrain/start/go_on.h"
+#include "libtrain/engine/model/runtime.h"
+#include "libtrain/job/start/go_on.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::cli {

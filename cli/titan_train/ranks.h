@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "cli/kit/command_line.h"
-#include "libtrain/launch/launch_env.h"
+#include "libtrain/job/launch/launch_env.h"
 
 namespace titan::cli {
 

@@ -14,8 +14,8 @@
 #include "cli/kit/text.h"
 #include "cli/titan_train/prompt.h"
 #include "cli/titan_train/weights.h"
-#include "libtrain/launch/cores.h"
-#include "libtrain/sample/text_stream.h"
+#include "libtrain/job/host/cores.h"
+#include "libtrain/job/sample/text_stream.h"
 
 namespace titan::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/kit/verb.h"
-#include "libtrain/train/generation.h"
+#include "libtrain/engine/train/generation.h"
 
 namespace titan::cli {
 

@@ -14,8 +14,8 @@
 #include "cli/kit/units.h"
 #include "cli/titan_train/console.h"
 #include "cli/titan_train/further.h"
-#include "libtrain/metrics/log.h"
-#include "libtrain/metrics/signal_line.h"
+#include "libtrain/job/metrics/log.h"
+#include "libtrain/job/metrics/signal_line.h"
 
 namespace titan::cli {
 namespace {

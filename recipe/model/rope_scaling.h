@@ -1,6 +1,6 @@
 #pragma once
 // The numbers by which Llama 3.1 and later stretch RoPE for contexts longer than those of pre-training. rope_table
-// (libtrain/model) applies them. Pure.
+// (libtrain/engine/model) applies them. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>

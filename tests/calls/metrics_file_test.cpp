@@ -3,7 +3,7 @@
 
 #include <cerrno>
 
-#include "libtrain/metrics/metrics_file.h"
+#include "libtrain/job/metrics/metrics_file.h"
 #include "tests/calls/kernel.h"
 #include "tests/support/scratch_dir.h"
 

@@ -14,7 +14,7 @@
 #include "ckpt/io/retention.h"
 #include "ckpt/io/step_proof.h"
 #include "ckpt/io/writer.h"
-#include "libtrain/start/decide.h"
+#include "libtrain/job/start/decide.h"
 #include "tests/crash/world.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"

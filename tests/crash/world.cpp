@@ -14,7 +14,7 @@
 #include "ckpt/io/verifier.h"
 #include "ckpt/io/writer.h"
 #include "ckpt/plan/file_makers.h"
-#include "libtrain/start/decide.h"
+#include "libtrain/job/start/decide.h"
 #include "tests/support/checkpoints.h"
 
 namespace titan::crash {

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 HEADING = "## Waits"
-SOURCES = ["libtrain/launch", "libtrain/parallel", "libtrain/train"]
+SOURCES = ["libtrain/job/launch", "libtrain/engine/parallel", "libtrain/engine/train", "libtrain/job/run", "libtrain/job/talk"]
 KEY = re.compile(r"\b(\w+_timeout_seconds)\b")
 GRACE = re.compile(r"\b(\w+_grace)\{")
 CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?:\{| = )([\d']+)(ms|s|min|\})")
@@ -51,8 +51,8 @@ def check(root):
 
 
 def self_test():
-    code = {"libtrain/launch/a.h": "  milliseconds failure_grace{5'000};\n", "libtrain/parallel/b.cpp": "constexpr milliseconds kLook{100}, kGone{20'000};\n",
-            "libtrain/train/c.cpp": "constexpr auto kStop = 1s;\n", "recipe/keys/config.h": "double io_timeout_seconds = 1800;\n"}
+    code = {"libtrain/job/launch/a.h": "  milliseconds failure_grace{5'000};\n", "libtrain/engine/parallel/b.cpp": "constexpr milliseconds kLook{100}, kGone{20'000};\n",
+            "libtrain/engine/train/c.cpp": "constexpr auto kStop = 1s;\n", "recipe/keys/config.h": "double io_timeout_seconds = 1800;\n"}
     names = ["kGone", "kStop", "failure_grace", "io_timeout_seconds"]
     for told, wrong in [(names, None), (names[1:], "kGone"), (names[:-1], "io_timeout_seconds"), ([*names, "kOld"], "kOld"), (names[:2] + names[3:], "failure_grace")]:
         with tempfile.TemporaryDirectory() as folder:

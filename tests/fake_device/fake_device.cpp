@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "libtrain/device/host_values.h"
+#include "libtrain/engine/device/host_values.h"
 #include "tests/fake_device/device_memory.h"
 #include "tests/fake_device/fake_alias.h"
 #include "tests/fake_device/kernels.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "libtrain/device/cpu_device.h"
+#include "libtrain/engine/device/cpu_device.h"
 
 namespace titan::test {
 

@@ -2,7 +2,7 @@
 // Tensors of the fake device over connections for tensors of the host.
 #include <memory>
 
-#include "libtrain/parallel/communicator.h"
+#include "libtrain/engine/parallel/communicator.h"
 #include "tests/fake_device/fake_alias.h"
 
 namespace titan::test {

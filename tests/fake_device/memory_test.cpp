@@ -1,7 +1,7 @@
 // What a run holds on a device, counted to the byte, against what `plan` says of it.
 #include <gtest/gtest.h>
 
-#include "libtrain/forecast/memory.h"
+#include "libtrain/job/forecast/memory.h"
 #include "tests/fake_device/device_memory.h"
 #include "tests/fake_device/fake_device.h"
 #include "tests/libtrain/support/two_steps.h"

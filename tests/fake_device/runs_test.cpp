@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/io/reader.h"
-#include "libtrain/metrics/log.h"
-#include "libtrain/train/evaluation.h"
-#include "libtrain/train/generation.h"
+#include "libtrain/engine/train/evaluation.h"
+#include "libtrain/engine/train/generation.h"
+#include "libtrain/job/metrics/log.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/plan/run_config.h"

@@ -13,9 +13,9 @@
 
 #include <torch/headeronly/version.h>
 
-#include "libtrain/device/cpu_device.h"
-#include "libtrain/parallel/device_module.h"
-#include "libtrain/start/gpu_checks.h"
+#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/parallel/device_module.h"
+#include "libtrain/job/host/gpu_checks.h"
 
 #define TITAN_DOOR extern "C" __attribute__((visibility("default")))
 

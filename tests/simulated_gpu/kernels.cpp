@@ -22,9 +22,9 @@
 #include <c10/cuda/CUDAStream.h>
 #include <torch/library.h>
 
-#include "libtrain/device/rms_norm.h"
-#include "libtrain/parallel/device_module.h"
-#include "libtrain/start/gpu_checks.h"
+#include "libtrain/engine/device/rms_norm.h"
+#include "libtrain/engine/parallel/device_module.h"
+#include "libtrain/job/host/gpu_checks.h"
 #include "tests/fake_device/change_tensors.h"
 #include "tests/fake_device/host_alias.h"
 #include "tests/simulated_gpu/machine.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "libtrain/data/dataset.h"
+#include "libtrain/job/data/dataset.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 

@@ -1,6 +1,6 @@
 // titan-train-fake: titan-train as it is, but that "cpu" is the fake device; a tool of tests/e2e and of a rehearsal of
 // scripts/gpu-check.
-#include "libtrain/parallel/fabric_maker.h"
+#include "libtrain/engine/parallel/fabric_maker.h"
 #include "tests/fake_device/fake_device.h"
 #include "tests/fake_device/host_fabric.h"
 

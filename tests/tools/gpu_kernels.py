@@ -16,7 +16,7 @@ def skip(why):
 
 
 def strict(on=True):
-    """The switches of a deterministic run, those of libtrain/cuda/gpu_switches.cpp."""
+    """The switches of a deterministic run, those of libtrain/engine/cuda/gpu_switches.cpp."""
     torch.use_deterministic_algorithms(on)
     torch.utils.deterministic.fill_uninitialized_memory = False
     torch.backends.cudnn.deterministic = on

@@ -2,7 +2,7 @@
 // compares. A line "= NAME p v m", then a row per rank.
 #include <cstdio>
 
-#include "libtrain/pipeline/schedule.h"
+#include "libtrain/job/schedule/schedule.h"
 
 int main() {
   using namespace titan;

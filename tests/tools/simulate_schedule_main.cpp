@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ckpt/base/text.h"
-#include "libtrain/pipeline/schedule_csv.h"
-#include "libtrain/pipeline/schedule_simulator.h"
+#include "libtrain/job/schedule/schedule_csv.h"
+#include "libtrain/job/schedule/schedule_simulator.h"
 
 int main(int argc, char** argv) {
   using namespace titan;

@@ -11,9 +11,9 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/text.h"
-#include "libtrain/launch/rank_process.h"
-#include "libtrain/metrics/log.h"
-#include "libtrain/train/evaluation.h"
+#include "libtrain/engine/train/evaluation.h"
+#include "libtrain/job/launch/rank_process.h"
+#include "libtrain/job/metrics/log.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/plan/run_config.h"

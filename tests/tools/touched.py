@@ -14,8 +14,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import layering  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADERS = ["ckpt/base/status.h", "ckpt/base/fs.h", "recipe/keys/config.h", "recipe/plan/run_plan.h", "libtrain/device/device.h",
-           "libtrain/parallel/fabric.h"]
+HEADERS = ["ckpt/base/status.h", "ckpt/base/fs.h", "recipe/keys/config.h", "recipe/plan/run_plan.h", "libtrain/engine/device/device.h",
+           "libtrain/engine/parallel/fabric.h"]
 
 
 def includes_of(root):

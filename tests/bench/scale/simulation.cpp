@@ -12,7 +12,7 @@
 #include "ckpt/io/virtual_model.h"
 #include "ckpt/io/writer.h"
 #include "ckpt/plan/partition.h"
-#include "libtrain/parallel/gather.h"
+#include "libtrain/job/talk/gather.h"
 #include "tests/support/checkpoints.h"
 
 namespace titan::bench {

@@ -13,7 +13,7 @@
 
 #include "ckpt/io/receipt.h"
 #include "ckpt/io/snapshot.h"
-#include "libtrain/parallel/communicator.h"
+#include "libtrain/engine/parallel/communicator.h"
 
 namespace titan::bench {
 

@@ -2,7 +2,7 @@
 // The model's functions as single operations under autograd: what the own functions must equal bit for bit.
 #include <ATen/ATen.h>
 
-#include "libtrain/model/stage.h"
+#include "libtrain/engine/model/stage.h"
 
 namespace titan::test::composite {
 

@@ -9,8 +9,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/parallel/channels.h"
-#include "libtrain/parallel/fabric.h"
+#include "libtrain/engine/parallel/channels.h"
+#include "libtrain/engine/parallel/fabric.h"
 
 namespace titan::test {
 

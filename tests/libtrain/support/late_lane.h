@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "libtrain/device/lane.h"
+#include "libtrain/engine/device/lane.h"
 
 namespace titan::test {
 

@@ -6,8 +6,8 @@
 
 #include <ATen/ATen.h>
 
-#include "libtrain/model/init.h"
-#include "libtrain/reduce/tree.h"
+#include "libtrain/engine/model/init.h"
+#include "libtrain/job/order/tree.h"
 
 namespace titan::test {
 

@@ -6,8 +6,8 @@
 
 #include <ATen/ATen.h>
 
-#include "libtrain/model/init.h"
-#include "libtrain/model/runtime.h"
+#include "libtrain/engine/model/init.h"
+#include "libtrain/engine/model/runtime.h"
 
 namespace titan::test {
 

@@ -9,8 +9,8 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/fs.h"
-#include "libtrain/model/runtime.h"
-#include "libtrain/train/trainer.h"
+#include "libtrain/engine/model/runtime.h"
+#include "libtrain/engine/train/trainer.h"
 #include "recipe/plan/run_plan.h"
 #include "tests/libtrain/support/thread_world.h"
 

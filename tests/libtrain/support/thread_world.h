@@ -17,8 +17,8 @@
 #include <ATen/ATen.h>
 
 #include "ckpt/model/tensor_meta.h"
-#include "libtrain/model/runtime.h"
-#include "libtrain/parallel/communicator.h"
+#include "libtrain/engine/model/runtime.h"
+#include "libtrain/engine/parallel/communicator.h"
 
 namespace titan::test {
 

@@ -1,0 +1,90 @@
+#include "libtrain/engine/checkpoint/background_saver.h"
+
+#include <sys/resource.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "libtrain/engine/model/runtime.h"
+#include "libtrain/job/metrics/step_clock.h"
+
+namespace titan::train {
+namespace {
+
+// Computing goes first where cores are few; the threads that write inherit it.
+constexpr int kNice = 10;
+
+}  // namespace
+
+BackgroundSaver::~BackgroundSaver() {
+  if (!busy()) return;
+  source_->close();
+  thread_.join();
+}
+
+void BackgroundSaver::start(ckpt::Snapshot snapshot, const ShardedAdamW& optimizer, Clock::time_point due,
+                            std::function<void(const std::string&)> on_begin) {
+  if (busy()) throw std::logic_error("a save is under way");
+  const auto begin = Clock::now();
+  due_ = due;
+  stall_seconds_ = std::chrono::duration<double>(begin - due).count();
+  outcome_.reset();
+  error_ = nullptr;
+  done_ = false;
+  snapshot_.emplace(std::move(snapshot));
+  source_.emplace(optimizer, *snapshot_, staging_);
+  snapshot_seconds_ = seconds_since(begin);
+  stall_seconds_ += snapshot_seconds_;
+  thread_ = std::thread([this, on_begin = std::move(on_begin)] {
+    (void)setpriority(PRIO_PROCESS, 0, kNice);  // of this thread: Linux has one per thread
+    work(on_begin);
+  });
+}
+
+void BackgroundSaver::work(const std::function<void(const std::string&)>& on_begin) {
+  setup_thread();
+  std::string temporary;
+  try {
+    const auto begun = [&](const std::string& tmp) {
+      temporary = tmp;
+      if (on_begin) on_begin(tmp);
+    };
+    const unsigned threads = writers_for(*snapshot_, options_.threads);
+    auto report = checkpointer_.save_from(*options_.group, *snapshot_, *source_, threads, begun);
+    outcome_.emplace(
+        SaveOutcome{snapshot_->train.step, std::move(report), {snapshot_seconds_, 0, seconds_since(due_)}, false});
+  } catch (...) {
+    error_ = std::current_exception();
+    // A rank is lost: what the others have written is of no use.
+    if (!temporary.empty()) checkpointer_.abandon(temporary);
+  }
+  source_->close();
+  done_ = true;
+  done_.notify_all();
+}
+
+void BackgroundSaver::let_change() {
+  if (!busy()) return;
+  const auto begin = Clock::now();
+  source_->let_change(options_.threads);
+  stall_seconds_ += seconds_since(begin);
+}
+
+bool BackgroundSaver::done() const {
+  if (!done_) return false;
+  if (error_) std::rethrow_exception(error_);
+  return true;
+}
+
+SaveOutcome BackgroundSaver::take() {
+  done_.wait(false);
+  thread_.join();
+  source_.reset();
+  snapshot_.reset();
+  if (error_) std::rethrow_exception(error_);
+  SaveOutcome outcome = std::move(*outcome_);
+  outcome.times.stall = stall_seconds_;
+  return outcome;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,80 @@
+#pragma once
+// Saves and loads the training state: the only place that turns at::Tensor into leaves and back.
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "ckpt/base/cancel.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/snapshot.h"
+#include "ckpt/io/tensor_stream.h"
+#include "ckpt/io/writer.h"
+#include "libtrain/engine/model/stage.h"
+#include "libtrain/engine/optim/adamw.h"
+
+namespace titan::ckpt {
+class Fs;
+}
+
+namespace titan::train {
+
+class Control;
+struct World;
+
+struct SaveReport {
+  std::string path;
+  ckpt::Digest id;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+  double write_seconds = 0;           ///< of `seconds`: until every rank had written what it owns
+  double publish_seconds = 0;         ///< of `seconds`: on rank 0, the manifest and the renames
+  bool already_there = false;         ///< as Published's
+  bool read_whole = false;            ///< likewise
+  std::string damaged_aside;          ///< as Published's
+  std::vector<std::string> warnings;  ///< as Published's
+};
+
+/// How many threads write a save: `computing` of them, or as many as keep a store busy.
+unsigned writers_for(const ckpt::Snapshot& snapshot, unsigned computing);
+
+class Checkpointer {
+ public:
+  /// `checkpoint_dir` is `<dump_folder>/<folder>`; references must outlive the checkpointer.
+  Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir);
+
+  /// Writes `snapshot` from the given tensors and publishes it; collective. On failure nothing is published and at most
+  /// one collectable leftover remains. `on_begin` runs on rank 0 once the temporary exists.
+  ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
+                                const std::function<void(const std::string& tmp)>& on_begin);
+
+  /// The same over another group, from any source of what this rank owns, with `threads` that write; from one thread at
+  /// a time.
+  ckpt::Result<SaveReport> save_from(Control& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
+                                     unsigned threads, const std::function<void(const std::string& tmp)>& on_begin);
+
+  /// Removes the temporary of a save that ended with CommError; what goes wrong is passed over.
+  void abandon(const std::string& tmp) { ckpt::abandon_save(fs_, tmp); }
+
+  /// Reads what this rank owns of the parameters and, with `moments`, of the moments, each leaf verified; the other
+  /// ranks of its stage read the rest. Collective agreement is the caller's. kInterrupted, kTerminated by `stop`: the
+  /// tensors hold a part of it then.
+  static ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
+                           bool moments, const ckpt::CancelToken& stop = {});
+
+  /// Steps that were found damaged while loading: a save of the same number moves them aside when it is published.
+  void mark_damaged(const std::set<std::uint64_t>& steps) { damaged_ = steps; }
+  /// Asked right before a step appears; see CommitOptions.
+  void guard_commits(std::function<ckpt::Status()> still_ours) { still_ours_ = std::move(still_ours); }
+
+ private:
+  ckpt::Status give_up(ckpt::Status status, const ckpt::Snapshot& snapshot, const std::string& tmp);
+
+  ckpt::Fs& fs_;
+  World& world_;
+  std::string dir_;
+  std::set<std::uint64_t> damaged_;
+  std::function<ckpt::Status()> still_ours_;
+};
+
+}  // namespace titan::train

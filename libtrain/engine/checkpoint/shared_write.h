@@ -1,0 +1,22 @@
+#pragma once
+// Writes what a rank owns into files that several ranks share (ckpt/io/shared_writer.h), and carries word between them.
+#include <string>
+
+#include "ckpt/io/receipt.h"
+#include "ckpt/io/snapshot.h"
+#include "ckpt/io/tensor_stream.h"
+#include "libtrain/engine/parallel/communicator.h"
+
+namespace titan::ckpt {
+class Fs;
+}
+
+namespace titan::train {
+
+/// Collective. Returns the receipt for the files that this rank makes, whoever wrote into them; of a rank that makes
+/// none it is empty. \error the first failure of any rank before the tables were written, then this rank's own
+ckpt::Result<ckpt::RankReceipt> write_shared(Control& io, ckpt::Fs& fs, const std::string& tmp_dir,
+                                             const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
+                                             unsigned threads);
+
+}  // namespace titan::train

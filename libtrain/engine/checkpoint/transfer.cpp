@@ -1,0 +1,87 @@
+#include "libtrain/engine/checkpoint/transfer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <map>
+#include <span>
+
+#include "ckpt/model/head_rows.h"
+#include "libtrain/engine/device/host_values.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+// Whole leaves of the default size, so that digests are checked without reading twice.
+constexpr std::uint64_t kRunElements = 16 * ckpt::kDefaultLeafElements;
+
+Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
+  switch (weight.dtype) {
+    case ckpt::DType::kF32: return at::kFloat;
+    case ckpt::DType::kBF16: return at::kBFloat16;
+    case ckpt::DType::kF16: return at::kHalf;
+    case ckpt::DType::kF64: return at::kDouble;
+    default: break;
+  }
+  return ckpt::unsupported("weight " + weight.name + " is stored as " + std::string(ckpt::dtype_name(weight.dtype)) +
+                           ": expected a float type");
+}
+
+// Fills `out` with elements from `first` on, in our order of rows.
+Status read_run(const ckpt::WeightSource& source, const WeightMatch::Pair& pair, std::uint64_t first,
+                std::span<std::byte> out) {
+  const ckpt::WeightInfo& weight = source.tensors()[pair.weight];
+  const std::uint64_t size = ckpt::dtype_size(weight.dtype);
+  const auto read = [&](std::uint64_t element, std::span<std::byte> part) {
+    return source.read(pair.weight, element, part.size() / size, part);
+  };
+  if (pair.head_dim == 0) return read(first, out);
+  const std::uint64_t width = ckpt::element_count(std::span(weight.shape).subspan(1));
+  return ckpt::read_as_neighbours({pair.head_dim, width, size}, first, out, read);
+}
+
+// A step over such a weight fails, and its data would be blamed.
+Status check_finite(const ckpt::WeightSource& source, const std::string& name, const at::Tensor& run,
+                    std::uint64_t first) {
+  const at::Tensor finite = at::isfinite(run);
+  if (finite.all().item<bool>()) return ckpt::ok_status();
+  const auto at = at::logical_not(finite).to(at::kByte).argmax().item<std::int64_t>();
+  return ckpt::incompatible("weight " + name + " of " + source.path() + " is not finite: element " +
+                            std::to_string(first + static_cast<std::uint64_t>(at)) + " is " +
+                            std::to_string(run[at].item<double>()))
+      .with_hint(
+          "the run that saved it had diverged: take an older checkpoint; or draw the parameter anew, by rules "
+          "(--init-map) with skip and create");
+}
+
+}  // namespace
+
+Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, const RankStages& stages,
+                    const ckpt::CancelToken& stop) {
+  std::map<std::size_t, const WeightMatch::Pair*> pair_of;  // by parameter
+  for (const WeightMatch::Pair& pair : match.loaded) pair_of[pair.parameter] = &pair;
+  for (const StageParameter* parameter : stages.parameters()) {
+    const auto found = pair_of.find(parameter->index);
+    if (found == pair_of.end()) continue;
+    const WeightMatch::Pair& pair = *found->second;
+    const ckpt::WeightInfo& weight = source.tensors()[pair.weight];
+    TITAN_ASSIGN_OR_RETURN(const at::ScalarType type, scalar_type(weight));
+    at::Tensor flat = parameter->master.view({-1});
+    const auto elements = static_cast<std::uint64_t>(flat.numel());
+    at::Tensor buffer = at::empty({static_cast<std::int64_t>(std::min(elements, kRunElements))}, type);
+    for (std::uint64_t first = 0; first < elements; first += kRunElements) {
+      TITAN_RETURN_IF_ERROR(stop.check());
+      const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
+      at::Tensor run = buffer.narrow(0, 0, count);
+      TITAN_RETURN_IF_ERROR(read_run(source, pair, first, mutable_host_bytes(run)));
+      TITAN_RETURN_IF_ERROR(check_finite(source, weight.name, run, first));
+      flat.narrow(0, static_cast<std::int64_t>(first), count).copy_(run);
+    }
+  }
+  return ckpt::ok_status();
+}
+
+}  // namespace titan::train

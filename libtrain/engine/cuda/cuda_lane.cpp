@@ -1,0 +1,46 @@
+#include "libtrain/engine/cuda/cuda_lane.h"
+
+#include <exception>
+#include <utility>
+
+#include <c10/cuda/CUDAGuard.h>
+
+namespace titan::train {
+
+// The pool of high priority is left to NCCL's groups.
+CudaLane::CudaLane(at::Device device)
+    : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())) {}
+
+CudaLane::~CudaLane() {
+  try {
+    wait(given_);
+  } catch (const std::exception&) {  // whoever waits for the GPU next meets it again
+  }
+}
+
+// The run's stream waits for this one before it does what the host begins after wait(), and the next work here waits
+// for the run's: memory that one gives back is not used by the other too early.
+void CudaLane::give(Work work) {
+  const c10::cuda::CUDAGuard here(device_);
+  at::cuda::CUDAEvent before;
+  before.record(c10::cuda::getCurrentCUDAStream());
+  before.block(stream_);
+  Begun begun{{}, std::move(work)};
+  {
+    const c10::cuda::CUDAStreamGuard beside(stream_);
+    begun.work();
+  }
+  begun.done.record(stream_);
+  begun_.push_back(std::move(begun));
+  ++given_;
+}
+
+void CudaLane::wait(std::size_t count) {
+  const c10::cuda::CUDAGuard here(device_);
+  while (!begun_.empty() && given_ - begun_.size() < count) {
+    begun_.front().done.block(c10::cuda::getCurrentCUDAStream());
+    begun_.pop_front();
+  }
+}
+
+}  // namespace titan::train

@@ -1,0 +1,72 @@
+// The doors of libtitan_cuda.so: what titan-train and scripts/gpu-check look up by name after they have opened the
+// module.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <torch/headeronly/version.h>
+
+#include "libtrain/engine/cuda/cuda_device.h"
+#include "libtrain/engine/cuda/gpu_probe.h"
+#include "libtrain/engine/cuda/gpu_switches.h"
+#include "libtrain/engine/cuda/gpu_wait.h"
+#include "libtrain/engine/cuda/nccl_fabric.h"
+#include "libtrain/engine/cuda/self_test.h"
+#include "libtrain/job/launch/library_error.h"
+
+namespace titan::train {
+namespace {
+
+class CudaAndNccl : public DeviceModule {
+ public:
+  std::unique_ptr<Device> make_device(const DeviceSettings& settings) override {
+    index_ = settings.index;
+    return std::make_unique<CudaDevice>(settings);
+  }
+  std::unique_ptr<Fabric> make_fabric(const FabricRequest& request) override {
+    set_wait_rules({request.look, request.patience});
+    return std::make_unique<NcclFabric>(request, index_);
+  }
+
+ private:
+  int index_ = 0;
+};
+
+}  // namespace
+}  // namespace titan::train
+
+#define TITAN_DOOR extern "C" __attribute__((visibility("default")))
+
+// In the file as text, with a version behind it: a module of another LibTorch often cannot be opened to be asked.
+extern "C" __attribute__((visibility("default"), used)) const char titan_cuda_module_mark[] =
+    "titan-cuda-module of LibTorch " TORCH_VERSION;
+
+// Plain C, so that a module of another build can be asked before anything else is.
+TITAN_DOOR const char* titan_cuda_torch_version() { return TORCH_VERSION; }
+TITAN_DOOR const char* titan_cuda_interface() { return TITAN_INTERFACE; }
+
+TITAN_DOOR void titan_cuda_probe(titan::train::GpuFacts* facts) {
+  titan::train::set_variables();
+  *facts = titan::train::probe_gpus();
+}
+
+TITAN_DOOR titan::train::DeviceModule* titan_cuda_module() {
+  titan::train::set_variables();
+  static titan::train::CudaAndNccl module;
+  return &module;
+}
+
+/// Writes lines about the GPU, or why it cannot be used, into `text`. Returns whether it can.
+TITAN_DOOR bool titan_cuda_try(int device, char* text, std::size_t size) {
+  std::string lines;
+  bool works = true;
+  titan::train::set_variables();
+  try {
+    lines = titan::train::try_gpu(device);
+  } catch (const std::exception& error) {
+    lines = titan::train::without_stack(error.what());
+    works = false;
+  }
+  std::snprintf(text, size, "%s", lines.c_str());
+  return works;
+}

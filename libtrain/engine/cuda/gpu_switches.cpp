@@ -1,0 +1,109 @@
+#include "libtrain/engine/cuda/gpu_switches.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include <ATen/Context.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <cublas_api.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <torch/headeronly/version.h>
+
+#include "libtrain/job/host/gpu_checks.h"
+
+namespace titan::train {
+namespace {
+
+constexpr const char *kWorkspace = "CUBLAS_WORKSPACE_CONFIG", *kOwnWorkspace = ":4096:8";
+
+constexpr std::pair<const char*, const char*> kChoosing[] = {
+    {"CUBLASLT_WORKSPACE_SIZE", "cublaslt_workspace"},
+    {"DISABLE_ADDMM_CUDA_LT", "disable_addmm_cuda_lt"},
+    {"NVIDIA_TF32_OVERRIDE", "nvidia_tf32_override"},
+    {"PYTORCH_TUNABLEOP_ENABLED", "pytorch_tunableop_enabled"},
+    {"TORCH_CUBLASLT_UNIFIED_WORKSPACE", "torch_cublaslt_unified_workspace"}};
+
+std::string cublas_version() {
+  std::string text;
+  for (const libraryPropertyType part : {MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL}) {
+    int number = 0;
+    if (cublasGetProperty(part, &number) != CUBLAS_STATUS_SUCCESS) return "unknown";
+    text += (text.empty() ? "" : ".") + std::to_string(number);
+  }
+  return text;
+}
+
+std::string nccl_version() {
+  int number = 0;
+  if (ncclGetVersion(&number) != ncclSuccess) return "unknown";
+  return std::to_string(number / 10000) + "." + std::to_string(number % 10000 / 100) + "." +
+         std::to_string(number % 100);
+}
+
+/// Of the driver itself; where the host does not show that, of the CUDA that it serves.
+std::string driver_row() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  if (std::string version = driver_version(line); !version.empty()) return version;
+  int number = 0;
+  return cudaDriverGetVersion(&number) == cudaSuccess ? "for CUDA " + cuda_version(number) : "unknown";
+}
+
+}  // namespace
+
+void set_variables() {
+  // Streams that share a queue wait for each other where nothing asks them to.
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+  // c10d's threads end no process and hold up no host: a dead rank is found by its heartbeat, an error of CUDA where
+  // the host waits, and both end the run with a message. A launch does not wait either: a receive would, for ever.
+  for (const char* const off :
+       {"CUDA_LAUNCH_BLOCKING", "NCCL_LAUNCH_ORDER_IMPLICIT", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+        "TORCH_NCCL_BLOCKING_WAIT", "TORCH_NCCL_DESYNC_DEBUG", "TORCH_NCCL_DUMP_ON_TIMEOUT",
+        "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_NAN_CHECK", "TORCH_NCCL_PROPAGATE_ERROR",
+        "TORCH_NCCL_RETHROW_CUDA_ERRORS", "TORCH_NCCL_USE_COMM_NONBLOCKING", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC"})
+    ::setenv(off, "0", 1);
+  // Their old names would win.
+  for (const char* const old : {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG"})
+    ::unsetenv(old);
+}
+
+void set_gpu_switches(const DeviceSettings& settings) {
+  // Read when cuBLAS is first used: a workspace of its own for each stream, so that none changes another's sums.
+  ::setenv(kWorkspace, kOwnWorkspace, 0);
+  at::Context& context = at::globalContext();
+  // In strict mode flash computes its backward in one order; cuDNN's attention has none, and is refused.
+  const bool strict = settings.deterministic && settings.attention != "cudnn";
+  context.setDeterministicAlgorithms(strict, /*warn_only=*/false);
+  context.setDeterministicCuDNN(settings.deterministic);
+  context.setBenchmarkCuDNN(!settings.deterministic);
+  // Split sums stay: they are fp32 then, and of one order for each shape. LibTorch throws where cuBLAS may not split.
+  context.setAllowBF16ReductionCuBLAS(!settings.deterministic, /*allow_splitk=*/true);
+  context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::IEEE);
+  context.setSDPUseFlash(settings.attention == "flash");
+  context.setSDPUseCuDNN(settings.attention == "cudnn");
+  context.setSDPUseMath(settings.attention == "math");
+  context.setSDPUseMemEfficient(false);
+}
+
+ckpt::Settings gpu_rows(const DeviceSettings& settings) {
+  ckpt::Settings rows = {{"attention", settings.attention}, {"cublas", cublas_version()}};
+  if (const char* given = std::getenv(kWorkspace); given != nullptr && given != std::string_view(kOwnWorkspace))
+    rows.emplace_back("cublas_workspace", given);
+  rows.emplace_back("cuda", cuda_version(CUDART_VERSION));
+  rows.emplace_back("cudnn", std::to_string(at::detail::getCUDAHooks().versionCuDNN()));
+  // Given by the user; they take part in the choice of kernels, as the workspace does.
+  for (const auto& [variable, row] : kChoosing)
+    if (const char* given = std::getenv(variable); given != nullptr) rows.emplace_back(row, given);
+  if (!settings.deterministic) rows.emplace_back("deterministic", "false");
+  rows.emplace_back("device", at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(settings.index))->name);
+  rows.emplace_back("driver", driver_row());
+  rows.emplace_back("nccl", nccl_version());
+  rows.emplace_back("torch", TORCH_VERSION);
+  return rows;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,46 @@
+#pragma once
+// Tensors between GPUs over NCCL: one group for all-to-all, and a connection of its own for each channel. Part of
+// libtitan_cuda.so.
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "libtrain/engine/cuda/nccl_group.h"
+#include "libtrain/engine/parallel/channels.h"
+#include "libtrain/engine/parallel/fabric_maker.h"
+
+namespace titan::train {
+
+class NcclFabric : public Fabric {
+ public:
+  /// In a pipeline it meets the others, connects with all that it will talk to, and moves an element through each
+  /// connection; for exchanges expect() does, for what is used alone. \error throws CommError
+  NcclFabric(const FabricRequest& request, int device);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void expect(const ExchangeWays& ways) override;
+  void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                  const std::vector<std::int64_t>& in_splits) override;
+  void exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                const std::vector<std::int64_t>& in_splits, std::uint64_t tag) override;
+  std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
+  std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override;
+  std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t tag) override;
+
+ private:
+  std::unique_ptr<NcclGroup> connect(const std::string& name, int rank, int size) const;
+  /// One group of all, in which each pair of ranks that will exchange has moved an element.
+  void connect_all(const ExchangeWays& ways);
+  void connect_channel(const Channel& channel);
+  NcclGroup& channel(const Channel& channel);
+
+  NcclGroupOptions options_;  ///< of each group, but for its name and members
+  c10::intrusive_ptr<c10d::Store> store_;
+  int rank_, size_;
+  FabricUse use_;
+  std::unique_ptr<NcclGroup> all_;  ///< null where nobody expects it
+  std::map<Channel, std::unique_ptr<NcclGroup>> channels_;
+};
+
+}  // namespace titan::train

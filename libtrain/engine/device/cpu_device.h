@@ -1,0 +1,28 @@
+#pragma once
+// The host as a device: its tensors are host memory, and nothing is ever under way.
+#include "libtrain/engine/device/device.h"
+
+namespace titan::train {
+
+class CpuDevice : public Device {
+ public:
+  at::Device place() const override { return at::kCPU; }
+  std::string name() const override { return "cpu"; }
+  MemoryFigures memory() const override;
+  at::Tensor host_for(const at::Tensor& values) override { return values; }
+  void upload(const at::Tensor&, const at::Tensor&) override {}
+  at::Tensor from_host(at::Tensor host) override { return host; }
+  at::Tensor to_host(const at::Tensor& values) override;
+  std::vector<double> read(std::span<const at::Tensor> scalars) override;
+  std::unique_ptr<Lane> make_lane() override;
+  std::shared_ptr<Fence> fence() override { return nullptr; }
+  void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override;
+  std::span<const std::byte> bytes(const at::Tensor& values, std::span<std::byte> scratch) override;
+  at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                       bool causal) override;
+  at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
+  at::Tensor loss_sum(const at::Tensor& losses) override;
+  void leaf_norms(std::span<const Leaf> leaves, int p) override;
+};
+
+}  // namespace titan::train

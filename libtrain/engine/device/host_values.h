@@ -1,0 +1,35 @@
+#pragma once
+// The values of tensors that the host can read and write. Only libtrain/engine/device asks tensors for addresses.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <ATen/core/Tensor.h>
+
+namespace titan::train {
+
+/// The memory of a contiguous tensor. \error std::logic_error where it is not in host memory or not contiguous.
+std::span<const std::byte> host_bytes(const at::Tensor& tensor);
+std::span<std::byte> mutable_host_bytes(const at::Tensor& tensor);
+
+/// \error std::logic_error
+void check_type(const at::Tensor& tensor, at::ScalarType type);
+
+/// The elements of a contiguous tensor. \error std::logic_error, as above, and where the elements have another type.
+template <typename T>
+std::span<const T> host_values(const at::Tensor& tensor) {
+  check_type(tensor, c10::CppTypeToScalarType<T>::value);
+  const std::span<const std::byte> bytes = host_bytes(tensor);
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+template <typename T>
+std::span<T> mutable_host_values(const at::Tensor& tensor) {
+  check_type(tensor, c10::CppTypeToScalarType<T>::value);
+  const std::span<std::byte> bytes = mutable_host_bytes(tensor);
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+/// Where a tensor of any device begins, as a number: to be compared, never read from.
+std::uintptr_t address_of(const at::Tensor& tensor);
+
+}  // namespace titan::train

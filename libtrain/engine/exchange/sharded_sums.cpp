@@ -1,0 +1,59 @@
+#include "libtrain/engine/exchange/sharded_sums.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "libtrain/engine/device/device.h"
+
+namespace titan::train {
+
+ShardedSums::ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block,
+                         const at::Tensor& bytes)
+    : domain_(domain), plan_(plan), count_(count), block_(block), bytes_(bytes) {}
+
+void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) {
+  const auto ranks = static_cast<std::uint32_t>(plan_.owners.size());
+  const std::uint32_t first = block_.lo + turn * ranks;
+  const SegmentRow& mine = plan_.owners[plan_.me];
+  if (sums_.empty()) sums_.assign(static_cast<std::size_t>(plan_.slices()), TreeSum(count_, block_));
+  const at::Tensor buffer = bytes_.narrow(0, 0, bytes_.numel() / 4 * 4).view(at::kFloat);
+  std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
+  for (std::int64_t index = 0; index < plan_.slices(); ++index) {
+    device().keep_pace(kLaunchesOfPiece);
+    const std::int64_t from = index * plan_.slice, to = from + plan_.slice;
+    const auto length = [&](const SegmentRow& row) {
+      return std::max<std::int64_t>(0, std::min(to, row.length()) - from);
+    };
+    std::int64_t at = 0, out_total = 0;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      in_splits[rank] = slots.empty() ? 0 : length(plan_.owners[rank]);
+      out_total += out_splits[rank] = first + rank < block_.hi ? length(mine) : 0;
+      if (slots.empty()) continue;
+      for (const Segment& segment : plan_.owners[rank].cut(from, to)) {
+        buffer.narrow(0, at, segment.length).copy_(slots[segment.slot].narrow(0, segment.begin, segment.length));
+        at += segment.length;
+      }
+    }
+    const at::Tensor in = buffer.narrow(0, 0, at);
+    at::Tensor out = buffer.narrow(0, at, out_total);
+    domain_.all_to_all(out, out_splits, in, in_splits);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+      if (out_splits[rank] > 0)
+        sums_[static_cast<std::size_t>(index)].insert(first + rank, out.narrow(0, rank * length(mine), length(mine)));
+  }
+}
+
+std::vector<at::Tensor> ShardedSums::finish() {
+  const std::int64_t length = plan_.owners[plan_.me].length();
+  std::vector<at::Tensor> rows(maximal_nodes(count_, block_).size());
+  for (at::Tensor& row : rows) row = at::empty({length}, device().options(at::kFloat));
+  for (std::int64_t index = 0; index * plan_.slice < length; ++index) {
+    const std::vector<at::Tensor> nodes = sums_[static_cast<std::size_t>(index)].finish();
+    for (std::size_t node = 0; node < nodes.size(); ++node)
+      rows[node].narrow(0, index * plan_.slice, nodes[node].numel()).copy_(nodes[node]);
+  }
+  return rows;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,37 @@
+#pragma once
+// Gradient sums of a part of the elements, while micro-batches finish: each is exchanged at once among the ranks of a
+// domain, so that no rank holds sums of what another one of them sums.
+#include <cstdint>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/engine/exchange/tree_sum.h"
+#include "libtrain/engine/parallel/communicator.h"
+#include "libtrain/job/order/exchange_plan.h"
+
+namespace titan::train {
+
+class ShardedSums {
+ public:
+  /// `plan` is one of plan_turn() over the ranks of `domain`, which share the micro-batches of `block`, of `count` in
+  /// all. `bytes` are the buffers. References must outlive the object.
+  ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, const at::Tensor& bytes);
+
+  /// A turn, collective, in any order: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it
+  /// has none.
+  void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
+  /// After all turns. \return the sums of the block's maximal nodes, each as long as this rank's row. The object is as
+  /// new.
+  std::vector<at::Tensor> finish();
+
+ private:
+  Fabric& domain_;
+  const ExchangePlan& plan_;
+  std::uint32_t count_;
+  Node block_;
+  at::Tensor bytes_;
+  std::vector<TreeSum> sums_;  ///< of each piece of the own row
+};
+
+}  // namespace titan::train

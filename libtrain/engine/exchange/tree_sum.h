@@ -1,0 +1,43 @@
+#pragma once
+// Canonical gradient sums over the micro-batches of a rank, as tensors. Over ranks: gradient_exchange.h.
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/job/order/tree.h"
+
+namespace titan::train {
+
+/// Tags of transfers that belong to the exchange of gradients and weights begin here; the executor's are smaller.
+inline constexpr std::uint64_t kTiedGradientTag = 0x70000000;
+
+/// Merges the gradients of one slot as micro-batches finish, in any order: insert() converts to fp32 and merges upward
+/// while the sibling is present.
+class TreeSum {
+ public:
+  TreeSum(std::uint32_t count, Node block) : count_(count), block_(block) {}
+  /// `grad` is consumed: its storage is reused for sums where nobody else holds it. A micro-batch that is outside of
+  /// the block or was inserted before is an std::logic_error.
+  void insert(std::uint32_t micro_batch, at::Tensor grad);
+  /// The partial sums of the block's maximal nodes, in order; leaves the object empty.
+  /// Every micro-batch of the block must have been inserted, else std::logic_error.
+  std::vector<at::Tensor> finish();
+  /// Whether finish() would find every micro-batch.
+  bool complete() const { return inserted_ == block_.hi - block_.lo; }
+  /// Whether take() would find it.
+  bool has(std::uint32_t micro_batch) const { return nodes_.contains({micro_batch, micro_batch + 1}); }
+  /// The gradient of a micro-batch that has not met its sibling, else std::logic_error; the object forgets it.
+  at::Tensor take(std::uint32_t micro_batch);
+  /// Sums held at present.
+  std::size_t held() const { return nodes_.size(); }
+
+ private:
+  std::uint32_t count_;
+  Node block_;
+  std::uint32_t inserted_ = 0;
+  std::map<Node, at::Tensor> nodes_;
+};
+
+}  // namespace titan::train

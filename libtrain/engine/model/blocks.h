@@ -1,0 +1,41 @@
+#pragma once
+// The functions that a Llama-style model is made of. They keep no state; parameters come in as tensors.
+//
+// Shape letters: B sequences of a micro-batch, T tokens, D model dim, H heads, G key/value heads, K head dim, F ffn
+// dim.
+#include <cstdint>
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/engine/model/functions/linear.h"
+#include "libtrain/engine/model/kv_cache.h"
+#include "recipe/model/rope_scaling.h"
+
+namespace titan::train {
+
+/// Rotations e^(i t theta^(-2j/K)) as complex64 [T, K/2], from fp32 angles as torchtitan computes them.
+/// `scaling`: slow rotations are slowed down by its factor, fast ones kept, those between interpolated.
+/// \source Su et al., RoFormer; torchtitan v0.2.2 precompute_freqs_cis
+at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
+                      const std::optional<recipe::RopeScaling>& scaling = {});
+
+struct AttentionWeights {
+  LinearWeight wq, wk, wv, wo;
+};
+/// Causal attention with grouped key/value heads. \source Ainslie et al., GQA
+at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope,
+                     const ProductUse& use);
+
+/// The same for tokens that follow those of `cache`, as its layer `layer`: many where it is empty, else one at a time.
+/// `rope`: from the first token of a text on.
+at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim,
+                            const at::Tensor& rope, const ProductUse& use, KvCache& cache, std::size_t layer);
+
+struct FeedForwardWeights {
+  LinearWeight w1, w2, w3;
+};
+/// w2(silu(w1 x) * w3 x). \source Shazeer, GLU Variants Improve Transformer
+at::Tensor feed_forward(const at::Tensor& x_BTD, const FeedForwardWeights& w, const ProductUse& use);
+
+}  // namespace titan::train

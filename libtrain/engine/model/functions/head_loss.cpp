@@ -1,0 +1,55 @@
+#include "libtrain/engine/model/functions/head_loss.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace titan::train {
+namespace {
+
+struct Part {
+  at::Tensor losses, grad_logits;
+};
+
+// Of whole rows. What is not needed any more goes before the next matrix of that size is made.
+Part loss_of(at::Tensor logits, const at::Tensor& targets, double scale) {
+  const at::ScalarType type = logits.scalar_type();
+  at::Tensor log_probabilities = at::log_softmax(logits.to(at::kFloat), 1);
+  logits.reset();
+  auto [losses, total_weight] = at::nll_loss_forward(log_probabilities, targets, {}, at::Reduction::None, -100);
+  at::Tensor grad = at::nll_loss_backward(at::full_like(losses, scale), log_probabilities, targets, {},
+                                          at::Reduction::None, -100, total_weight);
+  at::_log_softmax_backward_data_out(grad, grad, log_probabilities, 1, at::kFloat);  // row by row: in place
+  log_probabilities.reset();
+  return {losses, grad.to(type)};
+}
+
+}  // namespace
+
+HeadLoss head_loss(const at::Tensor& x_BTD, const at::Tensor& weight, const at::Tensor& targets_BT, double scale,
+                   Gemm gemm, std::int64_t chunk) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = x_BTD.detach().reshape({-1, x_BTD.size(-1)}), targets = targets_BT.reshape({-1});
+  const std::int64_t rows = x.size(0);
+  if (chunk == 0 || chunk >= rows) {
+    const Part part = loss_of(output_product(gemm, x, weight), targets, scale);
+    return {part.losses, input_product(gemm, part.grad_logits, weight).view(x_BTD.sizes()),
+            weight_product(gemm, part.grad_logits, x)};
+  }
+  HeadLoss all{at::empty({rows}, x.options().dtype(at::kFloat)), at::empty_like(x), {}};
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const std::int64_t end = std::min(begin + chunk, rows);
+    const at::Tensor some = x.slice(0, begin, end);
+    const Part part = loss_of(output_product(gemm, some, weight), targets.slice(0, begin, end), scale);
+    all.losses.slice(0, begin, end).copy_(part.losses);
+    all.grad_x.slice(0, begin, end).copy_(input_product(gemm, part.grad_logits, weight));
+    const at::Tensor product = weight_product(gemm, part.grad_logits, some).to(at::kFloat);
+    all.grad_weight = all.grad_weight.defined() ? all.grad_weight.add_(product) : product;
+  }
+  all.grad_x = all.grad_x.view(x_BTD.sizes());
+  return all;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,24 @@
+#pragma once
+// Head and cross-entropy together: the loss of a micro-batch and its gradients in one go, so that no logits are kept.
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/engine/model/functions/products.h"
+
+namespace titan::train {
+
+struct HeadLoss {
+  at::Tensor losses;       ///< fp32 [B*T]
+  at::Tensor grad_x;       ///< as x
+  at::Tensor grad_weight;  ///< as weight; fp32 where it was added up over chunks
+};
+
+/// Cross-entropy in fp32 of each token's logits x w^T, and the gradients of their sum times `scale`. x [B,T,D] in the
+/// compute dtype, weight [V,D], targets int64 [B,T].
+/// With `chunk` tokens the logits of so many exist at once, with 0 those of all. It is part of a run's class: the sums
+/// of the weight's gradient, and the shapes of the products, depend on it.
+HeadLoss head_loss(const at::Tensor& x_BTD, const at::Tensor& weight, const at::Tensor& targets_BT, double scale,
+                   Gemm gemm, std::int64_t chunk = 0);
+
+}  // namespace titan::train

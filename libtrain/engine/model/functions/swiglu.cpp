@@ -1,0 +1,39 @@
+#include "libtrain/engine/model/functions/swiglu.h"
+
+#include <ATen/ATen.h>
+
+#include "libtrain/engine/model/functions/product_use.h"
+
+namespace titan::train {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+struct SwiGluLinear final : torch::autograd::Function<SwiGluLinear> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& gate, const at::Tensor& up,
+                            const at::Tensor& weight, const c10::intrusive_ptr<SavedUse>& use) {
+    context->save_for_backward({gate, up, weight});
+    context->saved_data["use"] = c10::IValue::make_capsule(use);
+    return use->output(rows_of(at::silu(gate).mul_(up)), weight).view(with_last(gate, weight.size(0)));
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &gate = saved[0], &up = saved[1], &weight = saved[2], grad = rows_of(grads[0]);
+    const auto use = c10::static_intrusive_pointer_cast<SavedUse>(context->saved_data["use"].toCapsule());
+    at::Tensor activation = at::silu(gate);
+    const at::Tensor of_weight = use->weight_gradient(grad, rows_of(activation.mul(up)), context->needs_input_grad(2));
+    const at::Tensor inner = input_product(use->products.gemm, grad, weight).view(gate.sizes());
+    return {at::silu_backward(inner.mul(up), gate), activation.mul_(inner), of_weight, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor swiglu_linear(const at::Tensor& gate, const at::Tensor& up, const LinearWeight& weight,
+                         const ProductUse& use) {
+  return SwiGluLinear::apply(gate, up, weight.weight, c10::make_intrusive<SavedUse>(use, weight.parameter));
+}
+
+}  // namespace titan::train

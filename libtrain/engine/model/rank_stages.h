@@ -1,0 +1,32 @@
+#pragma once
+// The pipeline stages of one rank, and their parameters as one list.
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "libtrain/engine/model/stage.h"
+
+namespace titan::train {
+
+class RankStages {
+ public:
+  /// Those of `rank` of the pipeline, uninitialised. `max_seq_len` sizes the RoPE tables.
+  RankStages(const recipe::RunPlan& plan, std::uint32_t rank, std::int64_t max_seq_len);
+  RankStages(const RankStages&) = delete;
+  RankStages& operator=(const RankStages&) = delete;
+
+  /// In model order.
+  const std::vector<Stage*>& stages() const { return stages_; }
+  /// Of all stages, in model order; a tied head's slot comes last.
+  const std::vector<StageParameter*>& parameters() const { return parameters_; }
+
+  void init_weights(std::uint64_t seed);
+  void refresh();
+
+ private:
+  std::deque<Stage> held_;
+  std::vector<Stage*> stages_;
+  std::vector<StageParameter*> parameters_;
+};
+
+}  // namespace titan::train

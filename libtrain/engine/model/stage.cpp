@@ -1,0 +1,203 @@
+#include "libtrain/engine/model/stage.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <ATen/ATen.h>
+
+#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/host_values.h"
+#include "libtrain/engine/model/blocks.h"
+#include "libtrain/engine/model/functions/rms_norm.h"
+#include "libtrain/engine/model/init.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+namespace {
+
+constexpr const char* kEmbedding = "tok_embeddings.weight";
+
+at::Tensor make_leaf(const at::Tensor& master, bool bf16) {
+  at::Tensor leaf = bf16 ? at::empty(master.sizes(), device().options(at::kBFloat16)) : master.detach();
+  return leaf.set_requires_grad(true);
+}
+
+}  // namespace
+
+StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage) {
+  // Groups: 0 embedding, 1..L layers, L+1 head.
+  const std::int64_t head_group = dims.n_layers + 1;
+  const std::int64_t begin = stage == 0 ? 0 : cuts.at(stage - 1);
+  const std::int64_t end = stage < cuts.size() ? cuts[stage] : head_group + 1;
+  return {.first_layer = std::max<std::int64_t>(begin, 1) - 1,
+          .end_layer = std::min(end, head_group) - 1,
+          .embedding = begin == 0,
+          .head = end == head_group + 1};
+}
+
+Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len)
+    : index_(stage),
+      gemm_(plan.gemm),
+      loss_chunk_(plan.loss_chunk),
+      dims_(plan.dims),
+      spec_(stage_spec(plan.dims, plan.stage_cuts, stage)),
+      bf16_(plan.bf16) {
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+    if (plan.stage_of(i) == stage) add_parameter(plan.parameters[i].name, i, plan.parameters[i].shape);
+  if (spec_.head && dims_.tied) add_tied_head(plan);
+  if (spec_.embedding) {
+    embedding_ = place(kEmbedding);
+    segments_.push_back({Segment::Kind::kEmbedding, 0, {embedding_}});
+  }
+  for (std::int64_t i = spec_.first_layer; i < spec_.end_layer; ++i) add_layer(i, recipe::recomputes(plan, i));
+  if (spec_.head) {
+    norm_ = place("norm.weight");
+    head_ = dims_.tied ? parameters_.size() - 1 : place("output.weight");
+    segments_.push_back({Segment::Kind::kNorm, 0, {norm_}});
+  }
+  rope_ = rope_table(max_seq_len, dims_.head_dim, dims_.rope_theta, dims_.rope_scaling);
+}
+
+void Stage::add_layer(std::int64_t index, bool recompute) {
+  const std::string layer = "layers." + std::to_string(index) + ".";
+  const auto at = [&](const char* name) { return place(layer + name + ".weight"); };
+  Layer l{at("attention.wq"),    at("attention.wk"),    at("attention.wv"),   at("attention.wo"), at("feed_forward.w1"),
+          at("feed_forward.w2"), at("feed_forward.w3"), at("attention_norm"), at("ffn_norm")};
+  Segment segment{Segment::Kind::kLayer, layers_.size(), {l.attention_norm, l.ffn_norm}};
+  segment.recompute = recompute;
+  if (dims_.qkv_bias) {
+    l.q_bias = place(layer + "attention.wq.bias");
+    l.k_bias = place(layer + "attention.wk.bias");
+    l.v_bias = place(layer + "attention.wv.bias");
+    segment.parameters.insert(segment.parameters.end(), {l.q_bias, l.k_bias, l.v_bias});
+  }
+  layers_.push_back(l);
+  segments_.push_back(std::move(segment));
+}
+
+void Stage::add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape) {
+  StageParameter parameter{.name = name, .index = index};
+  parameter.master = at::empty(std::vector<std::int64_t>(shape.begin(), shape.end()), device().options(at::kFloat));
+  parameter.compute = make_leaf(parameter.master, bf16_ && name != kEmbedding);
+  parameters_.push_back(std::move(parameter));
+}
+
+void Stage::add_tied_head(const recipe::RunPlan& plan) {
+  const auto found =
+      std::find_if(plan.parameters.begin(), plan.parameters.end(), [](const auto& p) { return p.name == kEmbedding; });
+  if (found == plan.parameters.end()) throw std::invalid_argument("a tied model without tok_embeddings.weight");
+  if (!spec_.embedding) {
+    add_parameter(kEmbedding, found - plan.parameters.begin(), found->shape);
+  } else {
+    parameters_.push_back(parameters_[embedding_]);
+  }
+  StageParameter& head = parameters_.back();
+  head.compute = make_leaf(head.master, bf16_);
+  head.tied_head = true;
+}
+
+std::size_t Stage::place(const std::string& name) const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i].name == name) return i;
+  throw std::invalid_argument("the plan puts no parameter '" + name + "' on the stage that needs it");
+}
+
+void Stage::init_weights(std::uint64_t seed) {
+  std::vector<at::Tensor> hosts;
+  std::vector<Drawing> drawings;
+  for (const StageParameter& p : parameters_)
+    drawings.push_back({p.name, 0, mutable_host_values<float>(hosts.emplace_back(device().host_for(p.master)))});
+  draw_all(dims_, seed, drawings);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) device().upload(hosts[i], parameters_[i].master);
+  refresh();
+}
+
+void Stage::refresh() {
+  for (StageParameter& p : parameters_)
+    if (p.compute.scalar_type() != at::kFloat) p.compute.detach().copy_(p.master);
+}
+
+LinearWeight Stage::linear_weight(std::size_t place, std::size_t bias) const {
+  return {weight(place), place, dims_.qkv_bias ? weight(bias) : at::Tensor()};
+}
+
+AttentionWeights Stage::attention_weights(const Layer& l) const {
+  return {linear_weight(l.wq, l.q_bias), linear_weight(l.wk, l.k_bias), linear_weight(l.wv, l.v_bias),
+          linear_weight(l.wo)};
+}
+
+template <typename Attend>
+at::Tensor Stage::run_layer(const Layer& l, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const {
+  const Branch first = rms_norm_branch(x_BTD, weight(l.attention_norm), dims_.norm_eps);
+  const at::Tensor middle_BTD = first.x + attend(first.normed);
+  const Branch second = rms_norm_branch(middle_BTD, weight(l.ffn_norm), dims_.norm_eps);
+  return second.x + feed_forward(second.normed, {linear_weight(l.w1), linear_weight(l.w2), linear_weight(l.w3)}, use);
+}
+
+at::Tensor Stage::run(std::size_t segment, const at::Tensor& input, GradientSink* sink) const {
+  const Segment& s = segments_.at(segment);
+  switch (s.kind) {
+    case Segment::Kind::kEmbedding:
+      return at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
+    case Segment::Kind::kLayer: {
+      const Layer& layer = layers_[s.layer];
+      const ProductUse use{gemm_, sink};
+      return run_layer(layer, input, use, [&](const at::Tensor& x) {
+        return attention(x, attention_weights(layer), dims_.head_dim, rope_, use);
+      });
+    }
+    case Segment::Kind::kNorm: return rms_norm(input, weight(norm_), dims_.norm_eps);
+  }
+  throw std::logic_error("a segment of no kind");
+}
+
+HeadLoss Stage::loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, double scale) const {
+  return head_loss(hidden_BTD, weight(head_), targets_BT, scale, gemm_, loss_chunk_);
+}
+
+at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT) const {
+  const at::Tensor rows = hidden_BTD.flatten(0, 1), targets = targets_BT.flatten();
+  const std::int64_t count = rows.size(0), chunk = loss_chunk_ == 0 ? count : loss_chunk_;
+  std::vector<at::Tensor> losses;
+  for (std::int64_t begin = 0; begin < count; begin += chunk) {
+    const at::Tensor some = rows.slice(0, begin, begin + chunk);
+    losses.push_back(
+        device().exact_losses(output_product(gemm_, some, weight(head_)), targets.slice(0, begin, begin + chunk)));
+  }
+  return at::cat(losses);
+}
+
+at::Tensor Stage::forward(const at::Tensor& input) const {
+  at::Tensor x = input;
+  for (std::size_t i = 0; i < segments(); ++i) x = run(i, x, nullptr);
+  return spec_.head ? linear(x, linear_weight(head_), {gemm_}) : x;
+}
+
+at::Tensor Stage::extend(const at::Tensor& tokens_T, KvCache& cache) const {
+  const ProductUse use{gemm_, nullptr, /*single_row=*/tokens_T.size(0) == 1};
+  at::Tensor x_BTD = run(0, tokens_T.unsqueeze(0), nullptr);
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    x_BTD = run_layer(layers_[i], x_BTD, use, [&](const at::Tensor& x) {
+      return cached_attention(x, attention_weights(layers_[i]), dims_.head_dim, rope_, use, cache, i);
+    });
+  cache.advance(tokens_T.size(0));
+  return logits_of_last(x_BTD);
+}
+
+at::Tensor Stage::next_logits(const at::Tensor& tokens_T) const {
+  at::Tensor x_BTD = tokens_T.unsqueeze(0);
+  for (std::size_t i = 0; i + 1 < segments(); ++i) x_BTD = run(i, x_BTD, nullptr);
+  return logits_of_last(x_BTD);
+}
+
+at::Tensor Stage::logits_of_last(const at::Tensor& hidden_BTD) const {
+  const at::Tensor last = rms_norm(hidden_BTD.narrow(1, hidden_BTD.size(1) - 1, 1), weight(norm_), dims_.norm_eps);
+  return linear(last, linear_weight(head_), {gemm_, nullptr, /*single_row=*/true}).flatten();
+}
+
+void Stage::drop_masters() {
+  for (StageParameter& p : parameters_)
+    if (p.compute.scalar_type() != at::kFloat) p.master.reset();
+}
+
+}  // namespace titan::train

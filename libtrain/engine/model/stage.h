@@ -1,0 +1,125 @@
+#pragma once
+// One pipeline stage of a Llama-style model: its parameters, and its forward as a row of segments. A segment is the
+// embedding, one layer, or the final norm; head and loss come after the last one (functions/head_loss.h).
+//
+// Shape letters: B sequences of a micro-batch, T tokens, D model dim, V vocabulary.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/engine/model/functions/head_loss.h"
+#include "libtrain/engine/model/functions/linear.h"
+#include "libtrain/engine/model/kv_cache.h"
+#include "recipe/model/dims.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
+
+namespace titan::train {
+
+struct AttentionWeights;
+
+/// Which part of the model a stage holds: layers [first_layer, end_layer).
+struct StageSpec {
+  std::int64_t first_layer = 0, end_layer = 0;
+  bool embedding = false, head = false;
+  bool operator==(const StageSpec&) const = default;
+};
+StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
+
+/// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned; `compute` is what the forward uses: a leaf
+/// that requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh() renews. The embedding's
+/// lookup uses an fp32 leaf in both modes: rows commute with rounding, and LibTorch would add up a token's bf16
+/// gradients in bf16, where 256 + 1 = 256.
+struct StageParameter {
+  std::string name;
+  std::uint32_t index = 0;  ///< into RunPlan::parameters
+  at::Tensor master;
+  at::Tensor compute;
+  /// The head's use of a tied embedding: a gradient slot of its own at every PP degree. Shares master (and storage)
+  /// with the embedding when that is on the same stage, else holds the received copy of it. Never saved, never owned.
+  bool tied_head = false;
+};
+
+class Stage {
+ public:
+  /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.
+  Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len);
+
+  std::uint32_t index() const { return index_; }  ///< among the stages of the model
+  const StageSpec& spec() const { return spec_; }
+  /// In model order; a tied head's slot comes last.
+  std::vector<StageParameter>& parameters() { return parameters_; }
+  const std::vector<StageParameter>& parameters() const { return parameters_; }
+
+  /// Draws every parameter from its own generator keyed by (seed, name): the same on every layout. Refreshes.
+  /// \source torchtitan v0.2.2 models/llama3/model/model.py init_weights, depth_init
+  void init_weights(std::uint64_t seed);
+  /// Renews bf16 compute copies from the masters; nothing to do in fp32.
+  void refresh();
+
+  std::size_t segments() const { return segments_.size(); }
+  /// One segment. `input`: tokens int64 [B,T] for the embedding, hidden [B,T,D] in the compute dtype elsewhere. Returns
+  /// hidden [B,T,D]. The gradients of the weights of linear layers go to `sink`, where there is one.
+  at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink) const;
+  /// Places in parameters() of what a segment uses beside the weights of linear layers.
+  const std::vector<std::size_t>& own_parameters(std::size_t segment) const { return segments_[segment].parameters; }
+  bool recomputes(std::size_t segment) const { return segments_[segment].recompute; }
+  /// Of the last stage: losses and gradients of the last segment's output. See head_loss().
+  HeadLoss loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, double scale) const;
+  std::size_t head_parameter() const { return head_; }
+  /// Of the last stage: the fp64 losses of each token that validation reports.
+  at::Tensor exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT) const;
+
+  /// All segments, then the head where the stage has it: hidden [B,T,D], or logits [B,T,V] (compute dtype).
+  at::Tensor forward(const at::Tensor& input) const;
+  /// Of a stage that is the whole model, without gradients: takes `tokens`, int64 [T], behind those of `cache` and
+  /// returns the logits [V] of what follows the last (compute dtype). Many tokens where the cache is empty, else one.
+  at::Tensor extend(const at::Tensor& tokens_T, KvCache& cache) const;
+  /// The same for a whole text, without a cache.
+  at::Tensor next_logits(const at::Tensor& tokens_T) const;
+  /// Frees the fp32 masters that bf16 compute copies stand for: the stage only computes from now on.
+  void drop_masters();
+
+ private:
+  struct Layer {  // places in parameters_
+    std::size_t wq, wk, wv, wo, w1, w2, w3, attention_norm, ffn_norm;
+    std::size_t q_bias = 0, k_bias = 0, v_bias = 0;  // with dims.qkv_bias
+  };
+  struct Segment {
+    enum class Kind : std::uint8_t { kEmbedding, kLayer, kNorm } kind;
+    std::size_t layer = 0;  // place in layers_
+    std::vector<std::size_t> parameters;
+    bool recompute = false;
+  };
+  std::size_t place(const std::string& name) const;
+  const at::Tensor& weight(std::size_t place) const { return parameters_[place].compute; }
+  void add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape);
+  void add_tied_head(const recipe::RunPlan& plan);
+  void add_layer(std::int64_t index, bool recompute);
+  LinearWeight linear_weight(std::size_t place) const { return {weight(place), place}; }
+  LinearWeight linear_weight(std::size_t place, std::size_t bias) const;
+  /// `attend`: the attention of the layer, of its normed input.
+  template <typename Attend>
+  at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const;
+  AttentionWeights attention_weights(const Layer& layer) const;
+  at::Tensor logits_of_last(const at::Tensor& hidden_BTD) const;
+
+  std::uint32_t index_;
+  Gemm gemm_;
+  std::int64_t loss_chunk_;
+  recipe::ModelDims dims_;
+  StageSpec spec_;
+  bool bf16_ = false;
+  std::vector<StageParameter> parameters_;
+  std::vector<Layer> layers_;
+  std::vector<Segment> segments_;
+  std::size_t embedding_ = 0, norm_ = 0, head_ = 0;
+  at::Tensor rope_;
+};
+
+}  // namespace titan::train

@@ -1,0 +1,107 @@
+#include "libtrain/engine/optim/adamw.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/host_values.h"
+#include "libtrain/engine/model/init.h"
+#include "libtrain/engine/parallel/communicator.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+
+ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world,
+                           const RankStages& stages, AdamWOptions options, Moments moments)
+    : options_(options), leaf_elements_(owners.leaf_elements()) {
+  if (leaf_elements_ % 16 != 0)
+    throw std::invalid_argument("the leaf size must be a multiple of 16 elements (64 bytes)");
+  for (const ckpt::OwnedPiece& piece :
+       owners.of(static_cast<std::uint32_t>(world.stage) * plan.mesh.dp + static_cast<std::uint32_t>(world.dp_rank))) {
+    const auto parameter = std::ranges::find_if(
+        stages.parameters(), [&](const StageParameter* p) { return p->index == piece.parameter && !p->tied_head; });
+    if (parameter == stages.parameters().end())
+      throw std::logic_error("the stages lack a parameter that this rank owns");
+    const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements_);
+    const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
+    const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
+    // Memory that is about to be loaded is not touched before: its readers do that on several threads.
+    const auto moment = [&] {
+      const at::TensorOptions fp32 = device().options(at::kFloat);
+      return moments == Moments::kZero ? at::zeros({length}, fp32) : at::empty({length}, fp32);
+    };
+    states_.push_back(
+        {piece, (*parameter)->master.view(-1).narrow(0, begin, length), moment(), moment(),
+         plan.updates.empty() ? recipe::UpdateSettings{options.weight_decay} : plan.updates[piece.parameter]});
+  }
+}
+
+std::vector<at::Tensor> ShardedAdamW::params() const {
+  std::vector<at::Tensor> params;
+  for (const State& state : states_) params.push_back(state.param);
+  return params;
+}
+
+void ShardedAdamW::init_weights(const recipe::RunPlan& plan, std::uint64_t seed) {
+  std::vector<at::Tensor> hosts;
+  std::vector<Drawing> drawings;
+  for (const State& state : states_) {
+    const ckpt::ParameterMeta& parameter = plan.parameters[state.piece.parameter];
+    drawings.push_back({parameter.name, parameter.grid(leaf_elements_).begin(state.piece.leaves.first),
+                        mutable_host_values<float>(hosts.emplace_back(device().host_for(state.param)))});
+  }
+  draw_all(plan.dims, seed, drawings);
+  for (std::size_t i = 0; i < states_.size(); ++i) device().upload(hosts[i], states_[i].param);
+}
+
+void ShardedAdamW::own_masters(const RankStages& stages) {
+  for (StageParameter* p : stages.parameters()) {
+    if (p->compute.scalar_type() == at::kFloat) continue;
+    for (State& state : states_)
+      if (state.piece.parameter == p->index && !p->tied_head) state.param = state.param.clone();
+    p->master.reset();
+  }
+}
+
+void ShardedAdamW::step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step) {
+  if (grads.size() != states_.size()) throw std::logic_error("AdamW got gradients of other pieces than it owns");
+  this->step(0, grads, lr, scale, step);
+}
+
+void ShardedAdamW::step(std::size_t first, std::span<OwnedGradient> grads, double lr, double scale,
+                        std::uint64_t step) {
+  applied_lr_ = lr;
+  if (first + grads.size() > states_.size()) throw std::logic_error("AdamW got gradients of other pieces than it owns");
+  const at::NoGradGuard no_grad;
+  // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
+  const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
+  // One call for all pieces with the same settings: on a device each is a launch. A kernel takes the pieces of a list
+  // one by one; a flat buffer over tensors of odd lengths would move its scalar tails.
+  struct Lists {
+    std::vector<at::Tensor> params, grads, exp_avgs, exp_avg_sqs, counts;
+  };
+  std::map<std::pair<double, double>, Lists> groups;
+  for (std::size_t i = 0; i < grads.size(); ++i) {
+    const State& s = states_[first + i];
+    if (grads[i].piece != s.piece) throw std::logic_error("AdamW got gradients of other pieces than it owns");
+    Lists& lists = groups[{lr * s.settings.lr_factor, s.settings.weight_decay}];
+    lists.params.push_back(s.param);
+    lists.grads.push_back(grads[i].grad);
+    lists.exp_avgs.push_back(s.exp_avg);
+    lists.exp_avg_sqs.push_back(s.exp_avg_sq);
+    lists.counts.push_back(count);
+  }
+  for (auto& [settings, lists] : groups) {
+    if (scale != 1) at::_foreach_mul_(lists.grads, scale);
+    at::_fused_adamw_(lists.params, lists.grads, lists.exp_avgs, lists.exp_avg_sqs, /*max_exp_avg_sqs=*/{},
+                      lists.counts, settings.first, options_.beta1, options_.beta2, settings.second, options_.eps,
+                      /*amsgrad=*/false, /*maximize=*/false);
+  }
+}
+
+}  // namespace titan::train

@@ -1,0 +1,61 @@
+#pragma once
+// AdamW on the leaves that a rank owns (ZeRO-1).
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/engine/exchange/owned_gradient.h"
+#include "libtrain/engine/model/rank_stages.h"
+#include "recipe/plan/parameter_rules.h"
+
+namespace titan::train {
+
+struct World;
+
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+};
+
+/// Moments of the pieces that this rank owns.
+class ShardedAdamW {
+ public:
+  struct State {
+    ckpt::OwnedPiece piece;
+    at::Tensor param;                ///< fp32, 1-D: a view into the stage parameter's master, until own_masters()
+    at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D
+    recipe::UpdateSettings settings;
+  };
+  enum class Moments { kZero, kLoaded };  ///< at the start; loaded ones have no value before the caller sets it
+  /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on
+  /// every layout (else std::invalid_argument).
+  ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, const RankStages& stages,
+               AdamWOptions options, Moments moments = Moments::kZero);
+
+  /// One update with the fused kernel per piece; `step` is Adam's t (1 for the first update). `scale` (the clip
+  /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else
+  /// std::logic_error). \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
+  void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
+  /// The same of the pieces from `first` on alone, whose gradients these are.
+  void step(std::size_t first, std::span<OwnedGradient> grads, double lr, double scale, std::uint64_t step);
+  /// The learning rate of the last update, before factors of parameters.
+  double applied_lr() const { return applied_lr_; }
+  std::vector<State>& states() { return states_; }
+  /// The parameters of states().
+  std::vector<at::Tensor> params() const;
+  /// Draws what this rank owns, and nothing else, as Stage::init_weights() draws whole parameters.
+  void init_weights(const recipe::RunPlan& plan, std::uint64_t seed);
+  /// Takes the owned part of every master that the forward does not compute with, and frees the rest: what other ranks
+  /// own is then in this rank's compute copies alone.
+  void own_masters(const RankStages& stages);
+  const std::vector<State>& states() const { return states_; }
+
+ private:
+  AdamWOptions options_;
+  std::uint64_t leaf_elements_;
+  std::vector<State> states_;
+  double applied_lr_ = 0;
+};
+
+}  // namespace titan::train

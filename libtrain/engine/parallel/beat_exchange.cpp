@@ -1,0 +1,108 @@
+#include "libtrain/engine/parallel/beat_exchange.h"
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace titan::train {
+namespace {
+
+constexpr const char* kNews = "beat-news";
+// Each word is a rank's number and one of these; the last word of a rank counts.
+constexpr char kIsQuiet = ';', kBeatsAgain = '+', kHasLeft = 'L';
+
+std::string beat_key(int rank) { return "beat/" + std::to_string(rank); }
+
+void add_to_news(c10d::Store& store, int rank, char what) {
+  const std::string text = std::to_string(rank) + what;
+  store.append(kNews, {text.begin(), text.end()});
+}
+
+std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+
+}  // namespace
+
+BeatExchange::BeatExchange(c10::intrusive_ptr<c10d::Store> store, int rank, int world)
+    : store_(std::move(store)), rank_(rank), world_(world) {}
+
+void BeatExchange::prepare(c10d::Store& store, int rank) {
+  store.compareSet(kNews, std::string(), std::string(1, kIsQuiet));
+  store.set(beat_key(rank), std::string("0"));
+}
+
+std::map<int, BeatExchange::News> BeatExchange::read_news(std::string_view text, int world) {
+  constexpr char kEnds[] = {kIsQuiet, kBeatsAgain, kHasLeft, '\0'};
+  std::map<int, News> news;
+  for (std::size_t at = 0, end; (end = text.find_first_of(kEnds, at)) != std::string_view::npos; at = end + 1) {
+    int rank = -1;
+    std::from_chars(text.data() + at, text.data() + end, rank);
+    if (rank < 0 || rank >= world) continue;
+    // Who left stays away: a neighbour may call it quiet later.
+    const bool left = text[end] == kHasLeft || (news.contains(rank) && news[rank] == News::kLeaves);
+    if (left)
+      news[rank] = News::kLeaves;
+    else if (text[end] == kIsQuiet)
+      news[rank] = News::kQuiet;
+    else
+      news.erase(rank);
+  }
+  return news;
+}
+
+/// Leaves one word of each rank that is in the news, unless somebody has added one meanwhile.
+void BeatExchange::shorten(const std::string& text) {
+  std::string last(1, kIsQuiet);
+  for (const auto& [rank, news] : in_the_news_)
+    last += std::to_string(rank) + (news == News::kLeaves ? kHasLeft : kIsQuiet);
+  if (text.size() > last.size() + kSpareNews) store_->compareSet(kNews, text, last);
+}
+
+/// The next ranks of the ring that are not in the news.
+std::vector<int> BeatExchange::watched() const {
+  std::vector<int> ranks;
+  for (int step = 1; step < world_ && static_cast<int>(ranks.size()) < kNeighbours; ++step) {
+    const int rank = (rank_ + step) % world_;
+    if (in_the_news_.contains(rank)) continue;
+    ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::vector<std::string> BeatExchange::operator()(const std::string& own, bool leaving) {
+  store_->set(beat_key(rank_), own);
+  const auto told = in_the_news_.find(rank_);
+  const bool told_left = told != in_the_news_.end() && told->second == News::kLeaves;
+  if (leaving && !told_left) add_to_news(*store_, rank_, kHasLeft);
+
+  const std::vector<int> ranks = watched();
+  std::vector<std::string> keys;
+  for (const int rank : ranks) keys.push_back(beat_key(rank));
+  keys.push_back(kNews);
+  const std::vector<std::vector<std::uint8_t>> found = store_->multiGet(keys);
+  const std::string news = text_of(found.back());
+  in_the_news_ = read_news(news, world_);
+  if (rank_ == 0) shorten(news);
+  if (!leaving && in_the_news_.erase(rank_) > 0) add_to_news(*store_, rank_, kBeatsAgain);
+
+  std::vector<std::string> values(static_cast<std::size_t>(world_));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::string value = text_of(found[i]);
+    Neighbour& neighbour = neighbours_[ranks[i]];
+    neighbour.unchanged = value == neighbour.value ? neighbour.unchanged + 1 : 0;
+    if (neighbour.unchanged >= kQuietBeats && !in_the_news_.contains(ranks[i]))
+      add_to_news(*store_, ranks[i], kIsQuiet);
+    neighbour.value = value;
+    values[static_cast<std::size_t>(ranks[i])] = std::move(value);
+  }
+  for (const auto& [rank, what] : in_the_news_) {
+    std::string& value = values[static_cast<std::size_t>(rank)];
+    if (what == News::kLeaves)
+      value = kHasLeft;
+    else if (value.empty())  // else its own beat says more
+      value = neighbours_.contains(rank) ? neighbours_[rank].value : std::string(1, kIsQuiet);
+  }
+  values[static_cast<std::size_t>(rank_)] = own;
+  return values;
+}
+
+}  // namespace titan::train

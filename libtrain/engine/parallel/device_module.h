@@ -1,0 +1,34 @@
+#pragma once
+// What a module offers that brings a device and the fabrics between such devices: libtitan_cuda.so, and one of the
+// tests. titan-train looks these doors up by name (start/cuda_module.h).
+//
+//   const char* titan_cuda_torch_version()                    the LibTorch it was built with; asked before all else
+//   const char* titan_cuda_interface()                        the digest of these headers (cmake/TitanInterface.cmake)
+//   void titan_cuda_probe(GpuFacts*)                          what is on this host; makes no context
+//   DeviceModule* titan_cuda_module()                         the rest; lives as long as the process
+#include <memory>
+#include <string>
+
+#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/parallel/fabric_maker.h"
+
+namespace titan::train {
+
+struct DeviceSettings {
+  int index = 0;  ///< of the GPU among those that this process sees
+  bool deterministic = true;
+  std::string attention = "flash";  ///< flash, cudnn, math
+};
+
+class DeviceModule {
+ public:
+  virtual ~DeviceModule() = default;
+  /// Makes the device of this process, and sets LibTorch's switches for it. Once. \error throws what CUDA throws
+  virtual std::unique_ptr<Device> make_device(const DeviceSettings& settings) = 0;
+  /// A group of such devices; after make_device(). \error throws CommError
+  virtual std::unique_ptr<Fabric> make_fabric(const FabricRequest& request) = 0;
+};
+
+inline constexpr const char* kDeviceModuleDoor = "titan_cuda_module";
+
+}  // namespace titan::train

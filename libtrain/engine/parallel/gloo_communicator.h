@@ -1,0 +1,80 @@
+#pragma once
+// Communicator over c10d's Gloo backend on the CPU. The .cpp is the only file that includes ProcessGroupGloo.hpp.
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "libtrain/engine/parallel/communicator.h"
+#include "libtrain/job/talk/heartbeat.h"
+
+namespace titan::train {
+
+/// The network device that the groups of a process share.
+class GlooDevice {
+ public:
+  /// Listens on these addresses of this host (choose_addresses): peers are told them.
+  static std::shared_ptr<GlooDevice> create(const std::vector<std::string>& addresses);
+  struct Impl;
+  explicit GlooDevice(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  Impl& impl() { return *impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+struct GlooGroupOptions {
+  std::string name;                                                   ///< for messages
+  int rank = 0, size = 1;                                             ///< in the group
+  std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};  ///< the second counts on RunningClock
+  std::shared_ptr<Heartbeat> heartbeat;  ///< watched by every wait; may be null: errors then name nobody
+};
+
+class GlooCommunicator : public Communicator {
+ public:
+  /// Meets the other members (all call this with the same prefix in the store). \error CommError.
+  static std::unique_ptr<GlooCommunicator> create(const c10::intrusive_ptr<c10d::Store>& store,
+                                                  const std::shared_ptr<GlooDevice>& device, GlooGroupOptions options);
+  ~GlooCommunicator() override;
+
+  int rank() const override;
+  int size() const override;
+  void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
+                  const std::vector<std::int64_t>& in_splits) override;
+  std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override;
+  std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override;
+  void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) override;
+  void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) override;
+  void sum(std::span<std::int64_t> values) override;
+  void sum(std::span<double> values) override;
+  std::vector<std::string> all_gather(const std::string& bytes) override;
+  std::string broadcast(const std::string& bytes, int root) override;
+  void barrier() override;
+
+  /// The same connections under another name and deadline. Both are used from one thread.
+  std::unique_ptr<GlooCommunicator> beside(std::string name, std::chrono::milliseconds timeout) const;
+  /// Returns a function that sets the deadline of the operations that begin later; from any thread.
+  std::function<void(std::chrono::milliseconds)> deadline() const;
+
+  /// Returns what becomes true when `peer` is gone, or its connection is closed: for one who waits for it elsewhere.
+  /// Once for a group, which then has a thread more.
+  std::shared_ptr<const std::atomic<bool>> watch(int peer);
+
+  /// Returns a function that closes the connections; operations of the group throw afterwards. It may be called when
+  /// the communicator is gone.
+  std::function<void()> closer() const;
+
+ private:
+  void all_reduce(at::Tensor& tensor);
+  template <typename Value>
+  void sum_values(std::span<Value> values, at::ScalarType type);
+  struct Group;
+  explicit GlooCommunicator(std::shared_ptr<Group> group);
+  std::shared_ptr<Group> group_;
+};
+
+}  // namespace titan::train

@@ -1,0 +1,496 @@
+#include "libtrain/engine/parallel/rendezvous.h"
+
+#include <unistd.h>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <future>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include <c10/util/Logging.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "libtrain/engine/parallel/beat_exchange.h"
+#include "libtrain/engine/parallel/fabric_maker.h"
+#include "libtrain/engine/parallel/gloo_communicator.h"
+#include "libtrain/engine/parallel/local_communicator.h"
+#include "libtrain/engine/parallel/meeting.h"
+#include "libtrain/engine/parallel/roll_call.h"
+#include "libtrain/job/launch/library_error.h"
+#include "libtrain/job/launch/master.h"
+#include "libtrain/job/launch/network.h"
+#include "libtrain/job/launch/signals.h"
+#include "libtrain/job/talk/heartbeat.h"
+
+namespace titan::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+// A store that answers does so within milliseconds; what is left of a deadline is never given as less than this.
+constexpr milliseconds kLeast{1'000};
+constexpr milliseconds kGoodbye{5'000};
+// How often the thread that waits for the one that connects looks around, when it says that it waits, and after how
+// long a rank without heartbeat is taken for gone although nobody met an error: machines are full while hundreds of
+// ranks start.
+constexpr milliseconds kLook{100}, kSayAfter{10'000}, kGone{20'000};
+
+std::string rank_name(const LaunchEnv& env) { return "rank " + std::to_string(env.rank); }
+std::string host_of_store(const LaunchEnv& env) { return env.agent_store ? "torchrun's agent" : "rank 0"; }
+
+std::string key(const char* name, int rank) { return std::string(name) + "/" + std::to_string(rank); }
+
+milliseconds left_until(Clock::time_point deadline) {
+  return std::max(kLeast, std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
+}
+
+/// A store that c10d connects to only after we have: its own errors do not say what is wrong.
+StorePtr open_store(const LaunchEnv& env, bool serve, milliseconds timeout, Meeting& meeting) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(env.master_port);
+  options.isServer = serve;
+  options.waitWorkers = false;  // its own waiting would not say who is missing
+  options.timeout = timeout;
+  const bool launched = env.source == "titan";  // the launcher's socket listens before any rank begins
+  if (serve && env.master_fd >= 0) options.masterListenFd = env.master_fd;
+  if (serve && !options.masterListenFd) {
+    const auto fd = listen_on_master_port(env);
+    if (!fd.ok()) throw CommError(fd.status());
+    options.masterListenFd = *fd;
+  }
+  if (!launched) {
+    const std::string connecting = "connecting to " + host_of_store(env) + " at " + master_text(env);
+    meeting.now(connecting);
+    ReachOptions reach;
+    reach.timeout = timeout;
+    reach.note = [&](const std::string& why) { meeting.now(connecting, why); };
+    if (const ckpt::Status reached = reach_master(env, reach); !reached.ok()) throw CommError(reached);
+  }
+  meeting.now("waiting for the answer of " + host_of_store(env) + " at " + master_text(env) +
+              ", which accepts connections (is that port another program's?)");
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(env.master_addr, options);
+  } catch (const std::exception& error) {
+    if (serve)
+      throw CommError("rank 0 cannot serve the rendezvous on " + master_text(env) + ": " + first_line(error.what()));
+    throw CommError(rank_name(env) + " found no rendezvous at " + master_text(env) + " (" + host_of_store(env) +
+                    ") within " + seconds_text(timeout) + ": " + first_line(error.what()));
+  }
+}
+
+std::string prefix_of(const LaunchEnv& env) { return "titan/" + env.run_id + "/" + std::to_string(env.restart_count); }
+
+// What c10d itself says of lost peers and GPUs would bury the one message that names them. C++ programs must ask for
+// the level.
+void quieten_c10d() {
+  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
+  c10::initLogging();
+}
+
+/// Of all ranks that left.
+std::string first_words(c10d::Store& store, const std::string& own) {
+  return store.compareSet("why", std::string(), own);
+}
+
+std::string left_the_start(const std::string& word) { return "another rank left before all had met: " + word; }
+
+/// A number that is taken already belongs to a process of another run on the same port, or was given twice.
+void claim_number(c10d::Store& store, const LaunchEnv& env) {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  const std::string own = "process " + std::to_string(getpid()) + " on host " + host;
+  const std::string there = store.compareSet(key("process", env.rank), std::string(), own);
+  if (there == own) return;
+  ckpt::Status status = ckpt::failed(rank_name(env) + " is already at " + master_text(env) + ": " + there);
+  throw CommError(
+      status.with_hint("give every process a RANK of its own; where that process belongs to another run, give each run "
+                       "a MASTER_PORT of its own"));
+}
+
+/// Waits until every rank has registered.
+void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_point deadline, Meeting& meeting) {
+  const int world = options.env.world;
+  RollCall roll(store, world);
+  // The host of the store stays a little longer than its peers, so that they can still ask it who is missing.
+  if (options.env.rank == 0) deadline += kLeast;
+  std::vector<int> missing;
+  meeting.now("waiting for the other ranks at " + master_text(options.env));
+  for (bool first = true;; first = false) {
+    std::string word;
+    try {
+      word = word_of_leaver(store);
+      if (!first) missing = roll.missing(Clock::now() >= deadline);
+    } catch (const std::exception& error) {
+      const std::string absent = missing.empty() ? "" : "; " + name_ranks(missing) + " had not arrived";
+      throw CommError("the rendezvous at " + master_text(options.env) + " was lost while waiting for all ranks" +
+                      absent + ": " + first_line(error.what()));
+    }
+    // Near the end every rank gives up by itself: then all name those that did not come.
+    if (!word.empty() && Clock::now() + 2 * kLeast < deadline) throw CommError(left_the_start(word));
+    if (!first && !missing.empty()) {
+      const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " +
+                                std::to_string(world) + " ranks are there";
+      meeting.now("waiting for " + name_ranks(missing) + " at " + master_text(options.env), there);
+      if (Clock::now() >= deadline) {
+        throw CommError(name_ranks(missing) + " did not arrive at " + master_text(options.env) + " within " +
+                            seconds_text(options.init_timeout) + " (comm.init_timeout_seconds); " + there,
+                        missing);
+      }
+    }
+    try {
+      roll.wait(kLeast);
+      return;
+    } catch (const std::exception&) {
+      // Either the slice is over or the store is lost; the next look tells.
+    }
+  }
+}
+
+/// What must be closed in order, whoever owns the communicators.
+struct Session {
+  StorePtr store;
+  std::shared_ptr<Heartbeat> heartbeat;
+  std::shared_ptr<const std::atomic<bool>> next_is_gone;  ///< of the ring of ranks, where a device waits for peers
+  std::vector<std::function<void()>> closers;
+  int rank = 0, world = 1;
+  bool serves = false;
+
+  void close() {
+    for (auto& closer : closers) closer();
+    closers.clear();
+    heartbeat.reset();
+    try {
+      if (serves) {
+        // The store's host leaves last: a peer that still talks to it would see a broken connection.
+        std::vector<std::string> keys;
+        for (int i = 1; i < world; ++i) keys.push_back(key("left", i));
+        store->wait(keys, kGoodbye);
+      } else if (store) {
+        store->set(key("left", rank), "1");
+      }
+    } catch (const std::exception&) {
+      // A peer that died after the last barrier: there is nothing left to do with it.
+    }
+    store.reset();
+  }
+};
+
+class Connector {
+ public:
+  Connector(ConnectOptions options, std::shared_ptr<Meeting> meeting)
+      : options_(std::move(options)), meeting_(std::move(meeting)), deadline_(Clock::now() + options_.init_timeout) {}
+
+  World connect() {
+    try {
+      return meet_and_group();
+    } catch (const std::exception& error) {
+      if (may_speak_) leave_word(*store_, (names_itself_ ? "" : rank_name(options_.env) + ": ") + error.what());
+      // The store goes with its host: the others look for word once a second.
+      if (session_->serves) std::this_thread::sleep_for(2 * kLeast);
+      throw;
+    }
+  }
+
+ private:
+  World meet_and_group() {
+    const LaunchEnv& env = options_.env;
+    World world;
+    world.rank = env.rank;
+    world.size = env.world;
+    const int dp = static_cast<int>(options_.mesh.dp);
+    world.stage = env.rank / dp;
+    world.dp_rank = env.rank % dp;
+    session_ = std::make_shared<Session>();
+    if (env.world > 1) meet();
+    // The first step waits for more than the others: memory is touched, libraries choose their kernels.
+    const milliseconds first = std::max(options_.init_timeout, options_.train_timeout);
+    connect_all(world, first);
+    if (options_.met) options_.met(*world.io);
+    const int pp = static_cast<int>(options_.mesh.pp);
+    world.dp = group("dp/" + std::to_string(world.stage), FabricUse::kExchange, world.dp_rank, dp, first);
+    world.pp = group("pp/" + std::to_string(world.dp_rank), FabricUse::kPipeline, world.stage, pp, first);
+    settle_nodes(world);
+    if (options_.node_groups) group_nodes(world, first);
+    world.first_step_done = [deadlines = std::move(deadlines_), timeout = options_.train_timeout] {
+      for (const auto& set : deadlines) set(timeout);
+    };
+    if (session_->heartbeat)
+      world.leave = [watched = std::weak_ptr(session_)](const std::string& words) {
+        const std::shared_ptr<Session> session = watched.lock();
+        return !session || !session->heartbeat || session->heartbeat->leave(words);
+      };
+    world.shutdown = [session = session_, io = world.io.get()] {
+      if (!session) return;
+      // Slow storage may hold a peer up here, hence the longer deadline; a silent one is noticed earlier by its
+      // heartbeat.
+      if (session->store) io->barrier();
+      session->close();
+    };
+    return world;
+  }
+
+  void meet() {
+    const LaunchEnv& env = options_.env;
+    const bool serve = env.rank == 0 && !env.agent_store;
+    const StorePtr tcp = open_store(env, serve, options_.init_timeout, *meeting_);
+    session_->serves = serve;
+    const std::string prefix = prefix_of(env);
+    store_ = c10::make_intrusive<c10d::PrefixStore>(prefix, tcp);
+    claim_number(*store_, env);
+    may_speak_ = true;
+    device_ = own_device(env);
+    names_itself_ = true;
+    const StorePtr own_line =
+        c10::make_intrusive<c10d::PrefixStore>(prefix, open_store(env, false, options_.init_timeout, *meeting_));
+    names_itself_ = false;
+    BeatExchange::prepare(*store_, env.rank);
+    RollCall::arrive(*store_, env.rank, env.world);
+    await_all(*store_, options_, deadline_, *meeting_);
+    session_->store = store_;
+    session_->rank = env.rank;
+    session_->world = env.world;
+    HeartbeatOptions beat;
+    beat.rank = env.rank;
+    beat.world = env.world;
+    beat.store_on_rank_0 = !env.agent_store;
+    beat.train_timeout = options_.train_timeout;
+    // News of a rank that is not watched takes a few beats.
+    if (env.world - 1 > BeatExchange::kNeighbours) beat.patience += (BeatExchange::kQuietBeats + 2) * beat.beat;
+    beat.words = [own_line](const std::string& own) { return first_words(*own_line, own); };
+    // On a connection of its own: a wait on the other one must not hold it up.
+    session_->heartbeat = std::make_shared<Heartbeat>(beat, BeatExchange(own_line, env.rank, env.world));
+    meeting_->watch(session_->heartbeat);
+    meeting_->now("connecting to its peers");
+  }
+
+  static std::shared_ptr<GlooDevice> own_device(const LaunchEnv& env) {
+    const char* wanted = std::getenv("GLOO_SOCKET_IFNAME");
+    const auto addresses = choose_addresses(look_at_network(env.master_addr), env, wanted ? wanted : "");
+    if (!addresses.ok()) throw CommError(addresses.status());
+    return GlooDevice::create(*addresses);
+  }
+
+  /// Two deadlines over one set of connections: a full mesh is what limits the number of ranks.
+  void connect_all(World& world, milliseconds first) {
+    if (world.size == 1) {
+      world.all = std::make_unique<LocalCommunicator>();
+      world.io = std::make_unique<LocalCommunicator>();
+      if (options_.background_saves) world.save = std::make_unique<LocalCommunicator>();
+      return;
+    }
+    auto all = training_group("all", world.rank, world.size, std::max(first, options_.io_timeout));
+    world.io = all->beside("io", options_.io_timeout);
+    all->deadline()(first);
+    if (fabric_maker()) session_->next_is_gone = all->watch((world.rank + 1) % world.size);
+    world.all = std::move(all);
+    if (options_.background_saves) world.save = gloo_group("save", world.rank, world.size, options_.io_timeout);
+  }
+
+  /// As large as it can be without lying on two nodes: nodes may have different numbers of ranks.
+  void settle_nodes(World& world) {
+    for (const std::string& ranks : world.all->all_gather(std::to_string(options_.env.local_world)))
+      world.node_ranks = std::gcd(world.node_ranks, static_cast<std::uint32_t>(std::stoul(ranks)));
+  }
+
+  void group_nodes(World& world, milliseconds first) {
+    const int dp = static_cast<int>(options_.mesh.dp), domain = std::gcd(static_cast<int>(world.node_ranks), dp);
+    if (domain == 1 || domain == dp) return;
+    const int number = world.dp_rank / domain, place = world.dp_rank % domain;
+    const std::string stage = std::to_string(world.stage) + "/";
+    const auto use = FabricUse::kExchange;
+    world.node = group("node/" + stage + std::to_string(number), use, place, domain, first);
+    world.between_nodes = group("between/" + stage + std::to_string(place), use, number, dp / domain, first);
+  }
+
+  std::unique_ptr<Fabric> group(const std::string& name, FabricUse use, int rank, int size, milliseconds timeout) {
+    if (size == 1) return std::make_unique<LocalCommunicator>();
+    if (!fabric_maker()) return training_group(name, rank, size, timeout);
+    FabricRequest request{.name = name, .use = use, .rank = rank, .size = size, .global_rank = options_.env.rank};
+    request.store = c10::make_intrusive<c10d::PrefixStore>("fabric/" + name, store_);
+    request.init_timeout = left_until(deadline_);
+    request.expect_timeout = options_.init_timeout;
+    request.look = look_at(session_);
+    auto patience = std::make_shared<std::atomic<milliseconds>>(timeout);
+    deadlines_.push_back([patience](milliseconds deadline) { *patience = deadline; });
+    request.patience = [patience] { return patience->load(); };
+    request.gloo = [&] { return training_group(name, rank, size, timeout); };
+    return fabric_maker()(request);
+  }
+
+  /// Where a device waits for a peer, nobody but the host can notice that the peer is gone. The rank before it in the
+  /// ring does at once, by its connection, and the others by the news of that.
+  static std::function<void()> look_at(const std::weak_ptr<Session>& watched) {
+    return [watched] {
+      const std::shared_ptr<Session> session = watched.lock();
+      if (!session || !session->heartbeat) return;
+      Heartbeat* const heartbeat = session->heartbeat.get();
+      const char* const what = "a wait for the device";
+      if (const auto overdue = heartbeat->overdue(); !overdue.empty()) {
+        LostRanks loss = heartbeat->explain(what, overdue);
+        throw CommError(loss.text, std::move(loss.ranks));
+      }
+      // Who leaves may have met what happened to another one, who is then named.
+      if (!*session->next_is_gone && heartbeat->leaving().empty()) return;
+      LostRanks loss = heartbeat->diagnose(what, /*timed_out=*/false, milliseconds(0));
+      throw CommError(loss.text, std::move(loss.ranks));
+    };
+  }
+
+  /// Its deadline changes with the first step.
+  std::unique_ptr<GlooCommunicator> training_group(const std::string& name, int rank, int size, milliseconds timeout) {
+    auto communicator = gloo_group(name, rank, size, timeout);
+    deadlines_.push_back(communicator->deadline());
+    return communicator;
+  }
+
+  std::unique_ptr<GlooCommunicator> gloo_group(const std::string& name, int rank, int size, milliseconds timeout) {
+    GlooGroupOptions options;
+    options.name = name;
+    options.rank = rank;
+    options.size = size;
+    options.init_timeout = left_until(deadline_);
+    options.timeout = timeout;
+    options.heartbeat = session_->heartbeat;
+    auto communicator =
+        GlooCommunicator::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), device_, std::move(options));
+    session_->closers.push_back(communicator->closer());
+    return communicator;
+  }
+
+  ConnectOptions options_;
+  std::shared_ptr<Meeting> meeting_;
+  Clock::time_point deadline_;
+  StorePtr store_;
+  bool may_speak_ = false;     // the store is that of this run, and the number ours
+  bool names_itself_ = false;  // errors of what is done now begin with this rank's name
+  std::shared_ptr<GlooDevice> device_;
+  std::shared_ptr<Session> session_;
+  std::vector<std::function<void(milliseconds)>> deadlines_;  ///< of the groups of training
+};
+
+/// A line of its own to the store, for the others' word or with a last one of this rank's; what goes wrong is passed
+/// over.
+std::string exchange_words(const LaunchEnv& env, const std::string& own) {
+  std::promise<std::string> promise;
+  std::future<std::string> word = promise.get_future();
+  std::thread([env, own, promise = std::move(promise)]() mutable {
+    try {
+      Meeting nobody;
+      c10d::PrefixStore store(prefix_of(env), open_store(env, false, kLeast, nobody));
+      if (!own.empty()) leave_word(store, own);
+      promise.set_value(own.empty() ? word_of_leaver(store) : "");
+    } catch (const std::exception&) {
+      promise.set_value("");
+    }
+  }).detach();
+  return word.wait_for(2 * kLeast) == std::future_status::ready ? word.get() : "";
+}
+
+[[noreturn]] void end_by_signal(const LaunchEnv& env, const Meeting& meeting) {
+  const std::string text = rank_name(env) + " was stopped by a signal while it was " + meeting.text();
+  exchange_words(env, text);
+  throw CommError(stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
+}
+
+/// Throws once a peer is known to have gone while the groups are built.
+void look_for_lost_ranks(const LaunchEnv& env, const Meeting& meeting) {
+  const std::shared_ptr<Heartbeat> heartbeat = meeting.heartbeat();
+  if (!heartbeat) return;
+  if (const std::vector<int> leaving = heartbeat->leaving(); !leaving.empty()) {
+    const std::string word = exchange_words(env, "");
+    throw word.empty() ? CommError(name_ranks(leaving) + " met an error and left before all had met", leaving)
+                       : CommError(left_the_start(word));
+  }
+  if (const auto silent = heartbeat->silent_for(kGone); !silent.empty()) {
+    std::vector<int> ranks;
+    for (const SilentRank& rank : silent) ranks.push_back(rank.rank);
+    throw CommError(name_ranks(ranks) + " gave no sign of life for " + seconds_text(silent[0].since) +
+                        " after all had arrived, noticed by " + rank_name(env),
+                    ranks);
+  }
+}
+
+World await_world(std::future<World>& world, const ConnectOptions& options, const Meeting& meeting) {
+  const auto began = Clock::now();
+  const milliseconds bound = options.init_timeout + kGoodbye;
+  bool said = false;
+  while (world.wait_for(kLook) != std::future_status::ready) {
+    if (stop_requested()) end_by_signal(options.env, meeting);
+    look_for_lost_ranks(options.env, meeting);
+    const auto spent = Clock::now() - began;
+    if (spent >= bound)
+      throw CommError(rank_name(options.env) + " did not meet its peers within " + seconds_text(bound) +
+                      ": it was still " + meeting.text());
+    if (spent >= kSayAfter && !std::exchange(said, true) && options.say)
+      options.say(rank_name(options.env) + " is " + meeting.text() + ", and gives up after " +
+                  seconds_text(options.init_timeout) + " (comm.init_timeout_seconds)");
+  }
+  return world.get();
+}
+
+}  // namespace
+
+World connect(const ConnectOptions& options) {
+  const LaunchEnv& env = options.env;
+  if (options.mesh.world() != static_cast<std::uint32_t>(env.world) || options.mesh.tp != 1 || env.rank < 0 ||
+      env.rank >= env.world) {
+    throw std::invalid_argument("rank " + std::to_string(env.rank) + " of " + std::to_string(env.world) +
+                                " does not fit a mesh of dp " + std::to_string(options.mesh.dp) + " x pp " +
+                                std::to_string(options.mesh.pp));
+  }
+  const auto meeting = std::make_shared<Meeting>();
+  if (env.world == 1) return Connector(options, meeting).connect();
+  // Gloo writes to a dead peer's socket with writev: that must become a CommError, not the end of this process.
+  std::signal(SIGPIPE, SIG_IGN);
+  quieten_c10d();
+  // c10d's calls to a store that accepts but does not answer block for ever, so they run in a thread that can be left.
+  std::promise<World> promise;
+  std::future<World> world = promise.get_future();
+  std::thread([options, meeting, promise = std::move(promise)]() mutable {
+    try {
+      promise.set_value(Connector(options, meeting).connect());
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  }).detach();
+  return await_world(world, options, *meeting);
+}
+
+std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std::function<std::string()>& ask) {
+  if (!env.agent_store || env.world == 1) return ask();
+  const std::string mine = env.rank == 0 ? ask() : "";
+  quieten_c10d();
+  // In a thread that can be left, as in connect().
+  std::promise<std::string> promise;
+  std::future<std::string> word = promise.get_future();
+  std::thread([env, timeout, mine, promise = std::move(promise)]() mutable {
+    try {
+      Meeting nobody;
+      c10d::PrefixStore store(prefix_of(env), open_store(env, false, timeout, nobody));
+      if (env.rank == 0)
+        store.set("word", mine);
+      else
+        store.wait({"word"}, timeout);
+      const auto bytes = store.get("word");
+      promise.set_value({bytes.begin(), bytes.end()});
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+  }).detach();
+  const auto deadline = Clock::now() + timeout + kLeast;
+  try {
+    while (!stop_requested() && Clock::now() < deadline)
+      if (word.wait_for(kLook) == std::future_status::ready) return word.get();
+  } catch (const std::exception&) {
+    // connect() will say what is wrong with the rendezvous.
+  }
+  return env.rank == 0 ? mine : ask();
+}
+
+}  // namespace titan::train

@@ -1,0 +1,41 @@
+#pragma once
+// How a rank finds its peers.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ckpt/base/result.h"
+#include "ckpt/model/tensor_meta.h"
+#include "libtrain/engine/parallel/communicator.h"
+#include "libtrain/job/launch/launch_env.h"
+
+namespace titan::train {
+
+struct ConnectOptions {
+  LaunchEnv env;
+  ckpt::Mesh mesh;
+  std::chrono::milliseconds init_timeout{300'000};
+  std::chrono::milliseconds train_timeout{100'000};
+  std::chrono::milliseconds io_timeout{1'800'000};
+  bool background_saves = false;  ///< World::save is needed: connections of its own
+  bool node_groups = false;       ///< the groups within and between nodes are needed
+  std::function<void(Control& all)>
+      met;  ///< runs before the fabrics of a device connect; what it throws ends connect()
+  std::function<void(const std::string&)> say;  ///< hears once what a start waits for that takes long; may be empty
+};
+
+/// Connects this rank to its peers over Gloo and builds the groups of the mesh; starts the heartbeat by which a silent
+/// rank is named. A rank whose heartbeat stops for `train_timeout` ends any collective, also of the I/O group.
+/// World::shutdown ends within the I/O deadline plus a few seconds. \error CommError: MASTER_ADDR or MASTER_PORT does
+/// not work, and why; the ranks that did not arrive within init_timeout, or left meanwhile; a stop signal.
+/// std::invalid_argument for a mesh that does not fit the world.
+World connect(const ConnectOptions& options);
+
+/// The answer of rank 0 to a question that every rank has before it connects. Where torchrun's agent keeps a store,
+/// rank 0 alone asks, and the others find the answer there; elsewhere, and when the store does not answer within
+/// `timeout`, each rank asks for itself.
+std::string word_of_rank_0(const LaunchEnv& env, std::chrono::milliseconds timeout,
+                           const std::function<std::string()>& ask);
+
+}  // namespace titan::train

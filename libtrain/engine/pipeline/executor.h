@@ -1,0 +1,151 @@
+#pragma once
+// Runs one rank's row of a lowered pipeline table: forwards, backwards, and the transfers between them. Memory is that
+// of the micro-batches in flight: what was sent goes as soon as its receiver has answered.
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "libtrain/engine/exchange/tree_sum.h"
+#include "libtrain/engine/model/stage.h"
+#include "libtrain/engine/parallel/communicator.h"
+#include "libtrain/engine/pipeline/buffer_pool.h"
+#include "libtrain/engine/pipeline/outbox.h"
+#include "libtrain/engine/pipeline/stage_pass.h"
+#include "libtrain/job/metrics/step_clock.h"
+#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/schedule/action_trace.h"
+#include "libtrain/job/schedule/schedule.h"
+
+namespace titan::train {
+
+/// Tokens and targets of one micro-batch, int64 [B,T] each.
+struct MicroBatch {
+  at::Tensor tokens, targets;
+};
+/// Of host tokens [B,T+1]: all but the last of each row, and all but the first, on the device.
+MicroBatch micro_batch_of(const at::Tensor& tokens);
+/// Hands out micro-batch `index` (global within the step); called on the first and the last stage only.
+using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
+
+class Executor {
+ public:
+  /// By `compute`, the table of all ranks. `stages` are those of this rank's row, in their order in the model. `world`,
+  /// `plan` and the stages must outlive the executor.
+  Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute);
+
+  /// Takes the sums of a stage when the gradients of the `local`-th micro-batch are complete; none where the table has
+  /// a micro-batch that this rank has not.
+  using Collect = std::function<void(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums)>;
+  /// `collect` is called in the order of the table.
+  void after_each_backward(Collect collect) { collect_ = std::move(collect); }
+
+  /// Somebody who moves gradients and weights while stages compute.
+  struct Beside {
+    /// Before the forward computes with the weights of a stage up to and with those at `place` of its parameters.
+    std::function<void(std::uint32_t stage, std::size_t place)> before_use;
+    /// Before the loss of the last stage.
+    std::function<void()> before_loss;
+    /// When a backward has given more of the gradients of the rank's `local`-th micro-batch of a stage. `sums` are all
+    /// of the step.
+    std::function<void(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums)> after_backward;
+  };
+  void work_beside(Beside beside) { beside_ = std::move(beside); }
+
+  /// Of the step: data, forward, backward and waiting go into it, the rest is the caller's.
+  StepClock& clock() { return clock_; }
+
+  /// Actions go into `trace` from here on; null: nowhere.
+  void trace(ActionTrace* trace) { trace_ = trace; }
+
+  struct StepOutput {
+    std::vector<TreeSum> sums;   ///< one per parameter, stage after stage, complete for this rank's block
+    std::vector<double> losses;  ///< [M], sums over tokens; zero where another rank computes the micro-batch
+  };
+  /// Runs all micro-batches of this rank once; each token's loss is scaled by 1 / `tokens` in the gradients.
+  /// \error CommError when a peer is lost.
+  StepOutput run_step(const BatchSource& batches, std::uint64_t tokens);
+
+  /// Forward only: the losses of this rank's share of `count` validation batches of shape [rows, seq_len]; entry i is
+  /// the sum over the first valid_rows(i) rows. Zero where another rank computes the batch, or on stages without the
+  /// loss. `goes_on` is asked by every rank before each of as many batches as the busiest rank has, and gives all of
+  /// them the same answer; nothing where it says no.
+  std::optional<std::vector<double>> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
+                                                 std::int64_t seq_len,
+                                                 const std::function<std::int64_t(std::uint32_t)>& valid_rows,
+                                                 const std::function<bool()>& goes_on);
+
+ private:
+  /// A stage of this rank.
+  struct Held {
+    Stage* stage;
+    std::size_t first_sum;  ///< place of its sums in StepOutput
+    std::unique_ptr<StageGradients> gradients;
+  };
+  struct Flight {
+    StagePass pass;
+    at::Tensor seed;  ///< gradient of the output, where the stage computes the loss
+  };
+  /// A stage and a micro-batch (local to this rank).
+  using Cell = std::pair<std::uint32_t, std::uint32_t>;
+  struct Incoming {
+    at::Tensor tensor;
+    std::unique_ptr<Transfer> transfer;  ///< null: handed over on this rank
+  };
+  /// A tensor for `stage`: its input, or the gradient of its output.
+  struct Place {
+    std::uint32_t stage = 0;
+    std::uint32_t micro_batch = 0;
+    bool backward = false;
+    auto operator<=>(const Place&) const = default;
+  };
+
+  const Held& held(std::uint32_t stage) const;
+  int rank_of(std::uint32_t stage) const { return static_cast<int>(rank_of_.at(stage)); }
+  bool is_here(std::uint32_t stage) const { return rank_of(stage) == world_.stage; }
+  void post_receive(const Place& place);
+  /// For the error where it does not come.
+  std::string description_of(const Place& place) const;
+  at::Tensor take_received(const Place& place);
+  void hand_over(const Place& place, at::Tensor tensor);
+  void run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out);
+  void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
+  void before_use(const Stage& stage, std::size_t segment);
+  void before_loss();
+  void after_backward(const Stage& stage, std::uint32_t local, StepOutput& out);
+  MicroBatch load(const BatchSource& batches, std::uint32_t index);
+  void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
+               StepOutput& out);
+  /// `later`: where the products of weights go; null: multiplied at once.
+  void backward(const Held& held, std::uint32_t local, std::vector<WeightProduct>* later, StepOutput& out);
+  void multiply_weights(const Held& held, std::uint32_t local, StepOutput& out);
+  /// Sets the entries of the micro-batches whose losses were computed here: the one time that the host waits for them.
+  void read_losses(std::vector<double>& losses);
+  std::span<TreeSum> sums_of(const Held& held, StepOutput& out) const;
+
+  World& world_;
+  const recipe::RunPlan& plan_;
+  Share share_;  ///< global micro-batches of this rank
+  Collect collect_;
+  Beside beside_;
+  std::vector<Held> held_;
+  std::vector<std::uint32_t> rank_of_;  ///< of a stage, in the pipeline
+  std::vector<Action> actions_;
+  std::map<Cell, Flight> in_flight_;
+  std::map<std::uint32_t, at::Tensor> loss_sums_;        ///< by micro-batch of the step, until they are read
+  std::map<Cell, std::vector<WeightProduct>> products_;  ///< between I and W
+  std::map<Place, Incoming> incoming_;
+  std::map<Place, at::Tensor> to_send_;
+  Outbox activations_, gradients_;  ///< sends under way
+  BufferPool buffers_;
+  StepClock clock_;
+  ActionTrace* trace_ = nullptr;
+};
+
+}  // namespace titan::train

@@ -1,0 +1,49 @@
+#pragma once
+// Takes the gradients of one stage and micro-batch into the canonical sums, each as soon as it exists.
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "libtrain/engine/exchange/tree_sum.h"
+#include "libtrain/engine/model/functions/gradient_sink.h"
+
+namespace titan::train {
+
+class StageGradients final : public GradientSink {
+ public:
+  /// From here on gradients are those of `micro_batch`, and go into `sums`: one per parameter of the stage. Products of
+  /// weights go to `later`, where that is given, and wait for multiply().
+  void begin(std::span<TreeSum> sums, std::uint32_t micro_batch, std::vector<WeightProduct>* later = nullptr) {
+    sums_ = sums;
+    micro_batch_ = micro_batch;
+    later_ = later;
+  }
+  void insert(std::size_t parameter, at::Tensor gradient) {
+    sums_[parameter].insert(micro_batch_, std::move(gradient));
+  }
+  void take(WeightProduct product) override {
+    if (later_ == nullptr) return insert(product.parameter, product.multiply());
+    later_->push_back(std::move(product));
+  }
+  /// The gradients of `products`, after begin() for their micro-batch, in the order in which they came: those of the
+  /// last layer first. Operands go as soon as they are used; after() is called after each.
+  template <typename After>
+  void multiply(std::vector<WeightProduct> products, const After& after) {
+    std::ranges::reverse(products);
+    while (!products.empty()) {
+      const WeightProduct product = std::move(products.back());
+      products.pop_back();
+      insert(product.parameter, product.multiply());
+      after();
+    }
+  }
+
+ private:
+  std::span<TreeSum> sums_;
+  std::uint32_t micro_batch_ = 0;
+  std::vector<WeightProduct>* later_ = nullptr;
+};
+
+}  // namespace titan::train

@@ -1,0 +1,31 @@
+#pragma once
+// The loss of a stored model on rows of tokens, in one process, whatever the layout it was saved on.
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "ckpt/io/weight_source.h"
+#include "libtrain/job/data/token_rows.h"
+
+namespace titan::recipe {
+struct ModelDims;
+}
+
+namespace titan::train {
+
+struct EvaluationReport {
+  std::uint64_t rows = 0, tokens = 0;
+  std::uint64_t predictions = 0;  ///< every token of a row but the first is predicted from those before it
+  double loss = 0;                ///< nats per prediction; meaningless without predictions
+};
+
+/// Takes the logits of one row, fp32 [T, vocabulary], in row order.
+using LogitsSink = std::function<ckpt::Status(std::span<const float> row)>;
+
+/// Computes in float32 with `threads` threads; weights of other types are widened or rounded to it. `sink` may be
+/// empty.
+/// \error kIncompatible (weights that are not those of `dims`), kInvalid (token ids), kCorrupt, kFailed, or the sink's
+ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
+                                        const TokenRows& rows, int threads, const LogitsSink& sink);
+
+}  // namespace titan::train

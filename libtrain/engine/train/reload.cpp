@@ -1,0 +1,39 @@
+#include "libtrain/engine/train/reload.h"
+
+#include <ATen/ATen.h>
+
+#include "ckpt/io/reader.h"
+#include "ckpt/io/step_proof.h"
+#include "libtrain/job/start/start_word.h"
+
+namespace titan::train {
+
+void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments) {
+  run.exchange->await_weights();
+  StartWord word;
+  word.decision = {StartMode::kResume, path};
+  run.on_root([&]() -> ckpt::Status {
+    TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(run.fs, path));
+    TITAN_RETURN_IF_ERROR(ckpt::check_id(path, reader.manifest().id, id));
+    word.decision.manifest = std::move(reader).take_manifest();
+    return ckpt::ok_status();
+  });
+  const std::string bytes = run.world.io->broadcast(run.root() ? encode_start(word) : "", 0);
+  ckpt::Result<StartWord> heard = decode_start(bytes);
+  ckpt::Status status = heard.status();
+  if (status.ok()) {
+    const ckpt::CheckpointReader reader =
+        ckpt::CheckpointReader::known(run.fs, path, std::move(*heard->decision.manifest));
+    status = Checkpointer::load(reader, run.plan(), *run.optimizer, moments, run.inputs.stop);
+  }
+  check(agree(*run.world.io, status));
+  if (!moments) {
+    for (ShardedAdamW::State& state : run.optimizer->states()) {
+      state.exp_avg.zero_();
+      state.exp_avg_sq.zero_();
+    }
+  }
+  run.exchange->share(run.optimizer->params());
+}
+
+}  // namespace titan::train

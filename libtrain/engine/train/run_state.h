@@ -1,0 +1,96 @@
+#pragma once
+// Everything that one rank of a run holds between its start and its end.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "ckpt/io/media_watch.h"
+#include "ckpt/io/reader.h"
+#include "ckpt/io/retention.h"
+#include "libtrain/engine/checkpoint/checkpointer.h"
+#include "libtrain/engine/exchange/gradient_exchange.h"
+#include "libtrain/engine/optim/adamw.h"
+#include "libtrain/engine/parallel/communicator.h"
+#include "libtrain/engine/pipeline/executor.h"
+#include "libtrain/engine/train/status_error.h"
+#include "libtrain/engine/train/trainer.h"
+#include "libtrain/job/launch/signals.h"
+#include "libtrain/job/run/publish_hook.h"
+#include "libtrain/job/run/run_files.h"
+#include "libtrain/job/start/prepare.h"
+#include "libtrain/job/talk/agree.h"
+
+namespace titan::train {
+
+struct RunState {
+  explicit RunState(const TrainOptions& o)
+      : options(o),
+        inputs{o.loaded, o.resume, o.allow,     static_cast<std::uint32_t>(o.env.world), o.open_weights, false,
+               {},       0,        stop_token()},
+        fs(ckpt::posix_fs()),
+        checkpoint_dir(ckpt::join_path(o.loaded.config.job.dump_folder, o.loaded.config.checkpoint.folder)) {
+    forget_start();
+  }
+
+  /// Back to before a start was decided.
+  void forget_start() {
+    start = {};
+    start.loaded = options.loaded;
+    state = {};
+  }
+
+  bool root() const { return world.rank == 0; }
+  /// Runs `body` on rank 0; every rank throws when it failed there.
+  void on_root(const std::function<ckpt::Status()>& body) {
+    check(agree(*world.io, root() ? body() : ckpt::ok_status()));
+  }
+
+  /// Ends a start, or what else trains nothing, once one rank is asked to stop: every rank throws then. Collective.
+  void heed_stop() { check(agree(*world.io, inputs.stop.check())); }
+
+  /// How long rank 0 waits for the store while the others wait for rank 0: a little less than they do.
+  std::chrono::milliseconds store_patience() const {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(900 * config().checkpoint.io_timeout_seconds));
+  }
+
+  /// With the model of the checkpoint that is loaded, once a start is settled.
+  const recipe::Config& config() const { return start.loaded.config; }
+  const recipe::RunPlan& plan() const { return start.plan; }
+
+  const TrainOptions& options;
+  StartInputs inputs;
+  Start start;
+  ckpt::Fs& fs;
+  ckpt::MediaWatch watch{fs};  ///< reads what is resumed
+  std::string checkpoint_dir;
+  std::string no_log_file;                        ///< why this rank has none, where it has none
+  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters of the plan, worked out once
+  std::vector<std::uint32_t> makers;              ///< of shard files, see ckpt::Snapshot
+  recipe::Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
+  World world;
+  std::unique_ptr<RunFiles> files;             ///< rank 0 only
+  std::unique_ptr<PublishHook> hook;           ///< rank 0 only, and only where there is a command
+  std::unique_ptr<ckpt::Retention> retention;  ///< rank 0 only; ends before `hook`, and `files`, which hold the lock
+  std::set<std::uint64_t> damaged;             ///< steps found corrupt while loading
+  bool met_damage = false;                     ///< this rank has, in what it loaded last
+  std::set<std::uint64_t> unreadable;          ///< steps passed over, since no two readers could read a place of theirs
+  recipe::Permission permission;
+  /// Rank 0 only: what came with the model, for every checkpoint of this run; null: nothing.
+  std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
+  std::unique_ptr<RankStages> stages;
+  std::unique_ptr<ShardedAdamW> optimizer;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<GradientExchange> exchange;
+  std::unique_ptr<Checkpointer> checkpointer;
+  ckpt::DataPosition data;       ///< where the next step begins
+  std::uint64_t next_epoch = 1;  ///< the log has named those before it
+  ckpt::TrainState state;
+  std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
+  std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
+  double earlier_wall_time = 0;  ///< of attempts before this one, seconds
+};
+
+}  // namespace titan::train

@@ -1,0 +1,51 @@
+#include "libtrain/engine/train/same_weights.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "ckpt/base/hash.h"
+#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/host_values.h"
+#include "libtrain/job/talk/agree.h"
+#include "libtrain/job/talk/control.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+namespace {
+
+/// 40 bits of a digest: sums over 2^23 ranks are exact.
+std::int64_t digest_number(const at::Tensor& values) {
+  const ckpt::Digest digest = ckpt::digest_of(host_bytes(device().to_host(values)));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, digest.bytes.data(), sizeof bits);
+  return static_cast<std::int64_t>(bits >> 24);
+}
+
+}  // namespace
+
+ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const RankStages& stages) {
+  // Per parameter: the sum of the holders' digests, and their number. All are equal when each one's digest times the
+  // number is the sum.
+  const std::size_t count = plan.parameters.size();
+  std::vector<std::int64_t> mine(count), sums(2 * count);
+  for (const StageParameter* parameter : stages.parameters()) {
+    mine[parameter->index] = digest_number(parameter->master);
+    sums[parameter->index] = mine[parameter->index];
+    sums[count + parameter->index] = 1;
+  }
+  all.sum(sums);
+  ckpt::Status status;
+  for (const StageParameter* parameter : stages.parameters()) {
+    const std::size_t i = parameter->index;
+    if (sums[i] == mine[i] * sums[count + i]) continue;
+    status = ckpt::incompatible("ranks have different values in their copies of " + plan.parameters[i].name)
+                 .with_hint("give every rank the same copy of the weights");
+    break;
+  }
+  return agree(all, status);
+}
+
+}  // namespace titan::train

@@ -1,0 +1,308 @@
+#include "libtrain/engine/train/saves.h"
+
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "ckpt/io/run_folder.h"
+#include "ckpt/io/writer.h"
+#include "libtrain/job/launch/library_error.h"
+#include "libtrain/job/metrics/json_text.h"
+#include "libtrain/job/metrics/log.h"
+#include "libtrain/job/metrics/step_clock.h"
+#include "recipe/keys/writer.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Status;
+using Clock = std::chrono::steady_clock;
+
+// Between tries of a save that must succeed. Who stops a run may kill it soon: 30 s is a usual grace.
+constexpr int kPauses[] = {1, 2, 4, 8};  // seconds
+
+std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
+
+ckpt::ReadBack read_back(const std::string& word) {
+  if (word == "off") return ckpt::ReadBack::kOff;
+  return word == "all" ? ckpt::ReadBack::kAll : ckpt::ReadBack::kSampled;
+}
+
+/// A line about a save, unless the watcher shows it in its own way.
+void log_save(const RunWatcher& watcher, const std::string& line) {
+  if (watcher.shows_saves()) {
+    log_debug(line);
+  } else {
+    log_info(line);
+  }
+}
+
+std::function<void(const std::string&)> says_where(const RunWatcher& watcher, std::uint64_t step) {
+  return [&watcher, step](const std::string& tmp) {
+    log_save(watcher, "save writing step=" + std::to_string(step) + " into " + tmp);
+  };
+}
+
+}  // namespace
+
+void Saves::begin() {
+  newest_ = run_.start.decision.step;
+  if (run_.start.decision.mode == StartMode::kResume)
+    saved_ = SavedPoint{
+        newest_,           run_.start.decision.path, run_.start.id,   run_.data,
+        run_.state.tokens, run_.optimizer_step,      run_.next_epoch, !run_.start.continuation.fresh_optimizer};
+  schedule_.emplace(run_.config().checkpoint, now_s());
+  if (!run_.world.save) return;
+  BackgroundSaver::Options options;
+  options.group = run_.world.save.get();
+  options.leaf_bytes = run_.plan().leaf_elements * sizeof(float);
+  options.staging_bytes = static_cast<std::uint64_t>(run_.config().checkpoint.staging_bytes);
+  options.threads = static_cast<unsigned>(at::get_num_threads());
+  background_ = std::make_unique<BackgroundSaver>(*run_.checkpointer, options);
+}
+
+double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
+
+bool Saves::time_is_up() {
+  if (!schedule_) return false;
+  if (schedule_->time_is_up(now_s())) return true;
+  // A save under way answers by itself.
+  if ((background_ && background_->busy()) || !schedule_->may_be_early(now_s())) return false;
+  if (answer_ && *answer_ == StoreAnswer::kYes) return true;
+  // Each question takes a place among the lines: it is asked anew when it was answered.
+  if (!answer_ || *answer_ == StoreAnswer::kNo) answer_ = run_.files->ask_store(run_.checkpoint_dir, needed_);
+  return false;
+}
+
+ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
+  under_way_ = SavedPoint{step,
+                          ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step)),
+                          {},
+                          run_.data,
+                          run_.state.tokens,
+                          run_.optimizer_step,
+                          run_.next_epoch};
+  ckpt::Snapshot snap;
+  snap.parameters = run_.plan().parameters;
+  snap.mesh = run_.plan().mesh;
+  snap.stage_cuts = run_.plan().stage_cuts;
+  snap.leaf_elements = run_.plan().leaf_elements;
+  snap.ownership = run_.owners;
+  snap.makers = run_.makers;
+  snap.codec = run_.plan().codec;
+  snap.prove = run_.config().checkpoint.verify_compression;
+  snap.read_back = read_back(run_.config().checkpoint.verify_after_write);
+  snap.optimizer_step = run_.optimizer_step;
+  snap.lr = run_.start.lr;
+  snap.data = run_.data;
+  snap.train = run_.state;
+  snap.train.step = step;
+  snap.train.wall_time_s = run_.earlier_wall_time + seconds_since(run_.attempt_start);
+  snap.train.attempts.back().last_step = step;
+  snap.config = recipe::resolved_settings(run_.resolved);
+  snap.writer = run_.options.version;
+  snap.created = utc_now();
+  snap.model_files = run_.model_files;
+  return snap;
+}
+
+Status Saves::announce(const ckpt::Snapshot& snap) {
+  const std::uint64_t step = snap.train.step;
+  schedule_->begun(now_s());
+  const auto on_root = [&]() -> Status {
+    TITAN_RETURN_IF_ERROR(run_.files->still_ours());
+    log_save(*run_.options.watcher, "save begin step=" + std::to_string(step));
+    run_.options.watcher->saving(step);
+    run_.files->event(step, "save_begin", {});
+    needed_ = ckpt::space_for_save(snap);
+    // Right behind another save the step that this one took the place of may still be on its way out.
+    const auto begin = Clock::now();
+    const auto patience = run_.store_patience();
+    if (!ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok())
+      run_.retention->finish([&] { return Clock::now() - begin >= patience / 2; });
+    // Lines first, checkpoint second: a published step never lacks its lines.
+    return run_.files->sync(std::chrono::duration_cast<std::chrono::milliseconds>(patience - (Clock::now() - begin)));
+  };
+  const Status status = agree(*run_.world.io, run_.root() ? on_root() : ckpt::ok_status());
+  if (!status.store_refused()) check(status);
+  return status;
+}
+
+SaveOutcome Saves::save_here(std::uint64_t step) {
+  const auto due = Clock::now();
+  const ckpt::Snapshot snap = snapshot(step);
+  const double taken_down = seconds_since(due);
+  if (const Status announced = announce(snap); !announced.ok()) return {step, announced, {}, true};
+  auto report = run_.checkpointer->save(snap, *run_.optimizer, says_where(*run_.options.watcher, step));
+  const double all = seconds_since(due);
+  return {step, std::move(report), {taken_down, all, all}, true};
+}
+
+void Saves::now(std::uint64_t step, bool last_chance) {
+  if (finish()) return;
+  SaveOutcome outcome = save_here(step);
+  if (!last_chance) return conclude(outcome);
+  for (const int pause : kPauses) {
+    if (!worth_another(outcome)) break;
+    tell_failure(outcome,
+                 "trying " + name(step) + " once more in " + std::to_string(pause) + " s: there is no later save");
+    std::this_thread::sleep_for(std::chrono::seconds(pause));
+    outcome = save_here(step);
+  }
+  insist(outcome);
+}
+
+void Saves::last(std::uint64_t step) {
+  if (std::optional<SaveOutcome> outcome = take()) {
+    if (ends_run(*outcome))
+      tell_failure(*outcome, "saving " + name(step) + " in its place");
+    else
+      conclude(*outcome);
+  }
+  if (step > newest_) now(step, true);
+}
+
+void Saves::due(std::uint64_t step) {
+  if (!background_) return now(step, false);
+  const auto due = Clock::now();
+  if (finish()) return;
+  ckpt::Snapshot snap = snapshot(step);
+  if (const Status announced = announce(snap); !announced.ok()) return conclude({step, announced, {}, true});
+  background_->start(std::move(snap), *run_.optimizer, due, says_where(*run_.options.watcher, step));
+}
+
+void Saves::over_everywhere() { (void)finish(); }
+
+std::optional<SaveOutcome> Saves::take() {
+  return background_ && background_->busy() ? std::optional(background_->take()) : std::nullopt;
+}
+
+bool Saves::finish() {
+  const std::optional<SaveOutcome> outcome = take();
+  if (!outcome) return false;
+  const bool rescued = ends_run(*outcome) && rescue(*outcome);
+  conclude(*outcome);
+  if (rescued) schedule_->succeeded();
+  return rescued;
+}
+
+// The state in memory is newer than what could not be saved, and good.
+bool Saves::rescue(const SaveOutcome& failed) {
+  const std::uint64_t step = run_.state.step;
+  if (run_.root())
+    log_warn(log_text(failed.report.status().wrapped(name(failed.step) + " could not be saved")) + "; saving " +
+             name(step) + " in its place");
+  try {
+    const SaveOutcome outcome = save_here(step);
+    if (outcome.report.ok()) {
+      tell(outcome);
+      return true;
+    }
+    if (run_.root()) log_warn(log_text(outcome.report.status().wrapped(name(step) + " could not be saved either")));
+  } catch (const StatusError& error) {
+    if (run_.root()) log_warn(log_text(error.status.wrapped(name(step) + " could not be saved either")));
+  }
+  return false;
+}
+
+void Saves::settle() {
+  try {
+    if (const std::optional<SaveOutcome> outcome = take()) conclude(*outcome);
+  } catch (const std::exception& error) {
+    log_warn(std::string("the save under way has failed: ") + without_stack(error.what()));
+  }
+}
+
+// All ranks have the same outcome, and go the same way.
+bool Saves::worth_another(const SaveOutcome& outcome) const {
+  return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
+}
+
+std::int64_t Saves::failures_with(const SaveOutcome& outcome) const {
+  return schedule_->failures_in_a_row() + (schedule_->counts(outcome.step) ? 1 : 0);
+}
+
+bool Saves::ends_run(const SaveOutcome& outcome) const {
+  return !outcome.report.ok() &&
+         (!worth_another(outcome) || failures_with(outcome) >= run_.config().checkpoint.max_save_failures);
+}
+
+void Saves::conclude(const SaveOutcome& outcome) {
+  schedule_->over(outcome.times.stall);
+  if (outcome.report.ok() || ends_run(outcome)) return insist(outcome);
+  tell_failure(outcome, "training goes on without " + name(outcome.step) + ": " +
+                            std::to_string(failures_with(outcome)) + " of " +
+                            std::to_string(run_.config().checkpoint.max_save_failures) +
+                            " failures in a row that end the run (checkpoint.max_save_failures); " + safe_text());
+}
+
+void Saves::insist(const SaveOutcome& outcome) {
+  if (outcome.report.ok()) return tell(outcome);
+  Status status = outcome.report.status().wrapped(name(outcome.step) + " could not be saved");
+  if (const std::int64_t before = schedule_->failures_in_a_row(); before > 0)
+    status.causes.push_back(std::to_string(before + 1) +
+                            " tries in a row have failed (checkpoint.max_save_failures = " +
+                            std::to_string(run_.config().checkpoint.max_save_failures) + ")");
+  status.hint = safe_text() + (status.hint.empty() ? "" : "; " + status.hint);
+  throw StatusError(status);
+}
+
+std::string Saves::safe_text() const {
+  return newest_ == 0 ? "nothing is saved yet" : "your work is safe up to " + name(newest_);
+}
+
+void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
+  schedule_->failed(outcome.step, now_s());
+  answer_.reset();
+  if (!run_.root()) return;
+  const std::string text = log_text(outcome.report.status().wrapped(name(outcome.step) + " could not be saved"));
+  log_error(text);
+  log_warn(then);
+  run_.options.watcher->not_saved(outcome.step);
+  run_.files->event(outcome.step, "save_failed", {{"error", text}});
+}
+
+void Saves::tell(const SaveOutcome& outcome) {
+  newest_ = outcome.step;
+  saved_ = under_way_;
+  saved_->id = outcome.report->id;
+  schedule_->succeeded();
+  if (!run_.root()) return;
+  const SaveReport& report = *outcome.report;
+  const SaveTimes& times = outcome.times;
+  const double speed = report.seconds > 0 ? static_cast<double>(report.bytes) / report.seconds / 1e9 : 0;
+  const SaveMetrics values{.step = outcome.step,
+                           .bytes = report.bytes,
+                           .seconds = report.seconds,
+                           .snapshot_s = times.snapshot,
+                           .stall_s = times.stall,
+                           .write_s = report.write_seconds,
+                           .publish_s = report.publish_seconds,
+                           .durable_s = times.durable,
+                           .gb_per_s = speed};
+  run_.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}});
+  std::string cost;
+  if (const auto seconds = schedule_->chosen_seconds()) cost = " interval_s=" + json_number(*seconds);
+  if (!outcome.waited_for)
+    cost += " stall=" + json_number(times.stall) + " durable_after=" + json_number(times.durable);
+  run_.options.watcher->saved(outcome.step, report.path, report.bytes, report.seconds);
+  log_save(*run_.options.watcher, name(outcome.step) + " saved: " + report.path + " id=" + report.id.hex() + " bytes=" +
+                                      std::to_string(report.bytes) + " seconds=" + json_number(report.seconds) + cost +
+                                      (report.already_there ? " (an equal step was there already)" : ""));
+  if (!report.damaged_aside.empty()) {
+    const bool pinned = ckpt::is_pinned(run_.fs, report.damaged_aside);
+    log_warn("the damaged " + name(outcome.step) + " lies in " + report.damaged_aside + " now; " +
+             (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
+  }
+  for (const std::string& warning : report.warnings) log_warn(warning);
+  if (run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
+    log_info("the store of " + run_.checkpoint_dir +
+             " refuses writes past the page cache (O_DIRECT): saves go through it");
+  run_.retention->saved(outcome.step, report.id, report.read_whole);
+  if (run_.hook) run_.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id});
+}
+
+}  // namespace titan::train

@@ -1,0 +1,107 @@
+#pragma once
+// The saves of a run: at a step boundary, or in the background while training goes on.
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ckpt/io/snapshot.h"
+#include "libtrain/engine/checkpoint/background_saver.h"
+#include "libtrain/engine/train/run_state.h"
+#include "libtrain/job/run/save_schedule.h"
+
+namespace titan::train {
+
+/// The state of the run at its newest checkpoint, beside the tensors that lie there.
+struct SavedPoint {
+  std::uint64_t step = 0;
+  std::string path;
+  ckpt::Digest id;  ///< on rank 0, which looks at what lies at the path
+  ckpt::DataPosition data;
+  std::uint64_t tokens = 0, optimizer_step = 0, next_epoch = 1;
+  bool moments = true;  ///< the run took them from there
+};
+
+class Saves {
+ public:
+  explicit Saves(RunState& run) : run_(run) {}
+
+  /// Once the run has started; needs the world's group for saves where checkpoint.async_mode asks for it.
+  void begin();
+
+  /// Saves `step` and returns when it is durable. `last_chance`: there is no later save. What was under way in the
+  /// background is finished first. Collective. \error StatusError on all ranks together
+  void now(std::uint64_t step, bool last_chance);
+  /// The run ends behind `step`: it is saved, unless it is already or a save under way brings it. That one may fail,
+  /// for this one is newer. Collective. \error as now()
+  void last(std::uint64_t step);
+  /// Saves `step`: in the background where that is asked for, and else now(). A save that is under way is waited for.
+  /// Collective. \error as now()
+  void due(std::uint64_t step);
+
+  /// Rank 0's word to the others at the next step: the clock asks for a save, or one failed and the store takes files
+  /// again.
+  bool time_is_up();
+  /// Whether `step` is to be saved, given that word. The same on all ranks.
+  bool is_due(std::uint64_t step, bool time_is_up) const {
+    return schedule_->due(step, time_is_up, background_ && background_->busy());
+  }
+  /// What this rank tells the others at the next step: its part of a save in the background is over.
+  bool over_here() const { return background_ && background_->busy() && background_->done(); }
+  /// To be called when it is over on every rank. \error as now()
+  void over_everywhere();
+  /// To be called before weights and moments change.
+  void let_change() {
+    if (background_) background_->let_change();
+  }
+  /// Waits for what is under way in the background. Collective. \error as now()
+  void drain() { (void)finish(); }
+  /// The run ends with an error that all ranks live through: finishes what is under way, and passes over what goes
+  /// wrong.
+  void settle();
+
+  /// The newest step that this run has, or began from.
+  std::uint64_t newest() const { return newest_; }
+  /// The same, to go back to; none where nothing is saved.
+  std::optional<SavedPoint>& saved() { return saved_; }
+
+ private:
+  double now_s() const;
+  ckpt::Snapshot snapshot(std::uint64_t step);
+  /// Before a save: what was logged of its step is made durable, and where space is short, deletions are waited for.
+  /// Collective. Returns what the store refused, on all ranks. \error as now()
+  ckpt::Status announce(const ckpt::Snapshot& snap);
+  SaveOutcome save_here(std::uint64_t step);
+  /// Waits for what is under way in the background: its outcome, which is not told yet. Nothing where nothing is.
+  std::optional<SaveOutcome> take();
+  /// The same, and tells it. Before a failure ends the run, the state in memory is saved: true where it was, and the
+  /// run goes on.
+  bool finish();
+  bool rescue(const SaveOutcome& failed);
+  /// How many saves in a row have failed, with this one where it counts.
+  std::int64_t failures_with(const SaveOutcome& outcome) const;
+  /// The failure of a save is one after which no other is tried.
+  bool ends_run(const SaveOutcome& outcome) const;
+  /// The store refused what a later save may bring, and the run is to try one.
+  bool worth_another(const SaveOutcome& outcome) const;
+  void conclude(const SaveOutcome& outcome);
+  /// As conclude(), but every failure ends the run.
+  void insist(const SaveOutcome& outcome);
+  void tell(const SaveOutcome& outcome);
+  void tell_failure(const SaveOutcome& outcome, const std::string& then);
+  /// What a save that fails does not touch.
+  std::string safe_text() const;
+
+  RunState& run_;
+  std::optional<SaveSchedule> schedule_;         ///< once the run has started
+  std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
+  std::uint64_t newest_ = 0;
+  bool told_of_cache_ = false;
+  std::uint64_t needed_ = 0;                                ///< bytes of the last save that began; rank 0 only
+  std::shared_ptr<const std::atomic<StoreAnswer>> answer_;  ///< null: not asked since the last failure
+  std::optional<SavedPoint> saved_, under_way_;
+};
+
+}  // namespace titan::train

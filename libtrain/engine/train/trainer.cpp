@@ -1,0 +1,167 @@
+#include "libtrain/engine/train/trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <chrono>
+
+#include "ckpt/base/exit_code.h"
+#include "ckpt/io/lock_wait.h"
+#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/tensor_memory.h"
+#include "libtrain/engine/model/runtime.h"
+#include "libtrain/engine/train/run_state.h"
+#include "libtrain/engine/train/saves.h"
+#include "libtrain/engine/train/startup.h"
+#include "libtrain/engine/train/stop_words.h"
+#include "libtrain/engine/train/train_loop.h"
+#include "libtrain/job/forecast/out_of_memory.h"
+#include "libtrain/job/launch/library_error.h"
+#include "libtrain/job/launch/rank_process.h"
+#include "libtrain/job/launch/signals.h"
+#include "libtrain/job/metrics/log.h"
+#include "libtrain/job/metrics/step_clock.h"
+#include "libtrain/job/run/banner.h"
+#include "libtrain/job/talk/heartbeat.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Status;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kLastLines{10};     // for the store to take them at the end of a run
+constexpr std::chrono::seconds kLastDeletions{1};  // for those under way, once the run is to stop: few files take less
+
+class Trainer {
+ public:
+  Trainer(const TrainOptions& options, const std::string& no_log_file) : run_(options) {
+    run_.no_log_file = no_log_file;
+  }
+
+  int run();
+  /// Whether this rank had found its peers.
+  bool met() const { return run_.world.all != nullptr; }
+  /// What an error means that LibTorch or the library met on this rank.
+  Status explain(const std::string& what) const;
+  /// Tells the other ranks why this one leaves alone; whether none has before it.
+  bool tell_peers(const Status& status) const { return !run_.world.leave || run_.world.leave(log_text(status)); }
+  bool at_stop() const { return is_at_stop(run_.config(), run_.start.decision); }
+  /// Leaves the ranks first: nobody waits for rank 0's commands and deletions.
+  void shut_down();
+
+ private:
+  RunState run_;
+  Saves saves_{run_};  // ends before what it reads
+};
+
+int Trainer::run() {
+  switch (start_run(run_)) {
+    case StartOutcome::kReady: break;
+    case StartOutcome::kComplete:
+      if (run_.root()) log_info(complete_line(run_.config(), run_.start.decision));
+      return 0;
+    case StartOutcome::kStopped:
+      note_progress(StopPhase::kEnding, 0, 0);
+      if (run_.root()) log_info("stopped before the first step (" + who_asks() + "); nothing is lost");
+      return run_.config().checkpoint.enable ? int{ckpt::kExitSaved} : code_without_save();
+  }
+  saves_.begin();
+  run_.state.step = run_.start.decision.step;
+  run_.attempt_start = Clock::now();
+  int code = 0;
+  try {
+    code = TrainLoop(run_, saves_).run();
+  } catch (const StatusError&) {
+    saves_.settle();
+    throw;
+  }
+  // What a save promised is durable; a run does not fail for the lines behind it.
+  run_.on_root([&] {
+    const Status closed = run_.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));
+    if (!closed.ok()) log_warn("the newest lines of metrics.jsonl may be missing: " + log_text(closed));
+    return ckpt::ok_status();
+  });
+  return code;
+}
+
+void Trainer::shut_down() {
+  if (run_.exchange) run_.exchange->await_weights();
+  const auto& settings = run_.config().checkpoint;
+  const bool publishes = run_.hook && run_.hook->busy();
+  if (run_.retention && !publishes) run_.retention->release();
+  if (publishes || (run_.retention && run_.retention->busy()))
+    note_finishing(settings.io_timeout_seconds + (publishes ? 2 * settings.on_publish_timeout_seconds : 0));
+  if (run_.world.shutdown) run_.world.shutdown();
+  if (run_.hook) run_.hook->finish(stop_requested);
+  if (!run_.retention) return;
+  run_.retention->release();
+  const auto begin = Clock::now();
+  const bool over = run_.retention->finish([&] {
+    const auto passed = Clock::now() - begin;
+    return passed >= std::chrono::duration<double>(settings.io_timeout_seconds) ||
+           (stop_requested() && passed >= kLastDeletions);
+  });
+  if (!over && !stop_requested())
+    log_warn("retention: deletions take longer than checkpoint.io_timeout_seconds; the next start goes on with them");
+  run_.retention.reset();
+}
+
+Status Trainer::explain(const std::string& what) const {
+  const MemoryFigures memory = device().memory();
+  const std::string rank = "rank " + std::to_string(run_.options.env.rank);
+  if (tells_of_memory(what) && !run_.plan().parameters.empty())
+    return out_of_memory(run_.config(), run_.plan(), static_cast<std::uint32_t>(run_.world.stage),
+                         {rank, memory.total, memory.tensors, memory.kept}, what);
+  return library_failure(rank, what);
+}
+
+// Rank 0 may wait for a lock before anything is logged or trained.
+void tell_of_locks() {
+  ckpt::lock_wait().say = log_warn;
+  ckpt::lock_wait().cancel = stop_token();
+}
+
+}  // namespace
+
+TrainOutcome train(const TrainOptions& given) {
+  RunWatcher nobody;
+  TrainOptions options = given;
+  if (options.watcher == nullptr) options.watcher = &nobody;
+  setup_determinism(options.threads);
+  use_tensor_memory();
+  const std::string no_log_file = init_log(options.env.rank, options.loaded.config.job.dump_folder);
+  tell_of_locks();
+  if (options.env.rank == 0)
+    speak_of_stops(
+        {rank_log(0, options.loaded.config.job.dump_folder), options.loaded.config.checkpoint.enable, options.go_on});
+  Trainer trainer(options, no_log_file);
+  TrainOutcome outcome;
+  try {
+    outcome.exit_code = trainer.run();
+    outcome.at_stop = trainer.at_stop();
+    trainer.shut_down();
+  } catch (const StatusError& error) {
+    outcome.status = error.status;
+    outcome.exit_code = ckpt::exit_code(error.status.code);
+    if (error.met != Met::kByAll) trainer.tell_peers(error.status);
+    outcome.report = error.met == Met::kHere || options.env.rank == 0 || options.env.own_terminal();
+  } catch (const CommError& error) {
+    outcome.status = error.status;
+    outcome.exit_code = ckpt::exit_code(error.status.code);
+    outcome.lost_rank = trainer.met();
+    outcome.is_cause = outcome.lost_rank && error.lost.empty();
+    // Every survivor notices. Where they share a terminal, the first of them says so.
+    const bool first =
+        outcome.is_cause ? trainer.tell_peers(error.status) : options.env.rank == first_survivor(error.lost);
+    outcome.report = first || options.env.own_terminal();
+  } catch (const std::exception& error) {
+    outcome.status = trainer.explain(error.what());
+    outcome.exit_code = ckpt::kExitFailed;
+    trainer.tell_peers(outcome.status);
+  }
+  if (!outcome.status.ok()) log_debug("ends with: " + log_text(outcome.status));
+  flush_log();
+  return outcome;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,85 @@
+#include "libtrain/engine/train/validation.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <span>
+
+#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/host_values.h"
+#include "libtrain/engine/train/status_error.h"
+#include "libtrain/job/metrics/step_clock.h"
+
+namespace titan::train {
+namespace {
+
+/// Asks all ranks whether one of them is to stop: at the first batches each time, then about twice a second. A sum over
+/// many ranks takes as long as a small batch.
+class StopLook {
+ public:
+  StopLook(World& world, const std::function<bool()>& stopped) : world_(world), stopped_(stopped) {}
+
+  /// Before each batch, on every rank; the same answer on all.
+  bool goes_on() {
+    if (left_-- > 0) return true;
+    const bool root = world_.rank == 0;
+    std::array<double, 2> row = {stopped_() ? 1.0 : 0.0, root && batches_ > 0 ? seconds_since(begin_) : 0.0};
+    world_.all->sum(row);
+    // By rank 0's clock, so that all ranks look again at the same batch.
+    if (batches_ == 0 || row[1] > 2 * kApart)
+      batches_ = std::max<std::uint32_t>(1, batches_ / 2);
+    else if (row[1] < kApart / 2)
+      batches_ *= 2;
+    left_ = batches_ - 1;
+    begin_ = Clock::now();
+    return row[0] == 0;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr double kApart = 0.5;  // seconds
+
+  World& world_;
+  const std::function<bool()>& stopped_;
+  std::uint32_t left_ = 0, batches_ = 0;  ///< until the next look, between two
+  Clock::time_point begin_;
+};
+
+}  // namespace
+
+std::optional<ValidationResult> run_validation(World& world, Executor& executor, const Dataset& dataset,
+                                               const recipe::Config& config, const std::function<bool()>& stopped) {
+  const std::int64_t rows = config.validation.local_batch_size, seq_len = dataset.validation_seq_len();
+  const std::uint64_t samples = dataset.validation_read();
+  const std::uint32_t count = dataset.validation_batches();
+  const auto valid_rows = [&](std::uint32_t index) {
+    return std::min<std::int64_t>(rows, static_cast<std::int64_t>(samples) - static_cast<std::int64_t>(index) * rows);
+  };
+  const auto batches = [&](std::uint32_t index) {
+    const at::Tensor tokens = device().host_tensor({rows, seq_len + 1}, at::kLong);
+    const std::span places = mutable_host_values<std::int64_t>(tokens);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) +
+                                   static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
+      check(dataset.validation_sample(sample, places.subspan(static_cast<std::size_t>(row * (seq_len + 1)),
+                                                             static_cast<std::size_t>(seq_len + 1))),
+            met_in_samples(world.stage));
+    }
+    return micro_batch_of(tokens);
+  };
+
+  StopLook look(world, stopped);
+  auto whole = executor.run_forward(batches, count, rows, seq_len, valid_rows, [&look] { return look.goes_on(); });
+  if (!whole) return std::nullopt;
+  std::vector<double>& losses = *whole;
+  world.all->sum(std::span(losses));
+  ValidationResult result;
+  result.tokens = samples * static_cast<std::uint64_t>(seq_len);
+  for (const double loss : losses) result.loss += loss;
+  result.loss /= static_cast<double>(result.tokens);
+  return result;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,24 @@
+#pragma once
+// Loss on held-back data, the same bits on every layout.
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "libtrain/engine/pipeline/executor.h"
+#include "libtrain/job/data/dataset.h"
+#include "recipe/keys/config.h"
+
+namespace titan::train {
+
+struct ValidationResult {
+  double loss = 0;           ///< mean over tokens, nats; on every rank
+  std::uint64_t tokens = 0;  ///< predictions that it is the mean of
+};
+
+/// Evaluates validation.steps batches of validation.local_batch_size samples (-1: all held-back samples). The last
+/// batch is padded to the full shape, and its padding is left out of the sum, because matrix products depend on the
+/// shape. Once `stopped` on any rank, all of them leave it between two batches, within about a second: nothing then.
+std::optional<ValidationResult> run_validation(World& world, Executor& executor, const Dataset& dataset,
+                                               const recipe::Config& config, const std::function<bool()>& stopped);
+
+}  // namespace titan::train

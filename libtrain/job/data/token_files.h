@@ -1,0 +1,49 @@
+#pragma once
+// Data files: finding them, fingerprinting them, and reading them as one token stream.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/cancel.h"
+#include "ckpt/base/result.h"
+#include "ckpt/model/data_position.h"
+#include "libtrain/job/data/dataset.h"
+
+namespace titan::train {
+
+struct FoundFiles {
+  std::vector<std::string> paths;     ///< in stream order
+  std::vector<std::string> left_out;  ///< by folders: "sub (a folder)"; hidden names are not told
+};
+
+/// Turns a dataset path (a file, a folder, or a comma-separated list of these; an existing path wins over a list) into
+/// file paths in stream order. Folders give their regular files sorted by name, without hidden ones and without
+/// subfolders. `key` names the configuration key in errors. \error kInvalid: does not exist, empty path, a folder
+/// without files or of something else.
+ckpt::Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key);
+
+/// Name, size and digest of 64 blocks of 4 KiB at offsets floor(i * (size - 4096) / 63), i = 0..63, of the whole
+/// content when it is smaller than 64 blocks. Part of the checkpoint format's contract.
+ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
+
+enum class TokenKind { kUtf8Bytes, kUint16, kUint32 };
+
+struct OpenedFiles {
+  std::unique_ptr<TokenStream> stream;
+  std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
+  std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
+  std::vector<std::string> warnings;              ///< what looks like something else than data
+  ckpt::Status doubt;                             ///< not ok: a new run does not start on them (data_looks.h)
+};
+/// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by
+/// file, but for files with a fingerprint of `checked`, whose blocks are not all read where name, size and ends are the
+/// same; `stop` is polled meanwhile.
+/// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
+/// kUnsupported: an index file among them; kInterrupted, kTerminated (by `stop`).
+ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
+                                           const std::string& key, std::span<const KnownFile> checked = {},
+                                           const ckpt::CancelToken& stop = {});
+
+}  // namespace titan::train

@@ -1,0 +1,55 @@
+#pragma once
+// Rows of token ids from one file, for evaluation: a NumPy array of integers, or raw little-endian ids cut into rows.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+#include "libtrain/job/data/mapped_file.h"
+
+namespace titan::train {
+
+class TokenRows {
+ public:
+  struct Options {
+    std::optional<std::uint64_t> row_length;      ///< tokens of a row
+    std::optional<std::uint64_t> default_length;  ///< the same where `row_length` is unset and the file has no rows
+    std::uint32_t raw_bytes = 2;                  ///< of a raw id: 2 or 4, unsigned
+    bool text = false;                            ///< UTF-8, each byte an id; shorter than the default length: one row
+  };
+  /// Maps `path`; a file that begins as NumPy files do is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
+  /// or one stream [N]. \error kInvalid: missing, another kind of array, another length than asked for, not one whole
+  /// row, text that is not UTF-8, raw ids of another width (id_looks.h)
+  static ckpt::Result<TokenRows> open(const std::string& path, const Options& options);
+
+  std::uint64_t rows() const { return rows_; }
+  std::uint64_t length() const { return length_; }        ///< tokens of a row
+  bool by_default() const { return by_default_; }         ///< that is Options::default_length
+  std::uint64_t left_over() const { return left_over_; }  ///< tokens of a stream behind its last whole row
+  const std::string& path() const { return file_.path(); }
+  /// Copies row `row` into `out`. \error kInvalid: an id that is negative or not below `vocab_size` (row, column)
+  ckpt::Status read(std::uint64_t row, std::uint64_t vocab_size, std::span<std::int64_t> out) const;
+
+ private:
+  explicit TokenRows(MappedFile file) : file_(std::move(file)) {}
+  ckpt::Status cut(std::uint64_t tokens, const Options& options);
+
+  MappedFile file_;
+  std::uint64_t offset_ = 0, rows_ = 0, length_ = 0, left_over_ = 0;
+  std::uint32_t bytes_ = 2;
+  bool is_signed_ = false, by_default_ = false;
+};
+
+/// What the header of a NumPy file says. \source https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+struct NpyHeader {
+  std::string descr;  ///< "<i4"
+  bool fortran_order = false;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t data_offset = 0;
+};
+/// \error kInvalid: not a NumPy file of version 1 to 3, or a header that cannot be read
+ckpt::Result<NpyHeader> parse_npy_header(std::span<const std::byte> file);
+
+}  // namespace titan::train

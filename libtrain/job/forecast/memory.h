@@ -1,0 +1,59 @@
+#pragma once
+// The memory of a rank while it trains, term by term. Weights, optimizer state and the buffers of the exchange are
+// exact; gradients, activations and transfers are estimates of what this trainer's own functions hold at their peak.
+// The libraries themselves come on top.
+#include <cstdint>
+#include <span>
+
+#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/schedule/schedule.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+
+struct RankMemory {
+  std::uint64_t weights = 0;      ///< that it computes with, and of bf16 copies the fp32 masters that it owns
+  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree, when it and activations together need most
+  std::uint64_t optimizer = 0;    ///< both moments of the rank that owns most
+  std::uint64_t activations = 0;  ///< of the micro-batches in flight at that time, and what is computed with them
+  std::uint64_t exchange = 0;     ///< buffers in which gradients and weights travel between data-parallel ranks
+  std::uint64_t transfers = 0;    ///< hidden tensors and their gradients on their way between stages
+  std::uint64_t slack = 0;        ///< free pages that the memory of tensors keeps
+  std::uint64_t tensors() const { return weights + gradients + optimizer + activations + exchange + transfers; }
+  std::uint64_t total() const { return tensors() + slack; }
+  bool operator==(const RankMemory&) const = default;
+};
+
+/// Bytes per token that one decoder layer keeps for its backward: fused attention, nothing recomputed.
+std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16);
+/// Bytes per token that a layer keeps on top where attention is no fused kernel: the probabilities of a token for each
+/// head; and queries, keys and values in fp32 and for each head, in place of those that came. \source LibTorch's
+/// _scaled_dot_product_attention_math
+std::uint64_t score_bytes(const recipe::ModelDims& dims, std::int64_t seq_len, bool bf16);
+/// Bytes per token that final norm, head and loss keep.
+std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16);
+/// Bytes per token on top while the loss or its gradient is computed.
+std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
+
+/// Gradient sums that are alive at once while the micro-batches of `block` are added in order to the tree over
+/// 0..count-1.
+std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
+
+/// Rank `pp_rank` of the pipeline (of the data-parallel ranks the one that needs most). `row` is what it does in a
+/// step, with as many micro-batches as a rank has at most; one that is too long to be planned is empty, and `in_flight`
+/// pairs of stage and micro-batch are between forward and backward at most.
+RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
+                       std::uint32_t in_flight);
+/// The same where the plan's ownership is known: it takes long for thousands of ranks.
+RankMemory rank_memory(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t pp_rank,
+                       std::span<const Action> row, std::uint32_t in_flight);
+
+/// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
+struct StageParts {
+  std::int64_t first_layer = 0, end_layer = 0;
+  bool embedding = false, head = false;
+  bool operator==(const StageParts&) const = default;
+};
+StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage);
+
+}  // namespace titan::train

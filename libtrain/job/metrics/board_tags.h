@@ -1,0 +1,14 @@
+#pragma once
+// What TensorBoard shows of a step, a validation and a save, under torchtitan's names where it has one. Pure.
+#include <vector>
+
+#include "libtrain/job/metrics/event_record.h"
+#include "libtrain/job/metrics/step_metrics.h"
+
+namespace titan::train {
+
+std::vector<BoardScalar> board_scalars(const StepMetrics& metrics);
+std::vector<BoardScalar> board_scalars(const ValidationMetrics& metrics);
+std::vector<BoardScalar> board_scalars(const SaveMetrics& metrics);
+
+}  // namespace titan::train

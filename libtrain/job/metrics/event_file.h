@@ -1,0 +1,42 @@
+#pragma once
+// A TensorBoard event file: one for each start of a run, all in one folder, so that they make one curve.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libtrain/job/metrics/append_file.h"
+#include "libtrain/job/metrics/event_record.h"
+#include "libtrain/job/metrics/late_writer.h"
+
+namespace titan::train {
+
+/// Appends whole records. One writer (rank 0, under the run's lock), not thread-safe.
+class EventFile : public std::enable_shared_from_this<EventFile> {
+ public:
+  /// A new file in `folder`, which is made where it is missing. Readers take the files by name: this one sorts behind
+  /// those that are there, and says that the steps behind `step` begin anew. \error kFailed (I/O)
+  static ckpt::Result<std::unique_ptr<EventFile>> open(ckpt::Fs& fs, const std::string& folder, std::uint64_t step);
+
+  /// See MetricsFile::leave_to.
+  void leave_to(LateWriter* late) { late_ = late; }
+  /// `scalars` of `step`, now.
+  ckpt::Status add(std::uint64_t step, const std::vector<BoardScalar>& scalars);
+  /// Makes what was added durable.
+  ckpt::Status sync();
+  /// sync() and close; reports late errors.
+  ckpt::Status close();
+
+ private:
+  explicit EventFile(AppendFile file) : file_(std::move(file)) {}
+
+  AppendFile file_;
+  LateWriter* late_ = nullptr;
+};
+
+/// "events.out.tfevents.SECONDS.HOST.PID.0", the seconds those of `now` or, where that is not enough, the next behind
+/// `names`. Pure.
+std::string event_file_name(std::uint64_t now, const std::string& host, int pid, const std::vector<std::string>& names);
+
+}  // namespace titan::train

@@ -1,0 +1,164 @@
+#include "libtrain/job/metrics/late_writer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "ckpt/base/mutex.h"
+#include "libtrain/job/metrics/log.h"
+
+namespace titan::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using ckpt::MutexLock;
+using ckpt::Status;
+
+constexpr std::chrono::seconds kGoodbye{2};
+
+}  // namespace
+
+struct LateWriter::State {
+  struct Waiting {
+    std::uint64_t number = 0;
+    Keep keep = Keep::kAlways;
+    std::size_t bytes = 0;
+    Job job;
+  };
+
+  explicit State(Options o) : options(std::move(o)) {}
+
+  const Options options;
+  ckpt::Mutex mutex;
+  ckpt::Condition changed;
+  std::deque<Waiting> waiting TITAN_GUARDED_BY(mutex);  // the first may be under way
+  std::size_t bytes TITAN_GUARDED_BY(mutex) = 0;
+  std::size_t dropped TITAN_GUARDED_BY(mutex) = 0;       // since the store last took one
+  std::uint64_t number TITAN_GUARDED_BY(mutex) = 0;      // of the newest job
+  std::uint64_t tries TITAN_GUARDED_BY(mutex) = 0;       // that have begun
+  std::uint64_t failed_try TITAN_GUARDED_BY(mutex) = 0;  // the last that failed
+  Status failure TITAN_GUARDED_BY(mutex);                // of it
+  Clock::time_point again TITAN_GUARDED_BY(mutex){};
+  bool busy TITAN_GUARDED_BY(mutex) = false;
+  bool refused TITAN_GUARDED_BY(mutex) = false;
+  bool stop TITAN_GUARDED_BY(mutex) = false, left TITAN_GUARDED_BY(mutex) = false;
+  bool ended TITAN_GUARDED_BY(mutex) = false;
+
+  void work() {
+    MutexLock lock(mutex);
+    while (true) {
+      while (!stop && (waiting.empty() || (refused && Clock::now() < again))) changed.wait(lock);
+      if (waiting.empty() || left || (stop && refused)) break;
+      attempt(lock);
+    }
+    ended = true;
+    changed.notify_all();
+  }
+
+  void attempt(MutexLock& lock) TITAN_REQUIRES(mutex) {
+    const Job job = std::move(waiting.front().job);
+    const std::uint64_t own_try = ++tries;
+    busy = true;
+    lock.unlock();
+    Status status;
+    try {
+      status = job();
+    } catch (const std::exception& error) {
+      status = ckpt::failed(error.what());
+    }
+    lock.lock();
+    busy = false;
+    std::string line;
+    if (status.ok()) {
+      bytes -= waiting.front().bytes;
+      waiting.pop_front();
+      if (std::exchange(refused, false)) {
+        line = options.what + " is written again";
+        if (dropped > 0) line += "; " + std::to_string(dropped) + " of the oldest entries had no room and are lost";
+        dropped = 0;
+      }
+    } else {
+      waiting.front().job = job;
+      failed_try = own_try;
+      failure = status;
+      again = Clock::now() + options.again;
+      if (!std::exchange(refused, true))
+        line = options.what + " cannot be written, and waits in memory: " + log_text(status);
+    }
+    changed.notify_all();
+    if (line.empty() || !options.say) return;
+    lock.unlock();
+    options.say(line);
+    lock.lock();
+  }
+
+  bool has(std::uint64_t wanted) const TITAN_REQUIRES(mutex) {
+    return std::ranges::any_of(waiting, [&](const Waiting& one) { return one.number == wanted; });
+  }
+
+  /// But for one that is under way.
+  void take_back(std::uint64_t unwanted) TITAN_REQUIRES(mutex) {
+    const auto begin = waiting.begin() + (busy ? 1 : 0);
+    waiting.erase(std::remove_if(begin, waiting.end(), [&](const Waiting& one) { return one.number == unwanted; }),
+                  waiting.end());
+  }
+
+  /// Drops the oldest that may go until the rest has room.
+  void make_room() TITAN_REQUIRES(mutex) {
+    const auto may_go = [](const Waiting& job) { return job.keep == Keep::kWhileThereIsRoom; };
+    auto from = waiting.begin() + (busy ? 1 : 0);
+    while (bytes > options.limit) {
+      from = std::find_if(from, waiting.end(), may_go);
+      if (from == waiting.end()) return;
+      bytes -= from->bytes;
+      ++dropped;
+      from = waiting.erase(from);
+    }
+  }
+};
+
+LateWriter::LateWriter(Options options) : state_(std::make_shared<State>(std::move(options))) {
+  std::thread([state = state_] { state->work(); }).detach();
+}
+
+LateWriter::~LateWriter() {
+  MutexLock lock(state_->mutex);
+  state_->stop = true;
+  state_->changed.notify_all();
+  const auto deadline = Clock::now() + kGoodbye;
+  while (!state_->ended && !state_->left)
+    state_->left = state_->changed.wait_until(lock, deadline) == std::cv_status::timeout;
+}
+
+void LateWriter::add(Keep keep, std::size_t bytes, Job job) {
+  const MutexLock lock(state_->mutex);
+  state_->waiting.push_back({++state_->number, keep, bytes, std::move(job)});
+  state_->bytes += bytes;
+  state_->make_room();
+  state_->changed.notify_all();
+}
+
+Status LateWriter::sync(Job job, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  MutexLock lock(state_->mutex);
+  const std::uint64_t number = ++state_->number, tries = state_->tries;
+  state_->waiting.push_back({number, Keep::kAlways, 0, std::move(job)});
+  state_->again = {};
+  state_->changed.notify_all();
+  bool late = false;
+  while (state_->has(number) && state_->failed_try <= tries && !late)
+    late = state_->changed.wait_until(lock, deadline) == std::cv_status::timeout;
+  if (!state_->has(number)) return ckpt::ok_status();
+  state_->take_back(number);
+  if (state_->failed_try > tries) return state_->failure;
+  Status status =
+      ckpt::failed(state_->options.what + ": the store has not answered for " +
+                   std::to_string(std::chrono::duration_cast<std::chrono::seconds>(timeout).count()) + " s");
+  status.error = ETIMEDOUT;
+  return status;
+}
+
+}  // namespace titan::train

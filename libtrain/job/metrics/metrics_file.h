@@ -1,0 +1,58 @@
+#pragma once
+// metrics.jsonl: what rank 0 reports, step by step. It is the source of truth for these figures.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "libtrain/job/metrics/append_file.h"
+#include "libtrain/job/metrics/late_writer.h"
+#include "libtrain/job/metrics/step_metrics.h"
+
+namespace titan::train {
+
+/// A value of an event line.
+using EventValue = std::variant<std::string, double, std::uint64_t, bool>;
+using EventFields = std::vector<std::pair<std::string, EventValue>>;
+
+/// Appends to `<run>/metrics.jsonl`, whole lines only; one object per line; floats in shortest round-trip form,
+/// non-finite as strings. One writer (rank 0, under the run's lock), not thread-safe.
+class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
+ public:
+  /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut
+  /// off, events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events
+  /// too, also those that were written late. A torn last line (no newline, or not a whole object) is dropped. \error
+  /// kFailed (I/O).
+  static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
+                                                         std::uint32_t attempt);
+  /// From now on lines are written by the thread of `late`, and what they meet is its to tell; nullptr: at once, as
+  /// before. The file is a shared_ptr's then.
+  void leave_to(LateWriter* late) { late_ = late; }
+  ckpt::Status step(const StepMetrics& metrics);
+  /// An event "validation".
+  ckpt::Status validation(const ValidationMetrics& metrics);
+  /// An event "parameter_norms" with an object `norms` of these names and values.
+  ckpt::Status parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
+                               const std::vector<double>& norms);
+  /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`
+  ckpt::Status event(std::uint64_t step, std::string_view name, const EventFields& fields);
+  /// Makes the lines durable. Call it before a checkpoint of this step is published: then no published step is without
+  /// its lines.
+  ckpt::Status sync();
+  /// sync() and close; reports late errors.
+  ckpt::Status close();
+
+ private:
+  MetricsFile(AppendFile file, std::uint32_t attempt) : file_(std::move(file)), attempt_(attempt) {}
+  std::string line_start(std::uint64_t step) const;
+  ckpt::Status append(LateWriter::Keep keep, std::string line);
+
+  AppendFile file_;
+  std::uint32_t attempt_ = 1;
+  LateWriter* late_ = nullptr;
+};
+
+}  // namespace titan::train

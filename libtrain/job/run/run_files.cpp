@@ -1,0 +1,170 @@
+#include "libtrain/job/run/run_files.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "ckpt/io/store_probe.h"
+#include "libtrain/job/metrics/board_tags.h"
+#include "libtrain/job/metrics/log.h"
+#include "recipe/keys/writer.h"
+
+namespace titan::train {
+
+using ckpt::Result;
+using ckpt::Status;
+
+constexpr std::chrono::milliseconds kAgain{500};  // between questions to a store that refuses
+
+Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text) {
+  const std::string path = ckpt::join_path(dir, name), temporary = path + ".tmp";
+  if (fs.stat(temporary).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(temporary));
+  TITAN_RETURN_IF_ERROR(ckpt::write_new_file(fs, temporary, std::as_bytes(std::span(text))));
+  TITAN_RETURN_IF_ERROR(fs.rename(temporary, path));
+  return fs.sync_dir(dir);
+}
+
+Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const recipe::Config& config,
+                                                 const std::string& checkpoint_dir) {
+  std::unique_ptr<RunFiles> files(new RunFiles(fs));
+  files->run_dir_ = config.job.dump_folder;
+  // A run that saves nothing makes no folder for it.
+  const bool without = !config.checkpoint.enable && fs.stat(checkpoint_dir).status().code == ckpt::Code::kNotFound;
+  TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun run,
+                         ckpt::open_run(fs, files->run_dir_, without ? files->run_dir_ : checkpoint_dir));
+  for (const std::string& path : run.restored)
+    log_warn("put back " + path + ", which an interrupted tool had moved aside");
+  for (const std::string& warning : run.warnings) log_warn("leftover: " + warning);
+  files->locks_ = std::move(run.locks);
+  return files;
+}
+
+Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
+                       const std::string& resumed_from) {
+  recipe::Config lasting = config;
+  lasting.debug.stop_at_step.reset();  // of one start: a run from this file would end where it began
+  TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", recipe::config_toml(lasting)));
+  if (config.metrics.enable_tensorboard) board_folder_ = ckpt::join_path(run_dir_, config.metrics.save_tb_folder);
+  TITAN_RETURN_IF_ERROR(open_at(step, attempt.number));
+  EventFields fields{{"dp", std::uint64_t{attempt.dp}},
+                     {"pp", std::uint64_t{attempt.pp}},
+                     {"schedule", attempt.schedule},
+                     {"version", attempt.version}};
+  if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);
+  TITAN_RETURN_IF_ERROR(metrics_->event(step, resumed_from.empty() ? "start" : "resume", fields));
+  late_ = std::make_unique<LateWriter>(LateWriter::Options{
+      .what = ckpt::join_path(run_dir_, "metrics.jsonl") + (board_ ? " or " + board_folder_ : ""), .say = log_warn});
+  metrics_->leave_to(late_.get());
+  if (board_) board_->leave_to(late_.get());
+  return ckpt::ok_status();
+}
+
+Status RunFiles::open_at(std::uint64_t step, std::uint32_t attempt) {
+  TITAN_ASSIGN_OR_RETURN(metrics_, MetricsFile::open(fs_, ckpt::join_path(run_dir_, "metrics.jsonl"), step, attempt));
+  metrics_->leave_to(late_.get());
+  if (board_folder_.empty()) return ckpt::ok_status();
+  TITAN_ASSIGN_OR_RETURN(board_, EventFile::open(fs_, board_folder_, step));
+  board_->leave_to(late_.get());
+  return ckpt::ok_status();
+}
+
+template <typename Metrics>
+void RunFiles::show(const Metrics& metrics) {
+  if (board_) (void)board_->add(metrics.step, board_scalars(metrics));
+}
+
+void RunFiles::step(const StepMetrics& values, bool due) {
+  (void)metrics_->step(values);
+  if (due) show(values);
+}
+
+void RunFiles::validated(const ValidationMetrics& values) {
+  (void)metrics_->validation(values);
+  show(values);
+}
+
+void RunFiles::saved(const SaveMetrics& values, EventFields fields) {
+  const EventFields costs = {{"bytes", values.bytes},           {"seconds", values.seconds},
+                             {"snapshot_s", values.snapshot_s}, {"stall_s", values.stall_s},
+                             {"write_s", values.write_s},       {"publish_s", values.publish_s},
+                             {"durable_s", values.durable_s},   {"gb_per_s", values.gb_per_s}};
+  fields.insert(fields.end(), costs.begin(), costs.end());
+  event(values.step, "save_commit", fields);
+  show(values);
+  late_->add(LateWriter::Keep::kAlways, 0, [metrics = metrics_] { return metrics->sync(); });
+}
+
+void RunFiles::event(std::uint64_t step, std::string_view name, const EventFields& fields) {
+  (void)metrics_->event(step, name, fields);
+}
+
+void RunFiles::parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
+                               const std::vector<double>& norms) {
+  (void)metrics_->parameter_norms(step, names, norms);
+}
+
+void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string text) {
+  const std::string path = ckpt::join_path(run_dir_, folder);
+  const std::size_t bytes = text.size();
+  late_->add(LateWriter::Keep::kWhileThereIsRoom, bytes, [&fs = fs_, path, step, text = std::move(text)] {
+    Status status = ckpt::make_dirs(fs, path);
+    if (status.ok()) status = replace_file(fs, path, "step-" + std::to_string(step) + ".json", text);
+    // One that the store refuses is not tried again: lines wait behind it.
+    if (!status.ok()) log_warn("no trace of step " + std::to_string(step) + ": " + log_text(status));
+    return ckpt::ok_status();
+  });
+}
+
+std::shared_ptr<const std::atomic<StoreAnswer>> RunFiles::ask_store(const std::string& folder, std::uint64_t bytes) {
+  const auto answer = std::make_shared<std::atomic<StoreAnswer>>(StoreAnswer::kNoneYet);
+  late_->add(LateWriter::Keep::kAlways, 0, [&fs = fs_, folder, bytes, answer] {
+    const auto free = fs.free_bytes(folder);
+    const bool takes = free.ok() && *free >= bytes && ckpt::probe_store(fs, folder).ok();
+    *answer = takes ? StoreAnswer::kYes : StoreAnswer::kNo;
+    return ckpt::ok_status();
+  });
+  return answer;
+}
+
+Status RunFiles::sync(std::chrono::milliseconds timeout) {
+  return late_->sync(
+      [metrics = metrics_, board = board_] {
+        TITAN_RETURN_IF_ERROR(metrics->sync());
+        return board ? board->sync() : ckpt::ok_status();
+      },
+      timeout);
+}
+
+Status RunFiles::close(std::chrono::milliseconds timeout) {
+  if (!late_) return ckpt::ok_status();
+  return late_->sync(
+      [metrics = metrics_, board = board_] {
+        const Status lines = metrics->close();
+        const Status curves = board ? board->close() : ckpt::ok_status();
+        return lines.ok() ? curves : lines;
+      },
+      timeout);
+}
+
+Status RunFiles::back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + timeout;
+  const auto left = [until] {
+    return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()), kAgain);
+  };
+  const auto patiently = [until](const std::function<Status()>& part) {
+    Status status = part();
+    while (status.store_refused() && Clock::now() + kAgain < until) {
+      std::this_thread::sleep_for(kAgain);
+      status = part();
+    }
+    return status;
+  };
+  TITAN_RETURN_IF_ERROR(patiently([&] { return sync(left()); }));
+  TITAN_RETURN_IF_ERROR(close(left()));
+  return patiently([&] { return open_at(step, attempt); });
+}
+
+}  // namespace titan::train

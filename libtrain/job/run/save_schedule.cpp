@@ -1,0 +1,62 @@
+#include "libtrain/job/run/save_schedule.h"
+
+#include <algorithm>
+
+#include "recipe/advice/save_interval.h"
+
+namespace titan::train {
+namespace {
+
+using Kind = recipe::SaveInterval::Kind;
+
+// Seconds: a full disk is not tried again at every step.
+constexpr double kAfterFailure = 30, kMostAfterFailure = 960;
+constexpr double kLeastCost = 0.0001;  // seconds: what no clock shows is not nothing
+
+}  // namespace
+
+SaveSchedule::SaveSchedule(const recipe::Config::Checkpoint& settings, double now)
+    : interval_(settings.interval),
+      first_step_(settings.enable_first_step_checkpoint),
+      mtbf_(settings.mtbf_seconds),
+      since_(now),
+      not_before_(now) {}
+
+// Half of what was known: one slow save moves the interval, and does not rule it.
+void SaveSchedule::over(double seconds) { cost_ = cost_ ? (*cost_ + seconds) / 2 : seconds; }
+
+void SaveSchedule::failed(std::uint64_t step, double now) {
+  if (counts(step)) ++failures_;
+  pause_ = pause_ > 0 ? std::min(2 * pause_, kMostAfterFailure) : kAfterFailure;
+  not_before_ = now + pause_;
+}
+
+bool SaveSchedule::counts(std::uint64_t step) const {
+  return interval_.kind != Kind::kSteps || due(step, false, false);
+}
+
+std::optional<double> SaveSchedule::chosen_seconds() const {
+  if (interval_.kind != Kind::kAuto || !cost_) return std::nullopt;
+  return recipe::best_interval(std::max(*cost_, kLeastCost), mtbf_);
+}
+
+bool SaveSchedule::time_is_up(double now) const {
+  switch (interval_.kind) {
+    case Kind::kSteps: return false;
+    case Kind::kTime: return now - since_ >= interval_.seconds;
+    case Kind::kContinuous: return now >= not_before_;
+    // The first save shows the cost.
+    case Kind::kAuto:
+      if (!cost_) return !begun_;
+      return now >= not_before_ && now - since_ >= *chosen_seconds() + *cost_;
+  }
+  return false;
+}
+
+bool SaveSchedule::due(std::uint64_t step, bool time_is_up, bool busy) const {
+  if (first_step_ && step == 1) return true;
+  if (const std::uint64_t every = interval_.known_steps(); every > 0 && step % every == 0) return true;
+  return time_is_up && !busy;
+}
+
+}  // namespace titan::train

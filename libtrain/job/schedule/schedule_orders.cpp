@@ -1,0 +1,164 @@
+#include "libtrain/job/schedule/schedule_orders.h"
+
+#include <algorithm>
+
+#include "libtrain/job/schedule/row_writer.h"
+
+namespace titan::train {
+namespace {
+
+using recipe::PipelineShape;
+using recipe::Placement;
+
+/// Which stage of a rank an interleaved schedule works on: it goes through the stages, `per_round` micro-batches each,
+/// and begins again; backwards the other way round.
+struct Rounds {
+  std::uint32_t chunks, per_round;
+  explicit Rounds(const PipelineShape& shape)
+      : chunks(shape.chunks), per_round(shape.micro_batches / std::max(1U, shape.micro_batches / shape.ranks)) {}
+  std::uint32_t forward(std::uint32_t number) const { return number / per_round % chunks; }
+  std::uint32_t backward(std::uint32_t number) const { return chunks - 1 - forward(number); }
+};
+
+/// Forwards of a rank before its first backward: those of all its stages but the last, and `each_hop` for each rank
+/// that comes after it.
+std::uint32_t warm_up(const PipelineShape& shape, std::uint32_t rank, std::uint32_t each_hop) {
+  const std::uint32_t forwards = (shape.chunks - 1) * Rounds(shape).per_round + each_hop * (shape.ranks - 1 - rank);
+  return std::min(forwards, shape.chunks * shape.micro_batches);
+}
+
+}  // namespace
+
+ScheduleTable breadth_first(const PipelineShape& shape, bool newest_first) {
+  ScheduleTable table = write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t) {
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk)
+      for (std::uint32_t m = 0; m < shape.micro_batches; ++m) row.forward(chunk);
+    for (std::uint32_t chunk = shape.chunks; chunk-- > 0;)
+      for (std::uint32_t m = 0; m < shape.micro_batches; ++m) row.backward(chunk);
+  });
+  if (newest_first)
+    for (std::vector<Action>& row : table)
+      for (Action& action : row)
+        if (action.kind == ActionKind::kBackward) action.micro_batch = shape.micro_batches - 1 - action.micro_batch;
+  return table;
+}
+
+ScheduleTable one_forward_one_backward(const PipelineShape& shape) {
+  return write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t rank) {
+    const std::uint32_t first = std::min(shape.micro_batches, shape.ranks - 1 - rank);
+    for (std::uint32_t i = 0; i < first; ++i) row.forward(0);
+    for (std::uint32_t i = 0; i < shape.micro_batches; ++i) {
+      if (row.forwards(0) < shape.micro_batches) row.forward(0);
+      row.backward(0);
+    }
+  });
+}
+
+ScheduleTable interleaved(const PipelineShape& shape) {
+  const Rounds rounds(shape);
+  return write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t rank) {
+    const std::uint32_t all = shape.chunks * shape.micro_batches, first = warm_up(shape, rank, 2);
+    for (std::uint32_t i = 0; i < first; ++i) row.forward(rounds.forward(i));
+    for (std::uint32_t i = 0; i < all; ++i) {
+      if (first + i < all) row.forward(rounds.forward(first + i));
+      row.backward(rounds.backward(i));
+    }
+  });
+}
+
+ScheduleTable interleaved_zero_bubble(const PipelineShape& shape) {
+  const Rounds rounds(shape);
+  return write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t rank) {
+    const std::uint32_t all = shape.chunks * shape.micro_batches, first = warm_up(shape, rank, 1);
+    for (std::uint32_t i = 0; i < first; ++i) row.forward(rounds.forward(i));
+    for (std::uint32_t i = 0; i < all; ++i) {
+      if (first + i < all) row.forward(rounds.forward(first + i));
+      row.backward_input(rounds.backward(i));
+      if (i >= rank) row.weight();
+    }
+    while (row.waits()) row.weight();
+  });
+}
+
+ScheduleTable zero_bubble_v(const PipelineShape& shape) {
+  const std::uint32_t ranks = shape.ranks;
+  // The phases below need so many; what is too much is left out at the end.
+  const std::uint32_t count = std::max(2 * ranks - 1, shape.micro_batches);
+  ScheduleTable table = write_rows(shape, Placement::kV, [&](RowWriter& row, std::uint32_t rank) {
+    const auto whole_backward = [&](std::uint32_t chunk) {
+      row.backward_input(chunk);
+      row.weight(chunk);
+    };
+    for (std::uint32_t i = 0; i < 2 * (ranks - rank) - 1; ++i) row.forward(0);
+    for (std::uint32_t i = 0; i < rank; ++i) {
+      row.forward(1);
+      row.forward(0);
+    }
+    for (std::uint32_t i = rank; i < ranks; ++i) {
+      row.forward(1);
+      whole_backward(1);
+    }
+    while (row.forwards(1) < row.forwards(0) || row.forwards(0) < count) {
+      if (row.forwards(0) < count) row.forward(0);
+      whole_backward(0);
+      row.forward(1);
+      whole_backward(1);
+    }
+    for (std::uint32_t i = 0; i < rank; ++i) {
+      row.backward_input(0);
+      row.backward_input(1);
+    }
+    for (std::uint32_t i = rank; i < ranks; ++i) {
+      row.backward_input(0);
+      row.weight(0);
+    }
+    for (const std::uint32_t chunk : {1U, 0U})
+      for (std::uint32_t i = 0; i < ranks; ++i) row.weight(chunk);
+  });
+  for (std::vector<Action>& row : table)
+    std::erase_if(row, [&](const Action& action) { return action.micro_batch >= shape.micro_batches; });
+  return table;
+}
+
+ScheduleTable dual_pipe_v(const PipelineShape& shape) {
+  const std::uint32_t ranks = shape.ranks;
+  return write_rows(shape, Placement::kV, [&](RowWriter& row, std::uint32_t rank) {
+    const std::uint32_t after = ranks - rank - 1;
+    const auto one_of_each = [&](std::uint32_t forward, std::uint32_t backward) {
+      row.forward(forward);
+      row.backward(backward);
+    };
+    for (std::uint32_t i = 0; i < 2 * after; ++i) row.forward(0);
+    for (std::uint32_t i = 0; i <= rank; ++i) {
+      row.forward(0);
+      row.forward(1);
+    }
+    for (std::uint32_t i = 0; i < after; ++i) {
+      row.backward_input(1);
+      row.weight();
+      row.forward(1);
+    }
+    for (std::uint32_t i = 0; i < shape.micro_batches - 2 * ranks + rank + 1; ++i) {
+      one_of_each(0, 1);
+      one_of_each(1, 0);
+    }
+    for (std::uint32_t i = 0; i < after; ++i) {
+      row.backward(1);
+      one_of_each(1, 0);
+    }
+    // Half of what is left: from here on weights wait.
+    const std::uint32_t whole = rank + 1;
+    for (std::uint32_t i = 0; i < 2 * whole; ++i) {
+      const std::uint32_t chunk = i % 2 == 0 ? 1 : 0;
+      if (i < whole) row.backward(chunk);
+      if (i >= whole) row.backward_input(chunk);
+    }
+    for (std::uint32_t i = 0; i < after; ++i) {
+      row.weight();
+      row.backward_input(0);
+    }
+    while (row.waits()) row.weight();
+  });
+}
+
+}  // namespace titan::train

@@ -1,0 +1,49 @@
+#pragma once
+// Checks a schedule before anything starts, times it, and finds an order of transfers that cannot deadlock. Pure.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "libtrain/job/schedule/schedule.h"
+
+namespace titan::train {
+
+/// Time of each action, per stage, in any unit; B takes `input` + `weight`.
+struct ScheduleCosts {
+  std::vector<double> forward, input, weight;
+  double hop = 0;  ///< from one rank to the next; occupies neither
+
+  /// All stages alike.
+  static ScheduleCosts equal(std::uint32_t stages, double forward, double input, double weight, double hop = 0);
+};
+
+struct Span {
+  double start = 0, finish = 0;
+};
+
+struct Simulation {
+  double makespan = 0;    ///< in the unit of the costs
+  double idle_share = 0;  ///< idle time of all ranks / (ranks * makespan)
+  /// Per rank, pairs of stage and micro-batch whose activations live at once: from F to B, or to the W that needs the
+  /// inputs of the matrices.
+  std::vector<std::uint32_t> peak_in_flight;
+  /// Per rank, those of them at that time whose I is done: only the operands of W live.
+  std::vector<std::uint32_t> waiting_for_weights;
+  std::vector<std::vector<Span>> spans;  ///< of each action of the table
+};
+
+/// Names an action of a row in an error; empty: "rank 1, 1B0".
+using NameAction = std::function<std::string(std::size_t row, std::size_t action)>;
+
+/// \error kInvalid: the table misses or repeats an action, has a stage on two ranks, has transfers, or deadlocks; costs
+/// of another number of stages, negative, not finite, or none above 0.
+ckpt::Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& costs,
+                                  const NameAction& name = {});
+
+/// Adds SEND/RECV actions by simulating all ranks: both sides of a transfer see one global order, so no deadlock, even
+/// with sends and receives that block. Neighbouring stages on one rank hand over locally, without actions.
+/// \error as simulate()
+ckpt::Result<ScheduleTable> lower_schedule(const ScheduleTable& compute);
+
+}  // namespace titan::train

@@ -1,0 +1,119 @@
+#include "libtrain/job/start/go_on.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "ckpt/base/exit_code.h"
+#include "ckpt/base/text.h"
+#include "ckpt/io/run_check.h"
+#include "ckpt/io/run_folder.h"
+#include "recipe/keys/key_table.h"
+
+namespace titan::train {
+namespace {
+
+/// The key that "--section.key", "section.key=value" and the like are about.
+std::string key_of(std::string word) {
+  word = word.substr(0, word.find('='));
+  word.erase(0, std::min(word.find_first_not_of('-'), word.size()));
+  std::ranges::replace(word, '-', '_');
+  return recipe::canonical_name(word);
+}
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+}
+
+/// `words` without those that set a key that `is_wrong`, and without a --resume that is for one start only.
+std::vector<std::string> without(const std::vector<std::string>& words,
+                                 const std::function<bool(const std::string& key)>& is_wrong) {
+  const auto may_stay = [](const std::string& resume) { return resume == "auto" || resume == "required"; };
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::string next = i + 1 < words.size() ? words[i + 1] : "";
+    const bool alone = word.find('=') == std::string::npos;
+    bool wrong = false, with_next = false;
+    if (word == "--resume" || word == "--set") {
+      wrong = word == "--set" ? is_wrong(key_of(next)) : !may_stay(next);
+      with_next = true;
+    } else if (word.starts_with("--resume=")) {
+      wrong = !may_stay(word.substr(9));
+    } else if (word.starts_with("--set=")) {
+      wrong = is_wrong(key_of(word.substr(6)));
+    } else if (word.starts_with("--") && word.find('.') != std::string::npos) {
+      wrong = is_wrong(key_of(word));
+      with_next = wrong && alone;
+    }
+    if (!wrong) kept.push_back(word);
+    if (!wrong && with_next && !next.empty()) kept.push_back(next);
+    if (with_next) ++i;
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config) {
+  auto scan = ckpt::list_steps(fs, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
+  if (!scan.ok()) return std::nullopt;
+  const ckpt::ResumeChoice choice =
+      ckpt::select_resume(*scan, [&fs](ckpt::StepEntry& entry) { ckpt::judge_step(fs, entry); });
+  return choice.blocked.ok() && choice.entry != nullptr ? std::optional(choice.entry->step) : std::nullopt;
+}
+
+std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
+                                        std::optional<std::uint64_t> step) {
+  if (!step) return words;
+  const bool stop_reached =
+      config.debug.stop_at_step && static_cast<std::uint64_t>(*config.debug.stop_at_step) <= *step;
+  return without(words, [&](const std::string& key) {
+    return key == "checkpoint.load_step" || (stop_reached && key == "debug.stop_at_step");
+  });
+}
+
+std::vector<std::string> words_without_keys(const std::vector<std::string>& words,
+                                            const std::vector<std::string>& keys) {
+  const auto named = [&](const std::string& key) { return std::ranges::find(keys, key) != keys.end(); };
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool joined = words[i].starts_with("--allow=");
+    if (!joined && (words[i] != "--allow" || i + 1 == words.size())) {
+      kept.push_back(words[i]);
+      continue;
+    }
+    std::vector<std::string> permitted = ckpt::split(joined ? words[i].substr(8) : words[++i], ',');
+    std::erase_if(permitted, [&](const std::string& key) { return named(recipe::canonical_name(key)); });
+    if (!permitted.empty()) kept.insert(kept.end(), {"--allow", ckpt::joined(permitted, ",")});
+  }
+  return without(kept, named);
+}
+
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    if (!word.empty() && std::ranges::all_of(word, is_plain)) {
+      line += word;
+      continue;
+    }
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
+  }
+  return line;
+}
+
+std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what,
+                       const std::string& line) {
+  const std::string command = line.empty() ? "" : ": " + line;
+  std::string text = exit_code == 0 ? "" : "exit " + std::to_string(exit_code) + ": ";
+  if (exit_code == ckpt::kExitSaved && step) text += "saved; ";
+  if (!step) return text + "no step is saved; the same " + what + " starts anew" + command;
+  const std::string from = " from step " + std::to_string(*step);
+  if (same) return text + "the same " + what + " goes on" + from + command;
+  return text + "go on" + from + command;
+}
+
+}  // namespace titan::train

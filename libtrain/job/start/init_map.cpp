@@ -1,0 +1,131 @@
+#include "libtrain/job/start/init_map.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ckpt/base/text.h"
+#include "ckpt/model/shape_text.h"
+
+namespace titan::train {
+
+using ckpt::Result;
+using ckpt::Status;
+
+namespace {
+
+/// Layers by the numbers in names, of whatever program.
+std::uint64_t layers_in(const std::vector<std::string>& names) {
+  constexpr std::string_view kLayers = "layers.";
+  std::uint64_t layers = 0;
+  for (const std::string& name : names) {
+    const std::size_t at = name.starts_with(kLayers) ? 0 : name.find(".layers.");
+    if (at == std::string::npos) continue;
+    const std::size_t begin = at + kLayers.size() + (at == 0 ? 0 : 1);
+    const auto number = ckpt::number_of<std::uint64_t>(name.substr(begin, name.find('.', begin) - begin));
+    if (number && *number < UINT32_MAX) layers = std::max(layers, *number + 1);
+  }
+  return layers;
+}
+
+/// The likely reason, where one key of the model explains what does not fit; else the ways to say it by hand.
+std::string way_on(const std::vector<std::string>& weights, const std::vector<std::string>& parameters, bool rows,
+                   const std::vector<std::string>& missing) {
+  if (rows) return recipe::kSayRows;
+  const std::uint64_t there = layers_in(weights), here = layers_in(parameters);
+  if (there > 0 && there != here)
+    return "the weights have " + std::to_string(there) + " layers, the model " + std::to_string(here) +
+           ": set model.n_layers, or in a config.json beside the weights set num_hidden_layers to " +
+           std::to_string(there) + "; or leave layers out with --skip GLOB";
+  if (missing == std::vector<std::string>{"output.weight"})
+    return "if the head is the embedding, set tie_word_embeddings to true in the config.json beside the weights, or "
+           "model.tied_embeddings; else draw it anew with create = [\"output.weight\"] in a file for --init-map";
+  return "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where with --skip "
+         "GLOB, --rename FROM=TO or --init-map FILE";
+}
+
+}  // namespace
+
+Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
+                                  const std::vector<ckpt::ParameterMeta>& parameters, const recipe::NameRules& rules,
+                                  std::uint64_t head_dim) {
+  std::map<std::string, std::size_t> index_of;
+  for (std::size_t i = 0; i < parameters.size(); ++i) index_of[parameters[i].name] = i;
+
+  WeightMatch found;
+  std::vector<std::string> problems, names, wanted, missing;
+  bool rows = false;
+  std::map<std::size_t, std::size_t> taken;  // parameter -> weight
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::string& name = weights[i].name;
+    names.push_back(name);
+    if (recipe::any_match(rules.skip, name)) {
+      found.skipped.push_back(i);
+      continue;
+    }
+    const std::string target = recipe::renamed(name, rules);
+    const auto place = index_of.find(target);
+    const std::string as = target == name ? "" : " (renamed to " + target + ")";
+    if (place == index_of.end()) {
+      problems.push_back(name + as + ": the model has no such parameter, and no rule skips it");
+    } else if (recipe::any_match(rules.create, target)) {
+      problems.push_back(name + as + ": the parameter is to be created, and the weight is there; skip one of them");
+    } else if (const auto [other, first] = taken.emplace(place->second, i); !first) {
+      problems.push_back(name + as + ": " + weights[other->second].name + " is that parameter already");
+    } else if (weights[i].shape != parameters[place->second].shape) {
+      problems.push_back(name + as + ": shape " + ckpt::shape_text(weights[i].shape) + " in the checkpoint, " +
+                         ckpt::shape_text(parameters[place->second].shape) + " in the model");
+    } else if (const std::string unsaid = recipe::rows_unsaid(name, target, rules); !unsaid.empty()) {
+      problems.push_back(unsaid);
+      rows = true;
+    } else {
+      const bool halves = rules.rows == recipe::HeadRows::kHalves && recipe::has_head_rows(target);
+      found.loaded.push_back({i, place->second, halves && head_dim != 2 ? head_dim : 0});
+    }
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    wanted.push_back(parameters[i].name);
+    if (taken.contains(i)) continue;
+    if (recipe::any_match(rules.create, parameters[i].name)) {
+      found.created.push_back(i);
+    } else {
+      problems.push_back(parameters[i].name + ": no weight for this parameter, and no rule creates it");
+      missing.push_back(parameters[i].name);
+    }
+  }
+  // Rules that match nothing are typing errors as a rule.
+  std::vector<std::string> unused = recipe::unused_rules(names, rules);
+  for (const std::string& pattern : rules.create) {
+    if (std::ranges::none_of(parameters, [&](const auto& one) { return recipe::matches(pattern, one.name, true); }))
+      unused.push_back("rule create \"" + pattern + "\" matches nothing");
+  }
+  problems.insert(problems.end(), unused.begin(), unused.end());
+  if (problems.empty()) return found;
+  Status status = ckpt::incompatible("the weights do not fit the model: " + std::to_string(problems.size()) +
+                                     (problems.size() == 1 ? " problem" : " problems"));
+  constexpr std::size_t kShown = 20;
+  if (problems.size() > kShown) {
+    const std::size_t more = problems.size() - kShown;
+    problems.resize(kShown);
+    problems.push_back("and " + std::to_string(more) + " more");
+  }
+  status.causes = std::move(problems);
+  return status.with_hint(way_on(names, wanted, rows, missing));
+}
+
+std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,
+                                     const std::vector<ckpt::ParameterMeta>& parameters) {
+  std::vector<std::string> lines = {"weights: " + std::to_string(match.loaded.size()) + " loaded, " +
+                                    std::to_string(match.skipped.size() + match.left_out.size()) + " skipped, " +
+                                    std::to_string(match.created.size()) + " created"};
+  for (const WeightMatch::Pair& pair : match.loaded)
+    if (weights[pair.weight].name != parameters[pair.parameter].name)
+      lines.push_back("  loaded   " + weights[pair.weight].name + " as " + parameters[pair.parameter].name);
+  for (const std::size_t i : match.skipped)
+    lines.push_back("  skipped  " + weights[i].name + " " + ckpt::shape_text(weights[i].shape));
+  for (const std::string& name : match.left_out) lines.push_back("  skipped  " + name);
+  for (const std::size_t i : match.created)
+    lines.push_back("  created  " + parameters[i].name + " " + ckpt::shape_text(parameters[i].shape));
+  return lines;
+}
+
+}  // namespace titan::train

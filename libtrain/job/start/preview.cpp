@@ -1,0 +1,69 @@
+#include "libtrain/job/start/preview.h"
+
+#include "libtrain/job/start/read_errors.h"
+
+namespace titan::train {
+namespace {
+
+Status open_alone(ckpt::Fs& fs, ckpt::Fs& watch, const StartInputs& inputs, bool prove_complete, Start& start) {
+  TITAN_RETURN_IF_ERROR(open_start(watch, inputs, start));
+  TITAN_RETURN_IF_ERROR(start.stored ? check_steps(start.loaded.config, start.decision.step) : ckpt::ok_status());
+  return start.complete && prove_complete ? read_whole(fs, start.decision.path, start.id) : ckpt::ok_status();
+}
+
+}  // namespace
+
+Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool prove_complete) {
+  const recipe::Config& config = inputs.loaded.config;
+  TITAN_ASSIGN_OR_RETURN(const recipe::Permission permission, recipe::read_permission(config, inputs.allow));
+  TITAN_RETURN_IF_ERROR(recipe::make_run_mesh(config, inputs.world).status());
+  TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(inputs, permission));
+  StartPreview preview;
+  std::set<std::uint64_t> damaged;
+  std::vector<std::string> said;
+  while (true) {
+    preview = {};
+    TITAN_ASSIGN_OR_RETURN(preview.decision, decide_alone(fs, config, request, damaged, &said));
+    ckpt::MediaWatch watch(fs);
+    const std::uint64_t step = preview.decision.step;
+    const Status status = open_alone(fs, watch, inputs, prove_complete, preview);
+    if (status.ok()) {
+      if (preview.source) {
+        if (std::string line = recipe::no_longer_given(inputs.loaded, preview.loaded, preview.source->manifest().config,
+                                                       preview.stored->state);
+            !line.empty())
+          said.push_back(std::move(line));
+      }
+      preview.source.reset();  // it reads by `watch`
+      break;
+    }
+    if (preview.decision.mode != StartMode::kResume) return status;
+    if (status.code == ckpt::Code::kMediaError) {
+      TITAN_ASSIGN_OR_RETURN(const std::uint64_t passed, step_to_pass_over(config, request, status, watch.place(),
+                                                                           [&](const ckpt::UnreadablePlace& place) {
+                                                                             return read_again(fs, place);
+                                                                           }));
+      request.unreadable.insert(passed);
+      said.push_back(passed_over_line(passed, status));
+      continue;
+    }
+    if (status.code != ckpt::Code::kCorrupt || !preview.decision.may_fall_back) return status;
+    damaged.insert(step);
+    said.push_back("step " + std::to_string(step) + " is damaged: " + status.message);
+  }
+  said.insert(said.end(), preview.decision.notes.begin(), preview.decision.notes.end());
+  TITAN_RETURN_IF_ERROR(prepare_start(inputs, permission, preview));
+  if (preview.weight_source && preview.verdict.ok())
+    preview.weights = match_lines(preview.match, preview.weight_source->tensors(), preview.plan.parameters);
+  const auto add = [&](std::vector<std::string> lines) { said.insert(said.end(), lines.begin(), lines.end()); };
+  add(preview.warnings);
+  if (preview.dataset) {
+    preview.validation_samples = preview.dataset->validation_samples();
+    add(preview.dataset->warnings());
+  }
+  add(preview.continuation.warnings);
+  preview.warnings = std::move(said);
+  return preview;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,66 @@
+#include "libtrain/job/start/read_errors.h"
+
+#include "ckpt/format/layout.h"
+#include "ckpt/io/run_folder.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+// The step of the run's own folder that `place` lies in.
+std::optional<std::uint64_t> step_of(const StartRequest& request, const ckpt::UnreadablePlace& place) {
+  std::string folder = request.checkpoint_dir;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  const std::string path = ckpt::join_path(place.folder, place.member);
+  if (!path.starts_with(folder + "/")) return std::nullopt;
+  const std::string below = path.substr(folder.size() + 1);
+  return ckpt::parse_step_name(below.substr(0, below.find('/')));
+}
+
+}  // namespace
+
+Result<std::uint64_t> step_to_pass_over(const recipe::Config& config, const StartRequest& request, const Status& error,
+                                        const std::optional<ckpt::UnreadablePlace>& place, const SecondRead& second) {
+  if (request.resume != "auto" || request.load_step >= 0 || !place) return error;
+  const std::optional<std::uint64_t> step = step_of(request, *place);
+  if (!step) return error;
+  if (config.checkpoint.on_read_error != "fallback")
+    return error.with_hint(
+        "checkpoint.on_read_error = \"fallback\" goes on from the next older step when a second reader cannot read "
+        "this place either; step " +
+        std::to_string(*step) + " is left as it is");
+  const Status again = second(*place);
+  if (again.code == ckpt::Code::kMediaError) return *step;
+  Status unconfirmed = error;
+  if (again.ok()) {
+    unconfirmed.causes.push_back("a second reader could read the same place: step " + std::to_string(*step) +
+                                 " is not passed over");
+    return unconfirmed.with_hint(
+        "start again; if it comes back, look at the disk, the memory or the mount of the node that met the error");
+  }
+  unconfirmed.causes.push_back("the second reader met another error: " + again.message);
+  return unconfirmed;
+}
+
+Result<StartDecision> decide_alone(ckpt::Fs& fs, const recipe::Config& config, StartRequest& request,
+                                   const std::set<std::uint64_t>& damaged, std::vector<std::string>* said) {
+  while (true) {
+    ckpt::MediaWatch watch(fs);
+    Result<StartDecision> decision = decide_start(watch, request, damaged);
+    if (decision.status().code != ckpt::Code::kMediaError) return decision;
+    TITAN_ASSIGN_OR_RETURN(
+        const std::uint64_t step,
+        step_to_pass_over(config, request, decision.status(), watch.place(),
+                          [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
+    if (!request.unreadable.insert(step).second) return decision;
+    if (said) said->push_back(passed_over_line(step, decision.status()));
+  }
+}
+
+std::string passed_over_line(std::uint64_t step, const Status& error) {
+  return "step " + std::to_string(step) + " cannot be read and is passed over (it is left as it is): " + error.message;
+}
+
+}  // namespace titan::train

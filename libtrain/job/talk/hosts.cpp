@@ -1,0 +1,15 @@
+#include "libtrain/job/talk/hosts.h"
+
+#include "ckpt/base/hash.h"
+#include "ckpt/io/lock_owner.h"
+
+namespace titan::train {
+
+std::vector<std::string> hosts_of_ranks(Control& all) {
+  const ckpt::LockOwner self = ckpt::this_process();
+  // The name as well: containers of one kernel may hold different stores under one path. Short, since every rank gets
+  // that of every other.
+  return all.all_gather(ckpt::digest_of(self.boot_id + "\n" + self.host).hex());
+}
+
+}  // namespace titan::train

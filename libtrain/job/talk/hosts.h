@@ -1,0 +1,14 @@
+#pragma once
+// Which ranks share a host.
+#include <string>
+#include <vector>
+
+#include "libtrain/job/talk/control.h"
+
+namespace titan::train {
+
+/// A name for the host of each rank, by rank; collective. Ranks with equal names run on one kernel and see each other's
+/// files at once.
+std::vector<std::string> hosts_of_ranks(Control& all);
+
+}  // namespace titan::train

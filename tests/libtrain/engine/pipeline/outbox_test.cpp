@@ -1,0 +1,63 @@
+#include "libtrain/engine/pipeline/outbox.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "tests/libtrain/support/thread_world.h"
+
+namespace titan::train::outbox_test {
+namespace {
+
+/// Sends nothing; notes which sends were waited for.
+class Notes final : public Fabric {
+ public:
+  struct Wait final : Transfer {
+    Wait(std::vector<std::uint64_t>& waited, std::uint64_t tag) : waited(waited), tag(tag) {}
+    void wait() override { waited.push_back(tag); }
+    std::vector<std::uint64_t>& waited;
+    std::uint64_t tag;
+  };
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  std::unique_ptr<Transfer> send(const at::Tensor& tensor, int, std::uint64_t tag) override {
+    EXPECT_TRUE(tensor.is_contiguous() && !tensor.requires_grad());
+    return std::make_unique<Wait>(waited, tag);
+  }
+  std::unique_ptr<Transfer> recv(at::Tensor&, int, std::uint64_t) override { return nullptr; }
+  void all_to_all(at::Tensor&, const std::vector<std::int64_t>&, const at::Tensor&,
+                  const std::vector<std::int64_t>&) override {}
+  std::vector<std::uint64_t> waited;
+};
+
+TEST(Outbox, FreesWhatWasAnswered) {
+  Notes notes;
+  Outbox outbox;
+  at::Tensor tensor = at::ones({8}, at::TensorOptions().requires_grad(true));
+  const c10::Storage storage = tensor.storage();
+  outbox.send(notes, tensor, 1, 5);
+  outbox.send(notes, at::ones({2, 3}).t(), 1, 7);
+  tensor.reset();
+  EXPECT_EQ(storage.use_count(), 2u) << "kept for the transfer";
+  outbox.settle(5);
+  EXPECT_EQ(storage.use_count(), 1u);
+  EXPECT_EQ(notes.waited, std::vector<std::uint64_t>{5});
+  EXPECT_EQ(outbox.size(), 1u);
+  EXPECT_THROW(outbox.settle(5), std::logic_error);
+}
+
+TEST(Outbox, WaitsForTheOldestFirst) {
+  Notes notes;
+  Outbox outbox;
+  for (std::uint64_t tag = 0; tag < 5; ++tag) outbox.send(notes, at::ones({1}), 1, tag);
+  outbox.keep_newest(2);
+  EXPECT_EQ(notes.waited, (std::vector<std::uint64_t>{0, 1, 2}));
+  outbox.keep_newest(2);
+  EXPECT_EQ(outbox.size(), 2u);
+  outbox.keep_newest(0);
+  EXPECT_EQ(notes.waited, (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+}
+
+}  // namespace
+}  // namespace titan::train::outbox_test
