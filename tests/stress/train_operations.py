@@ -99,7 +99,7 @@ def judge_start(world, p, outcome):
     if not world.model.odd():
         expected_words = ["micro-batches do not divide evenly"]  # three ranks share four
         if p.get("signal"):
-            expected_words.append("stopping after this step")
+            expected_words.append("SIGTERM: ")
         warnings = [line for line in outcome.lines("W") if not any(words in line for words in expected_words)]
         require(not warnings, "error-line", f"a warning without cause\n{where}")
     if codes == {75} and start < stop:
