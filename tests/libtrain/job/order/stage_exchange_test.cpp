@@ -111,8 +111,12 @@ TEST(StageExchange, GroupsKnowWhoTheyExchangeWith) {
     const recipe::RunPlan plan = llama_plan("1B", dp, 2 * dp + 1);
     const ckpt::Ownership owners = owners_of(plan);
     std::vector<ExchangeWays> ways;
-    for (std::uint32_t rank = 0; rank < dp; ++rank)
-      ways.push_back(group_ways(plan_stage_exchange(plan, owners, 0, rank), false).stage);
+    for (std::uint32_t rank = 0; rank < dp; ++rank) {
+      const StageExchange exchange = plan_stage_exchange(plan, owners, 0, rank);
+      ways.push_back(group_ways(exchange, false).stage);
+      const ExchangePlan& sums = exchange.parts[0].sums;
+      EXPECT_EQ(ways.back().swaps.size(), sums.swaps.size() + sums.handed.size()) << rank << " of " << dp;
+    }
     for (std::uint32_t rank = 0; rank < dp; ++rank) {
       EXPECT_FALSE(ways[rank].few.empty());
       EXPECT_LE(ways[rank].few.size(), 2 * kLargestGroup + 2);
