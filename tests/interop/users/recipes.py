@@ -1,0 +1,650 @@
+"""Folders as people bring them, each made by the library that makes such folders, with the public thread that it is from.
+
+A recipe writes into an empty folder and may return the path to give (the folder itself by default). `code` is how `convert --dry-run`, `plan` and
+`run` end (a code for each where only reading values tells), `says` a part of the error, or of what is noted where the code is 0. `flags` go to both programs.
+"""
+import json
+import pathlib
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import safetensors.torch
+import torch
+import torch.distributed.checkpoint as dcp
+
+DIM, LAYERS, HEADS, KV, FFN, VOCAB = 32, 2, 4, 2, 64, 256
+HEAD = DIM // HEADS
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": DIM, "intermediate_size": FFN,
+    "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": KV, "vocab_size": VOCAB, "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0, "tie_word_embeddings": False, "max_position_embeddings": 256,
+}
+TITAN_ROWS = ["--model.n_heads=4", "--model.norm_eps=1e-5", "--model.rope_theta=10000.0", "--model.rope_scaling=none"]
+RECIPES = []
+
+
+def recipe(source, code=0, says="", flags=(), train=(), convert=()):
+    """`train` and `convert`: flags of the one program alone."""
+    def add(make):
+        RECIPES.append({"name": make.__name__, "make": make, "source": source, "code": code, "says": says, "flags": list(flags),
+                        "train": list(train), "convert": list(convert)})
+        return make
+    return add
+
+
+def tensors(layers=LAYERS, vocab=VOCAB, dtype=torch.float32, tied=False, qkv_bias=False):
+    torch.manual_seed(1)
+    shapes = {"model.embed_tokens.weight": (vocab, DIM)}
+    for i in range(layers):
+        at = f"model.layers.{i}."
+        for name, rows in (("q", HEADS), ("k", KV), ("v", KV)):
+            shapes[f"{at}self_attn.{name}_proj.weight"] = (rows * HEAD, DIM)
+            if qkv_bias:
+                shapes[f"{at}self_attn.{name}_proj.bias"] = (rows * HEAD,)
+        shapes |= {f"{at}self_attn.o_proj.weight": (DIM, HEADS * HEAD), f"{at}mlp.gate_proj.weight": (FFN, DIM), f"{at}mlp.up_proj.weight": (FFN, DIM),
+                   f"{at}mlp.down_proj.weight": (DIM, FFN), f"{at}input_layernorm.weight": (DIM,), f"{at}post_attention_layernorm.weight": (DIM,)}
+    shapes |= {"model.norm.weight": (DIM,)} | ({} if tied else {"lm_head.weight": (vocab, DIM)})
+    return {name: (torch.randn(shape) * 0.1).to(dtype) for name, shape in shapes.items()}
+
+
+def ours(theirs):
+    """The same model under torchtitan's names, rows of queries and keys in its order."""
+    table = {"embed_tokens": "tok_embeddings", "norm": "norm", "self_attn.q_proj": "attention.wq", "self_attn.k_proj": "attention.wk", "self_attn.v_proj": "attention.wv",
+             "self_attn.o_proj": "attention.wo", "mlp.gate_proj": "feed_forward.w1", "mlp.down_proj": "feed_forward.w2", "mlp.up_proj": "feed_forward.w3",
+             "input_layernorm": "attention_norm", "post_attention_layernorm": "ffn_norm"}
+    out = {}
+    for name, tensor in theirs.items():
+        if name == "lm_head.weight":
+            out["output.weight"] = tensor
+            continue
+        parts = name.removeprefix("model.").rsplit(".", 1)
+        layer, rest = (".".join(parts[0].split(".")[:2]) + ".", ".".join(parts[0].split(".")[2:])) if parts[0].startswith("layers.") else ("", parts[0])
+        if rest in ("self_attn.q_proj", "self_attn.k_proj"):
+            tensor = tensor.reshape(-1, 2, HEAD // 2, *tensor.shape[1:]).transpose(1, 2).reshape(tensor.shape).contiguous()
+        out[f"{layer}{table[rest]}.{parts[1]}"] = tensor
+    return out
+
+
+def put_config(folder, **changes):
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in (CONFIG | changes).items() if v is not ...}))
+
+
+def put_hf(folder, weights=None, name="model.safetensors", **changes):
+    put_config(folder, **changes)
+    safetensors.torch.save_file(weights or tensors(), folder / name, metadata={"format": "pt"})
+
+
+def put_shards(folder, weights=None):
+    weights = weights or tensors()
+    names = sorted(weights)
+    parts = {f"model-0000{i + 1}-of-00002.safetensors": names[i::2] for i in range(2)}
+    for file, part in parts.items():
+        safetensors.torch.save_file({n: weights[n] for n in part}, folder / file, metadata={"format": "pt"})
+    index = {"metadata": {}, "weight_map": {n: file for file, part in parts.items() for n in part}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def put_dcp(folder, state):
+    dcp.save(state, checkpoint_id=folder, no_dist=True)
+
+
+def rewrite_header(path, change):
+    """The header of a safetensors file as `change` makes it, the tensors as they are."""
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = change(json.loads(data[8:8 + length]))
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length:])
+
+
+# ---- what must be read ------------------------------------------------------------------------------------------------------------------------------
+
+@recipe("the plain case")
+def hf_folder(folder):
+    put_hf(folder)
+
+
+@recipe("the plain case")
+def hf_shards(folder):
+    put_config(folder)
+    put_shards(folder)
+
+
+@recipe("the plain case")
+def hf_bf16(folder):
+    put_hf(folder, tensors(dtype=torch.bfloat16))
+
+
+@recipe("the plain case")
+def hf_fp16(folder):
+    put_hf(folder, tensors(dtype=torch.float16))
+
+
+@recipe("meta-llama/llama-models#172: no lm_head in the files of Llama 3.2", says="")
+def tied_without_head(folder):
+    put_hf(folder, tensors(tied=True), tie_word_embeddings=True)
+
+
+@recipe("vllm#6758: a tied model whose files have the head as well")
+def tied_with_equal_head(folder):
+    weights = tensors(tied=True)
+    put_hf(folder, weights | {"lm_head.weight": weights["model.embed_tokens.weight"].clone()}, tie_word_embeddings=True)
+
+
+@recipe("the plain case: biases of q, k and v")
+def qwen2(folder):
+    put_hf(folder, tensors(qkv_bias=True), architectures=["Qwen2ForCausalLM"], model_type="qwen2")
+
+
+@recipe("foreign.md E (b): safetensors 0.8.0 writes and reads it")
+def metadata_null(folder):
+    put_hf(folder)
+    rewrite_header(folder / "model.safetensors", lambda header: header | {"__metadata__": None})
+
+
+@recipe("sibling of E (b): a number where texts are due")
+def metadata_number(folder):
+    put_hf(folder)
+    rewrite_header(folder / "model.safetensors", lambda header: header | {"__metadata__": {"format": "pt", "step": 100}})
+
+
+@recipe("foreign.md E (e); transformers#37139 converts ints and floats of rope_scaling")
+def rope_floats(folder):
+    put_hf(folder, rope_scaling={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192.0})
+
+
+@recipe("sibling of E (e): whole numbers of every spelling")
+def vocab_as_float(folder):
+    put_hf(folder, vocab_size=256.0, rope_theta=10000)
+
+
+@recipe("pytorch#101107, nanoGPT#325: names of a compiled model", says="`_orig_mod.` is taken off")
+def compiled(folder):
+    put_hf(folder, {"_orig_mod." + n: t for n, t in tensors().items()})
+
+
+@recipe("train-llm-from-scratch#37: names of a compiled model in DDP", says="`module.` is taken off")
+def compiled_in_ddp(folder):
+    put_hf(folder, {"module._orig_mod." + n: t for n, t in tensors().items()})
+
+
+@recipe("sibling: FSDP1 without use_orig_params", says="`_fsdp_wrapped_module.` is taken off")
+def fsdp_wrapped(folder):
+    put_hf(folder, {n.replace("layers.", "_fsdp_wrapped_module.layers."): t for n, t in tensors().items()})
+
+
+@recipe("Lightning#20233: `model.` stands before the names of a LightningModule", says="names begin with `model.model.`")
+def model_twice(folder):
+    put_hf(folder, {"model." + n: t for n, t in tensors().items()})
+
+
+@recipe("PosterLlama#7: the language model of a larger one", says="names begin with `llama_model.model.`")
+def language_model(folder):
+    put_hf(folder, {"llama_model." + n: t for n, t in tensors().items()})
+
+
+@recipe("old exports keep buffers of RoPE: pyllama#102")
+def inv_freq(folder):
+    put_hf(folder, tensors() | {f"model.layers.{i}.self_attn.rotary_emb.inv_freq": torch.ones(HEAD // 2) for i in range(LAYERS)})
+
+
+@recipe("foreign.md F: a folder of Hugging Face's Trainer", says="left behind: 'optimizer.pt'")
+def trainer_folder(folder):
+    put_hf(folder)
+    for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth", "training_args.bin"):
+        torch.save({"state": {}}, folder / name)
+    (folder / "trainer_state.json").write_text("{}")
+
+
+@recipe("mlx-swift-lm#408: an index beside a single file that says the same", says="names the same tensors")
+def same_twice(folder):
+    put_hf(folder)
+    put_shards(folder)
+
+
+@recipe("CoSER#3, mlx-vlm#1827: an index that is older than the file beside it", says="is passed over")
+def stale_index(folder):
+    put_hf(folder)
+    put_shards(folder)
+    (folder / "model-00001-of-00002.safetensors").unlink()
+
+
+@recipe("foreign.md D: an extra tensor, left out by a flag", flags=["--skip", "model.extra"])
+def extra_skipped(folder):
+    put_hf(folder, tensors() | {"model.extra": torch.ones(3)})
+
+
+@recipe("foreign.md D: a name of a program's own, renamed by a flag", flags=["--rename", "head.w=lm_head.weight"])
+def head_renamed(folder):
+    weights = tensors()
+    weights["head.w"] = weights.pop("lm_head.weight")
+    put_hf(folder, weights)
+
+
+@recipe("foreign.md A: accelerate's SHARDED_STATE_DICT (accelerate#2772)", says="")
+def accelerate_dcp(folder):
+    put_config(folder)
+    put_dcp(folder / "pytorch_model_fsdp_0", {"model": tensors()})
+    return folder / "pytorch_model_fsdp_0"
+
+
+@recipe("accelerate#2848: the folder above accelerate's shards", 10, "pytorch_model_fsdp_0")
+def accelerate_folder(folder):
+    put_config(folder)
+    put_dcp(folder / "pytorch_model_fsdp_0", {"model": tensors()})
+    put_dcp(folder / "optimizer_0", {"optimizer": {"state": {"model.norm.weight": {"exp_avg": torch.zeros(DIM)}}}})
+
+
+@recipe("foreign.md A: an application's own state around the model", says="the prefix `app.model.`")
+def app_dcp(folder):
+    put_config(folder)
+    put_dcp(folder / "step", {"app": {"model": tensors()}})
+    return folder / "step"
+
+
+@recipe("axolotl#3073: names behind wrappers in DCP", says="`_orig_mod.` is taken off")
+def compiled_dcp(folder):
+    put_config(folder)
+    put_dcp(folder / "step", {"model": {"_orig_mod." + n: t for n, t in tensors().items()}})
+    return folder / "step"
+
+
+@recipe("torchtitan's names, the model's numbers given", train=TITAN_ROWS, convert=["--config", "TITAN.toml"])
+def torchtitan_dcp(folder):
+    put_dcp(folder / "step-10", ours(tensors()))
+    return folder / "step-10"
+
+
+@recipe("foreign.md B: everything in bfloat16", train=TITAN_ROWS, convert=["--config", "TITAN.toml"])
+def torchtitan_bf16(folder):
+    put_dcp(folder / "step-10", ours(tensors(dtype=torch.bfloat16)))
+    return folder / "step-10"
+
+
+# ---- disagreement (13) ------------------------------------------------------------------------------------------------------------------------------
+
+@recipe("foreign.md E (a); AReaL#149: embeddings that were resized", 13, "set vocab_size to 320")
+def vocab_grown(folder):
+    put_hf(folder, tensors(vocab=320))
+
+
+@recipe("foreign.md E (a): one token more", 13, "set vocab_size to 257")
+def vocab_one_more(folder):
+    put_hf(folder, tensors(vocab=257))
+
+
+@recipe("FLAP#7: pruned feed-forward", 13, "set intermediate_size to 64")
+def ffn_other(folder):
+    put_hf(folder, intermediate_size=96)
+
+
+@recipe("sibling: heads", 13, "set num_attention_heads to 4")
+def heads_other(folder):
+    put_hf(folder, num_attention_heads=2, head_dim=HEAD)
+
+
+@recipe("sibling: KV heads", 13, "set num_key_value_heads to 2")
+def kv_heads_other(folder):
+    put_hf(folder, num_key_value_heads=4)
+
+
+@recipe("sibling: width", 13, "set hidden_size to 32")
+def width_other(folder):
+    put_hf(folder, hidden_size=64)
+
+
+@recipe("optipfair#20: a model whose layers were pruned", 13, "set num_hidden_layers to 1")
+def layers_fewer(folder):
+    put_hf(folder, tensors(layers=1))
+
+
+@recipe("sibling: more layers than said", 13, "set num_hidden_layers to 3")
+def layers_more(folder):
+    put_hf(folder, tensors(layers=3))
+
+
+@recipe("foreign.md E (f); transformers#20082, OpenRLHF#651: ZeRO-3 saved without gathering", 13, "saved without gathering")
+def zero3_empty(folder):
+    put_hf(folder, {n: torch.empty(0) for n in tensors()})
+
+
+@recipe("sibling: one dimension is empty", 13, "saved without gathering")
+def zero3_no_rows(folder):
+    put_hf(folder, {n: torch.empty(0, *t.shape[1:]) for n, t in tensors().items()})
+
+
+@recipe("foreign.md E (a) in DCP", 13, "set vocab_size to 320")
+def vocab_grown_dcp(folder):
+    put_config(folder)
+    put_dcp(folder / "step", {"model": tensors(vocab=320)})
+    return folder / "step"
+
+
+@recipe("foreign.md E (c): 40 zero bytes beside whole shards", 13, "and the 2 files of model.safetensors.index.json")
+def zeros_beside_shards(folder):
+    put_config(folder)
+    put_shards(folder)
+    (folder / "model.safetensors").write_bytes(bytes(40))
+
+
+@recipe("sibling of E (c): cut short beside whole shards", 13, "and the 2 files of model.safetensors.index.json")
+def cut_beside_shards(folder):
+    put_hf(folder)
+    put_shards(folder)
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[:len(data) // 2])
+
+
+@recipe("foreign.md F; mlx-vlm#1464: other values beside the shards", 13, "has other values")
+def two_models(folder):
+    put_hf(folder)
+    put_shards(folder, {n: t + 1 for n, t in tensors().items()})
+
+
+@recipe("Qwen3-VL-Embedding#89: untied by its config, and no head", 13, "set tie_word_embeddings to true")
+def untied_without_head(folder):
+    put_hf(folder, tensors(tied=True))
+
+
+@recipe("glmasr of transformers#46456: tied by its config, and another head", 13, "set tie_word_embeddings to false")
+def tied_with_other_head(folder):
+    put_hf(folder, tie_word_embeddings=True)
+
+
+@recipe("foreign.md D: an extra tensor", 13, "--skip")
+def extra_tensor(folder):
+    put_hf(folder, tensors() | {"model.extra": torch.ones(3)})
+
+
+@recipe("sibling: a tensor is missing", 13, "norm.weight")
+def tensor_missing(folder):
+    weights = tensors()
+    del weights["model.norm.weight"]
+    put_hf(folder, weights)
+
+
+@recipe("second-me#105 and others: config.json was not copied", 13, "no config.json")
+def no_config(folder):
+    put_hf(folder)
+    (folder / "config.json").unlink()
+
+
+@recipe("sibling: a key is missing", 13, "'hidden_size' is missing")
+def config_lacks_key(folder):
+    put_hf(folder, hidden_size=...)
+
+
+@recipe("sibling: a text for a number", 13, "'vocab_size' is not an integer")
+def config_text(folder):
+    put_hf(folder, vocab_size="256")
+
+
+@recipe("sibling: a list", 13, "is not an object")
+def config_list(folder):
+    put_hf(folder)
+    (folder / "config.json").write_text("[]")
+
+
+@recipe("foreign.md A: Hugging Face's names in DCP, and nobody says the heads", 13, "")
+def dcp_without_config(folder):
+    put_dcp(folder / "step", {"model": tensors()})
+    return folder / "step"
+
+
+@recipe("sibling: names that nobody knows", 13, "")
+def strangers(folder):
+    put_hf(folder, {"net." + n.replace("layers", "blocks").replace("proj", "lin"): t for n, t in tensors().items()})
+
+
+@recipe("LLaVA#1278, axolotl#1191: weights that diverged", {"convert --dry-run": 0, "plan": 0, "run": 13}, "")  # values are read by what loads them
+def nan_weight(folder):
+    weights = tensors()
+    weights["model.norm.weight"][3] = float("nan")
+    put_hf(folder, weights)
+
+
+# ---- what is not read (2) ---------------------------------------------------------------------------------------------------------------------------
+
+@recipe("transformers#27923, OmniParser#34: cloned without git-lfs", 2, "a pointer of git-lfs")
+def lfs_pointer(folder):
+    put_config(folder)
+    (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 269060552\n")
+
+
+@recipe("sibling: the configuration is a pointer, too", 2, "a pointer of git-lfs")
+def lfs_config(folder):
+    put_hf(folder)
+    (folder / "config.json").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 700\n")
+
+
+@recipe("ComfyUI#13669: what the server answered was saved", 2, "a web page (HTML)")
+def web_page(folder):
+    put_config(folder)
+    (folder / "model.safetensors").write_text("<!DOCTYPE html><html><body>Sign in</body></html>\n" * 20)
+
+
+@recipe("sibling: an answer of a store", 2, "an XML document")
+def error_page(folder):
+    put_config(folder)
+    (folder / "model.safetensors").write_text('<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>' * 20)
+
+
+@recipe("sibling: torch.save under the name of safetensors", 2, "a pickle of PyTorch")
+def torch_save_named_safetensors(folder):
+    put_config(folder)
+    torch.save(tensors(), folder / "model.safetensors")
+
+
+@recipe("sibling: an archive under the name of safetensors", 2, "a zip archive")
+def zip_named_safetensors(folder):
+    put_config(folder)
+    with zipfile.ZipFile(folder / "model.safetensors", "w") as archive:
+        archive.writestr("weights.txt", "x" * 100)
+
+
+@recipe("a pickle as a file", 2, "a pickle of PyTorch")
+def torch_file(folder):
+    torch.save(tensors(), folder / "model.pt")
+    return folder / "model.pt"
+
+
+@recipe("a pickle of Python", 2, "a pickle of Python")
+def python_pickle(folder):
+    (folder / "model.pkl").write_bytes(pickle.dumps({"a": 1}, protocol=4) + bytes(100))
+    return folder / "model.pkl"
+
+
+@recipe("MLX of old: npz", 2, "an archive of NumPy arrays")
+def mlx_npz(folder):
+    np.savez(folder / "weights.npz", **{n: t.numpy() for n, t in tensors().items()})
+    return folder / "weights.npz"
+
+
+@recipe("MLX of old, the folder", 2, "a model of MLX")
+def mlx_folder(folder):
+    put_config(folder)
+    np.savez(folder / "weights.npz", **{n: t.numpy() for n, t in tensors().items()})
+
+
+@recipe("foreign.md I; verl#533, verl#2252, SkyRL#603", 2, "a checkpoint of verl")
+def verl(folder):
+    for rank in range(2):
+        torch.save({}, folder / f"model_world_size_2_rank_{rank}.pt")
+    (folder / "fsdp_config.json").write_text('{"FSDP_version": 2, "world_size": 2}')
+
+
+@recipe("foreign.md I: DeepSpeed's step alone", 2, "a DeepSpeed checkpoint")
+def deepspeed_step(folder):
+    torch.save({}, folder / "zero_pp_rank_0_mp_rank_00_model_states.pt")
+    torch.save({}, folder / "zero_pp_rank_0_mp_rank_00_optim_states.pt")
+
+
+@recipe("sibling: ZeRO 1 and 2", 2, "a DeepSpeed checkpoint")
+def deepspeed_zero2(folder):
+    torch.save({}, folder / "mp_rank_00_model_states.pt")
+    torch.save({}, folder / "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt")
+
+
+@recipe("sibling: the folder above", 2, "a DeepSpeed checkpoint")
+def deepspeed_folder(folder):
+    (folder / "latest").write_text("global_step100")
+    (folder / "global_step100").mkdir()
+
+
+@recipe("Megatron of old", 2, "a Megatron checkpoint")
+def megatron(folder):
+    (folder / "iter_0000100/mp_rank_00").mkdir(parents=True)
+    torch.save({}, folder / "iter_0000100/mp_rank_00/model_optim_rng.pt")
+    return folder / "iter_0000100"
+
+
+@recipe("nanotron", 2, "a nanotron checkpoint")
+def nanotron(folder):
+    (folder / "model").mkdir()
+    (folder / "checkpoint_metadata.json").write_text("{}")
+
+
+@recipe("NeMo 2", 2, "a NeMo checkpoint")
+def nemo(folder):
+    (folder / "context").mkdir()
+    (folder / "weights").mkdir()
+
+
+@recipe("Orbax", 2, "a checkpoint of Orbax")
+def orbax(folder):
+    (folder / "manifest.ocdbt").write_bytes(b"\x0c\xdb")
+
+
+@recipe("GGUF", 2, "a GGUF file")
+def gguf(folder):
+    (folder / "model-Q4_K_M.gguf").write_bytes(b"GGUF\x03\0\0\0" + bytes(100))
+
+
+@recipe("pyllama#102, fsdp_qlora#70: quantized by GPTQ", 2, "quantized by gptq")
+def gptq(folder):
+    put_hf(folder, quantization_config={"quant_method": "gptq", "bits": 4})
+
+
+@recipe("quantized by bitsandbytes", 2, "quantized by bitsandbytes")
+def bitsandbytes(folder):
+    put_hf(folder, quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True})
+
+
+@recipe("mlx-community's folders", 2, "quantized (quantization)")
+def mlx_quantized(folder):
+    put_hf(folder, quantization={"group_size": 64, "bits": 4})
+
+
+@recipe("FP8 weights", 2, "F8_E4M3")
+def fp8(folder):
+    put_hf(folder, {n: t.to(torch.float8_e4m3fn) if t.dim() == 2 else t for n, t in tensors().items()})
+
+
+@recipe("another family", 2, "MixtralForCausalLM")
+def mixtral(folder):
+    put_hf(folder, architectures=["MixtralForCausalLM"], model_type="mixtral")
+
+
+# ---- damage (12) ------------------------------------------------------------------------------------------------------------------------------------
+
+@recipe("ComfyUI#6744, airllm#137: a download that was cut short", 12, "")
+def cut_short(folder):
+    put_hf(folder)
+    data = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(data[:len(data) // 2])
+
+
+@recipe("PersuGPT#2: one of the shards is cut short", 12, "")
+def shard_cut_short(folder):
+    put_config(folder)
+    put_shards(folder)
+    path = folder / "model-00001-of-00002.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+@recipe("a shard was not downloaded", 12, "is missing; the index names it")
+def shard_missing(folder):
+    put_config(folder)
+    put_shards(folder)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+
+
+@recipe("a file that was only given its length", 12, "all zero")
+def zeros(folder):
+    put_config(folder)
+    (folder / "model.safetensors").write_bytes(bytes(4096))
+
+
+@recipe("an interrupted copy", 12, "too few")
+def empty_file(folder):
+    put_config(folder)
+    (folder / "model.safetensors").write_bytes(b"")
+
+
+@recipe("a configuration that was cut short", 12, "config.json")
+def config_cut(folder):
+    put_hf(folder)
+    (folder / "config.json").write_text((folder / "config.json").read_text()[:60])
+
+
+@recipe("torchtitan#3764: an entry without a type", 12, "dtype ''")
+def empty_dtype(folder):
+    put_hf(folder)
+    rewrite_header(folder / "model.safetensors", lambda header: header | {"ghost": {"dtype": "", "shape": [], "data_offsets": [0, 0]}})
+
+
+@recipe("a DCP directory whose .metadata was not copied", 12, ".metadata is missing")
+def dcp_without_metadata(folder):
+    put_config(folder)
+    put_dcp(folder / "step", {"model": tensors()})
+    (folder / "step/.metadata").unlink()
+    return folder / "step"
+
+
+@recipe("a DCP directory that lacks a file", 12, "is missing; the metadata names it")
+def dcp_lacks_file(folder):
+    put_config(folder)
+    put_dcp(folder / "step", {"model": tensors()})
+    for path in (folder / "step").glob("*.distcp"):
+        path.unlink()
+    return folder / "step"
+
+
+# ---- nothing there (10) -----------------------------------------------------------------------------------------------------------------------------
+
+@recipe("LlamaFactory#1097: an adapter alone", 10, "an adapter (PEFT)")
+def lora(folder):
+    safetensors.torch.save_file({"base_model.model.x.lora_A.weight": torch.ones(2, 2)}, folder / "adapter_model.safetensors")
+    (folder / "adapter_config.json").write_text("{}")
+
+
+@recipe("axolotl#1191: pytorch_model.bin", 10, "weights in pickles are not read")
+def pytorch_model_bin(folder):
+    put_config(folder)
+    torch.save(tensors(), folder / "pytorch_model.bin")
+
+
+@recipe("Meta's own files", 10, "convert_llama_weights_to_hf")
+def meta_files(folder):
+    (folder / "params.json").write_text('{"dim": 32}')
+    torch.save(ours(tensors()), folder / "consolidated.00.pth")
+
+
+@recipe("shards without their index", 10, "which says what is in which file")
+def shards_without_index(folder):
+    put_config(folder)
+    put_shards(folder)
+    (folder / "model.safetensors.index.json").unlink()
+
+
+@recipe("an empty folder", 10, "")
+def empty_folder(folder):
+    pass
+
+
+@recipe("a folder that is not there", 10, "")
+def not_there(folder):
+    return folder / "nowhere"
