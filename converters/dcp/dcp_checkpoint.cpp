@@ -4,6 +4,7 @@
 
 #include "converters/companions.h"
 #include "converters/dcp/parts.h"
+#include "converters/dcp/shards.h"
 #include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 
@@ -49,7 +50,9 @@ class DcpFormat final : public Format {
     TITAN_RETURN_IF_ERROR(folder.status());
     const auto entries = fs.list(path);
     if (!entries.ok()) return entries.status();
-    return std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) { return entry.name.ends_with(".distcp"); });
+    return std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) {
+      return entry.name.ends_with(".distcp") || dcp::is_shard(entry.name);
+    });
   }
   bool is_member(const std::string& name) const override {
     return name == dcp::kMetadataFile || name.ends_with(".distcp") || name == kHfConfig;

@@ -17,6 +17,7 @@ inline constexpr const char* kMetadataFile = ".metadata";
 struct ItemPlace {
   std::uint32_t file = 0;  ///< index into Metadata::files
   std::uint64_t offset = 0, length = 0;
+  bool plain = false;  ///< elements alone, row-major, in a safetensors file (shards.h); else torch.save's archive
   bool operator==(const ItemPlace&) const = default;
 };
 

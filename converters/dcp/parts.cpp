@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "converters/dcp/shards.h"
 #include "converters/format.h"
 
 namespace titan::convert::dcp {
@@ -10,7 +11,11 @@ namespace {
 
 // accelerate numbers models and optimizers. Of several the first is the one that is trained.
 constexpr const char* kModelPart = "pytorch_model_fsdp_0";
-constexpr const char* kOptimizerPart = "optimizer_0";
+// torch's writer puts shards here that it means to consolidate, as torchtitan's last save in Hugging Face's format
+// does.
+constexpr const char* kShardedPart = "sharded";
+// The first is accelerate's; beside shards a user of save_optimizer_distributed chooses one.
+constexpr const char* kOptimizerParts[] = {"optimizer_0", "optimizer", "optim"};
 
 Result<bool> is_directory_of_dcp(ckpt::Fs& fs, const std::string& path) {
   return is_file(fs, ckpt::join_path(path, kMetadataFile));
@@ -28,17 +33,28 @@ void sort_once(std::vector<Entry>& entries) {
 
 Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const bool itself, is_directory_of_dcp(fs, path));
+  const bool shards = !itself && !shards_in(fs, path).empty();
   TITAN_ASSIGN_OR_RETURN(const bool model, is_directory_of_dcp(fs, ckpt::join_path(path, kModelPart)));
-  if (itself || !model) return std::vector<std::string>{""};
-  TITAN_ASSIGN_OR_RETURN(const bool optimizer, is_directory_of_dcp(fs, ckpt::join_path(path, kOptimizerPart)));
-  std::vector<std::string> parts = {kModelPart};
-  if (optimizer) parts.emplace_back(kOptimizerPart);
+  std::vector<std::string> parts = {""};
+  if (itself) return parts;
+  if (!shards && model)
+    parts = {kModelPart};
+  else if (!shards && !shards_in(fs, ckpt::join_path(path, kShardedPart)).empty())
+    parts = {kShardedPart};
+  else if (!shards)
+    return parts;
+  for (const char* name : kOptimizerParts) {
+    TITAN_ASSIGN_OR_RETURN(const bool there, is_directory_of_dcp(fs, ckpt::join_path(path, name)));
+    if (!there) continue;
+    parts.emplace_back(name);
+    break;
+  }
   return parts;
 }
 
 Result<std::string> optimizer_beside(ckpt::Fs& fs, const std::string& path) {
   if (ckpt::base_name(path) != kModelPart) return std::string();
-  const std::string optimizer = ckpt::join_path(ckpt::parent_path(path), kOptimizerPart);
+  const std::string optimizer = ckpt::join_path(ckpt::parent_path(path), kOptimizerParts[0]);
   TITAN_ASSIGN_OR_RETURN(const bool there, is_directory_of_dcp(fs, optimizer));
   return there ? optimizer : std::string();
 }

@@ -10,8 +10,8 @@
 
 namespace titan::convert::dcp {
 
-/// The directories of the checkpoint `path`, relative to it: that of the model, and that of the optimizer where there
-/// is one; or "" alone, for `path` itself. \error kFailed
+/// The directories of the checkpoint `path`, relative to it ("" is `path` itself): that of the model, and that of the
+/// optimizer where it is another. \error kFailed
 Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path);
 /// Where the optimizer of the model at `path` lies when that is one of two such directories; else "". \error kFailed
 Result<std::string> optimizer_beside(ckpt::Fs& fs, const std::string& path);

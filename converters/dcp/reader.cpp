@@ -9,6 +9,9 @@
 #include "converters/dcp/assemble.h"
 #include "converters/dcp/crc32.h"
 #include "converters/dcp/parts.h"
+#include "converters/dcp/shards.h"
+#include "converters/format.h"
+#include "converters/hf/hf_checkpoint.h"
 #include "converters/little_endian.h"
 
 namespace titan::convert::dcp {
@@ -83,6 +86,7 @@ struct DcpReader::OpenChunk {
   std::uint64_t begin = 0;    // of the tensor's first byte in the entry
   std::uint64_t next = 0;     // bytes of the entry that went into `crc`
   std::uint32_t crc = 0;
+  bool plain = false;                // there is no checksum
   std::vector<std::byte> reordered;  // the chunk row-major, where the item has it otherwise
 };
 
@@ -94,8 +98,14 @@ Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::stri
   std::vector<std::pair<std::string, Metadata>> parts;
   for (const std::string& name : names) {
     const std::string folder = name.empty() ? path : ckpt::join_path(path, name);
-    TITAN_RETURN_IF_ERROR(check_form(fs, folder));
     const std::string file = ckpt::join_path(folder, kMetadataFile);
+    if (const std::vector<std::string> shards = shards_in(fs, folder); !shards.empty()) {
+      TITAN_ASSIGN_OR_RETURN(Metadata part, read_shards(fs, folder, shards));
+      parts.emplace_back(name, std::move(part));
+      TITAN_ASSIGN_OR_RETURN(const bool both, is_file(fs, file));  // the optimizer's may lie in the same folder
+      if (!both) continue;
+    }
+    TITAN_RETURN_IF_ERROR(check_form(fs, folder));
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, file, kMaxMetadata));
     TITAN_ASSIGN_OR_RETURN(Metadata part, decode_metadata(file, std::string(ckpt::text_of(bytes))));
     parts.emplace_back(name, std::move(part));
@@ -153,6 +163,11 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> opened, file(chunk.place.file));
   auto open = std::make_shared<OpenChunk>();
   open->what = item_name(chunk.place, tensor.name);
+  if (chunk.place.plain) {
+    open->payload = chunk.place.offset;
+    open->plain = true;
+    return remember(&tensor, index, std::move(open));
+  }
   TITAN_ASSIGN_OR_RETURN(open->zip, ZipArchive::open(*opened, open->what, chunk.place.offset, chunk.place.length));
   TITAN_ASSIGN_OR_RETURN(const ItemContent content, read_item(open->zip));
   TITAN_RETURN_IF_ERROR(check_item(open->what, content, tensor, chunk));
@@ -185,10 +200,15 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
       }
     }
   }
+  return remember(&tensor, index, std::move(open));
+}
+
+std::shared_ptr<DcpReader::OpenChunk> DcpReader::remember(const TensorEntry* tensor, std::size_t index,
+                                                          std::shared_ptr<OpenChunk> open) const {
   const std::lock_guard lock(mutex_);
   // Callers read one tensor after the other and do not come back to an old chunk.
   if (chunks_.size() >= kOpenChunks) chunks_.clear();
-  chunks_[{&tensor, index}] = open;
+  chunks_[{tensor, index}] = open;
   return open;
 }
 
@@ -213,7 +233,7 @@ Status DcpReader::read_chunk(const TensorEntry& tensor, std::size_t index, std::
     const std::uint64_t at = open->begin + begin * unit;
     TITAN_RETURN_IF_ERROR(opened->pread(open->payload + at, target));
     const std::lock_guard lock(open->mutex);
-    if (at == open->next) {
+    if (at == open->next && !open->plain) {
       open->crc = crc32(open->crc, target);
       open->next += target.size();
       if (open->next == open->entry.bytes && open->crc != open->entry.crc)
@@ -274,6 +294,14 @@ Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, c
                               const Chunk* chunk, ckpt::VerifyReport& report) const {
   const std::string what = item_name(place, name);
   TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> opened, file(place.file));
+  if (place.plain) {
+    report.note = kSafetensorsNote;
+    std::vector<std::byte> block(std::min(kBlock, place.length));
+    for (std::uint64_t at = 0; at < place.length; at += block.size())
+      TITAN_RETURN_IF_ERROR(opened->pread(
+          place.offset + at, std::span(block).first(std::min<std::uint64_t>(block.size(), place.length - at))));
+    return {};
+  }
   const auto damaged = [&](const Status& status, std::uint64_t offset, std::uint64_t bytes) {
     // The message begins with file and item, for which the report has fields.
     std::string detail = status.message;

@@ -1,5 +1,6 @@
 #pragma once
-// A DCP directory opened for reading: tensors by any range of elements, whatever their sharding, and plain values.
+// A DCP directory opened for reading, or one of safetensors shards: tensors by any range of elements, whatever their
+// sharding, and plain values.
 #include <functional>
 #include <map>
 #include <memory>
@@ -48,6 +49,8 @@ class DcpReader {
   Result<std::shared_ptr<ckpt::File>> file(std::uint32_t index) const;
   std::string item_name(const ItemPlace& place, const std::string& name) const;
   Result<std::shared_ptr<OpenChunk>> open_chunk(const TensorEntry& tensor, std::size_t index) const;
+  std::shared_ptr<OpenChunk> remember(const TensorEntry* tensor, std::size_t index,
+                                      std::shared_ptr<OpenChunk> open) const;
   Status read_chunk(const TensorEntry& tensor, std::size_t index, std::uint64_t first, std::span<std::byte> out) const;
   Status verify_item(const ItemPlace& place, const std::string& name, const TensorEntry* tensor, const Chunk* chunk,
                      ckpt::VerifyReport& report) const;

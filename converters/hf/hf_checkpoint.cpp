@@ -109,9 +109,7 @@ Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const 
   // The structure was checked when it was opened; what is left is that every byte can be read.
   constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
   ckpt::VerifyReport report;
-  report.note =
-      "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed "
-      "value cannot be found";
+  report.note = kSafetensorsNote;
   std::uint64_t total = 0;
   for (const ForeignTensor& tensor : tensors_) total += tensor.bytes();
   std::vector<std::byte> buffer(kChunk);

@@ -9,6 +9,10 @@ inline constexpr const char* kHfIndex = "model.safetensors.index.json";
 inline constexpr const char* kHfConfig = "config.json";
 inline constexpr std::uint64_t kMaxHfConfigBytes = std::uint64_t{4} << 20;
 inline constexpr const char* kHfTokenizer = "tokenizer.json";
+/// What a verification of safetensors cannot say.
+inline constexpr const char* kSafetensorsNote =
+    "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed "
+    "value cannot be found";
 
 Result<bool> probe_hf(Fs& fs, const std::string& path);
 /// Says what is wrong with a Hugging Face folder that probe_hf refuses. \error kNotFound

@@ -2,8 +2,8 @@
 """hf_dcp_round_trip.py: a run of a transformers model under plain torch goes on here from its DCP directory, and the other way round.
 
 Forth: models of transformers are trained for five steps under FSDP2 (2 ranks of Gloo), FSDP2 x TP (4) and unsharded, with AdamW and a
-scheduler, and saved by torch.distributed.checkpoint with Hugging Face's names; once in the two folders that accelerate makes, once with the
-optimizer by save_optimizer_distributed of transformers 5. They go on there, and here after `convert --to titan --config`: ten steps have losses within 1e-5. Our step through a DCP directory with Hugging Face's names and
+scheduler, and saved by torch.distributed.checkpoint with Hugging Face's names; once in the two folders that accelerate makes, once as
+transformers 5 does it, the model in shards of safetensors and the optimizer by save_optimizer_distributed. They go on there, and here after `convert --to titan --config`: ten steps have losses within 1e-5. Our step through a DCP directory with Hugging Face's names and
 back has its id. Back: trained here, `convert --to dcp --names hf`, loaded there with set_state_dict, load_optimizer_distributed, or by what
 docs/formats.md tells.
 TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
@@ -29,6 +29,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 from transformers.distributed import load_optimizer_distributed, save_optimizer_distributed
+from transformers.distributed.checkpoint import _save_model_checkpoint_distributed
 
 import transformers_both_ways as both_ways
 
@@ -40,10 +41,10 @@ import harness  # noqa: E402
 VOCAB, LENGTH, BATCH, SAVED, STEPS, WARMUP, PEAK, LEAST = 256, 32, 4, 5, 15, 2, 2e-3, 0.1
 SMALL = dict(vocab_size=VOCAB, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128)
 ADAM = dict(lr=PEAK, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
-# name: (class, configuration, keys of ours, (FSDP, TP), whether transformers itself saves and loads the optimizer, flattened, folders)
+# name: (class, configuration, keys of ours, (FSDP, TP), whether transformers itself saves, and loads the optimizer, folders)
 CASES = {
     "llama under FSDP2, in accelerate's folders": (LlamaForCausalLM, LlamaConfig(**SMALL, **both_ways.rope(1e4)), {}, (2, 1), False, ("pytorch_model_fsdp_0", "optimizer_0")),
-    "llama, head_dim 24, under FSDP2 x TP": (LlamaForCausalLM, LlamaConfig(**SMALL, **both_ways.rope(1e4), head_dim=24), {"model.head_dim": 24}, (2, 2), True, ("pytorch_model_fsdp_0", "optimizer_0")),
+    "llama, head_dim 24, under FSDP2 x TP": (LlamaForCausalLM, LlamaConfig(**SMALL, **both_ways.rope(1e4), head_dim=24), {"model.head_dim": 24}, (2, 2), True, ()),
     "qwen2 with biases, tied": (Qwen2ForCausalLM, Qwen2Config(**SMALL, **both_ways.rope(1e6), tie_word_embeddings=True),
                                                         {"model.qkv_bias": True, "model.tied_embeddings": True, "model.rope_theta": 1e6}, (1, 1), False, ("",)),
 }
@@ -141,11 +142,12 @@ def run_rank(rank, port, case, job):
         losses.append(mean.item() / (fsdp * tp))
         if step + 1 == SAVED and job.get("save"):
             parts = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer)))
+            if by_transformers:
+                pathlib.Path(job["save"]).mkdir(exist_ok=True)
+                _save_model_checkpoint_distributed(model, job["save"])  # as save_pretrained(..., distributed_checkpoint=True) does
+                save_optimizer_distributed(model, optimizer, f"{job['save']}/optimizer")
             for folder, state in zip(folders, [parts] if len(folders) == 1 else [{name: part} for name, part in parts.items()]):
-                if by_transformers and "optimizer" in state:
-                    save_optimizer_distributed(model, optimizer, f"{job['save']}/{folder}")
-                else:
-                    dcp.save(state, checkpoint_id=f"{job['save']}/{folder}")
+                dcp.save(state, checkpoint_id=f"{job['save']}/{folder}")
     if rank == 0:
         pathlib.Path(job["losses"]).write_text(json.dumps(losses))
     dist.barrier()
