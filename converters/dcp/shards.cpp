@@ -79,16 +79,15 @@ Result<Metadata> read_shards(ckpt::Fs& fs, const std::string& folder, const std:
       tensor.name = entry.name;
       TITAN_ASSIGN_OR_RETURN(std::vector<std::uint64_t> offsets, offsets_of(path, sharding, entry));
       const ItemPlace place{f, header.buffer_offset + entry.begin, entry.end - entry.begin, true};
-      TITAN_RETURN_IF_ERROR(add_box(path, tensor, std::string(ckpt::dtype_name(entry.dtype)),
-                                    {std::move(offsets), entry.shape, place}));
+      TITAN_RETURN_IF_ERROR(
+          add_box(path, tensor, std::string(ckpt::dtype_name(entry.dtype)), {std::move(offsets), entry.shape, place}));
     }
   }
   for (auto& [name, tensor] : tensors) {
     std::ranges::sort(tensor.chunks, {}, &Chunk::offsets);
     // Ranks that had the same part have written it each: the first is taken.
-    const auto rest = std::ranges::unique(tensor.chunks, [](const Chunk& a, const Chunk& b) {
-      return a.offsets == b.offsets && a.sizes == b.sizes;
-    });
+    const auto rest = std::ranges::unique(
+        tensor.chunks, [](const Chunk& a, const Chunk& b) { return a.offsets == b.offsets && a.sizes == b.sizes; });
     tensor.chunks.erase(rest.begin(), rest.end());
     TITAN_RETURN_IF_ERROR(check_cover(folder + ": " + name, tensor.shape, tensor.chunks));
     all.tensors.push_back(std::move(tensor));

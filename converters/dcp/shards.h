@@ -16,8 +16,8 @@ bool is_shard(std::string_view name);
 /// The names of such files in `folder`, ascending; none where it cannot be listed.
 std::vector<std::string> shards_in(ckpt::Fs& fs, const std::string& folder);
 
-/// What `files` of `folder` hold, as the metadata of a DCP directory: the place of each tensor's boxes is in the header.
-/// \error kCorrupt: a header is wrong, boxes overlap or do not fill their tensor; kUnsupported, kFailed
+/// What `files` of `folder` hold, as the metadata of a DCP directory: the place of each tensor's boxes is in the
+/// header. \error kCorrupt: a header is wrong, boxes overlap or do not fill their tensor; kUnsupported, kFailed
 Result<Metadata> read_shards(ckpt::Fs& fs, const std::string& folder, const std::vector<std::string>& files);
 
 }  // namespace titan::convert::dcp

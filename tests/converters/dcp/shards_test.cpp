@@ -41,7 +41,8 @@ void write_shard(ckpt::testing::MemFs& fs, int rank, const std::vector<Part>& pa
 
 Result<std::unique_ptr<DcpReader>> opened(ckpt::testing::MemFs& fs, const std::string& second) {
   EXPECT_TRUE(fs.make_dir("/m").ok());
-  write_shard(fs, 1, {{"w", {2, 3}, 0}, {"norm", {3}, 100}}, R"({"w":{"saved_offsets":[0,0]},"norm":{"saved_offsets":[0]}})");
+  write_shard(fs, 1, {{"w", {2, 3}, 0}, {"norm", {3}, 100}},
+              R"({"w":{"saved_offsets":[0,0]},"norm":{"saved_offsets":[0]}})");
   write_shard(fs, 2, {{"w", {1, 3}, 6}}, second);
   return DcpReader::open(fs, "/m");
 }
@@ -70,6 +71,8 @@ TEST(Shards, ThatOverlapLeaveAHoleOrSayNothingAreDamage) {
     ASSERT_FALSE(reader.ok()) << second;
     EXPECT_EQ(reader.status().code, ckpt::Code::kCorrupt) << second;
   }
+  ckpt::testing::MemFs fs;
+  EXPECT_THAT(opened(fs, R"({"w":{}})").status().message, HasSubstr("does not say where 'w' begins"));
 }
 
 TEST(Shards, HaveTheirOptimizerInAFolderBelow) {
