@@ -11,7 +11,7 @@ namespace titan::convert::dcp {
 namespace {
 
 constexpr const char* kRopeScaling = "model.rope_scaling";
-constexpr const char* kFolders[] = {"", ".hf_metadata", "huggingface"};
+constexpr const char* kFolders[] = {"", ".hf_metadata", "huggingface", "pytorch_model_fsdp_0"};
 
 Result<std::string> find_config(Fs& fs, const std::string& path) {
   for (const std::string& near : {path, ckpt::parent_path(path)}) {

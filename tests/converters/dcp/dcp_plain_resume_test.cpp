@@ -172,6 +172,19 @@ TEST(DcpParts, TheFolderAboveHoldsModelAndOptimizer) {
   EXPECT_THAT(alone->notes, Contains(HasSubstr("lies beside it, in /run/checkpoint-5/optimizer_0")));
 }
 
+// As that of a directory of ours which stands there.
+TEST(DcpParts, AConfigJsonInTheModelsDirectoryCounts) {
+  ckpt::testing::MemFs fs;
+  const Written how{.path = "/run/checkpoint-5/pytorch_model_fsdp_0",
+                    .optimizer_path = "/run/checkpoint-5/optimizer_0"};
+  ASSERT_TRUE(write(fs, how).ok());
+  ASSERT_TRUE(fs.remove_file("/run/config.json").ok());
+  ASSERT_TRUE(fs.rename("/run/checkpoint-5/config.json", how.path + "/config.json").ok());
+  const auto source = dcp_format().open(fs, "/run/checkpoint-5");
+  ASSERT_TRUE(source.ok());
+  EXPECT_TRUE((*source)->plan({}).ok()) << (*source)->plan({}).status().to_string();
+}
+
 // As where both are links to one directory of ours.
 TEST(DcpParts, ANameInBothIsThatOfTheModel) {
   const Metadata both =
