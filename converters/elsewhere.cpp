@@ -95,13 +95,6 @@ class Folder {
   std::vector<std::string> names_;
 };
 
-bool is_sharded_export(const Folder& folder) {
-  for (const Folder& at : {folder, folder.below("sharded")})
-    if (const std::string name = at.any("shard-", ".safetensors"); name.find("-model-") != std::string::npos)
-      return true;
-  return false;
-}
-
 struct Program {
   const char* what;
   bool (*is)(const Folder&);
@@ -152,9 +145,6 @@ constexpr Program kPrograms[] = {
      "transformers 4 reads it: from_pretrained(FOLDER, from_tf=True), then save_pretrained(OUT)"},
     {"a model of MLX in NumPy's arrays", [](const Folder& at) { return at.is("weights", ".npz"); },
      "mlx_lm.convert of today writes safetensors, which are read where they are not quantised"},
-    {"a Hugging Face export of torchtitan or torch DCP that is still in shards of ranks", is_sharded_export,
-     "consolidate_safetensors_files of torch.distributed.checkpoint joins them into a Hugging Face folder, which is "
-     "read; a step in DCP's own form is read as it is"},
 };
 
 Status not_yet(const std::string& path, const std::string& what, const char* hint) {

@@ -46,8 +46,6 @@ TEST(Elsewhere, SaysWhatACheckpointOfAnotherProgramIs) {
       {{"distrib_optim.pt"}, "a Megatron checkpoint"},
       {{"latest_checkpointed_iteration.txt", "iter_0000010/x"}, "a Megatron checkpoint"},
       {{"common.pt", "metadata.json", ".metadata", "__0_0.distcp"}, "a Megatron checkpoint"},
-      {{"shard-00000-model-00001-of-00001.safetensors"}, "still in shards of ranks"},
-      {{"sharded/shard-00000-model-00001-of-00001.safetensors"}, "still in shards of ranks"},
       {{"tiny.Q4_K_M.gguf"}, "a GGUF file"},
   };
   for (const Kind& kind : kinds) {
