@@ -1,4 +1,4 @@
-#include "libtrain/job/talk/hosts.h"
+#include "libtrain/engine/parallel/hosts.h"
 
 #include "ckpt/base/hash.h"
 #include "ckpt/io/lock_owner.h"

@@ -1,4 +1,4 @@
-#include "libtrain/job/talk/hosts.h"
+#include "libtrain/engine/parallel/hosts.h"
 
 #include <gmock/gmock.h>
 
