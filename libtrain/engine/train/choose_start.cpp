@@ -1,0 +1,115 @@
+#include "libtrain/engine/train/choose_start.h"
+
+#include <random>
+
+#include "ckpt/plan/lr_settings.h"
+#include "libtrain/engine/model/runtime.h"
+#include "libtrain/job/host/gemm.h"
+#include "libtrain/job/metrics/log.h"
+#include "libtrain/job/run/same_settings.h"
+#include "libtrain/job/start/checked_data.h"
+#include "libtrain/job/start/start_word.h"
+#include "libtrain/job/talk/agree.h"
+
+namespace titan::train {
+namespace {
+
+using ckpt::Status;
+
+// Rank 0 holds them from here on: the folder that they came from may be gone before the next save.
+Status take_model_files(RunState& run) {
+  run.model_files.reset();
+  if (!run.root()) return ckpt::ok_status();
+  std::vector<std::string> notes;
+  std::vector<ckpt::ModelFilePlace> places;
+  if (run.start.source) {
+    places = run.start.source->model_files();
+  } else if (run.start.weight_source) {
+    places = run.start.weight_source->model_files();
+  }
+  ckpt::Fs& fs = run.start.source ? run.watch : run.fs;
+  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(fs, places, notes));
+  for (const std::string& note : notes) log_warn(note);
+  if (!files.empty()) run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
+  return ckpt::ok_status();
+}
+
+// Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
+std::uint64_t draw_seed(const recipe::Config& config) {
+  std::random_device device;
+  if (config.debug.seed) return static_cast<std::uint64_t>(*config.debug.seed);
+  return ((std::uint64_t{device()} << 32) ^ device()) >> 1;
+}
+
+}  // namespace
+
+// The launcher's look was without the lock, so that its decision is not taken over; the threads that it chose are.
+void choose_start(RunState& run) {
+  run.forget_start();
+  run.on_root([&]() -> Status {
+    TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(run.inputs, run.permission));
+    request.unreadable = run.unreadable;
+    TITAN_ASSIGN_OR_RETURN(run.start.decision, decide_start(run.watch, request, run.damaged));
+    for (const std::string& line : run.start.decision.skipped) log_warn("not resumed: " + line);
+    for (const std::string& note : run.start.decision.notes) log_warn(note);
+    return ckpt::ok_status();
+  });
+  const StartDecision& decision = run.start.decision;
+  StartWord word{decision, {}, draw_seed(run.config()), processor_name()};
+  Status status;
+  if (run.root() && decision.mode == StartMode::kResume) {
+    auto texts = json_texts(ckpt::CheckpointReader::known(run.watch, decision.path, *decision.manifest));
+    status = texts.status();
+    if (texts.ok()) word.json = std::move(*texts);
+  }
+  const std::string bytes = run.world.io->broadcast(run.root() ? encode_start(word) : "", 0);
+  if (!run.root()) {
+    auto decoded = decode_start(bytes);
+    status = decoded.status();
+    if (decoded.ok()) {
+      word = std::move(*decoded);
+      run.start.decision = std::move(word.decision);
+    }
+  }
+  if (!decision.path.empty()) log_info("loading " + decision.path);
+  ckpt::Fs& fs = decision.mode == StartMode::kResume ? run.watch : run.fs;
+  if (status.ok()) status = open_start(fs, run.inputs, run.start, std::move(word.json));
+  if (status.ok()) status = take_model_files(run);
+  check(agree(*run.world.io, status));
+
+  if (run.start.stored) run.state = run.start.stored->state;
+  if (!run.start.stored) run.start.seed = word.seed;
+  if (!decision.origin.empty()) run.state.origin = decision.origin;
+  run.state.seed = *run.start.seed;
+  run.start.processor = word.processor;
+}
+
+void settle(RunState& run) {
+  Start& start = run.start;
+  Status status;
+  if (run.root()) status = prepare_start(run.inputs, run.permission, start);
+  check(agree(*run.world.io, status));  // before the others read what it did not
+  // One rank reads the data whole, and 64 blocks of each file; the others two blocks, and more where these are others.
+  const std::string checked =
+      run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->known()) : "", 0);
+  if (!run.root()) {
+    run.inputs.checked_data = decode_files(checked);
+    status = prepare_start(run.inputs, run.permission, start);
+  }
+  check(agree(*run.world.io, status.ok() ? start.verdict : status));
+  if (run.root())
+    for (const std::string& warning : start.warnings) log_warn(warning);
+  run.data = start.data;
+  run.state.accepted = start.accepted;
+  if (start.stored) {
+    start.dataset->continue_from(run.data);
+    // An epoch that a change begins is a new one for the log, and so is epoch 0 of data that begin anew.
+    run.next_epoch = start.continuation.fresh_data ? run.data.first_epoch : ckpt::last_epoch(start.stored->data) + 1;
+  }
+  run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
+  // What lies in a folder must not name a command that somebody else's start would run.
+  run.resolved.checkpoint.on_publish.reset();
+  check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved, run.plan())));
+}
+
+}  // namespace titan::train
