@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "api/translate.h"
-#include "ckpt/io/range_reader.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/run_resolve.h"
-#include "ckpt/io/verifier.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
+#include "ckpt/read/range_reader.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/verifier.h"
+#include "ckpt/run/run_resolve.h"
 
 namespace titan {
 

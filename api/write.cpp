@@ -10,9 +10,9 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/component_writer.h"
-#include "ckpt/io/rewrite.h"
-#include "ckpt/io/virtual_model.h"
+#include "ckpt/read/virtual_model.h"
+#include "ckpt/save/component_writer.h"
+#include "ckpt/save/rewrite.h"
 #include "titan_version.h"
 
 namespace titan {

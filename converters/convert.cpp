@@ -4,7 +4,7 @@
 
 #include "ckpt/base/nearest.h"
 #include "ckpt/format/layout.h"
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/run/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/hf/hf_format.h"

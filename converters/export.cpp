@@ -1,6 +1,6 @@
 #include "converters/export.h"
 
-#include "ckpt/io/rewrite.h"
+#include "ckpt/save/rewrite.h"
 
 namespace titan::convert {
 namespace {

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/verifier.h"
 #include "ckpt/model/data_position.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
 #include "ckpt/model/train_state.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/verifier.h"
 #include "converters/model_agreement.h"
 #include "converters/report.h"
 #include "recipe/change/name_rules.h"

@@ -5,8 +5,8 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/component_writer.h"
-#include "ckpt/io/rewrite.h"
+#include "ckpt/save/component_writer.h"
+#include "ckpt/save/rewrite.h"
 #include "converters/companions.h"
 #include "converters/view.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/run/run_resolve.h"
 
 namespace titan::convert {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "ckpt/base/result.h"
-#include "ckpt/io/reader.h"
 #include "ckpt/model/settings.h"
+#include "ckpt/read/reader.h"
 #include "converters/skip.h"
 #include "recipe/model/dims.h"
 #include "recipe/model/flavor.h"

@@ -2,7 +2,7 @@
 // A tensor of ours with the rows of its heads in halves' order, as Hugging Face's layout has them.
 #include <vector>
 
-#include "ckpt/io/range_reader.h"
+#include "ckpt/read/range_reader.h"
 
 namespace titan::convert {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/reader.h"
+#include "ckpt/read/reader.h"
 
 namespace titan::convert {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/run_resolve.h"
 #include "ckpt/model/head_rows.h"
 #include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
+#include "ckpt/run/run_resolve.h"
 
 namespace titan::convert {
 

@@ -39,7 +39,7 @@ PLACES = [
     (r"toml\+\+/|toml\.hpp", ("recipe/keys/",)),
     (r"spdlog/|fmt/", ("libtrain/job/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
-    (r"rapidjson/", ("ckpt/format/", "ckpt/io/lock_owner.cpp", "cli/kit/json_out.cpp", "libtrain/job/metrics/")),
+    (r"rapidjson/", ("ckpt/format/", "ckpt/lock/lock_owner.cpp", "cli/kit/json_out.cpp", "libtrain/job/metrics/")),
     (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc", "ckpt/format/library_versions")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp", "ckpt/format/library_versions")),
 ]
@@ -48,7 +48,7 @@ ADDRESSES = "libtrain/engine/device/"
 PRINTERS = ("cli/kit/", "libtrain/job/metrics/log.cpp")
 # The floors of a library: a folder includes from its own and from lower ones only.
 FLOORS = [
-    ["ckpt/base", "ckpt/model", "ckpt/format", "ckpt/plan", "ckpt/io", "ckpt/ops"],
+    ["ckpt/base", "ckpt/model", "ckpt/format", "ckpt/plan", "ckpt/lock", "ckpt/store", "ckpt/read", "ckpt/run", "ckpt/save", "ckpt/ops"],
     ["recipe/keys", "recipe/model", "recipe/plan", "recipe/change"],
     ["recipe/record", "recipe/plot", "cli/plot"],
     ["recipe/keys", "recipe/record", "recipe/advice"],
@@ -208,9 +208,9 @@ BAD = {
     "cli/kit/d.h": '#include "titan/ckpt/status.h"',
     "ckpt/e.cpp": 'void f() { std::cout << 1; }',
     "ckpt/f.cpp": '#include <c10/util/Half.h>',
-    "ckpt/io/g.h": '#include <hdf5.h>',
+    "ckpt/read/g.h": '#include <hdf5.h>',
     "cli/kit/b.cpp": '#include <rapidjson/writer.h>',
-    "ckpt/io/h.cpp": '#include <zstd.h>',
+    "ckpt/save/h.cpp": '#include <zstd.h>',
     "libtrain/job/launch/a.cpp": '#include <toml++/toml.h>',
     "converters/a.cpp": '#include "libtrain/engine/model/stage.h"',
     "libtrain/engine/model/a.cpp": '#include "converters/hf.h"',
@@ -228,7 +228,7 @@ BAD = {
     "recipe/c.cpp": '#include <ATen/ATen.h>',
     "tests/libtrain/a_test.cpp": '#include <torch/torch.h>',
     "ckpt/base/a.h": '#include "ckpt/model/leaf.h"',
-    "ckpt/plan/a.h": '#include "ckpt/io/reader.h"',
+    "ckpt/plan/a.h": '#include "ckpt/read/reader.h"',
     "recipe/keys/a.h": '#include "recipe/change/drift.h"',
     "libtrain/one/a.h": '#include "libtrain/two/a.h"',
     "libtrain/two/b.h": '#include "libtrain/three/a.h"',
@@ -265,7 +265,7 @@ GOOD = {
     "ckpt/h.cpp": 'void f() { std::snprintf(b, 3, "x"); }  // not std::cout\n#include "ckpt/base/fs.h"',
     "ckpt/format/i.cpp": '#include <hdf5.h>\n#include <rapidjson/reader.h>',
     "libtrain/engine/device/a.h": 'void g() { h(t.data_ptr()); }',
-    "libtrain/engine/model/d.cpp": '#include <ATen/ATen.h>\n#include "ckpt/io/reader.h"',
+    "libtrain/engine/model/d.cpp": '#include <ATen/ATen.h>\n#include "ckpt/read/reader.h"',
 }
 
 # What stands in a line beside the names that are complained of is right.

@@ -5,13 +5,13 @@
 #include <functional>
 #include <utility>
 
-#include "ckpt/io/destination.h"
-#include "ckpt/io/parent_folder.h"
-#include "ckpt/io/range_reader.h"
-#include "ckpt/io/run_guard.h"
-#include "ckpt/io/run_resolve.h"
-#include "ckpt/io/temporary.h"
+#include "ckpt/lock/run_guard.h"
 #include "ckpt/ops/element.h"
+#include "ckpt/read/range_reader.h"
+#include "ckpt/run/run_resolve.h"
+#include "ckpt/run/temporary.h"
+#include "ckpt/store/destination.h"
+#include "ckpt/store/parent_folder.h"
 
 namespace titan::ckpt {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/reader.h"
+#include "ckpt/read/reader.h"
 
 namespace titan::ckpt {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/io/verifier.h"
+#include "ckpt/read/verifier.h"
 
 namespace titan::ckpt {
 

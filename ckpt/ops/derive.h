@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/reader.h"
-#include "ckpt/io/rewrite.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/save/rewrite.h"
 
 namespace titan::ckpt {
 

@@ -5,9 +5,9 @@
 
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/leaf_runs.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/run/run_resolve.h"
 
 namespace titan::ckpt {
 

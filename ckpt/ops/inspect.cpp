@@ -6,8 +6,8 @@
 
 #include "ckpt/base/nearest.h"
 #include "ckpt/format/layout.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/run/run_resolve.h"
 
 namespace titan::ckpt {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ckpt/format/manifest.h"
-#include "ckpt/io/reader.h"
+#include "ckpt/read/reader.h"
 
 namespace titan::ckpt {
 

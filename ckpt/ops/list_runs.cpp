@@ -4,7 +4,7 @@
 #include <charconv>
 #include <span>
 
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/run/run_resolve.h"
 
 namespace titan::ckpt {
 namespace {

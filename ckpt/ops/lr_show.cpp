@@ -4,9 +4,9 @@
 #include <charconv>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/run_resolve.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/run/run_resolve.h"
 
 namespace titan::ckpt {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/reader.h"
 #include "ckpt/plan/lr_preview.h"
+#include "ckpt/read/reader.h"
 
 namespace titan::ckpt {
 

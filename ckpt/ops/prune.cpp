@@ -7,13 +7,13 @@
 #include <memory>
 #include <utility>
 
-#include "ckpt/io/past_cache.h"
-#include "ckpt/io/recover.h"
-#include "ckpt/io/run_check.h"
-#include "ckpt/io/run_guard.h"
-#include "ckpt/io/run_resolve.h"
-#include "ckpt/io/step_proof.h"
-#include "ckpt/io/verifier.h"
+#include "ckpt/lock/run_guard.h"
+#include "ckpt/read/step_proof.h"
+#include "ckpt/read/verifier.h"
+#include "ckpt/run/recover.h"
+#include "ckpt/run/run_check.h"
+#include "ckpt/run/run_resolve.h"
+#include "ckpt/store/past_cache.h"
 
 namespace titan::ckpt {
 

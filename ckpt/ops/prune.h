@@ -9,7 +9,7 @@
 
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/run/run_folder.h"
 
 namespace titan::ckpt {
 

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "ckpt/io/reader.h"
-#include "ckpt/io/reshard_io.h"
-#include "ckpt/io/rewrite.h"
-#include "ckpt/io/run_resolve.h"
-#include "ckpt/io/virtual_model.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/plan/partition.h"
 #include "ckpt/plan/stage_layout.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/virtual_model.h"
+#include "ckpt/run/run_resolve.h"
+#include "ckpt/save/reshard_io.h"
+#include "ckpt/save/rewrite.h"
 
 namespace titan::ckpt {
 

@@ -9,8 +9,8 @@
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
-#include "ckpt/io/leaf_mover.h"
 #include "ckpt/plan/reshard_plan.h"
+#include "ckpt/save/leaf_mover.h"
 
 namespace titan::ckpt {
 

@@ -2,8 +2,8 @@
 
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
-#include "ckpt/io/reader.h"
 #include "ckpt/ops/leaf_runs.h"
+#include "ckpt/read/reader.h"
 
 namespace titan::ckpt {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/manifest_builder.h"
-#include "ckpt/io/run_folder.h"
-#include "ckpt/io/run_resolve.h"
-#include "ckpt/io/shard_writer.h"
-#include "ckpt/io/virtual_model.h"
+#include "ckpt/read/virtual_model.h"
+#include "ckpt/run/run_folder.h"
+#include "ckpt/run/run_resolve.h"
+#include "ckpt/save/shard_writer.h"
 
 namespace titan::ckpt {
 namespace {

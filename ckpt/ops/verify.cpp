@@ -4,9 +4,9 @@
 #include <cerrno>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/run_check.h"
-#include "ckpt/io/run_folder.h"
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/run/run_check.h"
+#include "ckpt/run/run_folder.h"
+#include "ckpt/run/run_resolve.h"
 
 namespace titan::ckpt {
 

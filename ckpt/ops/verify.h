@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/verifier.h"
+#include "ckpt/read/verifier.h"
 
 namespace titan::ckpt {
 

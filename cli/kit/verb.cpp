@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "ckpt/base/helpers.h"
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/run/run_resolve.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/output.h"

@@ -1,6 +1,6 @@
 #include "cli/titan_ckpt/explain_error.h"
 
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/run/run_resolve.h"
 #include "converters/view.h"
 
 namespace titan::cli {

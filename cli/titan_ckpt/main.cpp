@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ckpt/base/helpers.h"
-#include "ckpt/io/lock_wait.h"
+#include "ckpt/lock/lock_wait.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/output.h"

@@ -6,7 +6,7 @@
 
 #include "ckpt/base/helpers.h"
 #include "ckpt/base/text.h"
-#include "ckpt/io/output_file.h"
+#include "ckpt/store/output_file.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/text.h"

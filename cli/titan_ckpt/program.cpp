@@ -1,6 +1,6 @@
 #include "cli/titan_ckpt/program.h"
 
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/run/run_resolve.h"
 #include "cli/kit/completion.h"
 #include "cli/kit/notices.h"
 #include "cli/titan_ckpt/advise.h"

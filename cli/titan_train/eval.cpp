@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "ckpt/base/text.h"
-#include "ckpt/io/output_file.h"
-#include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/cat.h"
+#include "ckpt/run/run_resolve.h"
+#include "ckpt/store/output_file.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
 #include "cli/titan_train/weights.h"

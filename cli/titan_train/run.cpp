@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ckpt/base/exit_code.h"
-#include "ckpt/io/open_run.h"
+#include "ckpt/run/open_run.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/version.h"
 #include "cli/titan_train/console.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "converters/hf/text_facts.h"
 #include "converters/view.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/weight_source.h"
+#include "ckpt/read/weight_source.h"
 #include "recipe/keys/config.h"
 #include "recipe/model/dims.h"
 

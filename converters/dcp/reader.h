@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/verifier.h"
 #include "ckpt/model/dtype.h"
+#include "ckpt/read/verifier.h"
 #include "converters/dcp/item.h"
 #include "converters/dcp/metadata.h"
 

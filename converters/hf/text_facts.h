@@ -6,7 +6,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
-#include "ckpt/io/model_files.h"
+#include "ckpt/read/model_files.h"
 
 namespace titan::convert {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ckpt/io/run_check.h"
-#include "ckpt/io/run_resolve.h"
 #include "ckpt/ops/list.h"
+#include "ckpt/run/run_check.h"
+#include "ckpt/run/run_resolve.h"
 #include "recipe/keys/loader.h"
 #include "recipe/record/run_metrics.h"
 

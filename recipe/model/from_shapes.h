@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/weight_source.h"
 #include "ckpt/model/settings.h"
+#include "ckpt/read/weight_source.h"
 #include "recipe/model/dims.h"
 
 namespace titan::recipe {

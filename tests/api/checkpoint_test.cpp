@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ckpt/io/reader.h"
+#include "ckpt/read/reader.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 

@@ -1,5 +1,5 @@
 // Who comes after a crash.
-#include "ckpt/io/run_folder.h"
+#include "ckpt/run/run_folder.h"
 #include "tests/crash/scenario.h"
 #include "tests/crash/tools.h"
 

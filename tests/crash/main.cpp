@@ -11,7 +11,7 @@
 #include <string>
 
 #include "ckpt/base/helpers.h"
-#include "ckpt/io/lock_wait.h"
+#include "ckpt/lock/lock_wait.h"
 #include "tests/crash/explore.h"
 #include "tests/crash/mutations.h"
 

@@ -1,5 +1,5 @@
 // The scenarios of the crash explorer.
-#include "ckpt/io/run_folder.h"
+#include "ckpt/run/run_folder.h"
 #include "tests/crash/scenario.h"
 #include "tests/crash/tools.h"
 #include "tests/support/files.h"

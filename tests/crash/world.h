@@ -10,8 +10,8 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
-#include "ckpt/io/run_guard.h"
-#include "ckpt/io/snapshot.h"
+#include "ckpt/lock/run_guard.h"
+#include "ckpt/read/snapshot.h"
 #include "tests/crash/crash_fs.h"
 
 namespace titan::crash {

@@ -179,7 +179,7 @@ CASES = [
 
 # (a part of the hint in the source, or the expression that makes it; why no command follows it here)
 LEFT = [
-    ("recover.cpp: `titan-ckpt verify` says", "a tool that was killed between two renames, beside a damaged copy: tests/crash and tests/ckpt/io/recover_test hold it"),
+    ("recover.cpp: `titan-ckpt verify` says", "a tool that was killed between two renames, beside a damaged copy: tests/crash and tests/ckpt/run/recover_test hold it"),
     ("step_proof.cpp: somebody moved", "a step that somebody replaces while a run goes on: tests/libtrain/job/start and e2e.retention hold it"),
     ("store_probe.cpp: std::move(hint)", "needs a store that lacks renames or locks: e2e.file_systems has such stores"),
     ("inspect.cpp: `titan-ckpt inspect` lists what is left out", "needs a DCP directory with elements that we do not hold: tests/converters/dcp hold it; the hint only lists"),

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ckpt/io/reader.h"
+#include "ckpt/read/reader.h"
 #include "libtrain/engine/train/evaluation.h"
 #include "libtrain/engine/train/generation.h"
 #include "libtrain/job/metrics/log.h"

@@ -4,11 +4,11 @@
 
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/verifier.h"
 #include "ckpt/ops/cat.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/reshard.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/verifier.h"
 #include "tests/fuzz/checkpoint_input.h"
 
 namespace {

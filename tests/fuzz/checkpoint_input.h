@@ -11,7 +11,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/shard_reader.h"
+#include "ckpt/read/shard_reader.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::fuzz {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ckpt/format/leaf_codec.h"
-#include "ckpt/io/shard_reader.h"
+#include "ckpt/read/shard_reader.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/fuzz/checkpoint_input.h"
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "ckpt/format/manifest_codec.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/verifier.h"
 #include "ckpt/ops/reshard.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/verifier.h"
 #include "tests/fuzz/checkpoint_input.h"
 #include "tests/support/checkpoints.h"
 

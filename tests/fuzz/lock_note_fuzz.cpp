@@ -2,7 +2,7 @@
 // same note.
 #include <string>
 
-#include "ckpt/io/run_lock.h"
+#include "ckpt/lock/run_lock.h"
 #include "tests/fuzz/checkpoint_input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -10,8 +10,8 @@
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/verifier.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/verifier.h"
 #include "tests/fuzz/bytes_file.h"
 
 namespace titan::fuzz {

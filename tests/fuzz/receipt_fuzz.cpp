@@ -4,11 +4,11 @@
 #include <string>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/commit.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/receipt.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/commit.h"
+#include "ckpt/save/receipt.h"
+#include "ckpt/save/writer.h"
 #include "tests/fuzz/checkpoint_input.h"
 #include "tests/support/checkpoints.h"
 

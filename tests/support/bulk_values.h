@@ -1,7 +1,7 @@
 #pragma once
 // Large made-up checkpoints, made about as fast as a disk takes them: normal-like values, a pure function of tensor
 // name, leaf and seed, so that every mesh saves the same state.
-#include "ckpt/io/tensor_stream.h"
+#include "ckpt/save/tensor_stream.h"
 #include "tests/support/make_checkpoint.h"
 
 namespace titan::ckpt::testing {

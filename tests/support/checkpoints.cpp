@@ -3,10 +3,10 @@
 #include <cstring>
 #include <memory>
 
-#include "ckpt/io/commit.h"
-#include "ckpt/io/receipt.h"
-#include "ckpt/io/shared_writer.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/save/commit.h"
+#include "ckpt/save/receipt.h"
+#include "ckpt/save/shared_writer.h"
+#include "ckpt/save/writer.h"
 
 namespace titan::ckpt::testing {
 namespace {

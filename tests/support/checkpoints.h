@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/receipt.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/sync_and_publish.h"
-#include "ckpt/io/tensor_stream.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/receipt.h"
+#include "ckpt/save/sync_and_publish.h"
+#include "ckpt/save/tensor_stream.h"
 
 namespace titan::ckpt {
 class Fs;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/lock_wait.h"
+#include "ckpt/lock/lock_wait.h"
 
 namespace titan::ckpt::testing {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "ckpt/io/weight_source.h"
+#include "ckpt/read/weight_source.h"
 
 namespace titan::ckpt::testing {
 

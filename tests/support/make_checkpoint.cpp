@@ -8,11 +8,11 @@
 #include <optional>
 #include <thread>
 
-#include "ckpt/io/commit.h"
-#include "ckpt/io/receipt.h"
-#include "ckpt/io/writer.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/partition.h"
+#include "ckpt/save/commit.h"
+#include "ckpt/save/receipt.h"
+#include "ckpt/save/writer.h"
 #include "tests/support/bulk_values.h"
 
 namespace titan::ckpt::testing {

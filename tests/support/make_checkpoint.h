@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/sync_and_publish.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/sync_and_publish.h"
 
 namespace titan::ckpt::testing {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "ckpt/io/snapshot.h"
+#include "ckpt/read/snapshot.h"
 #include "libtrain/engine/checkpoint/checkpointer.h"
 #include "libtrain/engine/checkpoint/live_source.h"
 #include "libtrain/engine/checkpoint/save_outcome.h"

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/tensor_stream.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/tensor_stream.h"
+#include "ckpt/save/writer.h"
 #include "libtrain/engine/model/stage.h"
 #include "libtrain/engine/optim/adamw.h"
 

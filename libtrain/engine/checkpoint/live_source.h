@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "ckpt/base/mutex.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/tensor_stream.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/tensor_stream.h"
 #include "libtrain/engine/checkpoint/staging.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/optim/adamw.h"

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "ckpt/io/shared_writer.h"
+#include "ckpt/save/shared_writer.h"
 #include "libtrain/job/talk/agree.h"
 #include "libtrain/job/talk/gather.h"
 

@@ -1,10 +1,11 @@
 #pragma once
-// Writes what a rank owns into files that several ranks share (ckpt/io/shared_writer.h), and carries word between them.
+// Writes what a rank owns into files that several ranks share (ckpt/save/shared_writer.h), and carries word between
+// them.
 #include <string>
 
-#include "ckpt/io/receipt.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/tensor_stream.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/receipt.h"
+#include "ckpt/save/tensor_stream.h"
 #include "libtrain/engine/parallel/communicator.h"
 
 namespace titan::ckpt {

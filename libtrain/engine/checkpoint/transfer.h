@@ -1,7 +1,7 @@
 #pragma once
 // Weights of any checkpoint into the parameters of a rank's stages.
 #include "ckpt/base/cancel.h"
-#include "ckpt/io/weight_source.h"
+#include "ckpt/read/weight_source.h"
 #include "libtrain/engine/model/rank_stages.h"
 #include "libtrain/job/start/init_map.h"
 

@@ -1,7 +1,7 @@
 #include "libtrain/engine/parallel/hosts.h"
 
 #include "ckpt/base/hash.h"
-#include "ckpt/io/lock_owner.h"
+#include "ckpt/lock/lock_owner.h"
 
 namespace titan::train {
 

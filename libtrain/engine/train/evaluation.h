@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "ckpt/io/weight_source.h"
+#include "ckpt/read/weight_source.h"
 #include "libtrain/job/data/token_rows.h"
 
 namespace titan::recipe {

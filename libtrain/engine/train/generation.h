@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/io/weight_source.h"
+#include "ckpt/read/weight_source.h"
 #include "libtrain/job/sample/sampler.h"
 
 namespace titan::recipe {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/io/second_look.h"
+#include "ckpt/read/second_look.h"
 #include "libtrain/engine/parallel/rendezvous.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/start/read_errors.h"

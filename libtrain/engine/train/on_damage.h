@@ -1,5 +1,6 @@
 #pragma once
-// What a start does about a step that one rank found damaged or unreadable: another one looks, before it is passed over.
+// What a start does about a step that one rank found damaged or unreadable: another one looks, before it is passed
+// over.
 #include "libtrain/engine/train/run_state.h"
 
 namespace titan::train {

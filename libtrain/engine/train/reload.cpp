@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "ckpt/io/reader.h"
-#include "ckpt/io/step_proof.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/step_proof.h"
 #include "libtrain/job/start/start_word.h"
 
 namespace titan::train {

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "ckpt/io/media_watch.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/retention.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/run/retention.h"
+#include "ckpt/store/media_watch.h"
 #include "libtrain/engine/checkpoint/checkpointer.h"
 #include "libtrain/engine/exchange/gradient_exchange.h"
 #include "libtrain/engine/optim/adamw.h"

@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "ckpt/io/run_folder.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/run/run_folder.h"
+#include "ckpt/save/writer.h"
 #include "libtrain/job/launch/library_error.h"
 #include "libtrain/job/metrics/json_text.h"
 #include "libtrain/job/metrics/log.h"

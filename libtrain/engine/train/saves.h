@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "ckpt/io/snapshot.h"
+#include "ckpt/read/snapshot.h"
 #include "libtrain/engine/checkpoint/background_saver.h"
 #include "libtrain/engine/train/run_state.h"
 #include "libtrain/job/run/save_schedule.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/io/lock_wait.h"
+#include "ckpt/lock/lock_wait.h"
 #include "ckpt/plan/file_makers.h"
 #include "libtrain/engine/checkpoint/transfer.h"
 #include "libtrain/engine/parallel/hosts.h"

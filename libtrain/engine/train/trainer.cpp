@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "ckpt/base/exit_code.h"
-#include "ckpt/io/lock_wait.h"
+#include "ckpt/lock/lock_wait.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/tensor_memory.h"
 #include "libtrain/engine/model/runtime.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "ckpt/io/weight_source.h"
+#include "ckpt/read/weight_source.h"
 #include "libtrain/engine/parallel/rendezvous.h"
 #include "libtrain/job/launch/launch_env.h"
 #include "libtrain/job/run/run_watcher.h"

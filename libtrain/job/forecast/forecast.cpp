@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/writer.h"
 #include "libtrain/job/schedule/schedule_of.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
 #include "recipe/keys/config.h"

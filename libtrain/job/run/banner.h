@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/model_files.h"
 #include "ckpt/model/settings.h"
+#include "ckpt/read/model_files.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {

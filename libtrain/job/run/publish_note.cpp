@@ -4,8 +4,8 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/format/layout.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/step_proof.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/step_proof.h"
 #include "libtrain/job/run/run_files.h"
 
 namespace titan::train {

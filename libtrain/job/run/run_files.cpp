@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "ckpt/io/store_probe.h"
+#include "ckpt/store/store_probe.h"
 #include "libtrain/job/metrics/board_tags.h"
 #include "libtrain/job/metrics/log.h"
 #include "recipe/keys/writer.h"

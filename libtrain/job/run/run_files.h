@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/open_run.h"
 #include "ckpt/model/train_state.h"
+#include "ckpt/run/open_run.h"
 #include "libtrain/job/metrics/event_file.h"
 #include "libtrain/job/metrics/late_writer.h"
 #include "libtrain/job/metrics/metrics_file.h"

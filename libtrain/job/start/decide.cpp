@@ -6,9 +6,9 @@
 
 #include "ckpt/base/nearest.h"
 #include "ckpt/format/layout.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/run_check.h"
-#include "ckpt/io/run_resolve.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/run/run_check.h"
+#include "ckpt/run/run_resolve.h"
 #include "recipe/change/name_rules.h"
 #include "recipe/keys/config.h"
 

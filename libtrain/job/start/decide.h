@@ -9,8 +9,8 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
-#include "ckpt/io/run_folder.h"
-#include "ckpt/io/weight_source.h"
+#include "ckpt/read/weight_source.h"
+#include "ckpt/run/run_folder.h"
 
 namespace titan::recipe {
 struct Config;

@@ -5,8 +5,8 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/text.h"
-#include "ckpt/io/run_check.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/run/run_check.h"
+#include "ckpt/run/run_folder.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::train {

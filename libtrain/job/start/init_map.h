@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "ckpt/io/weight_source.h"
 #include "ckpt/model/tensor_meta.h"
+#include "ckpt/read/weight_source.h"
 #include "recipe/change/name_rules.h"
 
 namespace titan::train {

@@ -1,6 +1,6 @@
 #include "libtrain/job/start/look_ahead.h"
 
-#include "ckpt/io/open_run.h"
+#include "ckpt/run/open_run.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/start/space.h"
 

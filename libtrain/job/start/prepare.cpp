@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
-#include "ckpt/io/step_proof.h"
-#include "ckpt/io/verifier.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/read/step_proof.h"
+#include "ckpt/read/verifier.h"
 #include "libtrain/job/forecast/fit_memory.h"
 #include "libtrain/job/host/gemm.h"
 #include "libtrain/job/host/measured_costs.h"

@@ -9,7 +9,7 @@
 
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/result.h"
-#include "ckpt/io/reader.h"
+#include "ckpt/read/reader.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/start/decide.h"
 #include "libtrain/job/start/init_map.h"

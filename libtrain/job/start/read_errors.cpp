@@ -1,7 +1,7 @@
 #include "libtrain/job/start/read_errors.h"
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/run/run_folder.h"
 
 namespace titan::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/io/media_watch.h"
+#include "ckpt/store/media_watch.h"
 #include "libtrain/job/start/decide.h"
 #include "recipe/keys/config.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
-#include "ckpt/io/lock_owner.h"
-#include "ckpt/io/run_lock.h"
+#include "ckpt/lock/lock_owner.h"
+#include "ckpt/lock/run_lock.h"
 #include "libtrain/job/talk/agree.h"
 #include "libtrain/job/talk/message.h"
 

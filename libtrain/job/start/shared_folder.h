@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/io/lock_wait.h"
+#include "ckpt/lock/lock_wait.h"
 #include "libtrain/job/talk/control.h"
 
 namespace titan::train {

@@ -4,8 +4,8 @@
 #include <cerrno>
 
 #include "ckpt/base/size_text.h"
-#include "ckpt/io/open_run.h"
-#include "ckpt/io/run_folder.h"
+#include "ckpt/run/open_run.h"
+#include "ckpt/run/run_folder.h"
 #include "recipe/keys/config.h"
 
 namespace titan::train {

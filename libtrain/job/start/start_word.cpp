@@ -3,7 +3,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
-#include "ckpt/io/reader.h"
+#include "ckpt/read/reader.h"
 #include "libtrain/job/talk/message.h"
 
 namespace titan::train {

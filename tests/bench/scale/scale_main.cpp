@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <ctime>
 
-#include "ckpt/io/commit.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/receipt.h"
-#include "ckpt/io/retention.h"
-#include "ckpt/io/virtual_model.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/virtual_model.h"
+#include "ckpt/run/retention.h"
+#include "ckpt/save/commit.h"
+#include "ckpt/save/receipt.h"
 #include "libtrain/job/order/stage_exchange.h"
 #include "libtrain/job/start/preview.h"
 #include "libtrain/job/start/start_word.h"

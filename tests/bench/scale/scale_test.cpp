@@ -5,12 +5,12 @@
 #include <numeric>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/commit.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/receipt.h"
-#include "ckpt/io/retention.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/virtual_model.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/read/virtual_model.h"
+#include "ckpt/run/retention.h"
+#include "ckpt/save/commit.h"
+#include "ckpt/save/receipt.h"
 #include "libtrain/job/start/preview.h"
 #include "libtrain/job/start/start_word.h"
 #include "libtrain/job/start/threads.h"

@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "ckpt/io/receipt.h"
-#include "ckpt/io/snapshot.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/receipt.h"
 #include "libtrain/engine/parallel/communicator.h"
 
 namespace titan::bench {

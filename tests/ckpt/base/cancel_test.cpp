@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "ckpt/io/verifier.h"
 #include "ckpt/ops/cat.h"
 #include "ckpt/ops/diff.h"
+#include "ckpt/read/verifier.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"

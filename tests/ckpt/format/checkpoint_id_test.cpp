@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "ckpt/io/snapshot.h"
+#include "ckpt/read/snapshot.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/manifests.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ckpt/io/reader.h"
-#include "ckpt/io/run_lock.h"
+#include "ckpt/lock/run_lock.h"
+#include "ckpt/read/reader.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"

@@ -3,10 +3,10 @@
 
 #include <random>
 
-#include "ckpt/io/reader.h"
-#include "ckpt/io/verifier.h"
 #include "ckpt/ops/reshard.h"
 #include "ckpt/ops/strip.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/verifier.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/mem_fs.h"
 

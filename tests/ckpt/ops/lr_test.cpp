@@ -6,13 +6,13 @@
 #include <map>
 
 #include "ckpt/format/checkpoint_id.h"
-#include "ckpt/io/run_check.h"
-#include "ckpt/io/run_folder.h"
-#include "ckpt/io/verifier.h"
 #include "ckpt/ops/lr_set.h"
 #include "ckpt/ops/lr_show.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/read/verifier.h"
+#include "ckpt/run/run_check.h"
+#include "ckpt/run/run_folder.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"

@@ -5,10 +5,10 @@
 #include <random>
 
 #include "ckpt/format/manifest_codec.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/run_check.h"
-#include "ckpt/io/run_folder.h"
-#include "ckpt/io/verifier.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/verifier.h"
+#include "ckpt/run/run_check.h"
+#include "ckpt/run/run_folder.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"

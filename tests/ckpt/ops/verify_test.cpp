@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "ckpt/io/run_folder.h"
+#include "ckpt/run/run_folder.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ckpt/io/range_reader.h"
+#include "ckpt/read/range_reader.h"
 #include "converters/convert.h"
 #include "tests/converters/dcp/mini.h"
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <tuple>
 
-#include "ckpt/io/weight_source.h"
 #include "ckpt/ops/reshard.h"
 #include "ckpt/ops/strip.h"
 #include "ckpt/ops/verify.h"
+#include "ckpt/read/weight_source.h"
 #include "converters/convert.h"
 #include "converters/hf/byte_tokenizer.h"
 #include "converters/view.h"

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "ckpt/io/commit.h"
-#include "ckpt/io/writer.h"
+#include "ckpt/save/commit.h"
+#include "ckpt/save/writer.h"
 #include "tests/libtrain/support/thread_world.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "ckpt/format/layout.h"
-#include "ckpt/io/reader.h"
-#include "ckpt/io/snapshot.h"
-#include "ckpt/io/sync_and_publish.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/read/snapshot.h"
+#include "ckpt/save/sync_and_publish.h"
 #include "recipe/keys/config.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

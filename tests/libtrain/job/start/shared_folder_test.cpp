@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ckpt/io/run_lock.h"
+#include "ckpt/lock/run_lock.h"
 #include "tests/support/fake_wait.h"
 #include "tests/support/mem_fs.h"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "ckpt/io/reader.h"
+#include "ckpt/read/reader.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ckpt/io/reader.h"
-#include "ckpt/io/sync_and_publish.h"
+#include "ckpt/read/reader.h"
+#include "ckpt/save/sync_and_publish.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"

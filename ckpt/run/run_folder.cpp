@@ -1,0 +1,259 @@
+#include "ckpt/run/run_folder.h"
+
+#include <algorithm>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/lock/run_lock.h"
+#include "ckpt/run/recover.h"
+
+namespace titan::ckpt {
+namespace {
+
+constexpr std::string_view kTrashPrefix = ".trash-";
+constexpr std::string_view kDamagedPrefix = ".damaged-";
+
+/// "latest" and its temporary (nothing of ours reads them), and the lock of a folder of steps that belongs to no run.
+bool is_ours(const DirEntry& entry) {
+  return entry.type == FileType::kFile &&
+         (entry.name == "latest" || entry.name == kLatestTemporary || entry.name == kRunLockFile);
+}
+
+/// select_resume over a list of steps, each judged before it is looked at.
+template <typename Steps, typename Judge>
+ResumeChoice choose(Steps& steps, const Judge& judge) {
+  ResumeChoice choice;
+  for (auto& entry : steps) {
+    judge(entry);
+    if (entry.validity.ok() && entry.full) {
+      choice.entry = &entry;
+      break;
+    }
+    if (!entry.validity.ok() && entry.validity.code != Code::kCorrupt && entry.validity.code != Code::kNotFound) {
+      choice.blocked = entry.validity;
+      if (choice.blocked.hint.empty())
+        choice.blocked.hint =
+            "make " + entry.path + " readable, or move it away: to go on from an older step would abandon it";
+      break;
+    }
+    std::string why = one_line(entry.validity);
+    if (entry.validity.ok())
+      why = "not enough for a resume" + (entry.manifest ? ": it has no " + missing_components(*entry.manifest) : "");
+    choice.skipped.push_back(step_name(entry.step) + ": " + why);
+  }
+  return choice;
+}
+}  // namespace
+
+std::optional<std::uint64_t> step_of(const DirEntry& entry) {
+  if (entry.type != FileType::kDirectory && entry.type != FileType::kLink) return std::nullopt;
+  return parse_step_name(entry.name);
+}
+
+Result<std::string> follow_step(Fs& fs, const std::string& path) {
+  Result<std::string> real = fs.real_path(path);
+  if (real.ok()) return real;
+  Status nowhere =
+      failed(path + " is a link that leads nowhere").with_hint("mount the store that it leads to, or remove the link");
+  nowhere.causes.push_back(real.status().message);
+  return nowhere;
+}
+
+// A step name, '-' and an id. Any other name is not ours.
+static bool is_step_and_id(std::string_view text) {
+  const std::size_t dash = text.rfind('-');
+  return dash != std::string_view::npos && dash + 1 < text.size() && parse_step_name(text.substr(0, dash));
+}
+
+bool is_leftover(const DirEntry& entry) {
+  if (entry.type == FileType::kFile) return entry.name == kLatestTemporary;
+  if (entry.type != FileType::kDirectory) return false;
+  const std::string_view name = entry.name;
+  if (name.starts_with(kTrashPrefix)) {
+    const std::string_view rest = name.substr(kTrashPrefix.size());
+    return rest.starts_with("probe-") || is_step_and_id(rest);
+  }
+  constexpr std::string_view kTemporary = ".tmp-";
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos || !parse_step_name(name.substr(0, dot)) ||
+      !name.substr(dot).starts_with(kTemporary))
+    return false;
+  const std::string_view id = name.substr(dot + kTemporary.size());
+  return id == "rewrite" || is_save_id(id);
+}
+
+bool is_trash(const DirEntry& entry) { return entry.name.starts_with(kTrashPrefix) && is_leftover(entry); }
+
+std::string damaged_name(std::uint64_t step, const std::string& id) {
+  return std::string(kDamagedPrefix) + step_name(step) + "-" + id;
+}
+
+std::string foreign_name(std::uint64_t step, const std::string& id) { return ".foreign-" + step_name(step) + "-" + id; }
+
+bool is_damaged_name(std::string_view name) {
+  return name.starts_with(kDamagedPrefix) && is_step_and_id(name.substr(kDamagedPrefix.size()));
+}
+
+bool is_pinned(Fs& fs, const std::string& path) {
+  const Result<FileInfo> pin = fs.stat(join_path(path, ".keep"));
+  return pin.ok() || pin.status().code != Code::kNotFound;
+}
+
+std::string one_line(const Status& status) {
+  std::string text = status.message;
+  for (const std::string& cause : status.causes) text += "; " + cause;
+  return text;
+}
+
+std::string missing_components(const Manifest& manifest) {
+  std::string missing;
+  for (const char* name : kResumeComponents) {
+    const bool there = std::any_of(manifest.components.begin(), manifest.components.end(),
+                                   [name](const ComponentEntry& component) { return component.name == name; });
+    if (!there) missing += (missing.empty() ? "" : ", ") + std::string(name);
+  }
+  return missing;
+}
+
+void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look) {
+  if (entry.judged) return;
+  entry.judged = true;
+  if (entry.linked) {
+    const Result<std::string> real = follow_step(fs, entry.path);
+    if (!real.ok()) {
+      entry.validity = real.status();
+      return;
+    }
+    entry.link = *real;
+  }
+  if (look == Look::kMembers) entry.pinned = is_pinned(fs, entry.path);
+  Result<Manifest> manifest = check(entry.path);
+  if (!manifest.ok()) {
+    entry.validity = manifest.status();
+  } else if (manifest->step != entry.step) {
+    entry.validity = corrupt(entry.path + ": the manifest is of step " + std::to_string(manifest->step) +
+                             ", expected " + std::to_string(entry.step) + " as the folder's name says");
+  } else {
+    entry.full = missing_components(*manifest).empty();
+    entry.manifest = std::move(*manifest);
+  }
+}
+
+// The step whose rewrite `name` is the temporary of.
+static std::optional<std::uint64_t> rewritten_step(std::string_view name) {
+  if (!name.ends_with(kRewriteSuffix)) return std::nullopt;
+  return parse_step_name(name.substr(0, name.size() - std::string_view(kRewriteSuffix).size()));
+}
+
+// Takes the steps that interrupted tools had moved aside out of the leftovers: those folders still hold them.
+static Status find_moved_aside(Fs& fs, const std::string& checkpoint_dir, RunScan& scan) {
+  std::vector<std::string> rest;
+  for (std::string& name : scan.leftovers) {
+    const std::optional<std::uint64_t> step = rewritten_step(name);
+    const auto is_it = [&](const StepEntry& entry) { return entry.step == *step; };
+    if (step && std::none_of(scan.steps.begin(), scan.steps.end(), is_it)) {
+      const std::string path = rewrite_aside(join_path(checkpoint_dir, step_name(*step)));
+      const Result<FileInfo> info = fs.stat(path);
+      if (!info.ok() && info.status().code != Code::kNotFound) return info.status();
+      if (info.ok() && info->type == FileType::kDirectory) {
+        StepEntry& found = scan.steps.emplace_back();
+        found.step = *step;
+        found.path = path;
+        found.moved_aside = true;
+        continue;
+      }
+    }
+    rest.push_back(std::move(name));
+  }
+  scan.leftovers = std::move(rest);
+  return ok_status();
+}
+
+Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir) {
+  RunScan scan;
+  Result<std::vector<DirEntry>> entries = fs.list(checkpoint_dir);
+  if (!entries.ok()) {
+    if (entries.status().code == Code::kNotFound) return scan;
+    return entries.status();
+  }
+  for (const DirEntry& entry : *entries) {
+    if (const std::optional<std::uint64_t> step = step_of(entry)) {
+      StepEntry& found = scan.steps.emplace_back();
+      found.step = *step;
+      found.path = join_path(checkpoint_dir, entry.name);
+      found.linked = entry.type == FileType::kLink;
+    } else if (is_damaged_name(entry.name)) {
+      scan.damaged.push_back(entry.name);
+    } else if (!is_ours(entry)) {
+      (is_leftover(entry) ? scan.leftovers : scan.foreign).push_back(entry.name);
+    }
+  }
+  TITAN_RETURN_IF_ERROR(find_moved_aside(fs, checkpoint_dir, scan));
+  std::sort(scan.steps.begin(), scan.steps.end(),
+            [](const StepEntry& a, const StepEntry& b) { return a.step > b.step; });
+  return scan;
+}
+
+Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check) {
+  TITAN_ASSIGN_OR_RETURN(RunScan scan, list_steps(fs, checkpoint_dir));
+  for (StepEntry& entry : scan.steps) judge_step(fs, entry, check);
+  return scan;
+}
+
+ResumeChoice select_resume(const RunScan& scan) {
+  return choose(scan.steps, [](const StepEntry&) {});
+}
+
+ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge) {
+  return choose(scan.steps, judge);
+}
+
+bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && !scan.steps.front().validity.ok(); }
+
+// Renames and syncs first, so that a half-deleted folder never looks like a checkpoint. Of a link, only the name goes.
+static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const std::string& name,
+                             const std::string& trash_name, const CancelToken& cancel) {
+  const std::string path = join_path(checkpoint_dir, name), trash = join_path(checkpoint_dir, trash_name);
+  TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(path));
+  if (info.type == FileType::kLink) {
+    TITAN_RETURN_IF_ERROR(cancel.check());
+    TITAN_RETURN_IF_ERROR(fs.remove_file(path));
+    return fs.sync_dir(checkpoint_dir);
+  }
+  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(path, trash));
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+  return remove_tree(fs, trash, cancel);
+}
+
+static Status check_trash_id(const std::string& trash_id) {
+  if (trash_id.empty() || trash_id.find('/') != std::string::npos)
+    return invalid("'" + trash_id + "' cannot be part of a file name");
+  return ok_status();
+}
+
+Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
+                   const CancelToken& cancel) {
+  if (!parse_step_name(name))
+    return invalid("'" + name + "' is not the name of a step, expected the form " + step_name(0));
+  TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
+  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + name + "-" + trash_id, cancel);
+}
+
+Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
+                      const CancelToken& cancel) {
+  if (!is_damaged_name(name))
+    return invalid("'" + name + "' is not the name of a damaged step, expected the form " + damaged_name(0, "id"));
+  TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
+  const std::string step_and_id = name.substr(kDamagedPrefix.size());
+  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + step_and_id + trash_id, cancel);
+}
+
+std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir) {
+  std::string names;
+  const Result<std::vector<DirEntry>> entries = fs.list(checkpoint_dir);
+  if (!entries.ok()) return names;
+  for (const DirEntry& entry : *entries)
+    if (is_damaged_name(entry.name)) names += (names.empty() ? "" : ", ") + entry.name;
+  return names.empty() ? names : "`titan-ckpt prune " + checkpoint_dir + " --damaged` frees what " + names + " hold";
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,23 @@
+#pragma once
+// From what a user typed to a checkpoint folder.
+#include <string>
+#include <vector>
+
+#include "ckpt/run/run_folder.h"
+
+namespace titan::ckpt {
+
+/// Turns what a user typed into a checkpoint folder. An existing path wins; else the text is RUN@step or RUN@latest
+/// (the newest valid step, full or not). The steps of RUN lie in `<RUN>/checkpoint`, or in RUN itself. A step named by
+/// number is returned unchecked and never replaced by another. RUN@latest passes over proven damage alone, as
+/// select_resume does; `skipped` gets one line for each such step. \error kNotFound naming the steps that exist; for
+/// RUN@latest the error of a step that could not be judged; kFailed (a folder that cannot be read)
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped = nullptr);
+/// The same with another check.
+Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,
+                                       std::vector<std::string>* skipped = nullptr);
+/// The folder with the steps of `run`: `<run>/checkpoint` when it exists, else `run` when it holds steps. \error
+/// kNotFound, kFailed
+Result<std::string> resolve_run(Fs& fs, const std::string& run);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,163 @@
+#include "ckpt/save/sync_and_publish.h"
+
+#include <algorithm>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/manifest_decode.h"
+#include "ckpt/read/step_proof.h"
+#include "ckpt/run/run_check.h"
+#include "ckpt/run/run_folder.h"
+#include "ckpt/save/read_back.h"
+
+namespace titan::ckpt {
+namespace {
+
+Status check_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifest) {
+  for (const FileEntry& file : manifest.files) {
+    const std::string path = join_path(tmp_dir, file.path);
+    TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(path));
+    if (info.type != FileType::kFile || info.size != file.bytes)
+      return failed(path + " has " + std::to_string(info.size) + " bytes, expected " + std::to_string(file.bytes));
+  }
+  return ok_status();
+}
+
+// What happened to the step that already had this number.
+struct Way {
+  bool already_there = false;  // it is this one, read whole; the new copy is dropped
+  std::string damaged_aside;   // where it was moved, being damaged
+  std::string unexpected;      // what nobody knew of it before, in words
+};
+
+// Only proven damage is moved aside: not a newer format, not a folder that cannot be read just now.
+bool is_damage(const Status& status) { return status.code == Code::kCorrupt || status.code == Code::kNotFound; }
+
+Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
+                     bool known_damaged) {
+  const std::string name = step_name(manifest.step);
+  const std::string final_path = join_path(checkpoint_dir, name);
+  Way way;
+  if (const auto info = fs.stat(final_path); !info.ok()) {
+    if (info.status().code == Code::kNotFound) return way;
+    return info.status();
+  }
+  // The same check as a start makes. A step that no start would take equals nothing.
+  auto present = look_at_step(fs, final_path);
+  // One failed read proves nothing, so the step is read a second time.
+  if (!present.ok() && is_damage(present.status())) present = look_at_step(fs, final_path);
+  const bool known_lost = known_damaged && present.status().code == Code::kMediaError;
+  if (!present.ok() && !is_damage(present.status()) && !known_lost)
+    return present.status().wrapped("cannot tell whether " + final_path + " is valid");
+  const bool looks_valid = present.ok() && !known_damaged, foreign = looks_valid && present->id != manifest.id;
+  if (looks_valid && !foreign) {
+    // An equal id may stand over other bytes: over a copy that somebody put back, for one.
+    const Result<Digest> read = prove_step(fs, final_path);
+    way.already_there = read.ok() && *read == manifest.id;
+    if (way.already_there) return way;
+    if (!read.ok() && !is_damage(read.status()) && read.status().code != Code::kMediaError)
+      return read.status().wrapped("cannot tell whether " + final_path + " is whole");
+    way.unexpected = final_path + " was there already and is not whole: " +
+                     (read.ok() ? "its id is " + read->hex() + " now" : read.status().message);
+  }
+  const std::size_t mark = tmp_dir.rfind(".tmp-");
+  const std::string id = mark == std::string::npos ? "replaced" : tmp_dir.substr(mark + 5);
+  const std::string aside =
+      join_path(checkpoint_dir, foreign ? foreign_name(manifest.step, id) : damaged_name(manifest.step, id));
+  if (foreign)
+    way.unexpected = "another checkpoint lay in " + final_path + ": expected id " + manifest.id.hex() + ", found " +
+                     present->id.hex() + "; it lies in " + aside + " now, and nothing deletes it";
+  else
+    way.damaged_aside = aside;
+  TITAN_RETURN_IF_ERROR(fs.rename_noreplace(final_path, aside));
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+  return way;
+}
+
+Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string& name) {
+  const std::string tmp = join_path(checkpoint_dir, kLatestTemporary);
+  const std::string text = name + "\n";
+  // A process that died may have left one.
+  if (const auto old = fs.stat(tmp); old.ok()) {
+    TITAN_RETURN_IF_ERROR(fs.remove_file(tmp));
+  } else if (old.status().code != Code::kNotFound) {
+    return old.status();
+  }
+  Status status = write_new_file(fs, tmp, std::as_bytes(std::span(text)));
+  if (status.ok()) status = fs.rename(tmp, join_path(checkpoint_dir, "latest"));
+  if (!status.ok()) {
+    (void)fs.remove_file(tmp);
+    return status;
+  }
+  return fs.sync_dir(checkpoint_dir);
+}
+
+// NFS repeats a call whose reply was lost. The second rename then fails, since the first one has moved the source. So a
+// failed rename counts as done where its result is there; it is made durable as always.
+
+bool holds_text(Fs& fs, const std::string& path, const std::string& text) {
+  const auto bytes = read_file(fs, path, text.size());
+  return bytes.ok() && std::ranges::equal(*bytes, std::as_bytes(std::span(text)));
+}
+
+// `before`: of `from`. The folder itself must lie there: an equal manifest proves nothing.
+bool has_moved(Fs& fs, const FileInfo& before, const std::string& from, const std::string& to) {
+  if (fs.stat(from).status().code != Code::kNotFound) return false;
+  const Result<FileInfo> after = fs.stat(to);
+  return after.ok() && after->device == before.device && after->inode == before.inode;
+}
+
+}  // namespace
+
+Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest, std::uint64_t limit, ReadBack how) {
+  TITAN_RETURN_IF_ERROR(check_members(fs, tmp_dir, manifest));
+  const std::string text = encode_manifest(manifest);
+  if (text.size() > limit) {
+    return failed("the manifest would have " + std::to_string(text.size()) + " bytes, and readers take at most " +
+                  std::to_string(limit))
+        .with_hint("a manifest grows with tensors and pieces: write with fewer ranks, or larger leaves");
+  }
+  auto read_back = decode_manifest("the new manifest", text);
+  if (!read_back.ok()) return failed(read_back.status().message).wrapped("the new manifest would not be readable");
+  read_back->minor = manifest.minor;  // the written one follows from the pieces
+  if (*read_back != manifest) return failed("the new manifest would read back as another one");
+  const std::string tmp = join_path(tmp_dir, std::string(kManifestFile) + ".tmp");
+  TITAN_RETURN_IF_ERROR(write_member(fs, tmp, std::as_bytes(std::span(text))));
+  const std::string path = join_path(tmp_dir, kManifestFile);
+  if (Status named = fs.rename(tmp, path); !named.ok() && !holds_text(fs, path, text)) return named;
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(tmp_dir));
+  if (how == ReadBack::kOff) return ok_status();
+  return read_back_whole(fs, tmp_dir, whole_file(kManifestFile, FileRole::kJson, std::as_bytes(std::span(text))));
+}
+
+Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
+                          const Manifest& manifest, const CommitOptions& options) {
+  const std::string name = step_name(manifest.step);
+  Published published;
+  published.path = join_path(checkpoint_dir, name);
+  published.id = manifest.id;
+  for (const FileEntry& file : manifest.files) published.bytes += file.bytes;
+  if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
+  TITAN_ASSIGN_OR_RETURN(Way way, make_way(fs, checkpoint_dir, tmp_dir, manifest, options.known_damaged));
+  published.already_there = way.already_there;
+  published.damaged_aside = std::move(way.damaged_aside);
+  if (!way.unexpected.empty()) published.warnings.push_back(std::move(way.unexpected));
+  if (published.already_there) {
+    // The step may have been renamed by a process that died before its sync.
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+    if (Status removed = remove_tree(fs, tmp_dir); !removed.ok()) published.warnings.push_back(removed.message);
+  } else {
+    if (options.still_ours) TITAN_RETURN_IF_ERROR(options.still_ours());
+    TITAN_ASSIGN_OR_RETURN(const FileInfo before, fs.stat(tmp_dir));
+    if (Status moved = fs.rename_noreplace(tmp_dir, published.path);
+        !moved.ok() && !has_moved(fs, before, tmp_dir, published.path))
+      return moved;
+    TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+  }
+  if (Status latest = write_latest(fs, checkpoint_dir, name); !latest.ok())
+    published.warnings.push_back(latest.message);
+  return published;
+}
+
+}  // namespace titan::ckpt

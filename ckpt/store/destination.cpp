@@ -1,0 +1,47 @@
+#include "ckpt/store/destination.h"
+
+#include <span>
+
+#include "ckpt/format/layout.h"
+#include "ckpt/format/manifest_codec.h"
+
+namespace titan::ckpt {
+namespace {
+
+// Other programs have files of that name too, so its first bytes decide. A file that cannot be read counts as ours.
+bool is_checkpoint(Fs& fs, const std::string& folder) {
+  const std::string path = join_path(folder, kManifestFile);
+  if (const auto info = fs.stat(path); !info.ok() || info->type != FileType::kFile) return false;
+  if (parse_step_name(base_name(folder))) return true;
+  const auto file = fs.open_read(path);
+  if (!file.ok()) return true;
+  std::string begin(kManifestPrefix.size(), '\0');
+  const Status read = (*file)->pread(0, std::as_writable_bytes(std::span(begin)));
+  return read.ok() ? begin == kManifestPrefix : read.code != Code::kCorrupt;  // kCorrupt: a shorter file
+}
+
+}  // namespace
+
+Status check_outside_checkpoints(Fs& fs, const std::string& path) {
+  Result<std::string> real = fs.real_path(parent_path(path));
+  if (!real.ok()) real = fs.real_path(parent_path(parent_path(path)));  // one missing level is made
+  if (!real.ok()) return ok_status();                                   // the creation tells why
+  for (std::string folder = *real;; folder = parent_path(folder)) {
+    if (is_checkpoint(fs, folder))
+      return invalid(path + " lies inside the checkpoint " + folder)
+          .with_hint("published checkpoints are never changed: choose a place outside");
+    if (folder == "/" || folder == ".") return ok_status();
+  }
+}
+
+Status check_output_file(Fs& fs, const std::string& out) {
+  if (out.ends_with('/')) return invalid(out + " names a folder, expected the name of a file to write");
+  if (const Result<FileInfo> there = fs.stat(out); there.ok() && there->type == FileType::kDirectory) {
+    return invalid(out + " is a folder, expected the name of a file to write");
+  } else if (there.ok() && there->type != FileType::kFile) {
+    return invalid(out + " exists and is not a regular file: it is not replaced").with_hint("write to a plain file");
+  }
+  return check_outside_checkpoints(fs, out);
+}
+
+}  // namespace titan::ckpt

@@ -1,0 +1,41 @@
+#include "ckpt/store/output_file.h"
+
+#include <unistd.h>
+
+#include "ckpt/store/destination.h"
+
+namespace titan::ckpt {
+
+OutputFile::OutputFile(Fs& fs, const std::string& out) : fs_(fs), made_(fs), out_(out), temporary_(temporary_of(out)) {}
+
+std::string OutputFile::temporary_of(const std::string& out) { return out + ".tmp-" + std::to_string(getpid()); }
+
+Result<std::unique_ptr<OutputFile>> OutputFile::create(Fs& fs, const std::string& out) {
+  TITAN_RETURN_IF_ERROR(check_output_file(fs, out));
+  TITAN_ASSIGN_OR_RETURN(const Parent parent, find_parent(fs, out));
+  std::unique_ptr<OutputFile> file(new OutputFile(fs, out));
+  TITAN_RETURN_IF_ERROR(file->made_.make(parent));
+  TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
+  return file;
+}
+
+OutputFile::~OutputFile() {
+  if (file_ && !published_) (void)fs_.remove_file(temporary_);
+}
+
+Status OutputFile::append(std::span<const std::byte> bytes) {
+  TITAN_RETURN_IF_ERROR(file_->pwrite(offset_, bytes));
+  offset_ += bytes.size();
+  return ok_status();
+}
+
+Status OutputFile::publish() {
+  TITAN_RETURN_IF_ERROR(file_->datasync());
+  TITAN_RETURN_IF_ERROR(file_->close());
+  TITAN_RETURN_IF_ERROR(check_output_file(fs_, out_));
+  TITAN_RETURN_IF_ERROR(fs_.rename(temporary_, out_));
+  published_ = true;
+  return fs_.sync_dir(parent_path(out_));
+}
+
+}  // namespace titan::ckpt

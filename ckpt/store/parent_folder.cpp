@@ -1,0 +1,38 @@
+#include "ckpt/store/parent_folder.h"
+
+namespace titan::ckpt {
+
+Result<Parent> find_parent(Fs& fs, const std::string& path) {
+  Parent parent{parent_path(path), "", false};
+  auto real = fs.real_path(parent.path);
+  if (!real.ok()) {
+    if (real.status().code != Code::kNotFound) return real.status();
+    const auto above = fs.real_path(parent_path(parent.path));
+    const auto info = above.ok() ? fs.stat(*above) : above.status();
+    const std::string missing = base_name(parent.path);
+    // A link that leads nowhere is there already.
+    if (!info.ok() || info->type != FileType::kDirectory || missing == "." || missing == ".." ||
+        fs.stat(parent.path).ok())
+      return invalid(path + " cannot be made: there is no folder " + parent.path).with_hint("mkdir -p " + parent.path);
+    real = join_path(*above, missing);
+    parent.missing = true;
+  }
+  parent.real = *real;
+  if (const auto info = fs.stat(parent.real); info.ok() && info->type != FileType::kDirectory)
+    return invalid(path + " cannot be made: " + parent.path + " is not a folder");
+  return parent;
+}
+
+Status MadeFolder::make(const Parent& parent) {
+  if (!parent.missing) return ok_status();
+  TITAN_RETURN_IF_ERROR(fs_.make_dir(parent.path));
+  path_ = parent.path;
+  return fs_.sync_dir(parent_path(parent.path));
+}
+
+MadeFolder::~MadeFolder() {
+  if (path_.empty()) return;
+  if (const auto entries = fs_.list(path_); entries.ok() && entries->empty()) (void)fs_.remove_dir(path_).ok();
+}
+
+}  // namespace titan::ckpt

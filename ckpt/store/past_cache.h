@@ -1,0 +1,17 @@
+#pragma once
+// Reads the members of a checkpoint from the store itself: memory may hold the very bytes that were written, or that
+// another reader saw.
+#include "ckpt/store/media_watch.h"
+
+namespace titan::ckpt {
+
+/// Another Fs, for reading alone, whose members come past the page cache however they are opened.
+class PastCache final : public MediaWatch {
+ public:
+  using MediaWatch::MediaWatch;
+  Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access) override {
+    return MediaWatch::open_member(folder, member, Access::kPastCache);
+  }
+};
+
+}  // namespace titan::ckpt
