@@ -19,7 +19,7 @@ using namespace titan::ckpt::testing;  // NOLINT: the file is about these
 
 Snapshot at_step(std::uint64_t step) { return make_snapshot({{"a", {300}}, {"b", {10, 5}}}, {1, 2, 1}, 100, step); }
 
-bool whole(Fs& fs, const std::string& path) {
+bool is_whole(Fs& fs, const std::string& path) {
   const auto report = verify_checkpoint(fs, path);
   return report.ok() && report->damage.empty();
 }
@@ -38,7 +38,7 @@ TEST_P(FailingSave, AnyFailedCallLeavesThePreviousStepsAndNothingHalfMade) {
     const auto published = save(failing, "/run", at_step(20));
     fired = failing.fired();
     EXPECT_FALSE(failing.synced_after_failure());
-    EXPECT_TRUE(whole(memory, "/run/step-00000010"));
+    EXPECT_TRUE(is_whole(memory, "/run/step-00000010"));
     std::size_t leftovers = 0;
     const auto entries = memory.list("/run");
     for (const DirEntry& entry : *entries)
@@ -46,7 +46,7 @@ TEST_P(FailingSave, AnyFailedCallLeavesThePreviousStepsAndNothingHalfMade) {
     EXPECT_LE(leftovers, 1u);
     const bool visible = memory.stat("/run/step-00000020").ok();
     if (published.ok()) {
-      EXPECT_TRUE(whole(memory, "/run/step-00000020"));
+      EXPECT_TRUE(is_whole(memory, "/run/step-00000020"));
       EXPECT_TRUE(!fired || !published->warnings.empty()) << "a failed call was swallowed";
       continue;
     }
@@ -54,7 +54,7 @@ TEST_P(FailingSave, AnyFailedCallLeavesThePreviousStepsAndNothingHalfMade) {
     EXPECT_THAT(published.status().message, ::testing::HasSubstr("/run")) << "the message names the path";
     // Only the last sync of the parent may fail after the rename; then the step is there, and whole.
     published_in_spite += visible;
-    EXPECT_TRUE(!visible || whole(memory, "/run/step-00000020"));
+    EXPECT_TRUE(!visible || is_whole(memory, "/run/step-00000020"));
   }
   EXPECT_GT(k, 60u) << "a save makes more calls than that";
   EXPECT_EQ(published_in_spite, 1u);
