@@ -153,8 +153,8 @@ NetworkView look_at_network(const std::string& master_addr) {
     }
     freeifaddrs(list);
   }
-  std::ranges::stable_partition(
-      view.addresses, [](const LocalAddress& address) { return address.text.find(':') == std::string::npos; });
+  std::stable_partition(view.addresses.begin(), view.addresses.end(),
+                        [](const LocalAddress& address) { return address.text.find(':') == std::string::npos; });
   view.toward_master = source_toward(master_addr);
   // Addresses that are kept for documentation: the default route, if there is one, leads to them.
   view.outward = source_toward("192.0.2.1");

@@ -52,24 +52,36 @@ struct LateWriter::State {
     while (true) {
       while (!stop && (waiting.empty() || (refused && Clock::now() < again))) changed.wait(lock);
       if (waiting.empty() || left || (stop && refused)) break;
-      attempt(lock);
+      const Job job = begin_try();
+      lock.unlock();
+      const Status status = outcome_of(job);
+      lock.lock();
+      const std::string line = end_try(job, status);
+      if (line.empty() || !options.say) continue;
+      lock.unlock();
+      options.say(line);
+      lock.lock();
     }
     ended = true;
     changed.notify_all();
   }
 
-  void attempt(MutexLock& lock) TITAN_REQUIRES(mutex) {
-    const Job job = std::move(waiting.front().job);
-    const std::uint64_t own_try = ++tries;
+  Job begin_try() TITAN_REQUIRES(mutex) {
+    ++tries;
     busy = true;
-    lock.unlock();
-    Status status;
+    return std::move(waiting.front().job);
+  }
+
+  static Status outcome_of(const Job& job) {
     try {
-      status = job();
+      return job();
     } catch (const std::exception& error) {
-      status = ckpt::failed(error.what());
+      return ckpt::failed(error.what());
     }
-    lock.lock();
+  }
+
+  /// Returns what is to be said.
+  std::string end_try(const Job& job, const Status& status) TITAN_REQUIRES(mutex) {
     busy = false;
     std::string line;
     if (status.ok()) {
@@ -82,17 +94,14 @@ struct LateWriter::State {
       }
     } else {
       waiting.front().job = job;
-      failed_try = own_try;
+      failed_try = tries;
       failure = status;
       again = Clock::now() + options.again;
       if (!std::exchange(refused, true))
         line = options.what + " cannot be written, and waits in memory: " + log_text(status);
     }
     changed.notify_all();
-    if (line.empty() || !options.say) return;
-    lock.unlock();
-    options.say(line);
-    lock.lock();
+    return line;
   }
 
   bool has(std::uint64_t wanted) const TITAN_REQUIRES(mutex) {
