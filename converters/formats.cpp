@@ -12,6 +12,12 @@
 
 namespace titan::convert {
 
+namespace {
+
+constexpr const char* kDcpMetadata = ".metadata";
+
+}  // namespace
+
 std::span<const Format* const> formats() {
   static const std::array<const Format*, 3> all{&hf_format(), &dcp_format(), &mistral_format()};
   return all;
@@ -33,7 +39,13 @@ Result<const Format*> detect_format(Fs& fs, const std::string& path) {
   if (manifest.code != ckpt::Code::kNotFound) return manifest;
   for (const Format* format : formats()) {
     TITAN_ASSIGN_OR_RETURN(const bool known, format->probe(fs, path));
-    if (known) return format;
+    if (!known) continue;
+    TITAN_ASSIGN_OR_RETURN(const bool metadata, is_file(fs, ckpt::join_path(path, kDcpMetadata)));
+    if (metadata && format == &hf_format())
+      return ckpt::incompatible(path + " holds two checkpoints: " + hf_format().title() + ", and " +
+                                dcp_format().title() + " (" + kDcpMetadata + ")")
+          .with_hint("move the one away that is not meant");
+    return format;
   }
   return none;
 }

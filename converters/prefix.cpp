@@ -24,10 +24,21 @@ ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<s
   }
   if (prefixes.empty() || prefixes.contains(std::string(kModel))) return std::string(kModel);
   if (prefixes.size() == 1) return *prefixes.begin();
+  return several_models(path, {prefixes.begin(), prefixes.end()});
+}
+
+// What is called "model" is the one that was trained, as a rule, and what lies beside it an average, a teacher or a
+// reference. A model has names beside its layers, so that all of the wrapper's go.
+ckpt::Status several_models(const std::string& path, const std::vector<std::string>& prefixes) {
+  const auto trained = std::ranges::find_if(prefixes, [](const std::string& one) { return one.starts_with(kModel); });
+  const std::string& kept = trained == prefixes.end() ? prefixes.front() : *trained;
   std::string flags;
-  for (auto other = std::next(prefixes.begin()); other != prefixes.end(); ++other) flags += " --skip '" + *other + "*'";
-  return ckpt::incompatible(path + " holds several models: their names begin with " +
-                            listed({prefixes.begin(), prefixes.end()}))
+  for (const std::string& other : prefixes) {
+    if (other == kept) continue;
+    const std::string root = other.ends_with(kModel) ? other.substr(0, other.size() - kModel.size()) : other;
+    flags += " --skip '" + (root.empty() || kept.starts_with(root) ? other : root) + "*'";
+  }
+  return ckpt::incompatible(path + " holds several models: their names begin with " + listed(prefixes))
       .with_hint("leave all but one of them out:" + flags);
 }
 

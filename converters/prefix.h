@@ -11,6 +11,10 @@ namespace titan::convert {
 /// several, and where there are no layers. \error kIncompatible: there are several others; `path` names the checkpoint
 ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<std::string>& names);
 
+/// Refuses `path`, whose names begin with `prefixes` (two or more): one of the models is to be chosen. \error
+/// kIncompatible always
+ckpt::Status several_models(const std::string& path, const std::vector<std::string>& prefixes);
+
 /// `name` as Hugging Face has it, where `prefix` stands in the place of "model.".
 std::string behind_prefix(const std::string& name, const std::string& prefix);
 

@@ -58,16 +58,6 @@ Status check_replaceable(Fs& fs, const std::string& dst, bool force, const Repla
   return check_unpinned(fs, dst);
 }
 
-/// A folder named step-%08d holds that step: readers of a run take every other for damaged.
-Status check_step_name(const std::string& dst, std::uint64_t step) {
-  const std::string name = base_name(dst);
-  const std::optional<std::uint64_t> named = parse_step_name(name);
-  if (!named || *named == step) return ok_status();
-  return invalid(dst + " is the name of step " + std::to_string(*named) + ", and the checkpoint is of step " +
-                 std::to_string(step))
-      .with_hint("name it " + step_name(step) + ", or anything that is no step");
-}
-
 /// RUN@step and RUN@latest name checkpoints that are there: a folder of that name would hide them.
 bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
   const std::size_t at = dst.rfind('@');
@@ -134,6 +124,15 @@ Result<bool> holds_steps(Fs& fs, const std::string& parent, const std::string& d
 }
 
 }  // namespace
+
+Status check_step_name(const std::string& dst, std::uint64_t step) {
+  const std::string name = base_name(dst);
+  const std::optional<std::uint64_t> named = parse_step_name(name);
+  if (!named || *named == step) return ok_status();
+  return invalid(dst + " is the name of step " + std::to_string(*named) + ", and the checkpoint is of step " +
+                 std::to_string(step))
+      .with_hint("name it " + step_name(step) + ", or anything that is no step");
+}
 
 struct Rewrite::Impl {
   Fs& fs;

@@ -22,6 +22,10 @@ using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;
 Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force,
                      const ReplaceCheck& replaceable = {});
 
+/// ok where `dst` may hold `step`: readers of a run take a folder named step-%08d that holds another for damaged.
+/// \error kInvalid
+Status check_step_name(const std::string& dst, std::uint64_t step);
+
 /// True when a resume would not find `dst`: it is not named step-%08d with the checkpoint's step.
 bool hidden_from_resume(const std::string& dst, std::uint64_t step);
 

@@ -351,8 +351,11 @@ class Planner {
           .with_hint("leave them out with " + skip_flags(left_over_, tensor_names()));
     }
     if (missing.empty()) return {};
+    const bool head = std::ranges::all_of(
+        missing, [](const std::string& name) { return name.find("output.weight") != std::string::npos; });
     return ckpt::incompatible(source_.path() + ": optimizer state is missing: " + listed(missing))
-        .with_hint("take the model alone: --skip 'optimizer.*'");
+        .with_hint(head ? "if the head is the embedding: --set model.tied_embeddings=true"
+                        : "take the model alone: --skip 'optimizer.*'");
   }
 
   std::vector<std::string> tensor_names() const {

@@ -5,7 +5,7 @@
 
 #include "converters/file_names.h"
 #include "converters/name_table.h"
-#include "converters/report.h"
+#include "converters/prefix.h"
 #include "converters/skip.h"
 
 namespace titan::convert::dcp {
@@ -37,16 +37,12 @@ bool is_usual(const Anchor& anchor) { return anchor.prefix == (anchor.huggingfac
 ckpt::Result<Anchor> chosen(const std::string& path, const std::set<Anchor>& anchors) {
   if (anchors.empty()) return Anchor{};
   if (anchors.size() == 1) return *anchors.begin();
-  std::vector<std::string> prefixes, others;
+  std::vector<std::string> prefixes;
   for (const Anchor& anchor : anchors) {
     if (is_usual(anchor)) return anchor;
     prefixes.push_back(anchor.prefix);
-    if (prefixes.size() > 1) others.push_back(anchor.prefix + "*");
   }
-  std::string flags;
-  for (const std::string& glob : others) flags += " --skip '" + glob + "'";
-  return ckpt::incompatible(path + " holds several models: their names begin with " + listed(prefixes))
-      .with_hint("leave all but one of them out:" + flags);
+  return several_models(path, prefixes);
 }
 
 // Hugging Face's name behind `prefix`; nothing for a name that is not behind it.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ckpt/base/text.h"
+#include "ckpt/ops/convert_dtype.h"
 #include "converters/companions.h"
 #include "converters/elsewhere.h"
 #include "converters/file_names.h"
@@ -151,6 +152,10 @@ class Planner {
     const ForeignTensor& tensor = tensors_[source];
     if (tensor.shape != meta.shape)
       return shape_misfit(source_.path(), tensor.name, tensor.shape, meta, model_, layout_.keys);
+    if (!ckpt::is_float(tensor.dtype) && !options_.look)
+      return ckpt::incompatible("tensor '" + tensor.name + "' of " + source_.path() + " is stored as " +
+                                std::string(ckpt::dtype_name(tensor.dtype)) + ": expected a float type")
+          .with_hint("save the model with float weights (bfloat16, float16 or float32)");
     add(meta.name, source, rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim);
     ours_.erase(at);
     return ckpt::ok_status();

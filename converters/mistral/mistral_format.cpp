@@ -21,15 +21,19 @@ bool is_piece(const std::string& name) {
   return name.starts_with("consolidated-") && name.find("-of-") != std::string::npos && name.ends_with(".safetensors");
 }
 
-/// The files of weights in `folder`, ascending. \error kFailed
+/// The files of weights in `folder`, ascending: pieces, then the single file. \error kFailed
 Result<std::vector<std::string>> weights_in(Fs& fs, const std::string& folder) {
   std::vector<std::string> names;
   TITAN_ASSIGN_OR_RETURN(const bool whole, is_file(fs, ckpt::join_path(folder, kWhole)));
-  if (whole) return std::vector<std::string>{kWhole};
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
-  for (const ckpt::DirEntry& entry : entries)
+  const auto entries = fs.list(folder);
+  if (!entries.ok()) {
+    if (entries.status().code == ckpt::Code::kNotFound || !whole) return names;
+    return entries.status();
+  }
+  for (const ckpt::DirEntry& entry : *entries)
     if (is_piece(entry.name)) names.push_back(entry.name);
   std::ranges::sort(names);
+  if (whole) names.emplace_back(kWhole);
   return names;
 }
 
@@ -40,6 +44,10 @@ class MistralCheckpoint final : public ForeignCheckpoint {
   Status open() {
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs_, path_));
     if (names.empty()) return ckpt::not_found(path_ + " has no " + kWhole);
+    if (names.size() > 1 && names.back() == kWhole)
+      return ckpt::incompatible(path_ + " holds two models: " + kWhole + ", and " + std::to_string(names.size() - 1) +
+                                (names.size() == 2 ? " file such as " : " files such as ") + names.front())
+          .with_hint("move the one away that is not meant");
     // "consolidated-00001-of-00003.safetensors": the name says how many there are.
     const std::string& last = names.back();
     const std::size_t of = last.find("-of-");
@@ -110,6 +118,12 @@ class MistralFormat final : public Format {
     if (!params) return false;
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs, path));
     return !names.empty();
+  }
+  Status near_miss(Fs& fs, const std::string& path) const override {
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs, path));
+    if (names.empty()) return {};
+    return ckpt::incompatible(path + " has no " + kParams + " beside the weights of Mistral's own layout")
+        .with_hint(std::string("put the model's ") + kParams + " beside them");
   }
   bool is_member(const std::string&) const override { return false; }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {

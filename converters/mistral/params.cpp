@@ -29,7 +29,7 @@ class Params {
     TITAN_ASSIGN_OR_RETURN(model.n_layers, size("n_layers"));
     TITAN_ASSIGN_OR_RETURN(model.n_heads, size("n_heads"));
     TITAN_ASSIGN_OR_RETURN(model.n_kv_heads, size("n_kv_heads", model.n_heads));
-    if (model.n_heads == 0) return ckpt::corrupt(what_ + ": n_heads is 0");
+    if (model.n_heads == 0) return ckpt::incompatible(what_ + ": n_heads is 0");
     TITAN_ASSIGN_OR_RETURN(model.head_dim, size("head_dim", model.dim / model.n_heads));
     TITAN_ASSIGN_OR_RETURN(model.ffn_dim, size("hidden_dim"));
     TITAN_ASSIGN_OR_RETURN(model.vocab_size, size("vocab_size"));
@@ -53,11 +53,14 @@ class Params {
     return json_.find(key);
   }
   ckpt::Status lack(const std::string& key) const {
-    return ckpt::unsupported(what_ + ": '" + key + "' is " + json_.find(key)->write().substr(0, 40) +
+    std::string text = json_.find(key)->write();
+    std::erase(text, '\n');
+    return ckpt::unsupported(what_ + ": '" + key + "' is " + text.substr(0, 40) +
                              ": Titan's model has nothing of the kind, or does not know it");
   }
   ckpt::Status wrong(const std::string& key, const char* expected) const {
-    return ckpt::corrupt(what_ + ": '" + key + "' is missing or not " + expected);
+    return ckpt::incompatible(what_ + ": '" + key + "' is missing or not " + expected)
+        .with_hint("take params.json from where the model came from");
   }
   ckpt::Result<std::int64_t> size(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt) {
     const JsonValue* value = find(key);

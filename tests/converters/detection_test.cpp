@@ -45,6 +45,14 @@ TEST(DetectFormat, KnowsFormatsByTheNamesOfTheirFiles) {
 }
 
 // A look that fails is no answer: "no checkpoint of a known format" would be a wrong one.
+TEST(DetectFormat, TwoCheckpointsInOneFolderAreNeither) {
+  Folders f;
+  ASSERT_TRUE(put_text(f.memory, "/hf/.metadata", "x").ok());
+  const auto both = detect_format(f.fs, "/hf");
+  EXPECT_EQ(both.status().code, Code::kIncompatible);
+  EXPECT_NE(both.status().message.find("holds two checkpoints"), std::string::npos);
+}
+
 TEST(DetectFormat, ALookThatFailsIsAnErrorAndNotAnotherFormat) {
   Folders f;
   for (const std::string path : {"/hf", "/hf/model.safetensors", "/dcp", "/dcp-without", "/near"}) {

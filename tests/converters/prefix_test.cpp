@@ -22,6 +22,9 @@ TEST(Prefix, IsWhatStandsBeforeTheLayers) {
   EXPECT_EQ(prefix({"ema." + norm, "model." + norm}), "model.") << "the usual one of several";
   EXPECT_EQ(prefix({"norm.weight", "my_layers.0.input_layernorm.weight"}), "model.");
   EXPECT_THAT(prefix({"a." + norm, "b." + norm}), HasSubstr("hint: leave all but one of them out: --skip 'b.*'"));
+  EXPECT_THAT(prefix({"ema.model." + norm, "model.model." + norm}), HasSubstr("out: --skip 'ema.*'"))
+      << "the model stays, and the average's head goes with it";
+  EXPECT_THAT(prefix({"a.model." + norm, "a.x.model." + norm}), HasSubstr("out: --skip 'a.x.*'"));
 }
 
 TEST(Prefix, IsTakenOffWithWhatStandsBesideTheLayers) {

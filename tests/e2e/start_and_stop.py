@@ -126,6 +126,7 @@ class StartAndStop(unittest.TestCase):
         _, log = self.train(debug__seed="none")
         self.assertIn("resume at step 3", log)
         self.assertRegex((self.run / "config.toml").read_text(), r"seed = \d+")
+        self.assertIn('rope_scaling = "none"', (self.run / "config.toml").read_text())
 
     def test_a_damaged_json_member_leads_to_the_next_older_step(self):
         for member in ("dataloader.json", "lr_scheduler.json", "train_state.json"):

@@ -10,6 +10,7 @@
 #include "libtrain/job/metrics/board_tags.h"
 #include "libtrain/job/metrics/log.h"
 #include "recipe/keys/writer.h"
+#include "recipe/model/rope_scaling.h"
 
 namespace titan::train {
 
@@ -45,6 +46,8 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
                        const std::string& resumed_from) {
   recipe::Config lasting = config;
   lasting.debug.stop_at_step.reset();  // of one start: a run from this file would end where it began
+  if (!lasting.model.rope_scaling)
+    lasting.model.rope_scaling = recipe::kPlainRope;  // said, for whoever reads the model from it
   TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", recipe::config_toml(lasting)));
   if (config.metrics.enable_tensorboard) board_folder_ = ckpt::join_path(run_dir_, config.metrics.save_tb_folder);
   TITAN_RETURN_IF_ERROR(open_at(step, attempt.number));

@@ -39,8 +39,8 @@ std::string way_on(const std::vector<std::string>& weights, const std::vector<st
   if (missing == std::vector<std::string>{"output.weight"})
     return "if the head is the embedding, set tie_word_embeddings to true in the config.json beside the weights, or "
            "model.tied_embeddings; else draw it anew with create = [\"output.weight\"] in a file for --init-map";
-  return "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where with --skip "
-         "GLOB, --rename FROM=TO or --init-map FILE";
+  return "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where: titan-train "
+         "run has --skip GLOB, --rename FROM=TO and --init-map FILE, titan-ckpt convert the first two";
 }
 
 }  // namespace

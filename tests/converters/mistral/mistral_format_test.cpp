@@ -90,5 +90,19 @@ TEST(MistralFormat, RefusesAFolderThatLacksFilesAndAConfigurationOfAnotherModel)
   EXPECT_FALSE(mistral_format().writes());
 }
 
+TEST(MistralFormat, TwoModelsInOneFolderAreRefusedAndWhatLacksItsParametersIsNamed) {
+  ckpt::testing::MemFs fs;
+  make_folder(fs, {"consolidated.safetensors", "consolidated-00001-of-00001.safetensors"});
+  const Status two = mistral_format().open(fs, "/m").status();
+  EXPECT_EQ(two.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(two.message, HasSubstr("holds two models: consolidated.safetensors, and 1 file"));
+  ASSERT_TRUE(fs.remove_file("/m/consolidated-00001-of-00001.safetensors").ok());
+  EXPECT_TRUE(mistral_format().near_miss(fs, "/nowhere").ok());
+  ASSERT_TRUE(fs.remove_file("/m/params.json").ok());
+  const Status bare = mistral_format().near_miss(fs, "/m");
+  EXPECT_EQ(bare.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(bare.message, HasSubstr("has no params.json"));
+}
+
 }  // namespace
 }  // namespace titan::convert::mistral_format_test

@@ -45,9 +45,11 @@ TEST(MistralParams, RefuseWhatMayChangeTheModel) {
     const ckpt::Status status = read(text).status();
     EXPECT_EQ(status.code, ckpt::Code::kUnsupported) << more << status.to_string();
   }
-  EXPECT_EQ(read(R"({"dim": 8})").status().code, ckpt::Code::kCorrupt);
+  EXPECT_EQ(read(R"({"dim": 8})").status().code, ckpt::Code::kIncompatible);
   EXPECT_EQ(read("[]").status().code, ckpt::Code::kCorrupt);
-  EXPECT_EQ(read(R"({"dim": 8, "n_layers": 1, "n_heads": 0})").status().code, ckpt::Code::kCorrupt);
+  EXPECT_EQ(read(R"({"dim": 8, "n_layers": 1, "n_heads": 0})").status().code, ckpt::Code::kIncompatible);
+  const Status moe = read(with(R"("moe": {"num_experts": 8})")).status();
+  EXPECT_THAT(moe.message, ::testing::Not(::testing::HasSubstr("\n"))) << "a message is one line";
 }
 
 }  // namespace

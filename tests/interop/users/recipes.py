@@ -648,3 +648,26 @@ def empty_folder(folder):
 @recipe("a folder that is not there", 10, "")
 def not_there(folder):
     return folder / "nowhere"
+
+
+@recipe("sibling of foreign.md B: a weight of an integer type", 13, "expected a float type")
+def integer_weight(folder):
+    put_hf(folder, tensors() | {"model.norm.weight": torch.ones(DIM, dtype=torch.int64)})
+
+
+@recipe("sibling of foreign.md F: a DCP step in the folder of an export", 13, "holds two checkpoints")
+def export_beside_dcp(folder):
+    put_hf(folder)
+    put_dcp(folder, {"model": tensors()})
+
+
+@recipe("sibling of foreign.md F: Mistral's single file beside its pieces", 13, "holds two models")
+def mistral_twice(folder):
+    (folder / "params.json").write_text('{"dim": 32}')
+    for name in ("consolidated.safetensors", "consolidated-00001-of-00001.safetensors"):
+        safetensors.torch.save_file(ours(tensors()), folder / name)
+
+
+@recipe("sibling of foreign.md I: Mistral's weights alone", 13, "no params.json")
+def mistral_without_params(folder):
+    safetensors.torch.save_file(ours(tensors()), folder / "consolidated.safetensors")

@@ -55,6 +55,13 @@ Outcome transfer(std::vector<std::string> flags, const std::vector<std::string>&
   return outcome;
 }
 
+TEST(MatchTransfer, RowsOfOursAreNotReordered) {
+  EXPECT_TRUE(transfer({"--checkpoint.initial_load_rows=interleaved"}).status.ok());
+  const Status refused = transfer({"--checkpoint.initial_load_rows=hf"}).status;
+  EXPECT_EQ(refused.code, ckpt::Code::kInvalid);
+  EXPECT_THAT(refused.message, HasSubstr("is for names of other programs"));
+}
+
 TEST(StoredSettings, WhatIsNoNumberIsNotKnown) {
   EXPECT_EQ(stored_global_batch({{"training.global_batch_size", "16"}}), 16);
   EXPECT_EQ(stored_global_batch({{"training.global_batch_size", "many"}}), 0);
