@@ -231,7 +231,7 @@ def accelerate_dcp(folder):
     return folder / "pytorch_model_fsdp_0"
 
 
-@recipe("accelerate#2848: the folder above accelerate's shards", 10, "pytorch_model_fsdp_0")
+@recipe("accelerate#2848: the folder above accelerate's shards", convert=["--skip", "optimizer.*"])
 def accelerate_folder(folder):
     put_config(folder)
     put_dcp(folder / "pytorch_model_fsdp_0", {"model": tensors()})
