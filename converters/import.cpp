@@ -75,9 +75,9 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
   if (ckpt::hidden_from_resume(target.destination, plan.step) && plan.train)
     report.notes.push_back("a resume takes only folders named " + ckpt::step_name(plan.step));
   TITAN_RETURN_IF_ERROR(check_foreign_target(fs, source, target));
-  TITAN_RETURN_IF_ERROR(ckpt::check_step_name(target.destination, plan.step));
   if (target.dry_run) {
     TITAN_RETURN_IF_ERROR(ckpt::check_rewrite(fs, source.path(), target.destination, target.force));
+    TITAN_RETURN_IF_ERROR(ckpt::check_step_name(target.destination, plan.step));
     return report;
   }
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::Rewrite> rewrite,

@@ -118,7 +118,7 @@ TEST(InitMap, TheHintNamesTheKeyThatExplainsIt) {
   weights.push_back({"extra", ckpt::DType::kF32, {8}});
   EXPECT_THAT(hint(), HasSubstr("set tie_word_embeddings to true"));
   weights.erase(weights.begin());
-  EXPECT_THAT(hint(), HasSubstr("--skip GLOB, --rename FROM=TO or --init-map FILE"));
+  EXPECT_THAT(hint(), HasSubstr("--skip GLOB, --rename FROM=TO and --init-map FILE"));
 }
 
 // What is called q_proj lies as Hugging Face has it, and a rename does not turn it round.
