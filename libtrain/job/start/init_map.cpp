@@ -4,7 +4,9 @@
 #include <map>
 
 #include "ckpt/base/text.h"
+#include "ckpt/model/dtype.h"
 #include "ckpt/model/shape_text.h"
+#include "ckpt/ops/convert_dtype.h"
 
 namespace titan::train {
 
@@ -74,6 +76,9 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     } else if (weights[i].shape != parameters[place->second].shape) {
       problems.push_back(name + as + ": shape " + ckpt::shape_text(weights[i].shape) + " in the checkpoint, " +
                          ckpt::shape_text(parameters[place->second].shape) + " in the model");
+    } else if (!ckpt::is_float(weights[i].dtype)) {
+      problems.push_back(name + as + ": stored as " + std::string(ckpt::dtype_name(weights[i].dtype)) +
+                         ", expected a float type");
     } else if (const std::string unsaid = recipe::rows_unsaid(name, target, rules); !unsaid.empty()) {
       problems.push_back(unsaid);
       rows = true;

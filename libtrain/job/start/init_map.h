@@ -24,7 +24,7 @@ struct WeightMatch {
 };
 
 /// `head_dim`: of the model. \error kIncompatible: a weight or a parameter that no rule covers, two weights for one
-/// parameter, another shape, rows of queries or keys under names of another layout; all named
+/// parameter, another shape, an integer type, rows of queries or keys under names of another layout; all named
 ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
                                         const std::vector<ckpt::ParameterMeta>& parameters,
                                         const recipe::NameRules& rules, std::uint64_t head_dim = 0);
