@@ -25,8 +25,8 @@ Result<bool> is_directory_of_dcp(ckpt::Fs& fs, const std::string& path) {
 template <typename Entry>
 void sort_once(std::vector<Entry>& entries) {
   std::ranges::stable_sort(entries, {}, &Entry::name);
-  const auto rest = std::ranges::unique(entries, {}, &Entry::name);
-  entries.erase(rest.begin(), rest.end());
+  const auto same = [](const Entry& a, const Entry& b) { return a.name == b.name; };
+  entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
 }
 
 }  // namespace

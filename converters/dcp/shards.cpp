@@ -86,9 +86,8 @@ Result<Metadata> read_shards(ckpt::Fs& fs, const std::string& folder, const std:
   for (auto& [name, tensor] : tensors) {
     std::ranges::sort(tensor.chunks, {}, &Chunk::offsets);
     // Ranks that had the same part have written it each: the first is taken.
-    const auto rest = std::ranges::unique(
-        tensor.chunks, [](const Chunk& a, const Chunk& b) { return a.offsets == b.offsets && a.sizes == b.sizes; });
-    tensor.chunks.erase(rest.begin(), rest.end());
+    const auto same = [](const Chunk& a, const Chunk& b) { return a.offsets == b.offsets && a.sizes == b.sizes; };
+    tensor.chunks.erase(std::unique(tensor.chunks.begin(), tensor.chunks.end(), same), tensor.chunks.end());
     TITAN_RETURN_IF_ERROR(check_cover(folder + ": " + name, tensor.shape, tensor.chunks));
     all.tensors.push_back(std::move(tensor));
   }
