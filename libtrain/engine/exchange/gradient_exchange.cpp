@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 
 #include "libtrain/engine/device/device.h"
@@ -170,69 +171,75 @@ void GradientExchange::sum_by_swaps(Fabric& group, const ExchangePlan& plan, std
               at::kFloat, copy_from_buffer);
 }
 
-void GradientExchange::exchange_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::Tensor& out,
-                                       const Splits& out_splits, const at::Tensor& in, const Splits& in_splits) {
-  if (plan.all) return group.all_to_all(out, out_splits, in, in_splits);
-  group.exchange(out, out_splits, in, in_splits, tag);
+GradientExchange::Slice GradientExchange::slice_of(const ExchangePlan& plan, std::int64_t index) {
+  Slice slice{.from = index * plan.slice, .to = (index + 1) * plan.slice};
+  slice.length = length_in(plan.owners[plan.me], slice.from, slice.to);
+  for (std::size_t rank = 0; rank < plan.owners.size(); ++rank) {
+    slice.of_owners.push_back(length_in(plan.owners[rank], slice.from, slice.to) * plan.gives[rank].count);
+    slice.of_mine.push_back(slice.length * plan.takes[rank]);
+  }
+  return slice;
+}
+
+template <typename Fill>
+at::Tensor GradientExchange::exchange_slice(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
+                                            const Splits& out_splits, const Splits& in_splits, at::ScalarType type,
+                                            const Fill& fill) {
+  device().keep_pace(kLaunchesOfPiece);
+  const auto total = [](const Splits& splits) {
+    return std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
+  };
+  const at::Tensor in = buffer(0, total(in_splits), type);
+  at::Tensor out = buffer(in.numel(), total(out_splits), type);
+  fill(in);
+  if (plan.all) {
+    group.all_to_all(out, out_splits, in, in_splits);
+  } else {
+    group.exchange(out, out_splits, in, in_splits, tag);
+  }
+  return out;
 }
 
 void GradientExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
                                      const std::vector<Slots>& partials) {
-  const auto ranks = static_cast<std::uint32_t>(plan.owners.size());
-  const SegmentRow& mine = plan.owners[plan.me];
-  Splits in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan.slices(); ++index) {
-    device().keep_pace(kLaunchesOfPiece);
-    const std::int64_t from = index * plan.slice, to = from + plan.slice, length = length_in(mine, from, to);
-    std::int64_t in_total = 0, out_total = 0;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      in_total += in_splits[rank] = length_in(plan.owners[rank], from, to) * plan.gives[rank].count;
-      out_total += out_splits[rank] = length * plan.takes[rank];
-    }
+    const Slice slice = slice_of(plan, index);
     // Rows by owner, then node; they arrive by rank, then node.
-    const at::Tensor in = buffer(0, in_total, at::kFloat);
-    at::Tensor out = buffer(in_total, out_total, at::kFloat);
-    std::int64_t at = 0;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      const std::int64_t row = length_in(plan.owners[rank], from, to);
-      const NodeRange& nodes = plan.gives[rank];
-      for (std::uint32_t node = nodes.first; node < nodes.first + nodes.count; ++node) {
-        for_parts(plan.owners[rank], from, to, partials[node], in.narrow(0, at, row), copy_to_buffer);
-        at += row;
+    const auto fill = [&](const at::Tensor& in) {
+      std::int64_t at = 0;
+      for (std::size_t rank = 0; rank < plan.owners.size(); ++rank) {
+        const std::int64_t row = length_in(plan.owners[rank], slice.from, slice.to);
+        const NodeRange& nodes = plan.gives[rank];
+        for (std::uint32_t node = nodes.first; node < nodes.first + nodes.count; ++node) {
+          for_parts(plan.owners[rank], slice.from, slice.to, partials[node], in.narrow(0, at, row), copy_to_buffer);
+          at += row;
+        }
       }
-    }
-    exchange_slices(group, plan, tag + static_cast<std::uint64_t>(index) % kTagsOfSlices, out, out_splits, in,
-                    in_splits);
-    if (length == 0 || out_total == 0) continue;
-    const auto row = [&](std::uint32_t number) { return out.narrow(0, number * length, length); };
+    };
+    const at::Tensor out = exchange_slice(group, plan, tag + static_cast<std::uint64_t>(index) % kTagsOfSlices,
+                                          slice.of_mine, slice.of_owners, at::kFloat, fill);
+    if (out.numel() == 0) continue;
+    const auto row = [&](std::uint32_t number) { return out.narrow(0, number * slice.length, slice.length); };
     for (const Addition& addition : plan.additions) row(addition.into).add_(row(addition.from));
-    for_parts(mine, from, to, partials.front(), row(0), copy_from_buffer);
+    for_parts(plan.owners[plan.me], slice.from, slice.to, partials.front(), row(0), copy_from_buffer);
   }
 }
 
 void GradientExchange::copy_by_slices(const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type) {
-  const auto ranks = static_cast<std::uint32_t>(plan.owners.size());
-  const SegmentRow& mine = plan.owners[plan.me];
-  Splits in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan.slices(); ++index) {
-    device().keep_pace(kLaunchesOfPiece);
-    const std::int64_t from = index * plan.slice, to = from + plan.slice, length = length_in(mine, from, to);
-    std::int64_t in_total = 0, out_total = 0;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      in_total += in_splits[rank] = length * plan.takes[rank];
-      out_total += out_splits[rank] = length_in(plan.owners[rank], from, to) * plan.gives[rank].count;
-    }
-    const at::Tensor in = buffer(0, in_total, type);
-    at::Tensor out = buffer(in_total, out_total, type);
-    for (std::int64_t at = 0; length > 0 && at < in_total; at += length)
-      for_parts(mine, from, to, weights_, in.narrow(0, at, length), copy_to_buffer);
-    exchange_slices(*world_.dp, plan, tag + static_cast<std::uint64_t>(index) % kTagsOfSlices, out, out_splits, in,
-                    in_splits);
+    const Slice slice = slice_of(plan, index);
+    const auto fill = [&](const at::Tensor& in) {
+      for (std::int64_t at = 0; at < in.numel(); at += slice.length)
+        for_parts(plan.owners[plan.me], slice.from, slice.to, weights_, in.narrow(0, at, slice.length), copy_to_buffer);
+    };
+    const at::Tensor out = exchange_slice(*world_.dp, plan, tag + static_cast<std::uint64_t>(index) % kTagsOfSlices,
+                                          slice.of_owners, slice.of_mine, type, fill);
     std::int64_t at = 0;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      if (out_splits[rank] == 0) continue;
-      for_parts(plan.owners[rank], from, to, weights_, out.narrow(0, at, out_splits[rank]), copy_from_buffer);
-      at += out_splits[rank];
+    for (std::size_t rank = 0; rank < plan.owners.size(); ++rank) {
+      const std::int64_t length = slice.of_owners[rank];
+      if (length == 0) continue;
+      for_parts(plan.owners[rank], slice.from, slice.to, weights_, out.narrow(0, at, length), copy_from_buffer);
+      at += length;
     }
   }
 }

@@ -102,8 +102,18 @@ class GradientExchange {
   void sum_over_ranks(const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials);
   void sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums);
   void sum_by_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials);
-  static void exchange_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::Tensor& out,
-                              const Splits& out_splits, const at::Tensor& in, const Splits& in_splits);
+  /// Elements `from` to `to` of each owner's row, which travel at once in an all-to-all.
+  struct Slice {
+    std::int64_t from = 0, to = 0;
+    std::int64_t length = 0;  ///< of this rank's own row there
+    Splits of_owners = {};    ///< by rank: elements of this rank's nodes that are that rank's
+    Splits of_mine = {};      ///< by rank: elements of that rank's nodes that are this rank's
+  };
+  static Slice slice_of(const ExchangePlan& plan, std::int64_t index);
+  /// Sends what fill(in) writes, and returns what came; both lie in the buffer.
+  template <typename Fill>
+  at::Tensor exchange_slice(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Splits& out_splits,
+                            const Splits& in_splits, at::ScalarType type, const Fill& fill);
   void share_part(std::size_t part);
   void copy_by_slices(const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type);
   void move_tied_sums(std::span<TreeSum> sums);
