@@ -30,9 +30,9 @@ std::uint64_t swapped(const Swap& swap, std::uint32_t width) {
 
 LinkBytes link_bytes(const ExchangePlan& plan, std::uint32_t width, const Peers& peers, const Nodes& nodes) {
   LinkBytes bytes = all_to_all(plan, width, peers, nodes);
-  for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed})
-    for (const Swap& swap : *steps)
-      (nodes.together(peers[swap.peer], peers[plan.me]) ? bytes.in_node : bytes.between_nodes) += swapped(swap, width);
+  plan.for_swaps([&](const Swap& swap) {
+    (nodes.together(peers[swap.peer], peers[plan.me]) ? bytes.in_node : bytes.between_nodes) += swapped(swap, width);
+  });
   return bytes;
 }
 
@@ -52,9 +52,9 @@ double link_seconds(const ExchangePlan& plan, std::uint32_t width, const Peers& 
   const LinkBytes at_once = all_to_all(plan, width, peers, nodes);
   double seconds =
       std::max(message_seconds(at_once.in_node, true, device), message_seconds(at_once.between_nodes, false, device));
-  for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed})
-    for (const Swap& swap : *steps)
-      seconds += message_seconds(swapped(swap, width), nodes.together(peers[swap.peer], peers[plan.me]), device);
+  plan.for_swaps([&](const Swap& swap) {
+    seconds += message_seconds(swapped(swap, width), nodes.together(peers[swap.peer], peers[plan.me]), device);
+  });
   return seconds;
 }
 

@@ -44,7 +44,7 @@ ExchangePlan plan_between_groups(const std::vector<SegmentRow>& owners, const Ra
   return plan;
 }
 
-/// The rows of all holders of the groups for which `wanted` says yes.
+/// The rows of all holders of the groups `wanted`.
 void set_owners(ExchangePlan& plan, const std::vector<SegmentRow>& owners, const RankGroups& groups,
                 const std::vector<std::uint32_t>& wanted) {
   plan.all = groups.groups == 1;
@@ -55,15 +55,6 @@ void set_owners(ExchangePlan& plan, const std::vector<SegmentRow>& owners, const
     const SegmentRow row = rows_of_class(groups.rows(owners, place), 0, 1);
     for (const std::uint32_t group : wanted) plan.owners[groups.holder(group, place)] = row;
   }
-}
-
-ExchangePlan plan_all_to_all(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements) {
-  const auto ranks = static_cast<std::uint32_t>(owners.size());
-  ExchangePlan plan{.me = me, .owners = owners, .all = ranks > 1};
-  plan.gives.assign(ranks, {0, 1});
-  plan.takes.assign(ranks, 1);
-  plan.slice = whole_lines(elements / (2 * std::int64_t{ranks}));
-  return plan;
 }
 
 /// The additions that leave the sum of `node` in the row of its first part. \return that row.
@@ -97,12 +88,10 @@ std::int64_t ExchangePlan::slices() const { return owners.empty() ? 0 : ceil_div
 
 std::int64_t ExchangePlan::buffer_elements() const {
   std::int64_t most = 0;
-  for (const std::vector<Swap>* steps : {&swaps, &handed}) {
-    for (const Swap& swap : *steps) {
-      const std::int64_t under_way = std::min(pieces(swap), kSwapsUnderWay);
-      most = std::max(most, 2 * under_way * std::min(piece, std::max(swap.mine.length(), swap.theirs.length())));
-    }
-  }
+  for_swaps([&](const Swap& swap) {
+    const std::int64_t under_way = std::min(pieces(swap), kSwapsUnderWay);
+    most = std::max(most, 2 * under_way * std::min(piece, std::max(swap.mine.length(), swap.theirs.length())));
+  });
   std::int64_t sent = 0, received = 0;
   for (std::uint32_t rank = 0; rank < owners.size(); ++rank) {
     sent += std::min(slice, owners[rank].length()) * gives[rank].count;
@@ -167,7 +156,12 @@ ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me
 }
 
 ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements) {
-  return plan_all_to_all(owners, me, elements);
+  const auto ranks = static_cast<std::uint32_t>(owners.size());
+  ExchangePlan plan{.me = me, .owners = owners, .all = ranks > 1};
+  plan.gives.assign(ranks, {0, 1});
+  plan.takes.assign(ranks, 1);
+  plan.slice = whole_lines(elements / (2 * std::int64_t{ranks}));
+  return plan;
 }
 
 std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain) {
@@ -198,12 +192,10 @@ std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank
 
 Load load_of_sums(const ExchangePlan& plan) {
   Load load;
-  for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed}) {
-    for (const Swap& swap : *steps) {
-      load.sent += swap.theirs.length();
-      load.received += swap.mine.length();
-    }
-  }
+  plan.for_swaps([&](const Swap& swap) {
+    load.sent += swap.theirs.length();
+    load.received += swap.mine.length();
+  });
   for (const std::uint32_t rank : plan.partners()) {
     load.sent += plan.owners[rank].length() * plan.gives[rank].count;
     load.received += plan.owners[plan.me].length() * plan.takes[rank];
@@ -218,8 +210,7 @@ Load load_of_copies(const ExchangePlan& plan) {
 
 Traffic traffic_of(const ExchangePlan& plan) {
   Traffic traffic;
-  for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed})
-    for (const Swap& swap : *steps) traffic.rounds += plan.pieces(swap);
+  plan.for_swaps([&](const Swap& swap) { traffic.rounds += plan.pieces(swap); });
   traffic.messages = traffic.rounds + plan.slices() * static_cast<std::int64_t>(plan.partners().size());
   traffic.rounds += plan.slices();
   return traffic;

@@ -49,6 +49,12 @@ struct ExchangePlan {
   bool all = false;                  ///< the all-to-all is among all ranks, not those of a group and its neighbours
   std::int64_t slice = 0;            ///< elements of each owner's row that travel at once
 
+  /// Calls `use` with each swap of the butterfly, and then with what is handed over.
+  template <typename Use>
+  void for_swaps(const Use& use) const {
+    for (const std::vector<Swap>* steps : {&swaps, &handed})
+      for (const Swap& swap : *steps) use(swap);
+  }
   /// The ranks to or from which something goes in the all-to-all, in order.
   std::vector<std::uint32_t> partners() const;
   /// Messages of a swap, one after the other.

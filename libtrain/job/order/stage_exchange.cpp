@@ -196,8 +196,7 @@ GroupWays group_ways(const StageExchange& exchange, bool nodes) {
     group.all_to_all = group.all_to_all || plan.all;
     if (!plan.all)
       for (const std::uint32_t peer : plan.partners()) add_peer(group.few, peer);
-    for (const std::vector<Swap>* steps : {&plan.swaps, &plan.handed})
-      for (const Swap& swap : *steps) add_peer(group.swaps, swap.peer);
+    plan.for_swaps([&](const Swap& swap) { add_peer(group.swaps, swap.peer); });
   };
   ExchangeWays &turns = nodes ? ways.node : ways.stage, &sums = nodes ? ways.between_nodes : ways.stage;
   for (const StageExchange::Turns& turn : exchange.turns) add(turns, turn.plan);
