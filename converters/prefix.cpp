@@ -12,16 +12,19 @@ constexpr std::string_view kModel = "model.", kLayers = "layers.";
 
 }  // namespace
 
+std::optional<std::size_t> layers_at(std::string_view name, const std::function<bool(std::string_view rest)>& known) {
+  for (std::size_t at = name.find(kLayers); at != std::string_view::npos; at = name.find(kLayers, at + 1))
+    if ((at == 0 || name[at - 1] == '.') && known(name.substr(at))) return at;
+  return std::nullopt;
+}
+
 ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<std::string>& names) {
   std::set<std::string> prefixes;
-  for (const std::string& name : names) {
-    for (std::size_t at = name.find(kLayers); at != std::string::npos; at = name.find(kLayers, at + 1)) {
-      if (at > 0 && name[at - 1] != '.') continue;
-      if (!huggingface_names().ours(std::string(kModel) + name.substr(at))) continue;
-      prefixes.insert(name.substr(0, at));
-      break;
-    }
-  }
+  const auto known = [](std::string_view rest) {
+    return huggingface_names().ours(std::string(kModel) + std::string(rest)).has_value();
+  };
+  for (const std::string& name : names)
+    if (const auto at = layers_at(name, known)) prefixes.insert(name.substr(0, *at));
   if (prefixes.empty() || prefixes.contains(std::string(kModel))) return std::string(kModel);
   if (prefixes.size() == 1) return *prefixes.begin();
   return several_models(path, {prefixes.begin(), prefixes.end()});

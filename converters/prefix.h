@@ -1,11 +1,18 @@
 #pragma once
 // What programs put before Hugging Face's names: "language_model.", "model." once more, nothing at all.
+#include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ckpt/base/result.h"
 
 namespace titan::convert {
+
+/// Where "layers." begins in `name`, at its start or behind a dot, such that `known` knows the rest from there on.
+std::optional<std::size_t> layers_at(std::string_view name, const std::function<bool(std::string_view rest)>& known);
 
 /// What stands before "layers.N." in `names` of layers of a model, "model." as a rule; the usual one where it is among
 /// several, and where there are no layers. \error kIncompatible: there are several others; `path` names the checkpoint

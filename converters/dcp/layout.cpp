@@ -11,7 +11,7 @@
 namespace titan::convert::dcp {
 namespace {
 
-constexpr std::string_view kModel = "model.", kLayers = "layers.", kHead = "lm_head.weight";
+constexpr std::string_view kModel = "model.", kHead = "lm_head.weight";
 
 struct Anchor {
   bool huggingface = false;
@@ -21,15 +21,12 @@ struct Anchor {
 
 // What stands before "layers.N." where the rest is a tensor of a layer of one of the two.
 std::optional<Anchor> anchor_of(std::string_view name) {
-  for (std::size_t at = name.find(kLayers); at != std::string_view::npos; at = name.find(kLayers, at + 1)) {
-    if (at > 0 && name[at - 1] != '.') continue;
-    const std::string_view rest = name.substr(at);
-    if (huggingface_names().ours(std::string(kModel) + std::string(rest)))
-      return Anchor{true, std::string(name.substr(0, at))};
-    if (model_order(std::string(rest)).of_model() || torchtitan_names().ours(rest))
-      return Anchor{false, std::string(name.substr(0, at))};
-  }
-  return std::nullopt;
+  bool huggingface = false;
+  const auto at = layers_at(name, [&](std::string_view rest) {
+    huggingface = huggingface_names().ours(std::string(kModel) + std::string(rest)).has_value();
+    return huggingface || model_order(std::string(rest)).of_model() || torchtitan_names().ours(rest);
+  });
+  return at ? std::optional(Anchor{huggingface, std::string(name.substr(0, *at))}) : std::nullopt;
 }
 
 bool is_usual(const Anchor& anchor) { return anchor.prefix == (anchor.huggingface ? kModel : ""); }
