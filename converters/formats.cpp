@@ -4,6 +4,7 @@
 #include "ckpt/format/layout.h"
 #include "converters/companions.h"
 #include "converters/dcp/dcp_checkpoint.h"
+#include "converters/dcp/metadata.h"
 #include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/hf/hf_format.h"
@@ -11,12 +12,6 @@
 #include "converters/mistral/mistral_format.h"
 
 namespace titan::convert {
-
-namespace {
-
-constexpr const char* kDcpMetadata = ".metadata";
-
-}  // namespace
 
 std::span<const Format* const> formats() {
   static const std::array<const Format*, 3> all{&hf_format(), &dcp_format(), &mistral_format()};
@@ -40,10 +35,11 @@ Result<const Format*> detect_format(Fs& fs, const std::string& path) {
   for (const Format* format : formats()) {
     TITAN_ASSIGN_OR_RETURN(const bool known, format->probe(fs, path));
     if (!known) continue;
-    TITAN_ASSIGN_OR_RETURN(const bool metadata, is_file(fs, ckpt::join_path(path, kDcpMetadata)));
-    if (metadata && format == &hf_format())
+    if (format != &hf_format()) return format;
+    TITAN_ASSIGN_OR_RETURN(const bool metadata, is_file(fs, ckpt::join_path(path, dcp::kMetadataFile)));
+    if (metadata)
       return ckpt::incompatible(path + " holds two checkpoints: " + hf_format().title() + ", and " +
-                                dcp_format().title() + " (" + kDcpMetadata + ")")
+                                dcp_format().title() + " (" + dcp::kMetadataFile + ")")
           .with_hint("move the one away that is not meant");
     return format;
   }
