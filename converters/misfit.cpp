@@ -78,18 +78,6 @@ ckpt::Status shape_misfit(const std::string& path, const std::string& tensor, co
                            std::to_string(found) + " rows: one of the two is wrong");
 }
 
-std::int64_t layers_of(const std::vector<std::string>& names) {
-  constexpr std::string_view kLayers = "layers.";
-  std::int64_t layers = 0;
-  for (const std::string& name : names) {
-    if (!name.starts_with(kLayers)) continue;
-    const auto number =
-        ckpt::number_of<std::int64_t>(name.substr(kLayers.size(), name.find('.', kLayers.size()) - kLayers.size()));
-    layers = std::max(layers, number.value_or(-1) + 1);
-  }
-  return layers;
-}
-
 std::string layers_misfit(std::int64_t layers, const ModelDims& model, ConfigKeys keys) {
   const char* const key = kLayerCount.of(keys);
   if (layers == 0 || layers == model.n_layers) return "";

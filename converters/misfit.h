@@ -17,8 +17,6 @@ enum class ConfigKeys { kHuggingface, kMistral, kOurs };
 ckpt::Status shape_misfit(const std::string& path, const std::string& tensor, const std::vector<std::uint64_t>& shape,
                           const ckpt::ParameterMeta& expected, const recipe::ModelDims& model, ConfigKeys keys);
 
-/// How many layers parameters of these names (ours) make; 0 where none is of a layer.
-std::int64_t layers_of(const std::vector<std::string>& names);
 /// The hint where the weights have `layers` layers, and the model says otherwise; "" where they agree.
 std::string layers_misfit(std::int64_t layers, const recipe::ModelDims& model, ConfigKeys keys);
 

@@ -21,6 +21,7 @@
 #include "converters/skip.h"
 #include "converters/widen.h"
 #include "recipe/model/from_rows.h"
+#include "recipe/model/layers.h"
 #include "recipe/model/parameters.h"
 
 namespace titan::convert::dcp {
@@ -297,7 +298,7 @@ class Planner {
              " if the head is the embedding";
     std::vector<std::string> names;
     for (const auto& [name, source] : parameters_) names.push_back(name);
-    return layers_misfit(layers_of(names), *model_, keys);
+    return layers_misfit(recipe::layers_in(names), *model_, keys);
   }
 
   // `missing`: what parameters lack although others have it.

@@ -16,6 +16,7 @@
 #include "converters/prefix.h"
 #include "converters/skip.h"
 #include "recipe/model/from_rows.h"
+#include "recipe/model/layers.h"
 #include "recipe/model/parameters.h"
 
 namespace titan::convert {
@@ -66,7 +67,7 @@ class Planner {
     for (std::size_t i = 0; i < tensors_.size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
     std::vector<std::string> ours;
     for (const auto& [name, entry] : ours_) ours.push_back(name);
-    layers_ = layers_of(ours);
+    layers_ = recipe::layers_in(ours);
     for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model_))
       TITAN_RETURN_IF_ERROR(take(parameter));
     if (model_.tied) TITAN_RETURN_IF_ERROR(tie());

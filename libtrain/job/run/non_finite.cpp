@@ -2,17 +2,10 @@
 
 #include <cmath>
 
-#include "ckpt/base/text.h"
+#include "recipe/model/layers.h"
 
 namespace titan::train {
 namespace {
-
-/// N of "layers.N.attention.wq.weight".
-std::optional<std::uint64_t> layer_of(const std::string& name) {
-  constexpr std::string_view kLayers = "layers.";
-  if (!name.starts_with(kLayers)) return std::nullopt;
-  return ckpt::number_of<std::uint64_t>(name.substr(kLayers.size(), name.find('.', kLayers.size()) - kLayers.size()));
-}
 
 std::string samples_text(const NonFinite& found) {
   return "samples " + std::to_string(found.samples.first) + " to " + std::to_string(found.samples.end() - 1);
@@ -27,7 +20,7 @@ NonFinite non_finite(const recipe::RunPlan& plan, std::uint64_t step, ckpt::Samp
   NonFinite found{step, samples, loss, norm};
   if (!parameter) return found;
   found.tensor = plan.parameters[*parameter].name;
-  found.layer = layer_of(found.tensor);
+  found.layer = recipe::layer_of(found.tensor);
   found.stage = plan.stage_of(*parameter);
   return found;
 }

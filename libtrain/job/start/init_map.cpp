@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
-#include "ckpt/base/text.h"
 #include "ckpt/model/dtype.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/ops/convert_dtype.h"
+#include "recipe/model/layers.h"
 
 namespace titan::train {
 
@@ -15,25 +15,11 @@ using ckpt::Status;
 
 namespace {
 
-/// Layers by the numbers in names, of whatever program.
-std::uint64_t layers_in(const std::vector<std::string>& names) {
-  constexpr std::string_view kLayers = "layers.";
-  std::uint64_t layers = 0;
-  for (const std::string& name : names) {
-    const std::size_t at = name.starts_with(kLayers) ? 0 : name.find(".layers.");
-    if (at == std::string::npos) continue;
-    const std::size_t begin = at + kLayers.size() + (at == 0 ? 0 : 1);
-    const auto number = ckpt::number_of<std::uint64_t>(name.substr(begin, name.find('.', begin) - begin));
-    if (number && *number < UINT32_MAX) layers = std::max(layers, *number + 1);
-  }
-  return layers;
-}
-
 /// The likely reason, where one key of the model explains what does not fit; else the ways to say it by hand.
 std::string way_on(const std::vector<std::string>& weights, const std::vector<std::string>& parameters, bool rows,
                    const std::vector<std::string>& missing) {
   if (rows) return recipe::kSayRows;
-  const std::uint64_t there = layers_in(weights), here = layers_in(parameters);
+  const std::int64_t there = recipe::layers_in(weights), here = recipe::layers_in(parameters);
   if (there > 0 && there != here)
     return "the weights have " + std::to_string(there) + " layers, the model " + std::to_string(here) +
            ": set model.n_layers, or in a config.json beside the weights set num_hidden_layers to " +
