@@ -86,6 +86,17 @@ class SaveErrors(unittest.TestCase):
                 shutil.rmtree(self.run_folder)
                 (self.work / "shim.log").unlink()
 
+    def test_lines_that_are_never_taken_end_no_run(self):
+        """A full disk for metrics.jsonl beside a checkpoint folder with room; and a store for it that stands still."""
+        for error in (errno.ENOSPC, "slow:7000"):
+            with self.subTest(error=error):
+                log = self.train(0, {"checkpoint.keep_latest_k": 0}, error, match="metrics.jsonl", k=3, sticky=error == errno.ENOSPC, rank="0")
+                self.assertEqual(log.count("a checkpoint is saved without the newest lines of metrics.jsonl, which wait in memory: "), 1, log)
+                self.assertEqual(self.whole_steps(), [2, 4, 6])
+                self.assertNotIn("could not be saved", log)
+                shutil.rmtree(self.run_folder)
+                (self.work / "shim.log").unlink()
+
     def test_lines_that_are_not_durable_are_a_failure_of_the_save(self):
         log = self.train(3, {"checkpoint.interval": 6, "checkpoint.on_save_error": "stop"}, match="metrics.jsonl", k=3, sticky=True, rank="0")
         self.assertRegex(log, "error: step 6 could not be saved")
@@ -153,13 +164,17 @@ class SaveErrors(unittest.TestCase):
         self.assertEqual(self.failed_events(), [6] * 4)
 
     def test_too_many_failures_in_a_row_end_a_run_that_goes_on(self):
-        settings = {"checkpoint.on_save_error": "continue", "checkpoint.interval": 1, "checkpoint.keep_latest_k": 0}
-        for mode in ("disabled", "async"):
+        settings = {"checkpoint.on_save_error": "continue", "checkpoint.interval": 1, "checkpoint.keep_latest_k": 0, "training.steps": 1_000_000, "lr_scheduler.total_steps": 1_000_000}
+        for mode, most in (("disabled", 1), ("async", 2)):
             with self.subTest(mode=mode):
-                log = self.train(3, {**settings, "checkpoint.async_mode": mode, "checkpoint.max_save_failures": 2}, sticky=True)
-                self.assertRegex(log, "error: step 2 could not be saved")
-                self.assertIn("2 tries in a row have failed (checkpoint.max_save_failures = 2)", log)
-                self.assertEqual(self.failed_events(), [1])
+                began = time.time()
+                log = self.train(3, {**settings, "checkpoint.async_mode": mode, "checkpoint.max_save_failures": most}, sticky=True)
+                self.assertRegex(log, r"error: step \d+ could not be saved")
+                failed = self.failed_events()
+                self.assertEqual(len(failed) > 0, most > 1)
+                if most > 1:
+                    self.assertGreater(time.time() - began, 10, "failures of the same seconds are one")
+                    self.assertIn(f"{len(failed) + 1} tries in a row have failed (checkpoint.max_save_failures = {most})", log)
                 self.assertEqual(self.whole_steps(), [])
                 self.assertEqual(harness.leftovers(self.run_folder), [])
                 shutil.rmtree(self.run_folder)

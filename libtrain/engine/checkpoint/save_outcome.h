@@ -19,6 +19,7 @@ struct SaveOutcome {
   ckpt::Result<SaveReport> report;
   SaveTimes times;
   bool waited_for = false;  ///< training stood still all the time
+  bool counts = true;       ///< among the failures in a row that end a run, where it is one
 };
 
 }  // namespace titan::train

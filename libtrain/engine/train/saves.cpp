@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -23,6 +24,9 @@ using Clock = std::chrono::steady_clock;
 
 // Between tries of a save that must succeed. Who stops a run may kill it soon: 30 s is a usual grace.
 constexpr int kPauses[] = {1, 2, 4, 8};  // seconds
+
+// A save that goes on after failures waits so long for lines of metrics, and again only when they are taken.
+constexpr std::chrono::milliseconds kLines{5'000};
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
 
@@ -123,22 +127,33 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
     const auto patience = run_.store_patience();
     if (!ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok())
       run_.retention->finish([&] { return Clock::now() - begin >= patience / 2; });
-    // Lines first, checkpoint second: a published step never lacks its lines.
-    return run_.files->sync(std::chrono::duration_cast<std::chrono::milliseconds>(patience - (Clock::now() - begin)));
+    return sync_lines(std::chrono::duration_cast<std::chrono::milliseconds>(patience - (Clock::now() - begin)));
   };
   const Status status = agree(*run_.world.io, run_.root() ? on_root() : ckpt::ok_status());
   if (!status.store_refused()) check(status);
   return status;
 }
 
+// Lines first, checkpoint second: a published step lacks its lines only where the store refuses those.
+Status Saves::sync_lines(std::chrono::milliseconds patience) {
+  if (run_.config().checkpoint.on_save_error == "stop") return run_.files->sync(patience);
+  const std::chrono::milliseconds wait = lines_late_ ? std::chrono::milliseconds{0} : kLines;
+  const Status lines = run_.files->sync(std::min(patience, wait));
+  if (!lines.ok() && !lines_late_)
+    log_warn("a checkpoint is saved without the newest lines of metrics.jsonl, which wait in memory: " +
+             log_text(lines));
+  lines_late_ = !lines.ok();
+  return ckpt::ok_status();
+}
+
 SaveOutcome Saves::save_here(std::uint64_t step) {
   const auto due = Clock::now();
   const ckpt::Snapshot snap = snapshot(step);
   const double taken_down = seconds_since(due);
-  if (const Status announced = announce(snap); !announced.ok()) return {step, announced, {}, true};
+  if (const Status announced = announce(snap); !announced.ok()) return judged({step, announced, {}, true});
   auto report = run_.checkpointer->save(snap, *run_.optimizer, says_where(*run_.options.watcher, step));
   const double all = seconds_since(due);
-  return {step, std::move(report), {taken_down, all, all}, true};
+  return judged({step, std::move(report), {taken_down, all, all}, true});
 }
 
 void Saves::now(std::uint64_t step, bool last_chance) {
@@ -170,14 +185,14 @@ void Saves::due(std::uint64_t step) {
   const auto due = Clock::now();
   if (finish()) return;
   ckpt::Snapshot snap = snapshot(step);
-  if (const Status announced = announce(snap); !announced.ok()) return conclude({step, announced, {}, true});
+  if (const Status announced = announce(snap); !announced.ok()) return conclude(judged({step, announced, {}, true}));
   background_->start(std::move(snap), *run_.optimizer, due, says_where(*run_.options.watcher, step));
 }
 
 void Saves::over_everywhere() { (void)finish(); }
 
 std::optional<SaveOutcome> Saves::take() {
-  return background_ && background_->busy() ? std::optional(background_->take()) : std::nullopt;
+  return background_ && background_->busy() ? std::optional(judged(background_->take())) : std::nullopt;
 }
 
 bool Saves::finish() {
@@ -221,8 +236,14 @@ bool Saves::worth_another(const SaveOutcome& outcome) const {
   return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
 }
 
+SaveOutcome Saves::judged(SaveOutcome outcome) {
+  if (worth_another(outcome))
+    outcome.counts = first_rank(*run_.world.io, run_.root() && schedule_->counts(outcome.step, now_s())).has_value();
+  return outcome;
+}
+
 std::int64_t Saves::failures_with(const SaveOutcome& outcome) const {
-  return schedule_->failures_in_a_row() + (schedule_->counts(outcome.step) ? 1 : 0);
+  return schedule_->failures_in_a_row() + (outcome.counts ? 1 : 0);
 }
 
 bool Saves::ends_run(const SaveOutcome& outcome) const {
@@ -242,7 +263,7 @@ void Saves::conclude(const SaveOutcome& outcome) {
 void Saves::insist(const SaveOutcome& outcome) {
   if (outcome.report.ok()) return tell(outcome);
   Status status = outcome.report.status().wrapped(name(outcome.step) + " could not be saved");
-  if (const std::int64_t before = schedule_->failures_in_a_row(); before > 0)
+  if (const std::int64_t before = schedule_->tries_in_a_row(); before > 0)
     status.causes.push_back(std::to_string(before + 1) +
                             " tries in a row have failed (checkpoint.max_save_failures = " +
                             std::to_string(run_.config().checkpoint.max_save_failures) + ")");
@@ -255,7 +276,7 @@ std::string Saves::safe_text() const {
 }
 
 void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
-  schedule_->failed(outcome.step, now_s());
+  schedule_->failed(outcome.counts, now_s());
   answer_.reset();
   if (!run_.root()) return;
   const std::string text = log_text(outcome.report.status().wrapped(name(outcome.step) + " could not be saved"));

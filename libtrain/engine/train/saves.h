@@ -1,6 +1,7 @@
 #pragma once
 // The saves of a run: at a step boundary, or in the background while training goes on.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -71,8 +72,10 @@ class Saves {
   double now_s() const;
   ckpt::Snapshot snapshot(std::uint64_t step);
   /// Before a save: what was logged of its step is made durable, and where space is short, deletions are waited for.
-  /// Collective. Returns what the store refused, on all ranks. \error as now()
+  /// Collective. Returns what the store refused of it, on all ranks, where on_save_error is "stop". \error as now()
   ckpt::Status announce(const ckpt::Snapshot& snap);
+  /// Rank 0's share of it that makes lines durable: what they meet holds up no save that goes on after failures.
+  ckpt::Status sync_lines(std::chrono::milliseconds patience);
   SaveOutcome save_here(std::uint64_t step);
   /// Waits for what is under way in the background: its outcome, which is not told yet. Nothing where nothing is.
   std::optional<SaveOutcome> take();
@@ -80,6 +83,8 @@ class Saves {
   /// run goes on.
   bool finish();
   bool rescue(const SaveOutcome& failed);
+  /// All ranks hear from rank 0 whether a failure counts. Collective.
+  SaveOutcome judged(SaveOutcome outcome);
   /// How many saves in a row have failed, with this one where it counts.
   std::int64_t failures_with(const SaveOutcome& outcome) const;
   /// The failure of a save is one after which no other is tried.
@@ -99,6 +104,7 @@ class Saves {
   std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
   std::uint64_t newest_ = 0;
   bool told_of_cache_ = false;
+  bool lines_late_ = false;                                 ///< the store refused them at the last save; rank 0 only
   std::uint64_t needed_ = 0;                                ///< bytes of the last save that began; rank 0 only
   std::shared_ptr<const std::atomic<StoreAnswer>> answer_;  ///< null: not asked since the last failure
   std::optional<SavedPoint> saved_, under_way_;

@@ -11,6 +11,7 @@ using Kind = recipe::SaveInterval::Kind;
 
 // Seconds: a full disk is not tried again at every step.
 constexpr double kAfterFailure = 30, kMostAfterFailure = 960;
+constexpr double kOneFailure = 10;
 constexpr double kLeastCost = 0.0001;  // seconds: what no clock shows is not nothing
 
 }  // namespace
@@ -25,13 +26,18 @@ SaveSchedule::SaveSchedule(const recipe::Config::Checkpoint& settings, double no
 // Half of what was known: one slow save moves the interval, and does not rule it.
 void SaveSchedule::over(double seconds) { cost_ = cost_ ? (*cost_ + seconds) / 2 : seconds; }
 
-void SaveSchedule::failed(std::uint64_t step, double now) {
-  if (counts(step)) ++failures_;
+void SaveSchedule::failed(bool counts, double now) {
+  ++tries_;
+  if (counts) {
+    ++failures_;
+    counted_ = now;
+  }
   pause_ = pause_ > 0 ? std::min(2 * pause_, kMostAfterFailure) : kAfterFailure;
   not_before_ = now + pause_;
 }
 
-bool SaveSchedule::counts(std::uint64_t step) const {
+bool SaveSchedule::counts(std::uint64_t step, double now) const {
+  if (failures_ > 0 && now - counted_ < kOneFailure) return false;
   return interval_.kind != Kind::kSteps || due(step, false, false);
 }
 

@@ -20,20 +20,24 @@ class SaveSchedule {
   /// It is over, and training waited `seconds` for it.
   void over(double seconds);
   void succeeded() {
-    failures_ = 0;
+    failures_ = tries_ = 0;
     pause_ = 0;
   }
-  /// The save of `step` has failed. What does not follow the clock waits a little with the next one, and longer after
-  /// each further failure.
-  void failed(std::uint64_t step, double now);
-  /// Whether a failure of the save of `step` counts: one that came before its turn is only a try.
-  bool counts(std::uint64_t step) const;
+  /// A save has failed; it `counts`, as all ranks were told. What does not follow the clock waits a little with the
+  /// next one, and longer after each further failure.
+  void failed(bool counts, double now);
+  /// Rank 0's word: whether a failure of the save of `step` counts. One that came before its turn is only a try, and
+  /// what fails within 10 s of the last that counted belongs to it: a disk that is full for seconds is one failure,
+  /// however often a run saves.
+  bool counts(std::uint64_t step, double now) const;
   /// A save has failed, and the next one is far: where the store answers, it may come before its turn.
   bool may_be_early(double now) const {
     return interval_.kind == recipe::SaveInterval::Kind::kSteps && pause_ > 0 && now >= not_before_;
   }
-  /// How many have failed since the last one that did not.
+  /// How many have failed since the last one that did not, and counted.
   std::int64_t failures_in_a_row() const { return failures_; }
+  /// The same, of all.
+  std::int64_t tries_in_a_row() const { return tries_; }
 
   /// Rank 0's word.
   bool time_is_up(double now) const;
@@ -49,7 +53,8 @@ class SaveSchedule {
   double since_;       ///< the last save began, or the run did
   double not_before_;  ///< after a failure
   double pause_ = 0;   ///< after the last one; 0: it was none
-  std::int64_t failures_ = 0;
+  std::int64_t failures_ = 0, tries_ = 0;
+  double counted_ = 0;          ///< when the last of failures_ was
   bool begun_ = false;          ///< a save has
   std::optional<double> cost_;  ///< of "auto"
 };

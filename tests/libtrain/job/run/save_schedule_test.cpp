@@ -18,6 +18,8 @@ SaveSchedule schedule(const std::string& interval, double mtbf = 86400, bool fir
   return {settings, 100};
 }
 
+void fails(SaveSchedule& saves, std::uint64_t step, double now) { saves.failed(saves.counts(step, now), now); }
+
 TEST(SaveSchedule, StepsNeedNoClock) {
   const SaveSchedule every = schedule("3");
   EXPECT_FALSE(every.time_is_up(1e9));
@@ -43,21 +45,36 @@ TEST(SaveSchedule, ContinuousBeginsWhenTheLastIsDurable) {
   EXPECT_TRUE(saves.time_is_up(100));
   EXPECT_TRUE(saves.due(1, true, false));
   EXPECT_FALSE(saves.due(2, true, true));
-  saves.failed(2, 200);
+  fails(saves, 2, 200);
   EXPECT_FALSE(saves.time_is_up(229)) << "a full disk is not tried at every step";
   EXPECT_TRUE(saves.time_is_up(230));
-  saves.failed(3, 230);
+  fails(saves, 3, 230);
   EXPECT_FALSE(saves.time_is_up(289)) << "and the longer it is full the less often";
   EXPECT_TRUE(saves.time_is_up(290));
 }
 
 TEST(SaveSchedule, CountsFailuresInARow) {
   SaveSchedule saves = schedule("5");
-  saves.failed(5, 1);
-  saves.failed(10, 2);
+  fails(saves, 5, 1);
+  fails(saves, 10, 11);
   EXPECT_EQ(saves.failures_in_a_row(), 2);
   saves.succeeded();
-  saves.failed(15, 3);
+  EXPECT_EQ(saves.tries_in_a_row(), 0);
+  fails(saves, 15, 12);
+  EXPECT_EQ(saves.failures_in_a_row(), 1);
+}
+
+TEST(SaveSchedule, FailuresOfTheSameSecondsAreOne) {
+  SaveSchedule saves = schedule("5");
+  for (const double now : {1.0, 1.5, 4.0, 10.9}) fails(saves, 5, now);
+  EXPECT_EQ(saves.failures_in_a_row(), 1) << "a disk that is full for ten seconds";
+  EXPECT_EQ(saves.tries_in_a_row(), 4);
+  fails(saves, 5, 11);
+  EXPECT_EQ(saves.failures_in_a_row(), 2) << "10 s from the last that counted, not from the last";
+  fails(saves, 5, 20.9);
+  EXPECT_EQ(saves.failures_in_a_row(), 2);
+  saves.succeeded();
+  fails(saves, 5, 21);
   EXPECT_EQ(saves.failures_in_a_row(), 1);
 }
 
@@ -65,21 +82,21 @@ TEST(SaveSchedule, AfterAFailureTheNextSaveMayComeBeforeItsTurn) {
   SaveSchedule saves = schedule("500");
   EXPECT_FALSE(saves.may_be_early(1e9)) << "none has failed";
   EXPECT_FALSE(saves.due(501, false, false));
-  saves.failed(500, 100);
+  fails(saves, 500, 100);
   EXPECT_FALSE(saves.may_be_early(129));
   EXPECT_TRUE(saves.may_be_early(130));
   EXPECT_TRUE(saves.due(507, true, false)) << "rank 0 has an answer of the store";
   EXPECT_FALSE(saves.due(507, true, true));
-  saves.failed(507, 131);
+  fails(saves, 507, 131);
   EXPECT_EQ(saves.failures_in_a_row(), 1) << "it was only a try";
   EXPECT_FALSE(saves.may_be_early(131 + 59));
   EXPECT_TRUE(saves.may_be_early(131 + 60));
-  saves.failed(1000, 200);
+  fails(saves, 1000, 200);
   EXPECT_EQ(saves.failures_in_a_row(), 2);
   saves.succeeded();
   EXPECT_FALSE(saves.may_be_early(1e9));
   SaveSchedule timed = schedule("10min");
-  timed.failed(7, 100);
+  fails(timed, 7, 100);
   EXPECT_FALSE(timed.may_be_early(1e9)) << "it has a clock of its own";
   EXPECT_EQ(timed.failures_in_a_row(), 1);
 }
