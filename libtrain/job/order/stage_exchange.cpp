@@ -187,6 +187,17 @@ Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches) {
   return traffic;
 }
 
+Traffic busiest_traffic(const recipe::RunPlan& plan) {
+  constexpr std::uint32_t kRanks = 20;
+  const ckpt::Ownership owners = recipe::owners_of(plan);
+  Traffic most;
+  for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, kRanks); ++rank) {
+    const Traffic traffic = traffic_of(plan_stage_exchange(plan, owners, 0, rank), share_of(plan, rank).count);
+    most = {std::max(most.rounds, traffic.rounds), std::max(most.messages, traffic.messages)};
+  }
+  return most;
+}
+
 GroupWays group_ways(const StageExchange& exchange, bool nodes) {
   GroupWays ways;
   const auto add_peer = [](std::vector<int>& peers, std::uint32_t peer) {

@@ -52,6 +52,9 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
 /// What one rank sends in a step of which it has `micro_batches`: sums of gradients, and weights.
 Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches);
 
+/// The most rounds and messages of a rank of the first stage in a step. Groups repeat: some ranks show what all send.
+Traffic busiest_traffic(const recipe::RunPlan& plan);
+
 /// What the groups of a stage's ranks do in its exchange. `nodes`: there are groups of nodes (has_node_groups).
 struct GroupWays {
   ExchangeWays stage, node, between_nodes;

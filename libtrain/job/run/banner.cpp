@@ -108,19 +108,17 @@ std::vector<std::string> exchange_lines(const recipe::RunPlan& plan) {
 }
 
 std::string exchange_cost(const recipe::RunPlan& plan) {
-  const auto traffic_on = [](const recipe::RunPlan& of) {
-    return traffic_of(plan_stage_exchange(of, recipe::owners_of(of), 0, 0), share_of(of, 0).count);
-  };
   const GroupWays ways = group_ways(plan_stage_exchange(plan, recipe::owners_of(plan), 0, 0), true);
   const auto sends_slices = [](const ExchangeWays& group) { return group.all_to_all || !group.few.empty(); };
   if (!sends_slices(ways.stage) && !sends_slices(ways.between_nodes)) return "";
   recipe::RunPlan even = plan;
   even.mesh.dp = std::bit_floor(plan.mesh.dp);
   even.batch.count = even.mesh.dp * std::int64_t{share_of(plan, 0).count};
-  const Traffic traffic = traffic_on(plan);
-  return "exchange: a rank sends " + counted(static_cast<std::uint64_t>(traffic.messages), "message", "messages") +
-         " a step in " + counted(static_cast<std::uint64_t>(traffic.rounds), "round", "rounds") + "; " +
-         grouped(static_cast<std::uint64_t>(traffic_on(even).messages)) + " where " +
+  const Traffic traffic = busiest_traffic(plan);
+  return "exchange: the busiest rank sends " +
+         counted(static_cast<std::uint64_t>(traffic.messages), "message", "messages") + " a step in " +
+         counted(static_cast<std::uint64_t>(traffic.rounds), "round", "rounds") + "; " +
+         grouped(static_cast<std::uint64_t>(busiest_traffic(even).messages)) + " where " +
          counted(even.mesh.dp, "data-parallel rank", "data-parallel ranks") +
          ", a power of two, divide the micro-batches evenly";
 }

@@ -26,7 +26,7 @@ std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerF
 /// ranks of a stage at once.
 std::vector<std::string> exchange_lines(const recipe::RunPlan& plan);
 
-/// "exchange: a rank sends 990 messages a step ..."; empty where the ranks of a stage swap with log2 of them.
+/// "exchange: the busiest rank sends 990 messages a step ..."; empty where the ranks of a stage swap with log2 of them.
 std::string exchange_cost(const recipe::RunPlan& plan);
 
 /// "model files: hf/config.json, ... (3 files, 1,234 bytes) go into every checkpoint".

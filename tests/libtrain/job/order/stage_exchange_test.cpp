@@ -56,13 +56,7 @@ TEST(StageExchange, BetweenNodesEachRankKeepsWhatItOwns) {
 TEST(StageExchange, CountsTheMessagesOfARankInAStep) {
   const auto traffic = [](recipe::RunPlan plan) {
     plan.exchange_bytes = 256 << 20;
-    Traffic most;
-    for (std::uint32_t rank = 0; rank < std::min(plan.mesh.dp, 20u); ++rank) {
-      const Traffic of_rank =
-          traffic_of(plan_stage_exchange(plan, owners_of(plan), 0, rank), share_of(plan, rank).count);
-      most = {std::max(most.rounds, of_rank.rounds), std::max(most.messages, of_rank.messages)};
-    }
-    return most;
+    return busiest_traffic(plan);
   };
   const Traffic swaps = traffic(llama_plan("8B", 8192, 8192));
   EXPECT_EQ(swaps.messages, swaps.rounds);
