@@ -10,9 +10,6 @@
 
 namespace titan::train {
 
-/// Tags of transfers that belong to the exchange of gradients and weights begin here; the executor's are smaller.
-inline constexpr std::uint64_t kTiedGradientTag = 0x70000000;
-
 /// Merges the gradients of one slot as micro-batches finish, in any order: insert() converts to fp32 and merges upward
 /// while the sibling is present.
 class TreeSum {

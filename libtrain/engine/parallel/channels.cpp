@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "libtrain/engine/parallel/tags.h"
+
 namespace titan::train {
 namespace {
 

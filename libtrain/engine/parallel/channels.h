@@ -15,10 +15,6 @@ namespace titan::train {
 
 enum class ChannelKind { kForward, kBackward, kTied, kSwap };
 
-/// Tags from here on are the exchange's (kTiedGradientTag); the executor's are smaller, even where they go forward, odd
-/// where they go backward.
-inline constexpr std::uint64_t kFirstExchangeTag = 0x70000000;
-
 /// Which channel takes a transfer with this tag that is no swap.
 ChannelKind channel_kind(std::uint64_t tag);
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "libtrain/engine/device/device.h"
+#include "libtrain/engine/parallel/tags.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
 #include "recipe/plan/run_plan.h"
 
@@ -28,7 +29,7 @@ std::uint64_t transfer_tag(bool backward, std::uint32_t stage, std::uint32_t mic
 }
 
 void check_tags(std::size_t stages, std::uint32_t count) {
-  if (std::uint64_t{stages} * count > kTiedGradientTag / 2)
+  if (std::uint64_t{stages} * count > kFirstExchangeTag / 2)
     throw std::length_error(std::to_string(stages) + " stages with " + std::to_string(count) +
                             " micro-batches each need more tags than there are");
 }

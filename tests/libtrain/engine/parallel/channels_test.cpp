@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "libtrain/engine/exchange/tree_sum.h"
+#include "libtrain/engine/parallel/tags.h"
 #include "libtrain/job/order/stage_exchange.h"
 #include "tests/libtrain/support/llama_shapes.h"
 
@@ -22,8 +22,8 @@ TEST(Channels, TagsOfMicroBatchesAndOfTheExchangeStayApart) {
   EXPECT_EQ(channel_kind(0), ChannelKind::kForward);
   EXPECT_EQ(channel_kind(6), ChannelKind::kForward);
   EXPECT_EQ(channel_kind(7), ChannelKind::kBackward);
-  EXPECT_EQ(channel_kind(kTiedGradientTag), ChannelKind::kTied);
-  EXPECT_EQ(channel_kind(kTiedGradientTag + 1), ChannelKind::kTied);
+  EXPECT_EQ(channel_kind(kTiedGradientTags), ChannelKind::kTied);
+  EXPECT_EQ(channel_kind(kTiedGradientTags + 1), ChannelKind::kTied);
 }
 
 TEST(Channels, NeighboursInARingAndTheEndsOfAPipelineHaveOneEachWay) {

@@ -1,0 +1,38 @@
+#pragma once
+// What the parts of one exchange share: ranks, parameters and plans of this rank's stages.
+#include <cstdint>
+#include <map>
+
+#include "libtrain/engine/device/lane.h"
+#include "libtrain/engine/exchange/row_exchange.h"
+#include "libtrain/engine/exchange/tied_head.h"
+#include "libtrain/engine/model/rank_stages.h"
+#include "libtrain/engine/parallel/communicator.h"
+#include "libtrain/job/order/stage_exchange.h"
+#include "recipe/plan/run_plan.h"
+
+namespace titan::train {
+
+struct ExchangeSetup {
+  /// `world_`, `plan_` and `stages_` must outlive it.
+  ExchangeSetup(World& world_, const recipe::RunPlan& plan_, const ckpt::Ownership& owners, const RankStages& stages_);
+  ExchangeSetup(const ExchangeSetup&) = delete;
+  ExchangeSetup& operator=(const ExchangeSetup&) = delete;
+
+  World& world;
+  const recipe::RunPlan& plan;
+  const RankStages& stages;
+  StageExchange exchange;
+  Share share;                                   ///< of this rank
+  std::map<std::uint32_t, std::size_t> slot_of;  ///< of a parameter: not its tied head's
+  std::map<std::uint32_t, std::size_t> first_slot;  ///< of a stage
+  RowExchange rows;
+  TiedHead tied;
+  Lane* lane = nullptr;  ///< null: everything happens at once
+
+  /// Runs `work` beside the run where there is a lane, else at once.
+  void run(Lane::Work work) const;
+  std::size_t slots() const { return stages.parameters().size(); }
+};
+
+}  // namespace titan::train

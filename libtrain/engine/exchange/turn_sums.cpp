@@ -1,0 +1,123 @@
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "libtrain/engine/exchange/gradient_sums.h"
+#include "libtrain/engine/exchange/sharded_sums.h"
+#include "libtrain/engine/parallel/tags.h"
+
+namespace titan::train {
+namespace {
+
+constexpr std::size_t kTurnsUnderWay = 2;
+
+class TurnSums final : public GradientSums {
+ public:
+  explicit TurnSums(const ExchangeSetup& setup) : setup_(setup), nodes_(has_node_groups(setup.plan)) {
+    World& world = setup.world;
+    if (nodes_ && (!world.node || !world.between_nodes))
+      throw std::logic_error("an exchange lacks the groups of its nodes");
+    for (const StageExchange::Turns& turns : setup.exchange.turns) {
+      StageTurns& of_stage = turns_of_[setup.stages.stages().at(turns.chunk)->index()];
+      if (of_stage.end == 0) of_stage.first = sharded_.size();
+      sharded_.emplace_back(nodes_ ? *world.node : *world.dp, turns.plan,
+                            static_cast<std::uint32_t>(setup.plan.batch.count), setup.share.block, setup.rows.bytes());
+      of_stage.end = sharded_.size();
+      of_stage.left = of_stage.end - of_stage.first;
+    }
+  }
+
+  bool whole() const override { return false; }
+
+  void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override {
+    StageTurns& turns = turns_of_.at(stage);
+    while (turns.left > 0) take_turn(turns.first + --turns.left, local, sums);
+    turns.left = turns.end - turns.first;
+  }
+
+  void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override {
+    StageTurns& turns = turns_of_.at(stage);
+    const std::size_t chunk = setup_.exchange.turns[turns.first].chunk;
+    const std::span of_stage =
+        sums.subspan(setup_.first_slot.at(stage), setup_.stages.stages()[chunk]->parameters().size());
+    const auto is_there = [&](std::uint32_t slot) { return of_stage[slot].has(setup_.share.at(local)); };
+    while (turns.left > 0 && std::ranges::all_of(setup_.exchange.turns[turns.first + turns.left - 1].slots, is_there))
+      take_turn(turns.first + --turns.left, local, of_stage);
+  }
+
+  Slots finish(std::span<TreeSum>) override {
+    if (setup_.lane) setup_.lane->wait_all();
+    std::vector<Slots> rows;  // by node, then turn
+    for (ShardedSums& turn : sharded_) {
+      std::vector<at::Tensor> nodes = turn.finish();
+      rows.resize(nodes.size());
+      for (std::size_t node = 0; node < nodes.size(); ++node) rows[node].push_back(std::move(nodes[node]));
+    }
+    Fabric& group = nodes_ ? *setup_.world.between_nodes : *setup_.world.dp;
+    setup_.rows.sum(group, setup_.exchange.between_domains, kSumTags, rows);
+    Slots sums = owned_of(rows.front());
+    move_tied(sums);
+    return sums;
+  }
+
+ private:
+  /// Of a stage: its parts, [first, end) of sharded_, and how many of them the micro-batch at hand has still to give.
+  struct StageTurns {
+    std::size_t first = 0, end = 0, left = 0;
+  };
+
+  /// Exchanges the next part of a micro-batch; nothing of it where `sums`, those of its stage, are none.
+  void take_turn(std::size_t turn, std::uint32_t local, std::span<TreeSum> sums) {
+    Slots slots;  // of the stage; those of other parts stay undefined
+    if (!sums.empty()) {
+      slots.resize(sums.size());
+      for (const std::uint32_t slot : setup_.exchange.turns[turn].slots)
+        slots[slot] = sums[slot].take(setup_.share.at(local)).view(-1);
+    }
+    // Few parts are on their way at once: their gradients are there in full.
+    if (Lane* lane = setup_.lane; lane && lane->given() >= kTurnsUnderWay)
+      lane->wait(lane->given() - kTurnsUnderWay + 1);
+    ShardedSums& sharded = sharded_[turn];
+    setup_.run([&sharded, local, slots = std::move(slots)] { sharded.add(local, slots); });
+  }
+
+  /// What this rank owns of each slot, out of its rows by turn.
+  Slots owned_of(const Slots& rows) const {
+    Slots sums(setup_.slots());
+    for (std::size_t turn = 0; turn < sharded_.size(); ++turn) {
+      const StageExchange::Turns& turns = setup_.exchange.turns[turn];
+      const std::size_t first = setup_.first_slot.at(setup_.stages.stages()[turns.chunk]->index());
+      std::int64_t at = turns.begin;
+      for (const Segment& segment : turns.own.segments()) {
+        sums[first + segment.slot] = rows[turn].narrow(0, at, segment.length).clone();
+        at += segment.length;
+      }
+    }
+    return sums;
+  }
+
+  void move_tied(Slots& sums) const {
+    if (setup_.tied.sends() && sums.back().defined()) setup_.tied.send_sums({sums.back()});
+    if (!setup_.tied.receives()) return;
+    const at::Tensor own = sums[setup_.slot_of.at(setup_.exchange.parameters.back())];
+    sums.emplace_back();
+    if (own.defined()) sums.back() = setup_.tied.receive_sums({own}).front();
+  }
+
+  const ExchangeSetup& setup_;
+  bool nodes_;
+  std::vector<ShardedSums> sharded_;  ///< of each stage and part
+  std::map<std::uint32_t, StageTurns> turns_of_;
+};
+
+}  // namespace
+
+std::unique_ptr<GradientSums> make_turn_sums(const ExchangeSetup& setup) { return std::make_unique<TurnSums>(setup); }
+
+}  // namespace titan::train

@@ -1,0 +1,43 @@
+#include "libtrain/engine/exchange/weight_sharing.h"
+
+#include <ATen/ATen.h>
+
+#include "libtrain/engine/parallel/tags.h"
+
+namespace titan::train {
+
+WeightSharing::WeightSharing(const ExchangeSetup& setup) : setup_(setup), shared_(setup.exchange.parts.size()) {
+  for (const StageParameter* parameter : setup.stages.parameters())
+    weights_.push_back(parameter->compute.detach().view(-1));
+}
+
+void WeightSharing::share(std::size_t part) {
+  setup_.run([this, part] { share_rows(part); });
+  if (setup_.lane) shared_[part] = setup_.lane->given();
+  if (part + 1 < shared_.size() || !(setup_.tied.sends() || setup_.tied.receives())) return;
+  if (setup_.lane) setup_.lane->wait_all();  // the executor's transfers are in the same group
+  setup_.tied.move_table(setup_.tied.sends() ? weights_.back() : weights_.front(), setup_.rows);
+}
+
+void WeightSharing::share_rows(std::size_t part) const {
+  std::uint64_t tag = kCopyTags + part * kTagsOfPart;
+  for (const StageExchange::Sharing& sharing : setup_.exchange.parts[part].sharings) {
+    const at::ScalarType type = sharing.width == 4 ? at::kFloat : at::kBFloat16;
+    tag = setup_.rows.copy(*setup_.world.dp, sharing.plan, tag, type, weights_);
+  }
+  // A head beside its embedding: in fp32 they are one tensor.
+  const StageParameter& head = *setup_.stages.parameters().back();
+  if (!head.tied_head || setup_.tied.sends() || !(setup_.plan.bf16 || setup_.plan.chunks > 1)) return;
+  const std::size_t embedding = setup_.slot_of.at(head.index);
+  if (setup_.exchange.part_of[embedding] == part) weights_.back().copy_(weights_[embedding]);
+}
+
+void WeightSharing::await(std::uint32_t stage, std::size_t place) const {
+  if (setup_.lane) setup_.lane->wait(shared_[setup_.exchange.part_of[setup_.first_slot.at(stage) + place]]);
+}
+
+void WeightSharing::await_all() const {
+  if (setup_.lane) setup_.lane->wait(shared_.back());
+}
+
+}  // namespace titan::train
