@@ -292,9 +292,9 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
 
 ckpt::Ownership owners_of(const RunPlan& plan) {
   std::vector<std::uint32_t> groups = exchange_parts(plan);
-  if (plan.exchange_parts <= 1)
-    for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-      if (plan.dims.tied && plan.parameters[i].name == "tok_embeddings.weight") groups[i] = 1;
+  std::uint32_t own = groups.empty() ? 0 : *std::ranges::max_element(groups);
+  for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
+    if ((plan.dims.tied || plan.bf16) && plan.parameters[i].name == "tok_embeddings.weight") groups[i] = ++own;
   return {plan.parameters, plan.leaf_elements, plan.mesh, groups};
 }
 

@@ -91,8 +91,8 @@ struct RunPlan {
   PipelineShape pipeline(std::uint32_t micro_batches) const { return {mesh.pp, chunks, micro_batches}; }
 };
 
-/// Who owns which leaves. Each rank gets its share of each part that travels by itself (exchange_parts.h), and of a
-/// tied embedding, which has two sums of gradients.
+/// Who owns which leaves. Each rank gets its share of each part that travels by itself (exchange_parts.h), and of an
+/// embedding that is tied, which has two sums of gradients, or wider than the other compute copies.
 ckpt::Ownership owners_of(const RunPlan& plan);
 
 /// The mesh that `world_size` ranks make; nothing about the model. \error as make_run_plan

@@ -23,8 +23,8 @@ struct ExchangeSetup {
   const recipe::RunPlan& plan;
   const RankStages& stages;
   StageExchange exchange;
-  Share share;                                   ///< of this rank
-  std::map<std::uint32_t, std::size_t> slot_of;  ///< of a parameter: not its tied head's
+  Share share;                                      ///< of this rank
+  std::map<std::uint32_t, std::size_t> slot_of;     ///< of a parameter: not its tied head's
   std::map<std::uint32_t, std::size_t> first_slot;  ///< of a stage
   RowExchange rows;
   TiedHead tied;

@@ -24,8 +24,8 @@ at::Tensor part(const Slots& slots, const Segment& segment) {
 
 /// Calls f(part of the slots, part of the buffer) for what lies in [from, to) of the row.
 template <typename F>
-void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const Slots& slots,
-               const at::Tensor& buffer, const F& f) {
+void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const Slots& slots, const at::Tensor& buffer,
+               const F& f) {
   std::int64_t at = 0;
   for (const Segment& segment : row.cut(from, to)) {
     f(part(slots, segment), buffer.narrow(0, at, segment.length));
@@ -83,13 +83,14 @@ void RowExchange::swap_rows(Fabric& group, const ExchangePlan& plan, const Swap&
   if (pieces > 0) end(pieces - 1);
 }
 
-void RowExchange::sum(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) const {
+void RowExchange::sum(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
+                      const std::vector<Slots>& partials) const {
   if (!plan.owners.empty()) sum_by_slices(group, plan, tag, partials);
   sum_by_swaps(group, plan, tag + kTagsOfSlices, partials.front());
 }
 
 std::uint64_t RowExchange::copy(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type,
-                       const Slots& slots) const {
+                                const Slots& slots) const {
   for (const Swap& swap : plan.handed) swap_rows(group, plan, swap, false, kHandedTag, slots, type, copy_from_buffer);
   for (auto swap = plan.swaps.rbegin(); swap != plan.swaps.rend(); ++swap) {
     swap_rows(group, plan, *swap, false, tag, slots, type, copy_from_buffer);
@@ -129,8 +130,8 @@ RowExchange::Slice RowExchange::slice_of(const ExchangePlan& plan, std::int64_t 
 
 template <typename Fill>
 at::Tensor RowExchange::exchange_slice(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
-                                            const Splits& out_splits, const Splits& in_splits, at::ScalarType type,
-                                            const Fill& fill) const {
+                                       const Splits& out_splits, const Splits& in_splits, at::ScalarType type,
+                                       const Fill& fill) const {
   device().keep_pace(kLaunchesOfPiece);
   const auto total = [](const Splits& splits) {
     return std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
@@ -147,7 +148,7 @@ at::Tensor RowExchange::exchange_slice(Fabric& group, const ExchangePlan& plan, 
 }
 
 void RowExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
-                                     const std::vector<Slots>& partials) const {
+                                const std::vector<Slots>& partials) const {
   for (std::int64_t index = 0; index < plan.slices(); ++index) {
     const Slice slice = slice_of(plan, index);
     // Rows by owner, then node; they arrive by rank, then node.
@@ -171,7 +172,8 @@ void RowExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, std::ui
   }
 }
 
-void RowExchange::copy_by_slices(Fabric& group, const ExchangePlan& plan, at::ScalarType type, const Slots& slots) const {
+void RowExchange::copy_by_slices(Fabric& group, const ExchangePlan& plan, at::ScalarType type,
+                                 const Slots& slots) const {
   for (std::int64_t index = 0; index < plan.slices(); ++index) {
     const Slice slice = slice_of(plan, index);
     const auto fill = [&](const at::Tensor& in) {

@@ -24,7 +24,8 @@ class RowExchange {
   void sum(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) const;
   /// Brings each owner's elements of `slots` to all ranks of `group`: the steps of sum(), backwards. Collective. The
   /// wire carries `type`. Returns the tag for what follows.
-  std::uint64_t copy(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type, const Slots& slots) const;
+  std::uint64_t copy(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type,
+                     const Slots& slots) const;
 
   /// Of all buffers, for one who uses them between two calls.
   const at::Tensor& bytes() const { return bytes_; }
@@ -51,7 +52,8 @@ class RowExchange {
   at::Tensor exchange_slice(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Splits& out_splits,
                             const Splits& in_splits, at::ScalarType type, const Fill& fill) const;
   void sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums) const;
-  void sum_by_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) const;
+  void sum_by_slices(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
+                     const std::vector<Slots>& partials) const;
   void copy_by_slices(Fabric& group, const ExchangePlan& plan, at::ScalarType type, const Slots& slots) const;
 
   at::Tensor bytes_;

@@ -3,21 +3,26 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "libtrain/engine/device/device.h"
 
 namespace titan::train {
 
-ShardedSums::ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block,
-                         const at::Tensor& bytes)
-    : domain_(domain), plan_(plan), count_(count), block_(block), bytes_(bytes) {}
+ShardedSums::ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, at::ScalarType type,
+                         const RowExchange& rows)
+    : domain_(domain), plan_(plan), count_(count), block_(block), type_(type), rows_(rows) {}
 
 void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) {
   const auto ranks = static_cast<std::uint32_t>(plan_.owners.size());
   const std::uint32_t first = block_.lo + turn * ranks;
   const SegmentRow& mine = plan_.owners[plan_.me];
   if (sums_.empty()) sums_.assign(static_cast<std::size_t>(plan_.slices()), TreeSum(count_, block_));
-  const at::Tensor buffer = bytes_.narrow(0, 0, bytes_.numel() / 4 * 4).view(at::kFloat);
+  for (const at::Tensor& slot : slots)
+    if (slot.defined() && slot.scalar_type() != type_)
+      throw std::logic_error("a gradient of another type than planned");
+  const auto room = rows_.bytes().numel() / static_cast<std::int64_t>(c10::elementSize(type_));
+  const at::Tensor buffer = rows_.buffer(0, room, type_);
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan_.slices(); ++index) {
     device().keep_pace(kLaunchesOfPiece);

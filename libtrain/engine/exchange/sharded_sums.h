@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/engine/exchange/row_exchange.h"
 #include "libtrain/engine/exchange/tree_sum.h"
 #include "libtrain/engine/parallel/communicator.h"
 #include "libtrain/job/order/exchange_plan.h"
@@ -15,11 +16,12 @@ namespace titan::train {
 class ShardedSums {
  public:
   /// `plan` is one of plan_turn() over the ranks of `domain`, which share the micro-batches of `block`, of `count` in
-  /// all. `bytes` are the buffers. References must outlive the object.
-  ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, const at::Tensor& bytes);
+  /// all. Gradients are and travel as `type`. `rows` has the buffers. References must outlive the object.
+  ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, at::ScalarType type,
+              const RowExchange& rows);
 
-  /// A turn, collective, in any order: `slots` are the gradients (fp32, flat) of this rank's micro-batch; none where it
-  /// has none.
+  /// A turn, collective, in any order: `slots` are the gradients (flat) of this rank's micro-batch; none where it has
+  /// none. \error std::logic_error where one has another type
   void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
   /// After all turns. \return the sums of the block's maximal nodes, each as long as this rank's row. The object is as
   /// new.
@@ -30,7 +32,8 @@ class ShardedSums {
   const ExchangePlan& plan_;
   std::uint32_t count_;
   Node block_;
-  at::Tensor bytes_;
+  at::ScalarType type_;
+  const RowExchange& rows_;
   std::vector<TreeSum> sums_;  ///< of each piece of the own row
 };
 

@@ -8,6 +8,25 @@
 #include <ATen/ATen.h>
 
 namespace titan::train {
+namespace {
+
+/// A gradient or a sum; what is `ours` nobody else holds.
+struct Operand {
+  at::Tensor values;
+  bool ours = true;
+  bool takes_sums() const { return ours && values.scalar_type() == at::kFloat; }
+};
+
+/// left + right in fp32, in the memory of one of them where that is possible.
+at::Tensor added(const Operand& left, const Operand& right) {
+  if (left.takes_sums()) return left.values.add_(right.values);
+  if (!right.takes_sums())
+    return left.values.to(left.values.options().dtype(at::kFloat), false, true).add_(right.values);
+  at::Tensor sum = right.values;
+  return at::add_out(sum, left.values, sum);
+}
+
+}  // namespace
 
 void TreeSum::insert(std::uint32_t micro_batch, at::Tensor grad) {
   Node node{micro_batch, micro_batch + 1};
@@ -18,19 +37,20 @@ void TreeSum::insert(std::uint32_t micro_batch, at::Tensor grad) {
     if (next != nodes_.begin() && std::prev(next)->first.contains(node))
       throw std::logic_error("micro-batch " + std::to_string(micro_batch) + " was inserted twice");
   }
-  at::Tensor sum = grad.detach().to(at::kFloat).contiguous();
+  Operand sum{grad.detach().contiguous()};
   grad.reset();
-  // Autograd may hand out one tensor as the gradient of two inputs, or keep it; sums are added up in place.
-  if (sum.storage().use_count() > 1) sum = sum.clone();
+  // Autograd may hand out one tensor as the gradient of two inputs, or keep it; a part of a buffer is used again.
+  sum.ours = sum.values.storage().use_count() == 1;
   for (Node above = parent(count_, node); above != node && block_.contains(above); above = parent(count_, node)) {
     const bool is_left = node == above.left();
     const auto sibling = nodes_.find(is_left ? above.right() : above.left());
     if (sibling == nodes_.end()) break;
-    sum = is_left ? sum.add_(sibling->second) : sibling->second.add_(sum);
+    const Operand other{std::move(sibling->second)};
     nodes_.erase(sibling);
+    sum = {is_left ? added(sum, other) : added(other, sum)};
     node = above;
   }
-  nodes_.emplace(node, std::move(sum));
+  nodes_.emplace(node, sum.ours ? std::move(sum.values) : sum.values.clone());
   ++inserted_;
 }
 
@@ -48,7 +68,7 @@ std::vector<at::Tensor> TreeSum::finish() {
     if (found == nodes_.end())
       throw std::logic_error("no sum for micro-batches [" + std::to_string(node.lo) + ", " + std::to_string(node.hi) +
                              "): one is missing");
-    partials.push_back(std::move(found->second));
+    partials.push_back(found->second.to(at::kFloat));
   }
   nodes_.clear();
   inserted_ = 0;

@@ -27,7 +27,8 @@ class TurnSums final : public GradientSums {
       StageTurns& of_stage = turns_of_[setup.stages.stages().at(turns.chunk)->index()];
       if (of_stage.end == 0) of_stage.first = sharded_.size();
       sharded_.emplace_back(nodes_ ? *world.node : *world.dp, turns.plan,
-                            static_cast<std::uint32_t>(setup.plan.batch.count), setup.share.block, setup.rows.bytes());
+                            static_cast<std::uint32_t>(setup.plan.batch.count), setup.share.block,
+                            turns.width == 4 ? at::kFloat : at::kBFloat16, setup.rows);
       of_stage.end = sharded_.size();
       of_stage.left = of_stage.end - of_stage.first;
     }

@@ -37,7 +37,8 @@ Result<StageTimes> stage_times(const recipe::RunPlan& plan, const recipe::Device
   const double rate = (plan.bf16 ? device.bf16_tflops : device.fp32_tflops) * device.compute_share * kTera,
                tokens = real(plan.batch.micro * plan.batch.seq_len),
                layer = tokens * static_cast<double>(parts.layer) / rate,
-               head = tokens * static_cast<double>(parts.head) / rate;
+               head = tokens * static_cast<double>(parts.head) / rate,
+               last = 2 * tokens * real(plan.dims.dim * plan.dims.ffn_dim) / rate;  // a layer's last product
   // Where attention is not fused, its fp32 probabilities cross the memory several times.
   const double pass = plan.keeps_scores ? tokens * real(plan.dims.n_heads * plan.batch.seq_len) * sizeof(float) /
                                               (device.memory_gb_s * device.link_share * kGiga)
@@ -49,7 +50,7 @@ Result<StageTimes> stage_times(const recipe::RunPlan& plan, const recipe::Device
     const double layers = real(held.end_layer - held.first_layer);
     double again = 0;
     for (std::int64_t i = held.first_layer; i < held.end_layer; ++i)
-      if (recipe::recomputes(plan, i)) again += forward;
+      if (recipe::recomputes(plan, i)) again += forward - last;
     times.costs.forward[stage] = layers * forward + (held.head ? 3 * head : 0);
     times.costs.input[stage] = layers * input + again;
     times.costs.weight[stage] = layers * layer;
@@ -105,8 +106,8 @@ class Exchanges {
     for (const StageExchange::Turns& turns : exchange.turns) {
       double elements = 0;
       for (const SegmentRow& row : turns.plan.owners) elements += real(row.length());
-      rank.turns.push_back(
-          {elements, add(rank.sums, turns.plan, kSum, {first + dp_rank - place}, scheduled_count(plan_, dp_rank))});
+      rank.turns.push_back({elements, add(rank.sums, turns.plan, static_cast<std::uint32_t>(turns.width),
+                                          {first + dp_rank - place}, scheduled_count(plan_, dp_rank))});
     }
     double in_all = 0;
     for (const PartSeconds& turn : rank.turns) in_all += turn.share;

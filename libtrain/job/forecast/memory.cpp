@@ -124,7 +124,7 @@ std::uint64_t in_turns_at_once(const recipe::RunPlan& plan, std::uint32_t stage)
   std::map<std::uint32_t, std::uint64_t> bytes;
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.stage_of(i) == stage && plan.parameters[i].name != kOutput)
-      bytes[part_of[i]] += 4 * ckpt::element_count(plan.parameters[i].shape);
+      bytes[part_of[i]] += size(gradient_width(plan, i)) * ckpt::element_count(plan.parameters[i].shape);
   std::vector<std::uint64_t> sizes;
   for (const auto& [part, size] : bytes) sizes.push_back(size);
   std::uint64_t most = 0;
@@ -153,8 +153,8 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
     if (plan.parameters[i].name == kEmbedding || plan.parameters[i].name.starts_with(lowest)) of_lowest += elements;
   }
   bytes.lowest_sum = 4 * of_lowest;
-  // Gradients of bf16 products are converted.
-  const std::uint64_t new_gradient = (plan.bf16 ? 6 : 4) * largest;
+  // Gradients of bf16 products travel as they are, or are widened for a sum.
+  const std::uint64_t new_gradient = (plan.bf16 ? (exchanges_in_turns(plan) ? 2 : 6) : 4) * largest;
   bytes.last_sum = parts.embedding ? 4 * table : new_gradient;
   bytes.head_sum = parts.head ? 4 * table : 0;
 

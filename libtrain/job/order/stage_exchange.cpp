@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "recipe/plan/exchange_parts.h"
 
@@ -9,7 +10,7 @@ namespace titan::train {
 namespace {
 
 constexpr std::int64_t kSumWidth = 4, kHalfWidth = 2;
-constexpr const char* kEmbedding = "tok_embeddings.weight";
+constexpr const char *kEmbedding = "tok_embeddings.weight", *kOutput = "output.weight";
 
 /// Of the ranks with this rank's place in their domains, in order of the domains: the lengths of what they own.
 std::vector<std::int64_t> lengths_of_place(const std::vector<SegmentRow>& rows, std::uint32_t domain,
@@ -22,25 +23,33 @@ std::vector<std::int64_t> lengths_of_place(const std::vector<SegmentRow>& rows, 
 /// A part of one of the rank's stages, and what each data-parallel rank owns of it.
 struct StagePart {
   std::uint32_t chunk = 0;
+  std::int64_t width = 4;
   std::vector<std::uint32_t> slots;
   std::vector<SegmentRow> rows;
 };
 
-/// In the order of the rank's stages, then of their parts. A tied head goes with the norm beside it.
+/// Bytes of an element of a head's gradient: chunks of logits are added up in fp32.
+std::int64_t head_width(const recipe::RunPlan& plan) {
+  const bool chunks = plan.loss_chunk > 0 && plan.loss_chunk < plan.batch.micro * plan.batch.seq_len;
+  return plan.bf16 && !chunks ? kHalfWidth : kSumWidth;
+}
+
+/// In the order of the rank's stages, then of their parts, and of those by width. A tied head goes with the norm beside
+/// it.
 std::vector<StagePart> stage_parts_of(const recipe::RunPlan& plan, const ckpt::Ownership& owners,
                                       std::uint32_t pp_rank) {
   const std::vector<std::uint32_t> part_of = recipe::exchange_parts(plan);
   std::vector<StagePart> parts;
   for (std::uint32_t chunk = 0; chunk < plan.chunks; ++chunk) {
     const std::uint32_t stage = plan.stage_of_chunk(pp_rank, chunk);
-    std::vector<std::uint32_t> of_slot;
+    std::vector<std::pair<std::uint32_t, std::int64_t>> of_slot;  // part and width
     for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-      if (plan.stage_of(i) == stage) of_slot.push_back(part_of[i]);
-    if (plan.dims.tied && stage + 1 == plan.stage_count()) of_slot.push_back(of_slot.back());
+      if (plan.stage_of(i) == stage) of_slot.emplace_back(part_of[i], gradient_width(plan, i));
+    if (plan.dims.tied && stage + 1 == plan.stage_count()) of_slot.emplace_back(of_slot.back().first, head_width(plan));
     const std::vector<SegmentRow> rows = turn_rows(plan, owners, stage);
     for (std::uint32_t slot = 0; slot < of_slot.size(); ++slot) {
       if (slot == 0 || of_slot[slot] != of_slot[slot - 1])
-        parts.push_back({chunk, {}, std::vector<SegmentRow>(rows.size())});
+        parts.push_back({chunk, of_slot[slot].second, {}, std::vector<SegmentRow>(rows.size())});
       parts.back().slots.push_back(slot);
     }
     for (StagePart& part : parts) {
@@ -59,9 +68,9 @@ std::vector<StageExchange::Turns> plan_turns(const recipe::RunPlan& plan, std::v
   std::vector<StageExchange::Turns> turns;
   for (StagePart& part : parts) {
     const std::vector<std::int64_t> lengths = lengths_of_place(part.rows, domain, dp_rank);
-    turns.push_back({part.chunk, std::move(part.slots),
+    turns.push_back({part.chunk, part.width, std::move(part.slots),
                      plan_turn(domain_rows(part.rows, domain), dp_rank % domain,
-                               static_cast<std::int64_t>(plan.exchange_bytes) / kSumWidth),
+                               static_cast<std::int64_t>(plan.exchange_bytes) / part.width),
                      part.rows[dp_rank],
                      std::accumulate(lengths.begin(), lengths.begin() + dp_rank / domain, std::int64_t{0})});
   }
@@ -90,6 +99,10 @@ ExchangePlan plan_between_domains(const recipe::RunPlan& plan, const std::vector
 
 std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter) {
   return plan.bf16 && plan.parameters[parameter].name != kEmbedding ? kHalfWidth : kSumWidth;
+}
+
+std::int64_t gradient_width(const recipe::RunPlan& plan, std::uint32_t parameter) {
+  return plan.parameters[parameter].name == kOutput ? head_width(plan) : compute_width(plan, parameter);
 }
 
 std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage) {
@@ -133,7 +146,8 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
     std::vector<StagePart> of_stages = stage_parts_of(plan, owners, pp_rank);
     exchange.between_domains = plan_between_domains(plan, of_stages, dp_rank);
     exchange.turns = plan_turns(plan, std::move(of_stages), dp_rank);
-    for (const StageExchange::Turns& turns : exchange.turns) summed = std::max(summed, turns.plan.buffer_elements());
+    for (const StageExchange::Turns& turns : exchange.turns)
+      exchange.buffer_bytes = std::max(exchange.buffer_bytes, turns.plan.buffer_elements() * turns.width);
     summed = std::max(summed, exchange.between_domains.buffer_elements());
   }
   const auto nobody = static_cast<std::uint32_t>(plan.parameters.size());

@@ -20,9 +20,10 @@ struct StageExchange {
     ExchangePlan sums;                 ///< at the end of the step, by slot; none in turns
     std::vector<Sharing> sharings;
   };
-  /// A part of each micro-batch of a stage, exchanged at once among the ranks of a domain.
+  /// Gradients of one width of a part of each micro-batch of a stage, exchanged at once among the ranks of a domain.
   struct Turns {
     std::uint32_t chunk = 0;           ///< the stage's place among those of the rank
+    std::int64_t width = 4;            ///< bytes of an element of its gradients, and so of what travels
     std::vector<std::uint32_t> slots;  ///< of the stage's parameters; a tied head's comes last
     ExchangePlan plan;
     SegmentRow own;          ///< what this rank owns of the part
@@ -40,6 +41,10 @@ struct StageExchange {
 
 /// Bytes of an element of the compute copy. The embedding is looked up in fp32.
 std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter);
+
+/// Bytes of an element of the gradient of one micro-batch. The embedding's is fp32, and so is a head's that was added
+/// up over chunks of the logits.
+std::int64_t gradient_width(const recipe::RunPlan& plan, std::uint32_t parameter);
 
 /// What each data-parallel rank owns of one stage's sums in turns. Slots are the parameters of the stage; a tied head's
 /// comes last.

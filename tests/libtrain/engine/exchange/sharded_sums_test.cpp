@@ -21,19 +21,22 @@ std::vector<SegmentRow> two_slots(std::uint32_t dp) {
 }
 
 TEST(ShardedSums, AreTheTreesOfWhatARankOwns) {
-  for (const std::uint32_t count : {4u, 7u, 12u}) {
-    std::vector<at::Tensor> first, second;
+  for (const auto& [count, type] :
+       {std::pair{4u, at::kFloat}, {7u, at::kFloat}, {12u, at::kFloat}, {7u, at::kBFloat16}, {12u, at::kBFloat16}}) {
+    std::vector<at::Tensor> first, second, wide_first, wide_second;
     for (std::uint32_t m = 0; m < count; ++m) {
-      first.push_back(synthetic_gradient("a", m, {100}));
-      second.push_back(synthetic_gradient("b", m, {40}));
+      first.push_back(synthetic_gradient("a", m, {100}).to(type));
+      second.push_back(synthetic_gradient("b", m, {40}).to(type));
+      wide_first.push_back(first.back().to(at::kFloat));
+      wide_second.push_back(second.back().to(at::kFloat));
     }
-    const at::Tensor a = recursive_sum(first, {0, count}), b = recursive_sum(second, {0, count});
-    run_ranks({.pp = 1, .dp = 3}, [&](World& world) {
+    const at::Tensor a = recursive_sum(wide_first, {0, count}), b = recursive_sum(wide_second, {0, count});
+    run_ranks({.pp = 1, .dp = 3}, [&, count = count, type = type](World& world) {
       const auto me = static_cast<std::uint32_t>(world.dp_rank);
       const ExchangePlan plan = plan_turn(two_slots(3), me, 6 * 32);
       EXPECT_EQ(plan.slice, 32) << "three pieces";
-      const at::Tensor bytes = at::empty({4 * plan.buffer_elements()}, at::kByte);
-      ShardedSums sums(*world.dp, plan, count, {0, count}, bytes);
+      const RowExchange rows(4 * plan.buffer_elements());
+      ShardedSums sums(*world.dp, plan, count, {0, count}, type, rows);
       for (int step = 0; step < 2; ++step) {
         const Share share = share_in_turns(count, 3, 3, me);
         // The last turn first: who has nothing in it takes part.
@@ -49,6 +52,15 @@ TEST(ShardedSums, AreTheTreesOfWhatARankOwns) {
   }
 }
 
+TEST(ShardedSums, RefusesAGradientThatWouldLoseBits) {
+  run_ranks({.pp = 1, .dp = 2}, [&](World& world) {
+    const ExchangePlan plan = plan_turn(two_slots(2), static_cast<std::uint32_t>(world.dp_rank), 6 * 32);
+    const RowExchange rows(2 * plan.buffer_elements());
+    ShardedSums sums(*world.dp, plan, 2, {0, 2}, at::kBFloat16, rows);
+    EXPECT_THROW(sums.add(0, {at::ones({100}), at::ones({40})}), std::logic_error);
+  });
+}
+
 TEST(ShardedSums, OfABlockAreItsNodes) {
   constexpr std::uint32_t kCount = 7;
   for (const Node part : {Node{3, 7}, Node{2, 7}}) {  // a half of the tree, and what is no node of it
@@ -60,19 +72,19 @@ TEST(ShardedSums, OfABlockAreItsNodes) {
     run_ranks({.pp = 1, .dp = 2}, [&](World& world) {
       const auto me = static_cast<std::uint32_t>(world.dp_rank);
       const ExchangePlan plan = plan_turn(two_slots(2), me, 6 * 32);
-      const at::Tensor bytes = at::empty({4 * plan.buffer_elements()}, at::kByte);
-      ShardedSums sums(*world.dp, plan, kCount, part, bytes);
+      const RowExchange rows(4 * plan.buffer_elements());
+      ShardedSums sums(*world.dp, plan, kCount, part, at::kFloat, rows);
       for (std::uint32_t turn = 0; part.lo + 2 * turn < part.hi; ++turn) {
         const std::uint32_t mine = part.lo + 2 * turn + me;
         sums.add(turn, mine < part.hi ? std::vector{first[mine], second[mine]} : std::vector<at::Tensor>());
       }
-      const std::vector<at::Tensor> rows = sums.finish();
+      const std::vector<at::Tensor> finished = sums.finish();
       const std::vector<Node> nodes = maximal_nodes(kCount, part);
-      ASSERT_EQ(rows.size(), nodes.size());
+      ASSERT_EQ(finished.size(), nodes.size());
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         const at::Tensor a = recursive_sum(first, nodes[i]), b = recursive_sum(second, nodes[i]);
         const at::Tensor expected = me == 0 ? a.narrow(0, 0, 64) : at::cat({a.narrow(0, 64, 36), b});
-        EXPECT_TRUE(same_bits(floats(rows[i]), floats(expected))) << "node " << i;
+        EXPECT_TRUE(same_bits(floats(finished[i]), floats(expected))) << "node " << i;
       }
     });
   }

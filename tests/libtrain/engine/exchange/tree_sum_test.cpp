@@ -50,6 +50,43 @@ TEST(TreeSum, ConvertsBfloat16BeforeTheFirstAddition) {
   EXPECT_EQ(root.item<float>(), 257);
 }
 
+TEST(TreeSum, KeepsABfloat16GradientAsItIsUntilItMeetsAnother) {
+  for (const std::uint32_t count : {1u, 2u, 3u, 5u, 8u, 13u}) {
+    std::vector<at::Tensor> narrow, wide;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      narrow.push_back(synthetic_gradient("x", i, {37}).to(at::kBFloat16));
+      wide.push_back(narrow.back().to(at::kFloat));
+    }
+    const std::vector<float> expected = floats(recursive_sum(wide, {0, count}));
+    for (std::uint32_t seed = 0; seed < 4; ++seed) {
+      std::vector<std::uint32_t> order(count);
+      std::iota(order.begin(), order.end(), 0u);
+      std::shuffle(order.begin(), order.end(), std::mt19937(seed));
+      TreeSum sum(count, {0, count});
+      for (const std::uint32_t i : order) sum.insert(i, narrow[i].clone());
+      const at::Tensor root = sum.finish().at(0);
+      EXPECT_EQ(root.scalar_type(), at::kFloat);
+      EXPECT_TRUE(same_bits(floats(root), expected)) << "M " << count << ", seed " << seed;
+    }
+  }
+  TreeSum alone(2, {0, 2});
+  alone.insert(0, at::full({2}, 3, at::kBFloat16));
+  EXPECT_EQ(alone.take(0).scalar_type(), at::kBFloat16);
+}
+
+TEST(TreeSum, CopiesOnlyWhatStaysOfABufferThatIsUsedAgain) {
+  const at::Tensor buffer = at::empty({3, 4}), gradients = at::arange(12, at::kFloat).view({3, 4});
+  TreeSum sum(3, {0, 3});
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    buffer.fill_(-1);
+    buffer[i].copy_(gradients[i]);
+    sum.insert(i, buffer[i]);
+  }
+  buffer.fill_(-1);
+  EXPECT_TRUE(
+      same_bits(floats(sum.finish().at(0)), floats(recursive_sum({gradients[0], gradients[1], gradients[2]}, {0, 3}))));
+}
+
 TEST(TreeSum, KeepsFewSumsWhenMicroBatchesFinishInOrder) {
   TreeSum sum(64, {0, 64});
   std::size_t most = 0;

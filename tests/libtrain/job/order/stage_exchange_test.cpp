@@ -52,6 +52,24 @@ TEST(StageExchange, BetweenNodesEachRankKeepsWhatItOwns) {
   }
 }
 
+TEST(StageExchange, GradientsTravelInTheirOwnWidth) {
+  recipe::RunPlan plan = two_stages(true);
+  plan.exchange = recipe::ExchangeDomain::kAlways;
+  const auto widths = [&](std::uint32_t stage) {
+    std::vector<std::int64_t> found;
+    for (const StageExchange::Turns& turns : exchange_of(plan, stage, 1 << 20).turns) found.push_back(turns.width);
+    return found;
+  };
+  EXPECT_EQ(widths(0), (std::vector<std::int64_t>{4, 2})) << "the embedding, then layers";
+  EXPECT_EQ(widths(1), (std::vector<std::int64_t>{2})) << "layers and the tied head";
+  plan.loss_chunk = 1;
+  EXPECT_EQ(widths(1), (std::vector<std::int64_t>{2, 4})) << "chunks of the head are added up in fp32";
+  const std::int64_t slice = exchange_of(plan, 1, 1 << 20).turns.front().plan.slice;
+  plan.bf16 = false;
+  EXPECT_EQ(widths(0), (std::vector<std::int64_t>{4}));
+  EXPECT_LE(exchange_of(plan, 1, 1 << 20).turns.front().plan.slice, slice / 2 + 16) << "half as many fit the buffers";
+}
+
 // docs/performance.md has these. Before groups a rank sent 3,395, 6,039, 64,790 and 8,789,121 messages.
 TEST(StageExchange, CountsTheMessagesOfARankInAStep) {
   const auto traffic = [](recipe::RunPlan plan) {
