@@ -134,14 +134,13 @@ at::Tensor Stage::run_layer(const Layer& l, const at::Tensor& x_BTD, const Produ
   return second.x + feed_forward(second.normed, {linear_weight(l.w1), linear_weight(l.w2), linear_weight(l.w3)}, use);
 }
 
-at::Tensor Stage::run(std::size_t segment, const at::Tensor& input, GradientSink* sink) const {
+at::Tensor Stage::run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use) const {
   const Segment& s = segments_.at(segment);
   switch (s.kind) {
     case Segment::Kind::kEmbedding:
       return at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
     case Segment::Kind::kLayer: {
       const Layer& layer = layers_[s.layer];
-      const ProductUse use{gemm_, sink};
       return run_layer(layer, input, use, [&](const at::Tensor& x) {
         return attention(x, attention_weights(layer), dims_.head_dim, rope_, use);
       });

@@ -65,7 +65,13 @@ class Stage {
   std::size_t segments() const { return segments_.size(); }
   /// One segment. `input`: tokens int64 [B,T] for the embedding, hidden [B,T,D] in the compute dtype elsewhere. Returns
   /// hidden [B,T,D]. The gradients of the weights of linear layers go to `sink`, where there is one.
-  at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink) const;
+  at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink) const {
+    return run_with(segment, input, {gemm_, sink});
+  }
+  /// The same for a backward through a layer whose output is known: it has a graph and a shape, and no values.
+  at::Tensor run_again(std::size_t segment, const at::Tensor& input, GradientSink* sink) const {
+    return run_with(segment, input, {.gemm = gemm_, .sink = sink, .unread = true});
+  }
   /// Places in parameters() of what a segment uses beside the weights of linear layers.
   const std::vector<std::size_t>& own_parameters(std::size_t segment) const { return segments_[segment].parameters; }
   bool recomputes(std::size_t segment) const { return segments_[segment].recompute; }
@@ -103,6 +109,7 @@ class Stage {
   void add_layer(std::int64_t index, bool recompute);
   LinearWeight linear_weight(std::size_t place) const { return {weight(place), place}; }
   LinearWeight linear_weight(std::size_t place, std::size_t bias) const;
+  at::Tensor run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use) const;
   /// `attend`: the attention of the layer, of its normed input.
   template <typename Attend>
   at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const;

@@ -33,7 +33,7 @@ at::Tensor StagePass::backward(at::Tensor grad, const OnSegment& after) {
     device().keep_pace(kLaunchesOfLayer);
     Kept kept = std::move(kept_.back());
     kept_.pop_back();
-    if (!kept.output.defined()) kept.output = stage_.run(segment, kept.input, &gradients_);
+    if (!kept.output.defined()) kept.output = stage_.run_again(segment, kept.input, &gradients_);
     const std::vector<std::size_t>& parameters = stage_.own_parameters(segment);
     std::vector<at::Tensor> leaves;
     for (const std::size_t parameter : parameters) leaves.push_back(stage_.parameters()[parameter].compute);

@@ -11,6 +11,7 @@ struct ProductUse {
   Gemm gemm = Gemm::kMkl;
   GradientSink* sink = nullptr;  ///< must outlive the backward
   bool single_row = false;       ///< by row_product on the CPU: the input is one row, and no gradient is wanted
+  bool unread = false;           ///< the layer is computed again for its backward, which does not read its output
 };
 
 /// A weight [N, K] with its place among the parameters of its stage; `bias` [N] may be undefined.

@@ -1,6 +1,10 @@
 #include "libtrain/engine/pipeline/stage_pass.h"
 
+#include <ATen/record_function.h>
+
+#include <atomic>
 #include <map>
+#include <string_view>
 
 #include "libtrain/engine/model/blocks.h"
 #include "recipe/plan/run_plan.h"
@@ -102,6 +106,33 @@ TEST(StagePass, RecomputationChangesNoBit) {
       }
     }
   }
+}
+
+std::atomic<int> products_seen;
+
+std::unique_ptr<at::ObserverContext> count_products(const at::RecordFunction& call) {
+  const std::string_view name = call.name();
+  if (name == "aten::mm" || name == "aten::addmm" || name == "aten::linear") ++products_seen;
+  return nullptr;
+}
+
+// Of seven products of a layer the backward does not read the last one's output.
+TEST(StagePass, RecomputationStopsBeforeWhatNobodyReads) {
+  use_one_thread();
+  const Model model(tiny_dims(), false);
+  const at::Tensor hidden = at::zeros({1, kSeqLen, tiny_dims().dim});
+  const auto products = [&](const auto& pass) {
+    products_seen = 0;
+    const at::CallbackHandle handle =
+        at::addThreadLocalCallback(at::RecordFunctionCallback(count_products).scopes({at::RecordScope::FUNCTION}));
+    EXPECT_EQ(pass().sizes(), hidden.sizes());
+    at::removeCallback(handle);
+    return products_seen.load();
+  };
+  const int first = products([&] { return model.stage.run(1, hidden, nullptr); });
+  ASSERT_GT(first, 0);
+  ASSERT_EQ(first % 7, 0) << "each product is seen equally often";
+  EXPECT_EQ(products([&] { return model.stage.run_again(1, hidden, nullptr); }), first / 7 * 6);
 }
 
 }  // namespace
