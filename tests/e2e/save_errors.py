@@ -97,6 +97,12 @@ class SaveErrors(unittest.TestCase):
                 shutil.rmtree(self.run_folder)
                 (self.work / "shim.log").unlink()
 
+    def test_ranks_wait_for_one_whose_store_stands_still_as_long_as_a_save_may_take(self):
+        """Beside training, without staging: that rank cannot change its weights before they are written."""
+        log = self.train(0, {"comm.train_timeout_seconds": 3, "checkpoint.staging_bytes": 0, "checkpoint.keep_latest_k": 0}, "slow:8000")
+        self.assertEqual(self.whole_steps(), [2, 4, 6])
+        self.assertNotIn("could not be saved", log)
+
     def test_lines_that_are_not_durable_are_a_failure_of_the_save(self):
         log = self.train(3, {"checkpoint.interval": 6, "checkpoint.on_save_error": "stop"}, match="metrics.jsonl", k=3, sticky=True, rank="0")
         self.assertRegex(log, "error: step 6 could not be saved")

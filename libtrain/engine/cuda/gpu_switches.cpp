@@ -66,6 +66,9 @@ void set_variables() {
         "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_NAN_CHECK", "TORCH_NCCL_PROPAGATE_ERROR",
         "TORCH_NCCL_RETHROW_CUDA_ERRORS", "TORCH_NCCL_USE_COMM_NONBLOCKING", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC"})
     ::setenv(off, "0", 1);
+  // Of collectives, which nothing here uses: their objects cost memory and time at the start, and fail in some
+  // containers.
+  for (const char* const unused : {"NCCL_COLLNET_ENABLE", "NCCL_NVLS_ENABLE"}) ::setenv(unused, "0", 0);
   // Their old names would win.
   for (const char* const old : {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG"})
     ::unsetenv(old);
@@ -99,8 +102,11 @@ ckpt::Settings gpu_rows(const DeviceSettings& settings) {
   for (const auto& [variable, row] : kChoosing)
     if (const char* given = std::getenv(variable); given != nullptr) rows.emplace_back(row, given);
   if (!settings.deterministic) rows.emplace_back("deterministic", "false");
-  rows.emplace_back("device", at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(settings.index))->name);
+  const cudaDeviceProp& properties = *at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(settings.index));
+  rows.emplace_back("device", properties.name);
   rows.emplace_back("driver", driver_row());
+  // Flash's backward is cut by it, and MPS or a slice of a GPU may show fewer.
+  rows.emplace_back("multiprocessors", std::to_string(properties.multiProcessorCount));
   rows.emplace_back("nccl", nccl_version());
   rows.emplace_back("torch", TORCH_VERSION);
   return rows;

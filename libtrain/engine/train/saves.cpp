@@ -189,6 +189,12 @@ void Saves::due(std::uint64_t step) {
   background_->start(std::move(snap), *run_.optimizer, due, says_where(*run_.options.watcher, step));
 }
 
+void Saves::let_change() {
+  if (!background_ || !background_->busy()) return;
+  background_->let_change();
+  run_.world.io->barrier();
+}
+
 void Saves::over_everywhere() { (void)finish(); }
 
 std::optional<SaveOutcome> Saves::take() {

@@ -53,10 +53,9 @@ class Saves {
   bool over_here() const { return background_ && background_->busy() && background_->done(); }
   /// To be called when it is over on every rank. \error as now()
   void over_everywhere();
-  /// To be called before weights and moments change.
-  void let_change() {
-    if (background_) background_->let_change();
-  }
+  /// To be called before weights and moments change. Collective while a save is under way: ranks wait here for one
+  /// whose store is slow, as long as a save may take, and not in the next transfer, as long as a step may.
+  void let_change();
   /// Waits for what is under way in the background. Collective. \error as now()
   void drain() { (void)finish(); }
   /// The run ends with an error that all ranks live through: finishes what is under way, and passes over what goes
