@@ -38,6 +38,17 @@ target_include_directories(titan_zstd SYSTEM INTERFACE ${TITAN_ZSTD_INCLUDE})
 target_link_libraries(titan_zstd INTERFACE ${TITAN_ZSTD_LIB} Threads::Threads)
 add_library(titan::zstd ALIAS titan_zstd)
 
+# PCRE2 likewise: the patterns of tokenizers.
+titan_need_header(TITAN_PCRE2_INCLUDE pcre2.h libpcre2-dev)
+find_library(TITAN_PCRE2_LIB NAMES libpcre2-8.a pcre2-8)
+if(NOT TITAN_PCRE2_LIB)
+  message(FATAL_ERROR "libpcre2-8 not found; install it with: apt-get install libpcre2-dev (or run scripts/bootstrap)")
+endif()
+add_library(titan_pcre2 INTERFACE)
+target_include_directories(titan_pcre2 SYSTEM INTERFACE ${TITAN_PCRE2_INCLUDE})
+target_link_libraries(titan_pcre2 INTERFACE ${TITAN_PCRE2_LIB})
+add_library(titan::pcre2 ALIAS titan_pcre2)
+
 # xxHash is used header-only (XXH_INLINE_ALL): faster, and no shared library to find.
 titan_need_header(TITAN_XXHASH_INCLUDE xxhash.h libxxhash-dev)
 titan_need_header(TITAN_RAPIDJSON_INCLUDE rapidjson/reader.h rapidjson-dev)

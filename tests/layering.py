@@ -40,6 +40,7 @@ PLACES = [
     (r"spdlog/|fmt/", ("libtrain/job/metrics/log.cpp",)),
     (r"hdf5\.h$|H5", ("ckpt/format/",)),
     (r"rapidjson/", ("ckpt/format/", "ckpt/lock/lock_owner.cpp", "cli/kit/json_out.cpp", "libtrain/job/metrics/")),
+    (r"pcre2", ("recipe/text/pattern.cpp",)),
     (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc", "ckpt/format/library_versions")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp", "ckpt/format/library_versions")),
 ]
@@ -211,6 +212,7 @@ BAD = {
     "ckpt/read/g.h": '#include <hdf5.h>',
     "cli/kit/b.cpp": '#include <rapidjson/writer.h>',
     "ckpt/save/h.cpp": '#include <zstd.h>',
+    "recipe/text/a.cpp": '#include <pcre2.h>',
     "libtrain/job/launch/a.cpp": '#include <toml++/toml.h>',
     "converters/a.cpp": '#include "libtrain/engine/model/stage.h"',
     "libtrain/engine/model/a.cpp": '#include "converters/hf.h"',

@@ -15,7 +15,7 @@
 #include "cli/titan_train/prompt.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/job/host/cores.h"
-#include "libtrain/job/sample/text_stream.h"
+#include "recipe/text/text_stream.h"
 
 namespace titan::cli {
 namespace {
@@ -156,13 +156,12 @@ Answer run_sample(const Request& request) {
 
   const bool as_text = report.prompt.has_value();
   Show show(request.json, isatty(STDOUT_FILENO) == 1);
-  train::TextStream stream(command.all("stop"));
+  recipe::TextStream stream(command.all("stop"));
   const auto gate = [&] {
     const ckpt::CancelToken cancel = stop_on_signals();
     if (as_text) {
-      train::TextStream whole;
-      std::string prompt;
-      for (const char c : *report.prompt) prompt += whole.push(static_cast<unsigned char>(c));
+      recipe::TextStream whole;
+      const std::string prompt = whole.push(*report.prompt);
       show.put(prompt + whole.finish());
     } else {
       std::string prompt;
@@ -174,7 +173,8 @@ Answer run_sample(const Request& request) {
   std::string text;
   const auto hear = [&](std::int64_t token) {
     if (!as_text) return show.put("," + std::to_string(token));
-    const std::string more = stream.push(token < 256 ? static_cast<int>(token) : -1);
+    // A token beyond 255 is no byte.
+    const std::string more = stream.push(std::string(1, token < 256 ? static_cast<char>(token) : '\xff'));
     text += more;
     const bool read = show.put(more);
     report.stopped = stream.stopped();

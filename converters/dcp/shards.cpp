@@ -4,12 +4,15 @@
 #include <map>
 
 #include "ckpt/base/text.h"
+#include "ckpt/format/json_value.h"
 #include "ckpt/model/dtype.h"
-#include "converters/hf/json_value.h"
 #include "converters/hf/safetensors.h"
 
 namespace titan::convert::dcp {
 namespace {
+
+using ckpt::JsonValue;
+using ckpt::parse_json;
 
 constexpr const char* kSharding = "DCP_SHARDING_INFO";  // of a header: {NAME: {"saved_offsets": [...]}}
 

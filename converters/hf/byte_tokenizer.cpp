@@ -4,10 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 
 namespace titan::convert {
 namespace {
+
+using ckpt::JsonValue;
+using ckpt::parse_json;
 
 constexpr std::uint32_t kBytes = 256;
 

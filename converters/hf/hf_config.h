@@ -3,10 +3,13 @@
 #include <string>
 
 #include "ckpt/base/result.h"
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
+
+using ckpt::JsonValue;
+using ckpt::parse_json;
 
 /// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or
 /// setting that we cannot express, kIncompatible (a needed key is missing or has another type)

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <string>
 
+#include "ckpt/format/json_value.h"
 #include "converters/companions.h"
 #include "converters/hf/byte_tokenizer.h"
 #include "converters/hf/hf_checkpoint.h"
-#include "converters/hf/json_value.h"
 
 namespace titan::convert {
 namespace {
+
+using ckpt::JsonValue;
+using ckpt::parse_json;
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 

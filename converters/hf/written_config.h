@@ -3,10 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/format/json_value.h"
 #include "converters/format.h"
-#include "converters/hf/json_value.h"
 
 namespace titan::convert {
+
+using ckpt::JsonValue;
+using ckpt::parse_json;
 
 /// The configuration of `model`, whose weights are `weights`, made from the one among `options.companions` where there
 /// is one. `rows` are the checkpoint's settings; `notes` gets what a user should know. \error kCorrupt: of that one;

@@ -3,10 +3,13 @@
 #include <string>
 
 #include "ckpt/base/result.h"
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
+
+using ckpt::JsonValue;
+using ckpt::parse_json;
 
 /// `what` names the file. \error kCorrupt: a key is missing or has another type; kUnsupported: a key that may change
 /// what the model computes, and that we cannot express or do not know

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/format/json_value.h"
 #include "converters/dcp/item.h"
 #include "converters/dcp/metadata.h"
 #include "converters/hf/hf_index.h"
-#include "converters/hf/json_value.h"
 #include "converters/hf/safetensors.h"
 #include "converters/little_endian.h"
 #include "tests/fuzz/bytes_file.h"
@@ -51,7 +51,7 @@ Status item(const std::string& bytes) {
 }
 Status metadata(const std::string& bytes) { return titan::convert::dcp::decode_metadata("bomb", bytes).status(); }
 Status index(const std::string& bytes) { return titan::convert::decode_hf_index("bomb", bytes).status(); }
-Status config(const std::string& bytes) { return titan::convert::parse_json("bomb", bytes).status(); }
+Status config(const std::string& bytes) { return titan::ckpt::parse_json("bomb", bytes).status(); }
 
 // .metadata with the given parts of its state; "chunk" is memo 0, "tensor" (of 10^6 times that chunk) memo 1.
 std::string metadata_of(const std::string& storage, const std::string& entries) {

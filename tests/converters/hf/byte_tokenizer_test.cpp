@@ -4,10 +4,13 @@
 
 #include <set>
 
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 
 namespace titan::convert::byte_tokenizer_test {
 namespace {
+
+using ckpt::JsonValue;
+using ckpt::parse_json;
 
 TEST(ByteTokenizer, HasALetterForEveryByteAndNothingElse) {
   const auto parsed = parse_json("tokenizer.json", byte_tokenizer_json());

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ckpt/format/json_value.h"
 #include "ckpt/ops/diff.h"
 #include "converters/convert.h"
-#include "converters/hf/json_value.h"
 #include "converters/view.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"

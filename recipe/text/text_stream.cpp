@@ -1,4 +1,4 @@
-#include "libtrain/job/sample/text_stream.h"
+#include "recipe/text/text_stream.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 #include "ckpt/base/utf8.h"
 
-namespace titan::train {
+namespace titan::recipe {
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
@@ -66,9 +66,9 @@ std::string TextStream::take(std::size_t end, bool last) {
   return shown;
 }
 
-std::string TextStream::push(int byte) {
+std::string TextStream::push(std::string_view bytes) {
   if (stopped_) return {};
-  held_ += byte >= 0 && byte < 256 ? static_cast<char>(byte) : '\xff';
+  held_ += bytes;
   std::size_t found = std::string::npos;
   for (const std::string& stop : stops_) found = std::min(found, held_.find(stop));
   if (found == std::string::npos) return take(held_.size() - begins_a_stop(held_, stops_), false);
@@ -80,4 +80,4 @@ std::string TextStream::push(int byte) {
 
 std::string TextStream::finish() { return take(held_.size(), true); }
 
-}  // namespace titan::train
+}  // namespace titan::recipe

@@ -1,8 +1,8 @@
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 
 #include <gtest/gtest.h>
 
-namespace titan::convert::json_value_test {
+namespace titan::ckpt::json_value_test {
 namespace {
 
 TEST(JsonValue, WritesWhatItReadWithOrderAndSpellingOfNumbers) {
@@ -36,4 +36,4 @@ TEST(JsonValue, RefusesWhatIsNoJsonOrSaysAThingTwice) {
 }
 
 }  // namespace
-}  // namespace titan::convert::json_value_test
+}  // namespace titan::ckpt::json_value_test

@@ -1,8 +1,8 @@
-#include "libtrain/job/sample/text_stream.h"
+#include "recipe/text/text_stream.h"
 
 #include <gmock/gmock.h>
 
-namespace titan::train::text_stream_test {
+namespace titan::recipe::text_stream_test {
 namespace {
 
 using testing::ElementsAre;
@@ -11,7 +11,7 @@ using testing::ElementsAre;
 std::vector<std::string> shown(const std::string& bytes, std::vector<std::string> stops = {}) {
   TextStream stream(std::move(stops));
   std::vector<std::string> pieces;
-  for (const char c : bytes) pieces.push_back(stream.push(static_cast<unsigned char>(c)));
+  for (const char c : bytes) pieces.push_back(stream.push(std::string(1, c)));
   pieces.push_back(stream.finish());
   return pieces;
 }
@@ -50,21 +50,23 @@ TEST(TextStream, CountsMalformedPiecesAsPythonDoes) {
 
 TEST(TextStream, WhatIsCutOffAtTheEndIsOnePiece) { EXPECT_EQ(all("a\xf0\x9f\x98"), "a" + kBad); }
 
-TEST(TextStream, ATokenThatIsNoByteIsMalformed) {
+TEST(TextStream, TakesPiecesOfAnyLength) {
   TextStream stream;
-  EXPECT_EQ(stream.push(256), kBad);
-  EXPECT_EQ(stream.push(-1), kBad);
-  EXPECT_EQ(stream.push('a'), "a");
+  EXPECT_EQ(stream.push("\xff"), kBad);
+  EXPECT_EQ(stream.push(""), "");
+  EXPECT_EQ(stream.push("ab\xc3"), "ab");
+  EXPECT_EQ(stream.push("\xa9z"), "\xc3\xa9z");
+  EXPECT_EQ(stream.push("a"), "a");
 }
 
 TEST(TextStream, EndsBeforeAStop) {
   TextStream stream({"\n\n"});
-  EXPECT_EQ(stream.push('a'), "a");
-  EXPECT_EQ(stream.push('\n'), "");
+  EXPECT_EQ(stream.push("a"), "a");
+  EXPECT_EQ(stream.push("\n"), "");
   EXPECT_FALSE(stream.stopped());
-  EXPECT_EQ(stream.push('\n'), "");
+  EXPECT_EQ(stream.push("\n"), "");
   EXPECT_TRUE(stream.stopped());
-  EXPECT_EQ(stream.push('b'), "");
+  EXPECT_EQ(stream.push("b"), "");
   EXPECT_EQ(stream.finish(), "");
 }
 
@@ -82,4 +84,4 @@ TEST(TextStream, TakesTheFirstOfSeveralStops) {
 TEST(TextStream, AStopMayCutACharacterShort) { EXPECT_EQ(all("a\xc3.", {"."}), "a" + kBad); }
 
 }  // namespace
-}  // namespace titan::train::text_stream_test
+}  // namespace titan::recipe::text_stream_test

@@ -1,6 +1,6 @@
 #pragma once
-// A small JSON document as a value, for config.json: keeps the order of keys and the spelling of numbers, so that what
-// is written back differs only where it was changed. Not for large texts.
+// A small JSON document as a value, for config.json and the like: keeps the order of keys and the spelling of numbers,
+// so that what is written back differs only where it was changed. Not for large texts.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "ckpt/base/result.h"
 
-namespace titan::convert {
+namespace titan::ckpt {
 
 class JsonValue {
  public:
@@ -55,7 +55,10 @@ class JsonValue {
   std::vector<Member> members_;
 };
 
+class JsonReader;
+/// Reads the value that comes next in `json`; keys of an object are unique. What is wrong sticks to the reader.
+JsonValue read_json_value(JsonReader& json);
 /// Parses `json`; keys of an object are unique. `what` names it in messages. \error kCorrupt
-ckpt::Result<JsonValue> parse_json(const std::string& what, std::string_view json);
+Result<JsonValue> parse_json(const std::string& what, std::string_view json);
 
-}  // namespace titan::convert
+}  // namespace titan::ckpt

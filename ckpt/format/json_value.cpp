@@ -1,4 +1,4 @@
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,12 +9,12 @@
 #include "ckpt/format/json_reader.h"
 #include "ckpt/format/json_writer.h"
 
-namespace titan::convert {
+namespace titan::ckpt {
 namespace {
 
 // Quoted and escaped.
 std::string json_text(std::string_view text) {
-  ckpt::JsonWriter writer;
+  JsonWriter writer;
   std::string out = std::move(writer.value(text)).finish();
   out.pop_back();
   return out;
@@ -24,7 +24,7 @@ std::string json_text(std::string_view text) {
 
 class JsonParser {
  public:
-  static JsonValue value(ckpt::JsonReader& json) {
+  static JsonValue value(JsonReader& json) {
     JsonValue value;
     switch (json.peek()) {
       case '{': {
@@ -55,7 +55,7 @@ class JsonParser {
 
 JsonValue JsonValue::boolean(bool value) { return JsonValue(value ? Kind::kTrue : Kind::kFalse); }
 JsonValue JsonValue::integer(std::uint64_t value) { return JsonValue(Kind::kNumber, std::to_string(value)); }
-JsonValue JsonValue::real(double value) { return JsonValue(Kind::kNumber, ckpt::toml_float(value)); }
+JsonValue JsonValue::real(double value) { return JsonValue(Kind::kNumber, toml_float(value)); }
 JsonValue JsonValue::string(std::string value) { return JsonValue(Kind::kText, std::move(value)); }
 JsonValue JsonValue::list(std::vector<JsonValue> items) {
   JsonValue value(Kind::kList);
@@ -68,14 +68,14 @@ std::optional<bool> JsonValue::as_bool() const {
   return kind_ == Kind::kTrue;
 }
 std::optional<std::uint64_t> JsonValue::as_u64() const {
-  const auto whole = kind_ == Kind::kNumber ? ckpt::number_of<std::uint64_t>(text_) : std::nullopt;
+  const auto whole = kind_ == Kind::kNumber ? number_of<std::uint64_t>(text_) : std::nullopt;
   if (whole) return whole;
   const auto real = as_double();
   const bool exact = real && *real >= 0 && *real <= 0x1p53 && *real == std::floor(*real);
   return exact ? std::optional(static_cast<std::uint64_t>(*real)) : std::nullopt;
 }
 std::optional<double> JsonValue::as_double() const {
-  return kind_ == Kind::kNumber ? ckpt::number_of<double>(text_) : std::nullopt;
+  return kind_ == Kind::kNumber ? number_of<double>(text_) : std::nullopt;
 }
 
 const JsonValue* JsonValue::find(std::string_view key) const {
@@ -136,11 +136,13 @@ std::string JsonValue::write() const {
   return out + '\n';
 }
 
-ckpt::Result<JsonValue> parse_json(const std::string& what, std::string_view json) {
-  ckpt::JsonReader reader(what, json);
+JsonValue read_json_value(JsonReader& json) { return JsonParser::value(json); }
+
+Result<JsonValue> parse_json(const std::string& what, std::string_view json) {
+  JsonReader reader(what, json);
   JsonValue value = JsonParser::value(reader);
   TITAN_RETURN_IF_ERROR(reader.finish());
   return value;
 }
 
-}  // namespace titan::convert
+}  // namespace titan::ckpt

@@ -1,0 +1,21 @@
+#pragma once
+// The characters that stand for bytes in byte-level vocabularies. Pure.
+// \source GPT-2's bytes_to_unicode: https://github.com/openai/gpt-2/blob/master/src/encoder.py
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace titan::recipe {
+
+/// The code point that stands for `byte`.
+std::uint32_t letter_of_byte(std::uint8_t byte);
+/// The byte that `code` stands for; nothing for other code points.
+std::optional<std::uint8_t> byte_of_letter(std::uint32_t code);
+/// The bytes that a token of such letters stands for; nothing where one of its characters is no letter.
+std::optional<std::string> bytes_of_letters(std::string_view token);
+
+/// Appends `code` in UTF-8.
+void append_utf8(std::uint32_t code, std::string& out);
+
+}  // namespace titan::recipe

@@ -1,0 +1,96 @@
+#pragma once
+// A tokenizer of Hugging Face's tokenizer.json as a value: byte pair encoding over bytes or over characters. Pure.
+// \source https://huggingface.co/docs/tokenizers; https://github.com/huggingface/tokenizers (order of the parts)
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/base/result.h"
+#include "recipe/text/added_tokens.h"
+#include "recipe/text/bpe.h"
+#include "recipe/text/detokenizer.h"
+#include "recipe/text/normalizer.h"
+#include "recipe/text/splitter.h"
+
+namespace titan::recipe {
+
+/// Never changes; used from any number of threads, through an Encoder of each.
+class Tokenizer {
+ public:
+  static constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
+  static constexpr std::uint32_t kMostIds = 1u << 24;
+
+  /// Reads tokenizer.json, and tokenizer_config.json where there is one (else empty). `what` names the first in messages.
+  /// \error kUnsupported: a part of another kind (Unigram, WordPiece, dropout, ...), by its name; kInvalid: damaged,
+  /// contradictory, too large
+  static ckpt::Result<Tokenizer> parse(const std::string& what, std::string_view json, std::string_view config = {});
+
+  /// The greatest id, plus one.
+  std::uint64_t id_bound() const { return id_bound_; }
+  std::uint64_t tokens() const { return tokens_; }
+  /// The id of the token that is written `content`.
+  std::optional<std::uint32_t> id_of(std::string_view content) const;
+  bool special(std::uint32_t id) const { return special_.contains(id); }
+  /// The tokens that begin and end a document, as tokenizer_config.json names them.
+  const std::optional<std::uint32_t>& bos() const { return bos_; }
+  const std::optional<std::uint32_t>& eos() const { return eos_; }
+  /// What the tokenizer itself puts before and behind one text (its post-processor, or add_bos_token and add_eos_token).
+  const std::vector<std::uint32_t>& prefix() const { return prefix_; }
+  const std::vector<std::uint32_t>& suffix() const { return suffix_; }
+  const Detokenizer& detokenizer() const { return detokenizer_; }
+  /// Of the bytes of tokenizer.json.
+  const ckpt::Digest& digest() const { return digest_; }
+
+ private:
+  friend class Encoder;
+  friend class TokenizerParser;
+  Normalizer normalizer_;
+  Splitter splitter_;
+  Bpe bpe_;
+  Detokenizer detokenizer_;
+  TokenFinder raw_tokens_, normalized_tokens_;  // looked for in the text as it is, and in the normalised one
+  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::unordered_set<std::uint32_t> special_;
+  std::uint64_t id_bound_ = 0, tokens_ = 0;
+  std::optional<std::uint32_t> bos_, eos_;
+  std::vector<std::uint32_t> prefix_, suffix_;
+  ckpt::Digest digest_;
+};
+
+/// Turns texts into ids, for one thread; the tokenizer outlives it. Remembers the ids of short pieces, in 4 MiB.
+class Encoder : private PieceSink {
+ public:
+  explicit Encoder(const Tokenizer& tokenizer);
+
+  /// Appends the ids of `text`, without what begins or ends a document.
+  /// \error kInvalid: not UTF-8 (with the offset), a symbol that the vocabulary cannot write
+  ckpt::Status encode(std::string_view text, std::vector<std::uint32_t>& ids);
+
+ private:
+  struct Remembered {  // 64 bytes: a line of the cache
+    static constexpr std::size_t kMostBytes = 30, kMostIds = 8;
+    std::uint8_t bytes = 0, ids = 0;
+    char piece[kMostBytes];
+    std::uint32_t id[kMostIds];
+  };
+  ckpt::Status piece(std::string_view piece) override;
+  ckpt::Status normalise_and_cut(std::string_view text, bool first);
+
+  const Tokenizer& tokenizer_;
+  SplitRun split_;
+  Bpe::Scratch scratch_;
+  std::vector<Remembered> cache_;
+  std::string normalised_;
+  std::vector<std::uint32_t>* ids_ = nullptr;
+};
+
+/// All of `ids` as text; what is no UTF-8 becomes U+FFFD. `skip_special`: special tokens are left out.
+std::string decode(const Tokenizer& tokenizer, const std::vector<std::uint32_t>& ids, bool skip_special = false);
+
+}  // namespace titan::recipe

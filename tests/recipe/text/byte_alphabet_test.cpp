@@ -1,0 +1,38 @@
+#include "recipe/text/byte_alphabet.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace titan::recipe::byte_alphabet_test {
+namespace {
+
+TEST(ByteAlphabet, IsGpt2s) {
+  EXPECT_EQ(letter_of_byte(' '), 0x120u);
+  EXPECT_EQ(letter_of_byte('\n'), 0x10au);
+  EXPECT_EQ(letter_of_byte('A'), std::uint32_t{'A'});
+  EXPECT_EQ(letter_of_byte(0xad), 0x143u);
+  std::set<std::uint32_t> letters;
+  for (int byte = 0; byte < 256; ++byte) {
+    letters.insert(letter_of_byte(static_cast<std::uint8_t>(byte)));
+    EXPECT_EQ(byte_of_letter(letter_of_byte(static_cast<std::uint8_t>(byte))), byte);
+  }
+  EXPECT_EQ(letters.size(), 256u);
+  EXPECT_EQ(byte_of_letter(' '), std::nullopt);
+  EXPECT_EQ(byte_of_letter(0x2581), std::nullopt);
+}
+
+TEST(ByteAlphabet, ReadsTokens) {
+  EXPECT_EQ(bytes_of_letters("\xc4\xa0" "a"), " a");
+  EXPECT_EQ(bytes_of_letters("a b"), std::nullopt);
+  EXPECT_EQ(bytes_of_letters(""), "");
+}
+
+TEST(ByteAlphabet, WritesUtf8) {
+  std::string text;
+  for (const std::uint32_t code : {0x7fu, 0x80u, 0x7ffu, 0x800u, 0xffffu, 0x10000u, 0x10ffffu}) append_utf8(code, text);
+  EXPECT_EQ(text, "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf");
+}
+
+}  // namespace
+}  // namespace titan::recipe::byte_alphabet_test
