@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-FOLDERS = ["ckpt", "api", "recipe", "converters", "libtrain/job"]
+FOLDERS = ["ckpt", "api", "recipe", "corpus", "converters", "libtrain/job"]
 MUTEX = "ckpt/base/mutex.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 CLANG = ["clang++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Wthread-safety", "-Werror"]

@@ -15,6 +15,7 @@
 #include "cli/titan_ckpt/prune.h"
 #include "cli/titan_ckpt/reshard.h"
 #include "cli/titan_ckpt/strip.h"
+#include "cli/titan_ckpt/tokenize.h"
 #include "cli/titan_ckpt/verify.h"
 #include "converters/view.h"
 
@@ -149,6 +150,30 @@ Program titan_ckpt_program() {
              "also free the damaged steps that saves moved aside (.damaged-step-N-*), except pinned ones"},
             {"dry-run", "", "say what would go and what stays, and delete nothing"}},
            run_prune},
+          {"tokenize",
+           {{.name = "FILE...", .many = true}},
+           "token ids of texts, for training: text, JSON lines, both packed (.gz, .zst), folders of them, - for "
+           "standard input",
+           {{"output", "DATA", "the folder that is made", 'o'},
+            {"tokenizer", "DIR", "a folder that holds tokenizer.json of Hugging Face, or that file"},
+            {"field", "NAME", "the member of a line of JSON that is the text (text)"},
+            {"format", "text|jsonl", "what all files are; else names and contents say it"},
+            {"split", "TEXT", "what stands between the documents of a text file (\\n\\n); else each file is one"},
+            {"bos", "TOKEN|none", "begins each document; else what the tokenizer puts there"},
+            {"eos", "TOKEN|none", "ends each document; else the tokenizer's eos_token"},
+            {"replace-malformed", "", "put U+FFFD where bytes are no UTF-8, instead of giving up"},
+            {"shard-size", "SIZE", "of a file of tokens (1GiB)"},
+            {"threads", "N", "threads that encode; one a core when left out"},
+            {"dry-run", "", "read and count, write nothing"},
+            {"force", "", "replace DATA where it is a folder of tokens"}},
+           run_tokenize},
+          {"tokens",
+           {{"DATA"}},
+           "what a folder of tokens holds",
+           {{"show", "N", "the first N documents as text"},
+            {"tokenizer", "DIR", "with --show: another folder of the same tokenizer; DATA has it, too"},
+            {"verify", "", "read all of it and compare every digest"}},
+           run_tokens},
           completion_verb(),
           {"advise",
            {{"RUN", Names::kRun}},

@@ -13,7 +13,8 @@ using ckpt::Status;
 using Edge = std::pair<std::uint8_t, std::uint32_t>;
 
 auto edge_at(const std::vector<Edge>& edges, std::uint8_t byte) {
-  return std::lower_bound(edges.begin(), edges.end(), byte, [](const Edge& edge, std::uint8_t b) { return edge.first < b; });
+  return std::lower_bound(edges.begin(), edges.end(), byte,
+                          [](const Edge& edge, std::uint8_t b) { return edge.first < b; });
 }
 
 /// One character of a kind, looked at by itself.

@@ -98,8 +98,7 @@ Result<Bpe> Bpe::make(const BpeParts& parts) {
       if (const auto at = ids.find(fallback_token(byte)); at != ids.end()) bpe.bytes_[byte] = at->second;
   if (parts.unknown) {
     const auto at = ids.find(*parts.unknown);
-    if (at == ids.end())
-      return ckpt::invalid("the vocabulary does not have the unk_token '" + *parts.unknown + "'");
+    if (at == ids.end()) return ckpt::invalid("the vocabulary does not have the unk_token '" + *parts.unknown + "'");
     bpe.unknown_ = at->second;
   }
   TITAN_RETURN_IF_ERROR(bpe.add_merges(parts, ids));
@@ -133,7 +132,8 @@ Status Bpe::symbols_of(std::string_view piece, Scratch& scratch) const {
       for (const char c : symbol) add(*bytes_[static_cast<std::uint8_t>(c)]);
       fused = false;
     } else if (!unknown_) {
-      return ckpt::invalid("the vocabulary has no token for '" + std::string(symbol) + "', and the tokenizer no unk_token");
+      return ckpt::invalid("the vocabulary has no token for '" + std::string(symbol) +
+                           "', and the tokenizer no unk_token");
     } else if (!fused) {
       add(*unknown_);
       fused = fuse_unknown_;

@@ -40,8 +40,8 @@ class Bpe {
     std::vector<Symbol> symbols;
     std::vector<Candidate> heap;
   };
-  /// Appends the ids of `piece`: as bytes where the vocabulary is byte-level, else as characters. n log n in its length.
-  /// \error kInvalid: a symbol that the vocabulary has no way to write
+  /// Appends the ids of `piece`: as bytes where the vocabulary is byte-level, else as characters. n log n in its
+  /// length. \error kInvalid: a symbol that the vocabulary has no way to write
   ckpt::Status encode(std::string_view piece, Scratch& scratch, std::vector<std::uint32_t>& ids) const;
 
   /// No merge joins something else with a `mark` behind it, and `mark` is a token: pieces may be cut before runs of it.
@@ -64,7 +64,7 @@ class Bpe {
   std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
   bool byte_level_ = false, fuse_unknown_ = false, splits_at_mark_ = false, ignore_merges_ = false;
   std::optional<std::uint32_t> unknown_;
-  std::array<std::optional<std::uint32_t>, 256> bytes_;         // of single bytes: byte-level, or for the fallback
+  std::array<std::optional<std::uint32_t>, 256> bytes_;          // of single bytes: byte-level, or for the fallback
   std::unordered_map<std::uint32_t, std::uint32_t> characters_;  // of single code points
   std::unordered_map<std::string, std::uint32_t> whole_;         // tokens that need no merges, where that counts
 };

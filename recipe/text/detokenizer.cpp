@@ -17,7 +17,10 @@ int fallback_byte(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return -1;
   int value = 0;
   for (const char c : token.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                             : -1;
     if (digit < 0) return -1;
     value = value * 16 + digit;
   }
@@ -47,7 +50,8 @@ Status Detokenizer::add_part(const JsonValue& part) {
     replacements_.push_back({mark, " "});
   } else if (type == "Replace") {
     const JsonValue* pattern = part.find("pattern");
-    if (pattern == nullptr || pattern->find("String") == nullptr) return refused_type("a decoder's Replace of", "Regex");
+    if (pattern == nullptr || pattern->find("String") == nullptr)
+      return refused_type("a decoder's Replace of", "Regex");
     Replacement replacement;
     TITAN_ASSIGN_OR_RETURN(replacement.from, text_of(*pattern, "String"));
     TITAN_ASSIGN_OR_RETURN(replacement.to, text_of(part, "content"));

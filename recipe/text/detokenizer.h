@@ -30,10 +30,10 @@ class Detokenizer {
   ckpt::Status add_part(const ckpt::JsonValue& part);
 
   bool byte_level_ = false, byte_fallback_ = false;
-  std::string first_without_;   // Metaspace: the first token loses these
+  std::string first_without_;  // Metaspace: the first token loses these
   bool strips_space_ = false;  // one, at the beginning of the text
   std::vector<Replacement> replacements_;
-  std::string written_;                 // all tokens
+  std::string written_;                   // all tokens
   std::vector<std::uint64_t> begins_{0};  // of each id in it, and its end
 };
 
@@ -51,7 +51,7 @@ class DecodeRun {
 
   const Detokenizer& detokenizer_;
   std::string bytes_;
-  bool first_ = true;      // no token yet
+  bool first_ = true;     // no token yet
   bool at_start_ = true;  // nothing was written yet
 };
 

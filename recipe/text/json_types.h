@@ -15,7 +15,8 @@ std::string type_of(const ckpt::JsonValue& part);
 ckpt::Result<bool> flag_of(const ckpt::JsonValue& part, const char* key, bool when_absent);
 /// A member that is a text. \error kInvalid: absent, or something else
 ckpt::Result<std::string> text_of(const ckpt::JsonValue& part, const char* key);
-/// The parts of a Sequence (whose list is the member `key`), or the one that `part` is itself. \error kInvalid: too many
+/// The parts of a Sequence (whose list is the member `key`), or the one that `part` is itself. \error kInvalid: too
+/// many
 ckpt::Result<std::vector<const ckpt::JsonValue*>> parts_of(const ckpt::JsonValue& part, const char* key);
 /// What a part of the kind `what` of the type `type` is answered.
 ckpt::Status refused_type(const char* what, const std::string& type);

@@ -62,7 +62,8 @@ Result<Pattern> Pattern::compile(std::string_view ruby) {
 
 bool Pattern::has_newer(std::string_view text) const {
   for (std::size_t at = 0; at < text.size(); ++at)
-    if (leads_[static_cast<std::uint8_t>(text[at])] && contains(newer_, ckpt::decode_utf8(text.substr(at)).code)) return true;
+    if (leads_[static_cast<std::uint8_t>(text[at])] && contains(newer_, ckpt::decode_utf8(text.substr(at)).code))
+      return true;
   return false;
 }
 
@@ -99,7 +100,8 @@ bool Matcher::next(Match* match) {
   while (status_.ok() && at_ <= text_.size()) {
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text_.data());
     const auto find = [&](std::uint32_t options) {
-      return pcre2_match(code_, subject, text_.size(), at_, PCRE2_NO_UTF_CHECK | options, state_->data, state_->context);
+      return pcre2_match(code_, subject, text_.size(), at_, PCRE2_NO_UTF_CHECK | options, state_->data,
+                         state_->context);
     };
     int found = find(0);
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = find(PCRE2_NO_JIT);

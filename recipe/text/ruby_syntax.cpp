@@ -92,8 +92,9 @@ class Rewriter {
       negated = !negated;
       name.remove_prefix(1);
     }
-    constexpr std::string_view kKnown[] = {"L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc", "Me", "N",  "Nd", "Nl", "No",
-                                           "P",  "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So"};
+    constexpr std::string_view kKnown[] = {"L",  "Lu", "Ll", "Lt", "Lm", "Lo", "M",  "Mn", "Mc",
+                                           "Me", "N",  "Nd", "Nl", "No", "P",  "Pc", "Pd", "Ps",
+                                           "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk", "So"};
     if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown))
       return refuse("the property '" + std::string(name) + "'");
     at_ = close + 1;
@@ -111,7 +112,8 @@ class Rewriter {
 
   void code_point() {  // \uHHHH
     const std::string_view digits = pattern_.substr(at_, 4);
-    if (digits.size() < 4 || !std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c); }))
+    if (digits.size() < 4 ||
+        !std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c); }))
       return fail("\\u without four hexadecimal digits");
     both("\\x{" + std::string(digits) + "}");
     at_ += 4;

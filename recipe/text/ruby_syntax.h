@@ -12,9 +12,9 @@
 namespace titan::recipe {
 
 struct PcreSyntax {
-  std::string plain;               ///< right for texts without a code point of `newer`
-  std::string exact;               ///< right for all texts; slower
-  std::vector<CodeRange> newer;    ///< that its categories have and PCRE2's tables may lack, ascending
+  std::string plain;             ///< right for texts without a code point of `newer`
+  std::string exact;             ///< right for all texts; slower
+  std::vector<CodeRange> newer;  ///< that its categories have and PCRE2's tables may lack, ascending
 };
 
 /// \error kUnsupported: what PCRE2 reads in another way and has no rewriting here; kInvalid: too long, or cut off

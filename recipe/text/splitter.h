@@ -16,8 +16,8 @@ enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWith
 
 class Splitter {
  public:
-  /// The member "pre_tokenizer" of tokenizer.json; nullptr: none. \error kUnsupported: another type than Split, ByteLevel
-  /// (the last one), Digits, Metaspace and Sequence; kInvalid
+  /// The member "pre_tokenizer" of tokenizer.json; nullptr: none. \error kUnsupported: another type than Split,
+  /// ByteLevel (the last one), Digits, Metaspace and Sequence; kInvalid
   static ckpt::Result<Splitter> read(const ckpt::JsonValue* part);
 
   /// Whether the pieces are written in the letters of bytes.

@@ -59,12 +59,12 @@ Status Encoder::encode(std::string_view text, std::vector<std::uint32_t>& ids) {
   if (valid < text.size()) return ckpt::invalid("the text is not UTF-8 at offset " + std::to_string(valid));
   ids_ = &ids;
   if (tokenizer_.raw_tokens_.empty()) return normalise_and_cut(text, true);
-  return tokenizer_.raw_tokens_.cut(
-      text, [&](std::string_view part, std::size_t begin, const AddedToken* token) -> Status {
-        if (token == nullptr) return normalise_and_cut(part, begin == 0);
-        ids_->push_back(token->id);
-        return {};
-      });
+  return tokenizer_.raw_tokens_.cut(text,
+                                    [&](std::string_view part, std::size_t begin, const AddedToken* token) -> Status {
+                                      if (token == nullptr) return normalise_and_cut(part, begin == 0);
+                                      ids_->push_back(token->id);
+                                      return {};
+                                    });
 }
 
 std::string decode(const Tokenizer& tokenizer, const std::vector<std::uint32_t>& ids, bool skip_special) {

@@ -26,7 +26,8 @@ class Tokenizer {
   static constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
   static constexpr std::uint32_t kMostIds = 1u << 24;
 
-  /// Reads tokenizer.json, and tokenizer_config.json where there is one (else empty). `what` names the first in messages.
+  /// Reads tokenizer.json, and tokenizer_config.json where there is one (else empty). `what` names the first in
+  /// messages.
   /// \error kUnsupported: a part of another kind (Unigram, WordPiece, dropout, ...), by its name; kInvalid: damaged,
   /// contradictory, too large
   static ckpt::Result<Tokenizer> parse(const std::string& what, std::string_view json, std::string_view config = {});
@@ -40,7 +41,8 @@ class Tokenizer {
   /// The tokens that begin and end a document, as tokenizer_config.json names them.
   const std::optional<std::uint32_t>& bos() const { return bos_; }
   const std::optional<std::uint32_t>& eos() const { return eos_; }
-  /// What the tokenizer itself puts before and behind one text (its post-processor, or add_bos_token and add_eos_token).
+  /// What the tokenizer itself puts before and behind one text (its post-processor, or add_bos_token and
+  /// add_eos_token).
   const std::vector<std::uint32_t>& prefix() const { return prefix_; }
   const std::vector<std::uint32_t>& suffix() const { return suffix_; }
   const Detokenizer& detokenizer() const { return detokenizer_; }

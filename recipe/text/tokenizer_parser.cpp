@@ -96,7 +96,8 @@ class TokenizerParser {
     const auto content = text_of(value, "content");
     const JsonValue* own = value.find("id");
     if (!id && own != nullptr) id = own->as_u64();
-    if (!content.ok() || !id || *id >= Tokenizer::kMostIds) return in_.fail("an added token without a content or an id that can be");
+    if (!content.ok() || !id || *id >= Tokenizer::kMostIds)
+      return in_.fail("an added token without a content or an id that can be");
     if (content->size() > TokenFinder::kLongest) return in_.fail("an added token of more than 1024 bytes");
     token.content = *content;
     token.id = static_cast<std::uint32_t>(*id);
@@ -149,13 +150,15 @@ class TokenizerParser {
 
   Status check_model() {
     const std::string type = type_of(model_);
-    if (type != "BPE" && !(type.empty() && has_merges_)) return refused_type("the model", type);
+    if (type.empty() && !has_merges_) return ckpt::invalid("it has no model");
+    if (type != "BPE" && !type.empty()) return refused_type("the model", type);
     if (!has_merges_ || vocabulary_.empty()) return ckpt::invalid("the model has no vocabulary or no merges");
     const JsonValue* dropout = model_.find("dropout");
     if (dropout != nullptr && dropout->as_double() != 0.0) return refused_type("the model's", "dropout");
     for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
       const JsonValue* value = model_.find(affix);
-      if (value != nullptr && !(value->text() != nullptr && value->text()->empty())) return refused_type("the model's", affix);
+      if (value != nullptr && !(value->text() != nullptr && value->text()->empty()))
+        return refused_type("the model's", affix);
     }
     return {};
   }
@@ -218,7 +221,8 @@ class TokenizerParser {
 
   Status read_template(const JsonValue& part) {
     const JsonValue *single = part.find("single"), *tokens = part.find("special_tokens");
-    if (single == nullptr || single->kind() != JsonValue::Kind::kList) return ckpt::invalid("TemplateProcessing without 'single'");
+    if (single == nullptr || single->kind() != JsonValue::Kind::kList)
+      return ckpt::invalid("TemplateProcessing without 'single'");
     std::vector<std::uint32_t>* side = &made_.prefix_;
     for (const JsonValue& item : single->items()) {
       const JsonValue* special = item.find("SpecialToken");
@@ -232,7 +236,8 @@ class TokenizerParser {
       if (ids == nullptr) return ckpt::invalid("TemplateProcessing has no ids for '" + name + "'");
       for (const JsonValue& id : ids->items()) {
         const auto number = id.as_u64();
-        if (!number || *number >= Tokenizer::kMostIds) return ckpt::invalid("TemplateProcessing has no ids for '" + name + "'");
+        if (!number || *number >= Tokenizer::kMostIds)
+          return ckpt::invalid("TemplateProcessing has no ids for '" + name + "'");
         side->push_back(static_cast<std::uint32_t>(*number));
       }
     }
@@ -252,7 +257,8 @@ class TokenizerParser {
       }
     }
     // Where the configuration says so itself, it is what transformers goes by.
-    const auto by_config = [&](const char* key, const std::optional<std::uint32_t>& id, std::vector<std::uint32_t>& side) -> Status {
+    const auto by_config = [&](const char* key, const std::optional<std::uint32_t>& id,
+                               std::vector<std::uint32_t>& side) -> Status {
       if (config_.find(key) == nullptr) return {};
       TITAN_ASSIGN_OR_RETURN(const bool wanted, flag_of(config_, key, false));
       side.clear();

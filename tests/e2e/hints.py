@@ -19,7 +19,7 @@ import sys
 import harness
 
 TOOLS = harness.ROOT / "tests" / "cli" / "tools"
-FOLDERS = ("ckpt", "recipe", "converters", "libtrain", "cli")
+FOLDERS = ("ckpt", "recipe", "corpus", "converters", "libtrain", "cli")
 COMMAND = re.compile(r"titan-(?:ckpt|train)\b|(?:^|[\s`'(])--[a-z]")
 
 PREPARE = r"""
@@ -48,6 +48,8 @@ PY
 cp -r hf extra; python3 extra.py
 cp -r run hurt; damage leaf hurt/checkpoint/step-00000002 norm.weight 0
 cp -r hurt allhurt; damage leaf allhurt/checkpoint/step-00000001 norm.weight 0
+small-tokenizer tok && printf '{"body":"hello"}\n{"body":"hell"}\n' > rows.jsonl
+titan-ckpt tokenize text.txt -o ids --tokenizer tok > log
 printf '\001\000' > raw; for i in 1 2 3 4 5 6; do cat raw raw > more; mv more raw; done
 """
 
@@ -79,11 +81,28 @@ CASES = [
     ("add --stats", "titan-ckpt inspect run@2 --top 3", "add --stats", "titan-ckpt inspect run@2 --top 3 --stats", 0),
     ("say what stays: --keep-last", "titan-ckpt prune run", "--keep-last N", "titan-ckpt prune run --keep-last 1 --dry-run", 0),
     ("without --keep everything but", "titan-ckpt strip run@2 x --keep all", "without --keep", "titan-ckpt strip run@2 x", 0),
-    ("--tokens: integers [B,T]", "titan-train eval run@2", "--text: what a model of bytes reads", "titan-train eval run@2 --text text.txt --seq-len 16", 0),
+    ("--tokens: integers [B,T]", "titan-train eval run@2", "--text: what a model of bytes, or its tokenizer, reads", "titan-train eval run@2 --text text.txt --seq-len 16", 0),
     ("write `--job.config_file FILE`", "titan-train run --job.config_file", "--job.config_file FILE", "titan-train plan --job.config_file small.toml --job.dump_folder=new", 0),
     ("with --job.config_file", "titan-train plan small.toml --job.config_file open.toml", "name it once", "titan-train plan small.toml --job.dump_folder=new", 0),
     ("--prompt is for models of bytes", "rm hf/tokenizer.json; titan-train sample hf",
      "--prompt is for models of bytes", "titan-train sample run@2 --prompt a --max-new-tokens 2", 0),
+    ("--eos TOKEN names it", "rm tok/tokenizer_config.json; titan-ckpt tokenize text.txt -o new --tokenizer tok", "--eos TOKEN names it; --eos none",
+     "titan-ckpt tokenize text.txt -o new --tokenizer tok --eos '<eos>' && titan-ckpt tokenize text.txt -o other --tokenizer tok --eos none", 0),
+    ("--field NAME says", "titan-ckpt tokenize rows.jsonl -o new --tokenizer tok", "--field NAME says", "titan-ckpt tokenize rows.jsonl -o new --tokenizer tok --field body", 0),
+    ("--replace-malformed puts", "printf 'caf\\351' > latin.txt; titan-ckpt tokenize latin.txt -o new --tokenizer tok", "--replace-malformed puts U+FFFD there",
+     "titan-ckpt tokenize latin.txt -o new --tokenizer tok --replace-malformed", 0),
+    ("--split TEXT says", "head -c 70000000 /dev/zero | tr '\\0' 'x' > large.txt; echo >> large.txt; titan-ckpt tokenize large.txt -o new --tokenizer tok", "--split TEXT says what stands between",
+     "titan-ckpt tokenize large.txt -o new --tokenizer tok --split xxx", 2),
+    ("titan-ckpt tokenize makes one of text", "titan-ckpt tokens tok", "titan-ckpt tokenize makes one of text", "titan-ckpt tokenize text.txt -o new --tokenizer tok && titan-ckpt tokens new", 0),
+    ("add --show 3", "titan-ckpt tokens ids --tokenizer tok", "add --show 3", "titan-ckpt tokens ids --tokenizer tok --show 3", 0),
+    ("add --training.dataset=tokens ", "titan-train plan small.toml --job.dump_folder=new --training.dataset_path=ids --model.vocab_size=301", "--training.dataset=tokens --training.token_dtype=uint16",
+     "titan-train plan small.toml --job.dump_folder=new --training.dataset_path=ids --model.vocab_size=301 --training.dataset=tokens --training.token_dtype=uint16", 0),
+    ("token_files.cpp: add ", "titan-train plan small.toml --job.dump_folder=new --training.dataset_path=ids --model.vocab_size=301 --training.dataset=tokens --training.token_dtype=uint32",
+     "add --training.token_dtype=uint16", "titan-train plan small.toml --job.dump_folder=new --training.dataset_path=ids --model.vocab_size=301 --training.dataset=tokens --training.token_dtype=uint16", 0),
+    ("a new model takes --model.vocab_size=", "titan-train plan small.toml --job.dump_folder=new --training.dataset_path=ids --training.dataset=tokens", "--model.vocab_size=301 (or more)",
+     "titan-train plan small.toml --job.dump_folder=new --training.dataset_path=ids --training.dataset=tokens --model.vocab_size=301", 0),
+    ("--tokenizer DIR names a folder", "rm hf/tokenizer.json; titan-train eval hf --text text.txt --seq-len 16", "--tokenizer DIR names a folder",
+     "titan-train eval hf --text raw --seq-len 4 --tokenizer tok || titan-train eval hf --tokens raw --seq-len 16", 0),
     ("add --temperature 1", "titan-train sample run@2 --prompt a --top-k 3", "add --temperature 1", "titan-train sample run@2 --prompt a --top-k 3 --temperature 1 --max-new-tokens 2", 0),
     ("; --from names one", "mkdir empty; titan-ckpt convert empty x --to titan", "--from names one", "titan-ckpt convert hf x --from hf", 0),
     ("it is for --to ", "titan-ckpt convert hf x --untie", "it is for --to hf and --to dcp", "titan-ckpt convert run@2 x --to hf --untie", 0),
@@ -140,7 +159,6 @@ CASES = [
     ("ckpt/ops/cat.cpp: no_match_hint", "titan-ckpt cat run@2 norm.wieght", "norm.weight", "titan-ckpt cat run@2 norm.weight", 0),
     ("ckpt/ops/diff.cpp: no_match_hint", "titan-ckpt diff run@1 run@2 --only 'norm.wieght'", "norm.weight", "titan-ckpt diff run@1 run@2 --only norm.weight", 1),
     ("cli/titan_ckpt/inspect.cpp: ckpt::no_match_hint", "titan-ckpt inspect run@2 --tensors norm.wieght", "norm.weight", "titan-ckpt inspect run@2 --tensors norm.weight", 0),
-    ("cli/titan_train/weights.cpp: instead", "rm hf/tokenizer.json; titan-train eval hf --text text.txt --seq-len 16", "--tokens", "titan-train eval hf --tokens raw --seq-len 16", 0),
     ("cli/titan_ckpt/plot.cpp: hint", "titan-ckpt plot run -o x.pdf", "x.svg", "titan-ckpt plot run -o x.svg", 0),
     ("take the model alone: --skip 'optimizer.*'", "titan-ckpt convert dcp x --skip optimizer.state.norm.weight.exp_avg", "--skip 'optimizer.*'", "titan-ckpt convert dcp x --skip 'optimizer.*'", 0),
     ("leave one of them out with --skip", "titan-ckpt convert extra x --rename model.extra=model.norm.weight", "leave one of them out with --skip", "titan-ckpt convert extra x --skip model.extra", 0),

@@ -75,6 +75,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   const std::string key = "training.dataset_path";
   TITAN_RETURN_IF_ERROR(check_not_run_folder(*training.dataset_path, config.job.dump_folder, key));
   TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*training.dataset_path, key));
+  TITAN_RETURN_IF_ERROR(check_token_folders(found, kind, vocab_size));
   TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked, stop));
 
   std::unique_ptr<Dataset> dataset(new Dataset);
@@ -127,6 +128,7 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::span<const
     const std::string key = "validation.dataset_path";
     TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
     TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*options.dataset_path, key));
+    TITAN_RETURN_IF_ERROR(check_token_folders(found, kind, vocab_size_));
     TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked, stop));
     validation_ = std::move(opened.stream);
     validation_files_ = std::move(opened.files);

@@ -9,10 +9,12 @@
 #include <map>
 
 #include "ckpt/base/denied.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"
+#include "corpus/token_data.h"
 #include "libtrain/job/data/data_looks.h"
 #include "libtrain/job/data/mapped_file.h"
 
@@ -44,6 +46,15 @@ const char* what_it_is(const fs::directory_entry& entry) {
   }
 }
 
+/// Appends the shards of a folder that titan-ckpt tokenize made.
+Status add_token_folder(const std::string& path, const std::string& key, FoundFiles* files) {
+  const auto data = corpus::read_token_data(ckpt::posix_fs(), path);
+  if (!data.ok()) return data.status().wrapped(key + ": the folder of tokens '" + path + "' cannot be read");
+  for (const corpus::TokenShard& shard : data->shards) files->paths.push_back(ckpt::join_path(path, shard.tokens_file));
+  files->folders.push_back({path, data->token_bytes, data->vocabulary, data->tokenizer});
+  return {};
+}
+
 /// Appends the file or the files of the folder at `path`.
 Status add_path(const std::string& path, const std::string& key, FoundFiles* files) {
   std::error_code error;
@@ -58,6 +69,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
     files->paths.push_back(path);
     return {};
   }
+  if (corpus::is_token_data(ckpt::posix_fs(), path)) return add_token_folder(path, key, files);
   TITAN_RETURN_IF_ERROR(check_data_folder(path, key));
   std::vector<std::string> found, left_out;
   fs::directory_iterator entry(path, error);
@@ -209,6 +221,24 @@ Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::s
     TITAN_RETURN_IF_ERROR(add_path(item, key, &files));
   }
   return files;
+}
+
+Status check_token_folders(const FoundFiles& found, TokenKind kind, std::uint64_t vocab_size) {
+  for (const TokenFolder& folder : found.folders) {
+    const std::string dtype = folder.token_bytes == 2 ? "uint16" : "uint32";
+    const std::string flag = "--training.token_dtype=" + dtype;
+    if (kind == TokenKind::kUtf8Bytes)
+      return ckpt::invalid("'" + folder.path + "' is a folder of token ids, not text")
+          .with_hint("add --training.dataset=tokens " + flag);
+    if ((kind == TokenKind::kUint16) != (folder.token_bytes == 2))
+      return ckpt::invalid("'" + folder.path + "' has token ids of " + std::to_string(folder.token_bytes) + " bytes")
+          .with_hint("add " + flag);
+    if (folder.vocabulary > vocab_size)
+      return ckpt::invalid("the tokenizer of '" + folder.path + "' has ids below " + std::to_string(folder.vocabulary) +
+                           ", and model.vocab_size is " + std::to_string(vocab_size))
+          .with_hint("a new model takes --model.vocab_size=" + std::to_string(folder.vocabulary) + " (or more)");
+  }
+  return {};
 }
 
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content) {

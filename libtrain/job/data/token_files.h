@@ -13,22 +13,34 @@
 
 namespace titan::train {
 
+enum class TokenKind { kUtf8Bytes, kUint16, kUint32 };
+
+/// A folder that `titan-ckpt tokenize` made.
+struct TokenFolder {
+  std::string path;
+  std::uint32_t token_bytes = 2;
+  std::uint64_t vocabulary = 0;  ///< its ids are below
+  ckpt::Digest tokenizer;        ///< of tokenizer.json, which lies in it
+};
+
 struct FoundFiles {
   std::vector<std::string> paths;     ///< in stream order
+  std::vector<TokenFolder> folders;   ///< whose shards are among them
   std::vector<std::string> left_out;  ///< by folders: "sub (a folder)"; hidden names are not told
 };
 
 /// Turns a dataset path (a file, a folder, or a comma-separated list of these; an existing path wins over a list) into
 /// file paths in stream order. Folders give their regular files sorted by name, without hidden ones and without
-/// subfolders. `key` names the configuration key in errors. \error kInvalid: does not exist, empty path, a folder
-/// without files or of something else.
+/// subfolders; one that titan-ckpt tokenize made (data.json) gives its shards. `key` names the configuration key in
+/// errors. \error kInvalid: does not exist, empty path, a folder without files or of something else.
 ckpt::Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key);
+
+/// Whether ids of the folders among `found` are read as what they are, for a model of `vocab_size` ids. \error kInvalid
+ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::uint64_t vocab_size);
 
 /// Name, size and digest of 64 blocks of 4 KiB at offsets floor(i * (size - 4096) / 63), i = 0..63, of the whole
 /// content when it is smaller than 64 blocks. Part of the checkpoint format's contract.
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
-
-enum class TokenKind { kUtf8Bytes, kUint16, kUint32 };
 
 struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;

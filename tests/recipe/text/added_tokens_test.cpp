@@ -11,11 +11,14 @@ std::vector<std::string> cut(const std::vector<AddedToken>& tokens, const std::s
   TokenFinder finder;
   for (const AddedToken& token : tokens) finder.add(token.content, token);
   std::vector<std::string> parts;
-  EXPECT_TRUE(finder.cut(text, [&](std::string_view part, std::size_t begin, const AddedToken* token) -> ckpt::Status {
-    EXPECT_EQ(text.substr(begin, part.size()), part);
-    parts.push_back((token == nullptr ? "" : std::to_string(token->id) + ":") + std::string(part));
-    return {};
-  }).ok());
+  EXPECT_TRUE(finder
+                  .cut(text,
+                       [&](std::string_view part, std::size_t begin, const AddedToken* token) -> ckpt::Status {
+                         EXPECT_EQ(text.substr(begin, part.size()), part);
+                         parts.push_back((token == nullptr ? "" : std::to_string(token->id) + ":") + std::string(part));
+                         return {};
+                       })
+                  .ok());
   return parts;
 }
 

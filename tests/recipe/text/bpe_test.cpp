@@ -46,7 +46,8 @@ TEST(Bpe, AMergeCountsOnlyWhileItsHalvesAreThere) {
   BpeParts parts = letters();
   parts.vocabulary.push_back({"aab", 8});
   parts.merges = {{"a", "b"}, {"a", "a"}, {"ab", "c"}, {"a", "ab"}};
-  EXPECT_THAT(ids(parts, "aabc"), ElementsAre(0u, 5u)) << "a a has gone when its turn comes; a ab is of a later rank than ab c";
+  EXPECT_THAT(ids(parts, "aabc"), ElementsAre(0u, 5u))
+      << "a a has gone when its turn comes; a ab is of a later rank than ab c";
 }
 
 TEST(Bpe, WritesUnknownSymbols) {
@@ -67,7 +68,13 @@ TEST(Bpe, WritesUnknownSymbols) {
 TEST(Bpe, BytesAreSymbolsOfAByteLevelVocabulary) {
   BpeParts parts;
   parts.byte_level = true;
-  parts.vocabulary = {{"\xc4\xa0", 0}, {"a", 1}, {"\xc4\xa0" "a", 2}, {"\xc3\x83", 3}, {"\xc2\xa9", 4}};  // " ", "a", " a", C3, A9
+  parts.vocabulary = {{"\xc4\xa0", 0},
+                      {"a", 1},
+                      {"\xc4\xa0"
+                       "a",
+                       2},
+                      {"\xc3\x83", 3},
+                      {"\xc2\xa9", 4}};  // " ", "a", " a", C3, A9
   parts.merges = {{"\xc4\xa0", "a"}};
   EXPECT_THAT(ids(parts, " a\xc3\xa9"), ElementsAre(2u, 3u, 4u));
 }
@@ -94,9 +101,7 @@ TEST(Bpe, RefusesMergesOfWhatIsNotThere) {
   EXPECT_FALSE(Bpe::make(parts).ok());
 }
 
-TEST(Bpe, LongPiecesAreQuick) {
-  EXPECT_EQ(ids(letters(), std::string(2'000'000, 'a')).size(), 500'000u);
-}
+TEST(Bpe, LongPiecesAreQuick) { EXPECT_EQ(ids(letters(), std::string(2'000'000, 'a')).size(), 500'000u); }
 
 }  // namespace
 }  // namespace titan::recipe::bpe_test

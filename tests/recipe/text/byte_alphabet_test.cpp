@@ -23,7 +23,9 @@ TEST(ByteAlphabet, IsGpt2s) {
 }
 
 TEST(ByteAlphabet, ReadsTokens) {
-  EXPECT_EQ(bytes_of_letters("\xc4\xa0" "a"), " a");
+  EXPECT_EQ(bytes_of_letters("\xc4\xa0"
+                             "a"),
+            " a");
   EXPECT_EQ(bytes_of_letters("a b"), std::nullopt);
   EXPECT_EQ(bytes_of_letters(""), "");
 }

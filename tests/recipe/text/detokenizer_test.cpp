@@ -29,13 +29,19 @@ std::string text(const char* json, const std::vector<std::string>& tokens, bool 
 const std::string kBad = "\xef\xbf\xbd";
 
 TEST(Detokenizer, LettersBecomeBytes) {
-  EXPECT_EQ(text(R"({"type":"ByteLevel"})", {"\xc4\xa0" "a", "\xc3\x83", "\xc2\xa9"}), " a\xc3\xa9");
-  EXPECT_EQ(text(R"({"type":"ByteLevel"})", {"a b"}), "a b") << "a token that is not written in letters stands for itself";
+  EXPECT_EQ(text(R"({"type":"ByteLevel"})", {"\xc4\xa0"
+                                             "a",
+                                             "\xc3\x83", "\xc2\xa9"}),
+            " a\xc3\xa9");
+  EXPECT_EQ(text(R"({"type":"ByteLevel"})", {"a b"}), "a b")
+      << "a token that is not written in letters stands for itself";
   EXPECT_EQ(text(nullptr, {"\xc4\xa0"}, true), " ");
 }
 
 TEST(Detokenizer, BytesOfTheFallbackCountTogether) {
-  EXPECT_EQ(text(kLlama2, {"_a", "<0xC3>", "<0xA9>", "b"}), "a\xc3\xa9" "b");
+  EXPECT_EQ(text(kLlama2, {"_a", "<0xC3>", "<0xA9>", "b"}),
+            "a\xc3\xa9"
+            "b");
   EXPECT_EQ(text(kLlama2, {"a", "<0xF0>", "<0x9F>", "<0x91>"}), "a" + kBad + kBad + kBad);
   EXPECT_EQ(text(kLlama2, {"<0xG0>"}), "<0xG0>");
 }
@@ -60,7 +66,8 @@ TEST(Detokenizer, IdsWithoutATokenAreNothing) {
 }
 
 TEST(Detokenizer, RefusesOthersByName) {
-  for (const char* json : {R"({"type":"WordPiece","prefix":"##"})", R"({"type":"CTC"})", R"({"type":"Strip","content":" ","start":2,"stop":0})"})
+  for (const char* json : {R"({"type":"WordPiece","prefix":"##"})", R"({"type":"CTC"})",
+                           R"({"type":"Strip","content":" ","start":2,"stop":0})"})
     EXPECT_EQ(read(json).status().code, ckpt::Code::kUnsupported) << json;
   EXPECT_FALSE(read(nullptr).ok()) << "characters, and nothing says how they become text";
 }

@@ -32,7 +32,8 @@ TEST(Nfc, ComposesHangul) {
 TEST(Nfc, LeavesExclusionsApart) { EXPECT_EQ(nfc("\xe0\xa5\x98"), "\xe0\xa4\x95\xe0\xa4\xbc"); }  // U+0958
 
 TEST(Nfc, LeavesWhatIsYoungerThanUnicode9) {
-  EXPECT_EQ(nfc("\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0"), "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0");  // U+11935 U+11930, a pair since 13.0
+  EXPECT_EQ(nfc("\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0"),
+            "\xf0\x91\xa4\xb5\xf0\x91\xa4\xb0");             // U+11935 U+11930, a pair since 13.0
   EXPECT_EQ(nfc("q\xdf\xbd\xcc\xa3"), "q\xdf\xbd\xcc\xa3");  // U+07FD, a mark since 11.0
 }
 

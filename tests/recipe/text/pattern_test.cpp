@@ -30,17 +30,26 @@ TEST(Pattern, WhiteSpaceIsThatOfOniguruma) {
   EXPECT_THAT(matches("\\S", "\xe1\xa0\x8e "), ElementsAre("\xe1\xa0\x8e"));
 }
 
-TEST(Pattern, CaseFoldsBeyondAscii) { EXPECT_THAT(matches("(?i:'s)", "it'\xc5\xbf 'S"), ElementsAre("'\xc5\xbf", "'S")); }
+TEST(Pattern, CaseFoldsBeyondAscii) {
+  EXPECT_THAT(matches("(?i:'s)", "it'\xc5\xbf 'S"), ElementsAre("'\xc5\xbf", "'S"));
+}
 
 TEST(Pattern, LineAnchorsAreThoseOfRuby) {
   EXPECT_THAT(matches("^.", "a\nb\rc"), ElementsAre("a", "b"));
-  EXPECT_THAT(matches("b?", "ab\xc3\xa9" "b"), ElementsAre("b", "b")) << "empty matches are none, and characters stay whole";
+  EXPECT_THAT(matches("b?",
+                      "ab\xc3\xa9"
+                      "b"),
+              ElementsAre("b", "b"))
+      << "empty matches are none, and characters stay whole";
 }
 
 TEST(Pattern, LongRunsAreLinear) {
   const std::string spaces(3'000'000, ' '), letters(3'000'000, 'A');
   EXPECT_EQ(matches("\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+", spaces).size(), 1u);
-  EXPECT_EQ(matches("[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lo}]*[\\p{Ll}\\p{Lo}]+|[\\p{Lu}\\p{Lo}]+[\\p{Ll}\\p{Lo}]*", letters).size(), 1u);
+  EXPECT_EQ(
+      matches("[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lo}]*[\\p{Ll}\\p{Lo}]+|[\\p{Lu}\\p{Lo}]+[\\p{Ll}\\p{Lo}]*", letters)
+          .size(),
+      1u);
 }
 
 TEST(Pattern, GivesUpOnAPatternThatExplodes) {

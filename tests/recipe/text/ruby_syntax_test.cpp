@@ -37,13 +37,14 @@ TEST(RubySyntax, AddsYoungerCharactersToCategories) {
 }
 
 TEST(RubySyntax, RefusesWhatItCannotWrite) {
-  for (const char* pattern : {"\\h", "[a&&b]", "[a[b]]", "\\p{Han}", "[^\\P{L}]", "(?m:.)", "(?<n>a)", "\\1", "[[:alpha:]]", "\\b",
-                              "x{2}+", "\\xff", "(*UTF)"}) {
+  for (const char* pattern : {"\\h", "[a&&b]", "[a[b]]", "\\p{Han}", "[^\\P{L}]", "(?m:.)", "(?<n>a)", "\\1",
+                              "[[:alpha:]]", "\\b", "x{2}+", "\\xff", "(*UTF)"}) {
     const auto syntax = from_ruby(pattern);
     ASSERT_FALSE(syntax.ok()) << pattern;
     EXPECT_EQ(syntax.status().code, ckpt::Code::kUnsupported) << pattern;
   }
-  for (const std::string& pattern : {std::string("[a"), std::string("a\\"), std::string("\\p{L"), std::string("\\u12"), std::string(20000, 'a')})
+  for (const std::string& pattern :
+       {std::string("[a"), std::string("a\\"), std::string("\\p{L"), std::string("\\u12"), std::string(20000, 'a')})
     EXPECT_EQ(from_ruby(pattern).status().code, ckpt::Code::kInvalid) << pattern.substr(0, 10);
 }
 

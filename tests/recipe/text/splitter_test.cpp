@@ -32,7 +32,8 @@ std::vector<std::string> cut(const std::string& json, const std::string& text, b
 }
 
 std::string split(const char* behavior, const char* invert = "false") {
-  return std::string(R"({"type":"Split","pattern":{"String":"-"},"behavior":")") + behavior + "\",\"invert\":" + invert + "}";
+  return std::string(R"({"type":"Split","pattern":{"String":"-"},"behavior":")") + behavior +
+         "\",\"invert\":" + invert + "}";
 }
 
 TEST(Splitter, EachBehaviorOfSplit) {
@@ -47,14 +48,16 @@ TEST(Splitter, EachBehaviorOfSplit) {
 }
 
 TEST(Splitter, ByteLevelCutsAsGpt2) {
-  EXPECT_THAT(cut(R"({"type":"ByteLevel","add_prefix_space":false})", "it's  a\n"), ElementsAre("it", "'s", " ", " a", "\n"));
+  EXPECT_THAT(cut(R"({"type":"ByteLevel","add_prefix_space":false})", "it's  a\n"),
+              ElementsAre("it", "'s", " ", " a", "\n"));
   EXPECT_THAT(cut(R"({"type":"ByteLevel"})", "a"), ElementsAre(" a"));
   EXPECT_THAT(cut(R"({"type":"ByteLevel"})", " a"), ElementsAre(" a"));
   EXPECT_THAT(cut(R"({"type":"ByteLevel","use_regex":false,"add_prefix_space":false})", "a b"), ElementsAre("a b"));
 }
 
 TEST(Splitter, DigitsAreNumbersOfAnyScript) {
-  EXPECT_THAT(cut(R"({"type":"Digits","individual_digits":true})", "a12\xc2\xbd"), ElementsAre("a", "1", "2", "\xc2\xbd"));
+  EXPECT_THAT(cut(R"({"type":"Digits","individual_digits":true})", "a12\xc2\xbd"),
+              ElementsAre("a", "1", "2", "\xc2\xbd"));
   EXPECT_THAT(cut(R"({"type":"Digits"})", "a12b"), ElementsAre("a", "12", "b"));
 }
 
@@ -70,8 +73,10 @@ TEST(Splitter, MetaspaceMarksWords) {
 }
 
 TEST(Splitter, StepsOfASequenceWorkWithinPieces) {
-  EXPECT_THAT(cut(R"({"type":"Sequence","pretokenizers":[{"type":"Digits"},{"type":"ByteLevel","add_prefix_space":false}]})", "a 12 b"),
-              ElementsAre("a", " ", "12", " b"))
+  EXPECT_THAT(
+      cut(R"({"type":"Sequence","pretokenizers":[{"type":"Digits"},{"type":"ByteLevel","add_prefix_space":false}]})",
+          "a 12 b"),
+      ElementsAre("a", " ", "12", " b"))
       << "the space before the number is at the end of its piece";
 }
 
@@ -93,8 +98,8 @@ TEST(Splitter, RefusesOthersByName) {
     ASSERT_FALSE(splitter.ok()) << json;
     EXPECT_EQ(splitter.status().code, ckpt::Code::kUnsupported) << json;
   }
-  for (const char* json : {R"({"type":"Split","behavior":"Isolated"})", R"({"type":"Metaspace","replacement":""})", R"({"type":"Split"})",
-                           R"({"type":"ByteLevel","use_regex":3})", R"({"type":"Sequence"})"})
+  for (const char* json : {R"({"type":"Split","behavior":"Isolated"})", R"({"type":"Metaspace","replacement":""})",
+                           R"({"type":"Split"})", R"({"type":"ByteLevel","use_regex":3})", R"({"type":"Sequence"})"})
     EXPECT_EQ(read(json).status().code, ckpt::Code::kInvalid) << json;
   std::string deep;
   for (int i = 0; i < 40; ++i) deep += std::string(i == 0 ? "" : ",") + R"({"type":"Digits"})";

@@ -65,9 +65,10 @@ TEST(Tokenizer, TheConfigurationNamesWhatBeginsAndEndsADocument) {
 TEST(Tokenizer, ATemplateSaysWhatStandsAround) {
   std::string json = small_tokenizer();
   const std::string null = "\"post_processor\":null";
-  json.replace(json.find(null), null.size(),
-               R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<eos>","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],)"
-               R"("special_tokens":{"<eos>":{"id":"<eos>","ids":[300],"tokens":["<eos>"]}}})");
+  json.replace(
+      json.find(null), null.size(),
+      R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<eos>","type_id":0}},{"Sequence":{"id":"A","type_id":0}}],)"
+      R"("special_tokens":{"<eos>":{"id":"<eos>","ids":[300],"tokens":["<eos>"]}}})");
   const auto tokenizer = Tokenizer::parse("t", json);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().to_string();
   EXPECT_THAT(tokenizer->prefix(), ElementsAre(300u));
@@ -97,8 +98,11 @@ TEST(Tokenizer, RefusesWhatItIsNotByName) {
   const std::string byte_level = R"({"type":"ByteLevel"})";
   refused(with_pattern(byte_level, small_model({}, ",\"dropout\":0.1")), "dropout");
   refused(with_pattern(byte_level, small_model({}, ",\"end_of_word_suffix\":\"</w>\"")), "end_of_word_suffix");
-  refused("{\"post_processor\":{\"type\":\"RobertaProcessing\"},\"pre_tokenizer\":" + byte_level + "," + small_model({}) + "}", "RobertaProcessing");
-  refused("{\"normalizer\":{\"type\":\"Precompiled\"},\"pre_tokenizer\":" + byte_level + "," + small_model({}) + "}", "Precompiled");
+  refused("{\"post_processor\":{\"type\":\"RobertaProcessing\"},\"pre_tokenizer\":" + byte_level + "," +
+              small_model({}) + "}",
+          "RobertaProcessing");
+  refused("{\"normalizer\":{\"type\":\"Precompiled\"},\"pre_tokenizer\":" + byte_level + "," + small_model({}) + "}",
+          "Precompiled");
 }
 
 TEST(Tokenizer, DamagedFilesAreOneErrorEach) {
@@ -107,16 +111,21 @@ TEST(Tokenizer, DamagedFilesAreOneErrorEach) {
     EXPECT_FALSE(Tokenizer::parse("t", std::string_view(whole).substr(0, size)).ok()) << size;
   const std::string byte_level = R"({"type":"ByteLevel"})";
   for (const char* json : {"[]", "{}", R"({"model":{"type":"BPE","vocab":{"a":16777216},"merges":[]}})",
-                           R"({"model":{"type":"BPE","vocab":{"a":-1},"merges":[]}})", R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}})",
-                           R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a  a"]}})", R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}})",
-                           R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[["a","a","a"]]}})", R"({"model":{"type":"BPE","vocab":{"a":0}}})",
-                           R"({"added_tokens":[{"content":"a"}]})", R"({"added_tokens":[{"id":4294967297,"content":"a"}]})",
+                           R"({"model":{"type":"BPE","vocab":{"a":-1},"merges":[]}})",
+                           R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}})",
+                           R"({"model":{"type":"BPE","vocab":{"a":0},"merges":["a  a"]}})",
+                           R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}})",
+                           R"({"model":{"type":"BPE","vocab":{"a":0},"merges":[["a","a","a"]]}})",
+                           R"({"model":{"type":"BPE","vocab":{"a":0}}})", R"({"added_tokens":[{"content":"a"}]})",
+                           R"({"added_tokens":[{"id":4294967297,"content":"a"}]})",
                            R"({"added_tokens":[{"id":1,"content":"a","special":"yes"}]})"}) {
     const auto tokenizer = Tokenizer::parse("t", json);
     ASSERT_FALSE(tokenizer.ok()) << json;
-    EXPECT_TRUE(tokenizer.status().code == Code::kInvalid || tokenizer.status().code == Code::kUnsupported) << tokenizer.status().to_string();
+    EXPECT_TRUE(tokenizer.status().code == Code::kInvalid || tokenizer.status().code == Code::kUnsupported)
+        << tokenizer.status().to_string();
   }
-  EXPECT_FALSE(Tokenizer::parse("t", R"({"added_tokens":[{"id":1,"content":")" + std::string(3000, 'a') + "\"}]}").ok());
+  EXPECT_FALSE(
+      Tokenizer::parse("t", R"({"added_tokens":[{"id":1,"content":")" + std::string(3000, 'a') + "\"}]}").ok());
 }
 
 TEST(Tokenizer, NoTextMakesItQuadratic) {

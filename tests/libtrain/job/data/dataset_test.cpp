@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "corpus/token_data.h"
 #include "recipe/keys/config.h"
 #include "tests/support/scratch_dir.h"
 
@@ -137,6 +138,37 @@ TEST(Dataset, RenamedFilesAreReadInTheStoredOrderUnderTheStoredNames) {
   of_tokens.files = {{"y.txt", text->origin().files[0].bytes, text->origin().files[0].blocks}};
   text->continue_from(of_tokens);
   EXPECT_EQ(text->origin().files[0].name, "x.txt") << "the same bytes, read as something else";
+}
+
+TEST(Dataset, AFolderOfTokensGivesItsShardsAndSaysHowTheyAreRead) {
+  const ScratchDir dir;
+  corpus::TokenData made;
+  made.vocabulary = 300;
+  for (const char* number : {"0", "1"}) {
+    const std::string tokens = std::string("tokens-") + number, ends = std::string("ends-") + number;
+    dir.write("d/" + tokens, counting(50));
+    dir.write("d/" + ends, std::string(8, '\1'));
+    made.shards.push_back({tokens, ends, 50, 1, {}, {}});
+    made.tokens += 50;
+    ++made.documents;
+  }
+  dir.write("d/tokenizer.json", "{}");
+  dir.write("d/data.json", corpus::write_token_data(made));
+  recipe::Config config = config_for(dir / "d", 10);
+  const auto data = open_or_die(config);
+  ASSERT_TRUE(data);
+  ASSERT_EQ(data->origin().files.size(), 2u);
+  EXPECT_EQ(data->origin().files[1].name, "tokens-1");
+
+  const auto refused = [&](std::uint64_t vocab) { return Dataset::open(config, 7, vocab).status(); };
+  EXPECT_NE(refused(299).hint.find("--model.vocab_size=300"), std::string::npos);
+  config.training.token_dtype = "uint32";
+  EXPECT_EQ(refused(300).hint, "add --training.token_dtype=uint16");
+  config.training.dataset = "text";
+  EXPECT_EQ(refused(300).hint, "add --training.dataset=tokens --training.token_dtype=uint16");
+  config = config_for(dir / "d", 10);
+  dir.write("d/tokens-1", counting(49));
+  EXPECT_EQ(refused(300).code, Code::kInvalid) << "a shard is not whole";
 }
 
 TEST(Dataset, ARunFolderOfItsOwnIsNoDataAndDoubtIsHandedOn) {

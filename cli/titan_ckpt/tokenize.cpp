@@ -1,0 +1,126 @@
+#include "cli/titan_ckpt/tokenize.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "ckpt/base/text.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/units.h"
+
+namespace titan::cli {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+
+constexpr std::uint64_t kMostShown = 1000;
+
+/// A stop signal that interrupts the read is seen by the caller, which polls for it.
+Result<std::size_t> read_standard_input(std::span<char> out, const ckpt::CancelToken& cancel) {
+  while (true) {
+    const ssize_t count = ::read(STDIN_FILENO, out.data(), out.size());
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EINTR) return ckpt::failed(std::string("standard input cannot be read: ") + std::strerror(errno));
+    TITAN_RETURN_IF_ERROR(cancel.check());
+  }
+}
+
+/// "\n", "\t", "\r", "\\" stand for what they do in C.
+Result<std::string> unescaped(const std::string& flag, const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      out += text[i];
+      continue;
+    }
+    const char next = i + 1 < text.size() ? text[++i] : '\0';
+    constexpr std::string_view kNames = "ntr\\", kMeant = "\n\t\r\\";
+    const std::size_t at = kNames.find(next);
+    if (next == '\0' || at == std::string_view::npos)
+      return wrong_value(flag, text, "a text; a backslash stands before n, t, r or \\");
+    out += kMeant[at];
+  }
+  return out;
+}
+
+Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
+  const auto dst = command.value("output"), tokenizer = command.value("tokenizer");
+  if (!dst || dst->empty())
+    return ckpt::invalid("`titan-ckpt tokenize` needs -o DATA").with_hint("-o names the folder that is made");
+  if (!tokenizer || tokenizer->empty())
+    return ckpt::invalid("`titan-ckpt tokenize` needs --tokenizer DIR")
+        .with_hint("DIR is a folder that holds tokenizer.json, or that file");
+  options->dst = *dst;
+  options->tokenizer = *tokenizer;
+  options->input.inputs = command.positionals;
+  options->field = command.value("field").value_or("text");
+  if (const auto format = command.value("format")) {
+    if (*format != "text" && *format != "jsonl") return wrong_value("format", *format, "text or jsonl");
+    options->input.format = *format == "text" ? corpus::InputFormat::kText : corpus::InputFormat::kJsonLines;
+  }
+  if (const auto split = command.value("split")) {
+    TITAN_ASSIGN_OR_RETURN(options->input.separator, unescaped("split", *split));
+    if (options->input.separator.empty()) return wrong_value("split", *split, "a text that is not empty");
+  }
+  for (const auto& [flag, token] : {std::pair("bos", &options->before), std::pair("eos", &options->behind)})
+    if (const auto value = command.value(flag)) *token = *value == "none" ? "" : *value;
+  if (const auto size = command.value("shard-size")) {
+    const auto bytes = parse_bytes(*size);
+    if (!bytes) return wrong_value("shard-size", *size, "a size: 256MiB, 1GB");
+    options->shard_bytes = *bytes;
+  }
+  options->replace_malformed = command.has("replace-malformed");
+  options->force = command.has("force");
+  options->dry_run = command.has("dry-run");
+  TITAN_ASSIGN_OR_RETURN(options->threads, thread_count(command));
+  return {};
+}
+
+}  // namespace
+
+Answer run_tokenize(const Request& request) {
+  corpus::TokenizeOptions options;
+  if (const Status status = read_flags(request.command, &options); !status.ok()) return {.error = status};
+  options.cancel = stop_on_signals();
+  options.input.standard_input = [cancel = options.cancel](std::span<char> out) {
+    return read_standard_input(out, cancel);
+  };
+  Progress progress(!request.json);
+  progress.begin("tokenize");
+  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  corpus::TokenizeReport report;
+  TITAN_ASSIGN_OR_ANSWER(report, corpus::tokenize(request.fs, options));
+  progress.erase();
+  return {.text = request.json ? tokenize_json(report) : tokenize_text(report, request.style),
+          .notes = report.warnings};
+}
+
+Answer run_tokens(const Request& request) {
+  const Command& command = request.command;
+  corpus::LookOptions options;
+  options.folder = command.positionals[0];
+  options.tokenizer = command.value("tokenizer").value_or("");
+  options.verify = command.has("verify");
+  if (const auto show = command.value("show")) {
+    const auto count = ckpt::number_of<std::uint64_t>(*show);
+    if (!count || *count == 0 || *count > kMostShown)
+      return {.error = wrong_value("show", *show, "a number of documents from 1 to 1000")};
+    options.show = *count;
+  } else if (command.has("tokenizer")) {
+    return {.error = ckpt::invalid("`--tokenizer` has no effect without --show").with_hint("add --show 3")};
+  }
+  options.cancel = stop_on_signals();
+  Progress progress(!request.json);
+  progress.begin("verify");
+  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  corpus::LookReport report;
+  TITAN_ASSIGN_OR_ANSWER(report, corpus::look(request.fs, options));
+  progress.erase();
+  return {.text = request.json ? tokens_json(report) : tokens_text(report, request.style)};
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,186 @@
+#include "corpus/byte_source.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace titan::corpus {
+namespace {
+
+using ckpt::FileKind;
+using ckpt::Result;
+using ckpt::Status;
+
+constexpr std::size_t kPacked = 128 << 10;  // bytes that are unpacked at once
+
+class Called : public ByteSource {
+ public:
+  explicit Called(ReadBytes read) : read_(std::move(read)) {}
+  Result<std::size_t> read(std::span<char> out) override { return read_(out); }
+
+ private:
+  ReadBytes read_;
+};
+
+/// What was read already, then the rest.
+class Resumed : public ByteSource {
+ public:
+  Resumed(std::string beginning, std::unique_ptr<ByteSource> rest)
+      : beginning_(std::move(beginning)), rest_(std::move(rest)) {}
+  Result<std::size_t> read(std::span<char> out) override {
+    if (at_ == beginning_.size()) return rest_->read(out);
+    const std::size_t count = std::min(out.size(), beginning_.size() - at_);
+    std::memcpy(out.data(), beginning_.data() + at_, count);
+    at_ += count;
+    return count;
+  }
+
+ private:
+  std::string beginning_;
+  std::size_t at_ = 0;
+  std::unique_ptr<ByteSource> rest_;
+};
+
+/// What gzip and zstd have in common: packed bytes come in pieces, and a file may hold several packed pieces.
+class Unpacked : public ByteSource {
+ public:
+  Unpacked(std::string name, std::unique_ptr<ByteSource> packed)
+      : name_(std::move(name)), packed_(std::move(packed)), buffer_(kPacked) {}
+
+  Result<std::size_t> read(std::span<char> out) override {
+    while (true) {
+      if (begin_ == end_ && !last_) {
+        TITAN_ASSIGN_OR_RETURN(end_, packed_->read(std::span(buffer_)));
+        begin_ = 0;
+        last_ = end_ == 0;
+      }
+      if (last_ && begin_ == end_ && between_) return std::size_t{0};
+      TITAN_ASSIGN_OR_RETURN(const std::size_t made, unpack(out));
+      if (made > 0) return made;
+      if (last_ && !between_) return damaged("it is cut off");
+    }
+  }
+
+ protected:
+  /// Unpacks [begin_, end_) of buffer_ into `out` as far as it goes, and sets between_ and begin_.
+  virtual Result<std::size_t> unpack(std::span<char> out) = 0;
+  Status damaged(const std::string& why) const { return ckpt::corrupt("'" + name_ + "' cannot be unpacked: " + why); }
+
+  std::string name_;
+  std::unique_ptr<ByteSource> packed_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;
+  bool last_ = false;     // the packed bytes have ended
+  bool between_ = false;  // nothing is open: the end may come here
+};
+
+class Gunzipped : public Unpacked {
+ public:
+  using Unpacked::Unpacked;
+  ~Gunzipped() override {
+    if (open_) inflateEnd(&stream_);
+  }
+
+ private:
+  Result<std::size_t> unpack(std::span<char> out) override {
+    constexpr int kGzip = 16 + MAX_WBITS;
+    if (!open_) {
+      if (inflateInit2(&stream_, kGzip) != Z_OK) return ckpt::failed("out of memory");
+      open_ = true;
+    } else if (between_ && inflateReset(&stream_) != Z_OK) {
+      return damaged("the next part cannot be begun");
+    }
+    between_ = false;
+    stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data() + begin_);
+    stream_.avail_in = static_cast<uInt>(end_ - begin_);
+    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream_.avail_out = static_cast<uInt>(std::min<std::size_t>(out.size(), 1u << 30));
+    const uInt room = stream_.avail_out;
+    const int result = inflate(&stream_, Z_NO_FLUSH);
+    begin_ = end_ - stream_.avail_in;
+    if (result == Z_STREAM_END) {
+      between_ = true;
+    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      return damaged(stream_.msg != nullptr ? stream_.msg : "its bytes make no sense");
+    }
+    return std::size_t{room - stream_.avail_out};
+  }
+
+  z_stream stream_{};
+  bool open_ = false;
+};
+
+class Unzstd : public Unpacked {
+ public:
+  using Unpacked::Unpacked;
+  ~Unzstd() override { ZSTD_freeDStream(stream_); }
+
+ private:
+  Result<std::size_t> unpack(std::span<char> out) override {
+    if (stream_ == nullptr) stream_ = ZSTD_createDStream();
+    if (stream_ == nullptr) return ckpt::failed("out of memory");
+    ZSTD_inBuffer in{buffer_.data() + begin_, end_ - begin_, 0};
+    ZSTD_outBuffer to{out.data(), out.size(), 0};
+    const std::size_t result = ZSTD_decompressStream(stream_, &to, &in);
+    if (ZSTD_isError(result)) return damaged(ZSTD_getErrorName(result));
+    begin_ += in.pos;
+    between_ = result == 0;
+    return to.pos;
+  }
+
+  ZSTD_DStream* stream_ = nullptr;
+};
+
+bool begins_as_json_lines(std::string_view beginning) {
+  const std::size_t end = beginning.find('\n');
+  std::string_view first = beginning.substr(0, end);
+  if (first.ends_with('\r')) first.remove_suffix(1);
+  const bool cut = end == std::string_view::npos && beginning.size() == ckpt::kSignatureBytes;
+  return first.starts_with("{\"") && (first.ends_with('}') || cut);
+}
+
+Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
+  std::string beginning(ckpt::kSignatureBytes, '\0');
+  std::size_t size = 0;
+  while (size < beginning.size()) {
+    TITAN_ASSIGN_OR_RETURN(const std::size_t count, source->read(std::span(beginning).subspan(size)));
+    if (count == 0) break;
+    size += count;
+  }
+  beginning.resize(size);
+  const FileKind kind = ckpt::what_is_this(beginning);
+  const bool json_lines = begins_as_json_lines(beginning);
+  return LookedAt{std::make_unique<Resumed>(std::move(beginning), std::move(source)), kind, json_lines};
+}
+
+}  // namespace
+
+std::unique_ptr<ByteSource> source_of(ReadBytes read) { return std::make_unique<Called>(std::move(read)); }
+
+Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::string& path) {
+  const Result<std::string> real = fs.real_path(path);
+  auto opened = real.ok() ? fs.open_read(*real) : Result<std::unique_ptr<ckpt::File>>(real.status());
+  if (!opened.ok() && opened.status().code == ckpt::Code::kNotFound)
+    return ckpt::invalid("'" + path + "' does not exist");
+  if (!opened.ok()) return opened.status();
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, (*opened)->size());
+  const std::shared_ptr<ckpt::File> file = std::move(*opened);
+  return source_of([file, size, at = std::uint64_t{0}](std::span<char> out) mutable -> Result<std::size_t> {
+    const std::size_t count = std::min<std::uint64_t>(out.size(), size - at);
+    if (count > 0) TITAN_RETURN_IF_ERROR(file->pread(at, std::as_writable_bytes(out.first(count))));
+    at += count;
+    return count;
+  });
+}
+
+Result<LookedAt> look_into(const std::string& name, std::unique_ptr<ByteSource> source) {
+  TITAN_ASSIGN_OR_RETURN(LookedAt looked, look_at(std::move(source)));
+  if (looked.kind == FileKind::kGzip) return look_at(std::make_unique<Gunzipped>(name, std::move(looked.source)));
+  if (looked.kind == FileKind::kZstd) return look_at(std::make_unique<Unzstd>(name, std::move(looked.source)));
+  return looked;
+}
+
+}  // namespace titan::corpus

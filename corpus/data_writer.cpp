@@ -1,0 +1,91 @@
+#include "corpus/data_writer.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace titan::corpus {
+
+using ckpt::Result;
+using ckpt::Status;
+
+/// A file that grows at its end, in large writes.
+struct DataWriter::Output {
+  static constexpr std::size_t kBuffer = 4 << 20;
+  std::unique_ptr<ckpt::File> file;
+  ckpt::Hasher hasher;
+  std::vector<std::byte> buffer;
+  std::uint64_t offset = 0;
+
+  Status flush() {
+    hasher.update(buffer);
+    TITAN_RETURN_IF_ERROR(file->pwrite(offset, buffer));
+    offset += buffer.size();
+    buffer.clear();
+    return {};
+  }
+  Status append(const void* bytes, std::size_t count) {
+    const auto* from = static_cast<const std::byte*>(bytes);
+    buffer.insert(buffer.end(), from, from + count);
+    return buffer.size() >= kBuffer ? flush() : Status();
+  }
+  Status finish() {
+    TITAN_RETURN_IF_ERROR(flush());
+    return ckpt::finish_member(*file);
+  }
+};
+
+DataWriter::DataWriter(ckpt::Fs& fs, std::string folder, std::uint32_t token_bytes, std::uint64_t shard_bytes)
+    : fs_(fs), folder_(std::move(folder)), shard_bytes_(shard_bytes) {
+  data_.token_bytes = token_bytes;
+}
+DataWriter::~DataWriter() = default;
+
+Status DataWriter::begin_shard() {
+  char number[16];
+  std::snprintf(number, sizeof number, "-%05zu.bin", data_.shards.size());
+  TokenShard& shard = data_.shards.emplace_back();
+  shard.tokens_file = std::string("tokens") + number;
+  shard.ends_file = std::string("ends") + number;
+  for (const auto& [name, output] : {std::pair(shard.tokens_file, &tokens_), std::pair(shard.ends_file, &ends_)}) {
+    *output = std::make_unique<Output>();
+    TITAN_ASSIGN_OR_RETURN((*output)->file, fs_.create(ckpt::join_path(folder_, name)));
+  }
+  return {};
+}
+
+Status DataWriter::end_shard() {
+  TITAN_RETURN_IF_ERROR(tokens_->finish());
+  TITAN_RETURN_IF_ERROR(ends_->finish());
+  TokenShard& shard = data_.shards.back();
+  shard.tokens_digest = tokens_->hasher.digest();
+  shard.ends_digest = ends_->hasher.digest();
+  tokens_.reset();
+  ends_.reset();
+  return {};
+}
+
+Status DataWriter::add(std::span<const std::uint32_t> document) {
+  if (!tokens_) TITAN_RETURN_IF_ERROR(begin_shard());
+  TokenShard& shard = data_.shards.back();
+  if (data_.token_bytes == 4) {
+    TITAN_RETURN_IF_ERROR(tokens_->append(document.data(), document.size_bytes()));
+  } else {
+    std::vector<std::uint16_t> narrow(document.begin(), document.end());
+    TITAN_RETURN_IF_ERROR(tokens_->append(narrow.data(), narrow.size() * sizeof narrow[0]));
+  }
+  shard.tokens += document.size();
+  ++shard.documents;
+  data_.tokens += document.size();
+  ++data_.documents;
+  data_.longest = std::max<std::uint64_t>(data_.longest, document.size());
+  TITAN_RETURN_IF_ERROR(ends_->append(&shard.tokens, sizeof shard.tokens));
+  return shard.tokens * data_.token_bytes >= shard_bytes_ ? end_shard() : Status();
+}
+
+Result<TokenData> DataWriter::finish() {
+  if (tokens_) TITAN_RETURN_IF_ERROR(end_shard());
+  return data_;
+}
+
+}  // namespace titan::corpus

@@ -1,0 +1,171 @@
+#include "corpus/document_reader.h"
+
+#include <algorithm>
+
+#include "ckpt/base/size_text.h"
+#include "ckpt/format/json_reader.h"
+
+namespace titan::corpus {
+namespace {
+
+using ckpt::FileKind;
+using ckpt::FileType;
+using ckpt::Result;
+using ckpt::Status;
+
+constexpr std::size_t kPiece = 256 << 10;  // bytes of one call of a source
+
+std::string shown(const std::string& input) { return input == "-" ? "standard input" : "'" + input + "'"; }
+
+bool named_json_lines(std::string_view name) {
+  for (const char* packed : {".gz", ".zst"})
+    if (name.ends_with(packed)) name.remove_suffix(std::string_view(packed).size());
+  return name.ends_with(".jsonl") || name.ends_with(".ndjson");
+}
+
+Status no_text(const std::string& input, FileKind kind) {
+  const bool table = kind == FileKind::kParquet || kind == FileKind::kArrow || kind == FileKind::kFeather;
+  return ckpt::invalid(shown(input) + " is " + ckpt::kind_text(kind) + ", not text or JSON lines")
+      .with_hint(table ? "write its rows as JSON lines first (pandas.read_parquet(FILE).to_json(OUT, "
+                         "orient=\"records\", lines=True))"
+                       : "give text, JSON lines, or these packed with gzip or zstd");
+}
+
+}  // namespace
+
+Status DocumentReader::add_input(const std::string& path) {
+  if (names_.size() == kMostInputs) return ckpt::invalid("more than 1048576 files are given");
+  if (path == "-") {
+    if (!options_.standard_input) return ckpt::invalid("standard input cannot be read here");
+    names_.push_back(path);
+    return {};
+  }
+  const Result<std::string> real = fs_->real_path(path);
+  const auto info = real.ok() ? fs_->stat(*real) : Result<ckpt::FileInfo>(real.status());
+  if (!info.ok() && info.status().code == ckpt::Code::kNotFound) return ckpt::invalid("'" + path + "' does not exist");
+  if (!info.ok()) return info.status();
+  if (info->type == FileType::kFile) {
+    names_.push_back(path);
+    total_bytes_ += info->size;
+    return {};
+  }
+  if (info->type != FileType::kDirectory) return ckpt::invalid("'" + path + "' is no file and no folder");
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_->list(*real));
+  const std::size_t before = names_.size();
+  for (const ckpt::DirEntry& entry : entries)
+    if (entry.type == FileType::kFile && !entry.name.starts_with('.'))
+      TITAN_RETURN_IF_ERROR(add_input(ckpt::join_path(path, entry.name)));
+  if (names_.size() == before)
+    return ckpt::invalid("the folder '" + path + "' has no files (hidden files, links and subfolders do not count)");
+  return {};
+}
+
+Result<DocumentReader> DocumentReader::open(ckpt::Fs& fs, InputOptions options) {
+  DocumentReader reader(fs, std::move(options));
+  for (const std::string& input : reader.options_.inputs) TITAN_RETURN_IF_ERROR(reader.add_input(input));
+  if (std::count(reader.names_.begin(), reader.names_.end(), "-") > 0) reader.total_bytes_ = 0;
+  return reader;
+}
+
+Status DocumentReader::open_next() {
+  const std::string& name = names_[next_++];
+  std::unique_ptr<ByteSource> source;
+  if (name == "-") {
+    source = source_of(options_.standard_input);
+  } else {
+    TITAN_ASSIGN_OR_RETURN(source, file_source(*fs_, name));
+  }
+  const std::shared_ptr<ByteSource> counted = std::move(source);
+  source = source_of([counted, count = read_bytes_](std::span<char> out) -> Result<std::size_t> {
+    TITAN_ASSIGN_OR_RETURN(const std::size_t bytes, counted->read(out));
+    *count += bytes;
+    return bytes;
+  });
+  TITAN_ASSIGN_OR_RETURN(LookedAt looked, look_into(name, std::move(source)));
+  if (ckpt::is_binary(looked.kind) || looked.kind == FileKind::kUtf16 || looked.kind == FileKind::kLfsPointer)
+    return no_text(name, looked.kind);
+  json_ = options_.format ? *options_.format == InputFormat::kJsonLines : looked.json_lines || named_json_lines(name);
+  separator_ = json_ ? "\n" : options_.separator;
+  source_ = std::move(looked.source);
+  ended_ = false;
+  number_ = 0;
+  held_.clear();
+  at_ = looked_ = 0;
+  return {};
+}
+
+Status DocumentReader::read_more() {
+  if (held_.size() - at_ > kLongest) {
+    const Status status = ckpt::invalid("document " + std::to_string(number_ + 1) + " of " + shown(names_[next_ - 1]) +
+                                        " has more than " + ckpt::size_text(kLongest));
+    return json_ ? status : status.with_hint("--split TEXT says what stands between documents: --split '\\n\\n'");
+  }
+  held_.erase(0, at_);
+  looked_ -= at_;
+  at_ = 0;
+  const std::size_t before = held_.size();
+  held_.resize(before + kPiece);
+  const Result<std::size_t> count = source_->read(std::span(held_).subspan(before));
+  held_.resize(before + (count.ok() ? *count : 0));
+  ended_ = count.ok() && *count == 0;
+  return count.status();
+}
+
+// Gives away [at_, end); the next document begins at `next`.
+Status DocumentReader::take(std::size_t end, std::size_t next, RawDocuments& out) {
+  ++number_;
+  std::string_view text = std::string_view(held_).substr(at_, end - at_);
+  if (json_ && text.find_first_not_of(" \t\r") == std::string_view::npos) text = {};
+  if (text.empty()) {
+    skipped_ += next > end || end > at_ ? 1 : 0;
+  } else {
+    const std::size_t begin = out.bytes.size();
+    out.bytes += text;
+    out.places.push_back({begin, out.bytes.size(), static_cast<std::uint32_t>(next_ - 1), number_, json_});
+  }
+  at_ = looked_ = next;
+  return {};
+}
+
+Status DocumentReader::fill(std::size_t wanted, RawDocuments& out) {
+  while (out.bytes.size() < wanted) {
+    if (!source_) {
+      if (next_ == names_.size()) return {};
+      TITAN_RETURN_IF_ERROR(open_next());
+    }
+    const std::size_t found = separator_.empty() ? std::string::npos : held_.find(separator_, looked_);
+    if (found != std::string::npos) {
+      TITAN_RETURN_IF_ERROR(take(found, found + separator_.size(), out));
+    } else if (ended_) {
+      TITAN_RETURN_IF_ERROR(take(held_.size(), held_.size(), out));
+      source_.reset();
+    } else {
+      looked_ = std::max(at_, held_.size() - std::min(held_.size(), separator_.size()));
+      TITAN_RETURN_IF_ERROR(read_more());
+    }
+  }
+  return {};
+}
+
+Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field) {
+  ckpt::JsonReader in(what, line);
+  std::string text;
+  bool found = false;
+  in.object([&](std::string_view key) {
+    if (key != field) return in.skip();
+    if (found) return in.fail("the member '" + field + "' is there twice");
+    found = true;
+    text = in.text();
+  });
+  Status status = in.finish();
+  if (!status.ok()) {
+    status.code = ckpt::Code::kInvalid;
+    return status;
+  }
+  if (!found)
+    return ckpt::invalid(what + " has no member '" + field + "'")
+        .with_hint("--field NAME says which member is the text");
+  return text;
+}
+
+}  // namespace titan::corpus

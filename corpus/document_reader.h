@@ -1,0 +1,79 @@
+#pragma once
+// Documents of files and streams, in order: the lines of JSON lines, texts between separators, whole files.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "corpus/byte_source.h"
+
+namespace titan::corpus {
+
+enum class InputFormat { kText, kJsonLines };
+
+struct InputOptions {
+  std::vector<std::string> inputs;    ///< files; folders: their files by name; "-": standard input
+  std::optional<InputFormat> format;  ///< of all; else each file's name or beginning says it
+  std::string separator;              ///< stands between the documents of a text; empty: a text is one document
+  ReadBytes standard_input;
+};
+
+/// Documents as they stand in their files, in one buffer.
+struct RawDocuments {
+  struct Place {
+    std::size_t begin = 0, end = 0;  ///< in `bytes`
+    std::uint32_t input = 0;         ///< of DocumentReader::names()
+    std::uint64_t number = 0;        ///< of the line or the document in its file, from 1
+    bool json = false;               ///< a line of JSON lines
+  };
+  std::string bytes;
+  std::vector<Place> places;
+};
+
+class DocumentReader {
+ public:
+  static constexpr std::size_t kLongest = std::size_t{64} << 20;  ///< bytes of a document, or of a line
+  static constexpr std::uint32_t kMostInputs = 1u << 20;
+
+  /// Finds the files; opens none. \error kInvalid: one is not there, a folder is empty
+  static ckpt::Result<DocumentReader> open(ckpt::Fs& fs, InputOptions options);
+
+  /// Appends documents until `out` has `wanted` bytes or more; nothing at the end of the last file. Empty lines and
+  /// empty texts are no documents. \error kInvalid: a file of another kind, a document that is too long; kCorrupt,
+  /// kFailed
+  ckpt::Status fill(std::size_t wanted, RawDocuments& out);
+
+  const std::vector<std::string>& names() const { return names_; }
+  std::uint64_t total_bytes() const { return total_bytes_; }  ///< of all files as they are stored; 0: not known
+  std::uint64_t read_bytes() const { return *read_bytes_; }   ///< of them so far
+  std::uint64_t skipped() const { return skipped_; }          ///< empty texts and lines
+
+ private:
+  DocumentReader(ckpt::Fs& fs, InputOptions options) : fs_(&fs), options_(std::move(options)) {}
+  ckpt::Status add_input(const std::string& path);
+  ckpt::Status open_next();
+  ckpt::Status read_more();
+  ckpt::Status take(std::size_t end, std::size_t next, RawDocuments& out);
+
+  ckpt::Fs* fs_;
+  InputOptions options_;
+  std::vector<std::string> names_;
+  std::uint64_t total_bytes_ = 0, skipped_ = 0;
+  std::shared_ptr<std::uint64_t> read_bytes_ = std::make_shared<std::uint64_t>(0);
+  std::size_t next_ = 0;  // input to open
+  std::unique_ptr<ByteSource> source_;
+  bool json_ = false, ended_ = false;
+  std::string separator_;
+  std::uint64_t number_ = 0;
+  std::string held_;                 // read, from `at_` on not given away
+  std::size_t at_ = 0, looked_ = 0;  // no separator begins in [at_, looked_)
+};
+
+/// The text of the member `field` of one JSON object. `what` names the line in messages. \error kInvalid
+ckpt::Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field);
+
+}  // namespace titan::corpus

@@ -1,0 +1,43 @@
+#pragma once
+// A folder of token ids with document ends beside them: what `titan-ckpt tokenize` makes and training reads.
+// \source docs/data.md, "The folder"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/base/hash.h"
+
+namespace titan::corpus {
+
+inline constexpr const char* kDataFile = "data.json";
+
+struct TokenShard {
+  std::string tokens_file, ends_file;  ///< ids; ends of documents: u64, in tokens of the shard, ascending
+  std::uint64_t tokens = 0, documents = 0;
+  ckpt::Digest tokens_digest, ends_digest;
+  bool operator==(const TokenShard&) const = default;
+};
+
+struct TokenData {
+  std::uint32_t token_bytes = 2;  ///< 2 or 4: unsigned, little-endian
+  std::uint64_t tokens = 0, documents = 0;
+  std::uint64_t text_bytes = 0;               ///< of the documents
+  std::uint64_t longest = 0;                  ///< tokens of the longest document
+  std::uint64_t vocabulary = 0;               ///< every id is below
+  ckpt::Digest tokenizer;                     ///< of tokenizer.json, which lies beside
+  std::vector<std::uint32_t> before, behind;  ///< ids that each document begins and ends with
+  std::vector<TokenShard> shards;
+  bool operator==(const TokenData&) const = default;
+};
+
+/// The text of data.json.
+std::string write_token_data(const TokenData& data);
+/// Reads data.json of `folder` and looks at the sizes of the files that it names. \error kInvalid: `folder` is
+/// something else, or not whole; kFailed
+ckpt::Result<TokenData> read_token_data(ckpt::Fs& fs, const std::string& folder);
+/// Whether `folder` has a data.json of this kind, readable or not.
+bool is_token_data(ckpt::Fs& fs, const std::string& folder);
+
+}  // namespace titan::corpus

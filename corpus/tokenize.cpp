@@ -1,0 +1,256 @@
+#include "corpus/tokenize.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "ckpt/base/mutex.h"
+#include "ckpt/base/parallel.h"
+#include "ckpt/base/utf8.h"
+#include "ckpt/save/rewrite.h"
+#include "corpus/data_writer.h"
+#include "corpus/tokenizer_files.h"
+#include "recipe/text/text_stream.h"
+#include "recipe/text/tokenizer.h"
+
+namespace titan::corpus {
+namespace {
+
+using ckpt::Result;
+using ckpt::Status;
+using recipe::Encoder;
+using recipe::Tokenizer;
+
+constexpr std::size_t kPortion = 1 << 20;  // bytes of text that a thread encodes at once, or one document
+constexpr unsigned kMostThreads = 64;
+
+/// Documents, and what becomes of them.
+struct Portion {
+  RawDocuments raw;
+  std::vector<std::uint32_t> ids;
+  std::vector<std::size_t> ends;  // of the documents in `ids`
+  std::uint64_t text_bytes = 0, empty = 0;
+};
+
+/// Encoders that threads take and give back.
+class Encoders {
+ public:
+  explicit Encoders(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  std::unique_ptr<Encoder> take() {
+    {
+      const ckpt::MutexLock lock(mutex_);
+      if (!free_.empty()) {
+        std::unique_ptr<Encoder> encoder = std::move(free_.back());
+        free_.pop_back();
+        return encoder;
+      }
+    }
+    return std::make_unique<Encoder>(tokenizer_);
+  }
+  void give(std::unique_ptr<Encoder> encoder) {
+    const ckpt::MutexLock lock(mutex_);
+    free_.push_back(std::move(encoder));
+  }
+
+ private:
+  const Tokenizer& tokenizer_;
+  ckpt::Mutex mutex_;
+  std::vector<std::unique_ptr<Encoder>> free_ TITAN_GUARDED_BY(mutex_);
+};
+
+/// The ids that stand before or behind each document.
+Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char* flag,
+                                          const std::optional<std::string>& given,
+                                          const std::vector<std::uint32_t>& own) {
+  if (!given) return own;
+  if (given->empty()) return std::vector<std::uint32_t>();
+  const auto id = tokenizer.id_of(*given);
+  if (!id) return ckpt::invalid("the tokenizer has no token '" + *given + "', which `--" + flag + "` names");
+  return std::vector<std::uint32_t>{*id};
+}
+
+class Job {
+ public:
+  Job(ckpt::Fs& fs, const TokenizeOptions& options, const Tokenizer& tokenizer, DocumentReader reader)
+      : fs_(fs), options_(options), tokenizer_(tokenizer), reader_(std::move(reader)), encoders_(tokenizer) {}
+
+  Status settle_borders(TokenizeReport* report) {
+    TITAN_ASSIGN_OR_RETURN(before_, around(tokenizer_, "bos", options_.before, tokenizer_.prefix()));
+    std::vector<std::uint32_t> own = tokenizer_.suffix();
+    if (tokenizer_.eos()) own = {*tokenizer_.eos()};
+    if (own.empty() && !options_.behind)
+      return ckpt::invalid("the tokenizer does not say which token ends a document")
+          .with_hint("--eos TOKEN names it; --eos none puts nothing there");
+    TITAN_ASSIGN_OR_RETURN(behind_, around(tokenizer_, "eos", options_.behind, own));
+    report->data.before = before_;
+    report->data.behind = behind_;
+    return {};
+  }
+
+  /// Round by round: while the portions of one are encoded, the next is read; then its ids are written in order.
+  Status run(DataWriter* writer, ckpt::Rewrite* rewrite, TokenizeReport* report) {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    const unsigned threads = std::min(options_.threads > 0 ? options_.threads : cores, kMostThreads);
+    std::vector<Portion> round, next;
+    TITAN_RETURN_IF_ERROR(read_round(threads, &round));
+    while (!round.empty()) {
+      TITAN_RETURN_IF_ERROR(options_.cancel.check());
+      next.clear();
+      TITAN_RETURN_IF_ERROR(ckpt::parallel_for(round.size() + 1, threads, [&](std::size_t i) {
+        return i == 0 ? read_round(threads, &next) : encode(round[i - 1]);
+      }));
+      for (const Portion& portion : round) TITAN_RETURN_IF_ERROR(write(portion, writer, report));
+      if (rewrite != nullptr) TITAN_RETURN_IF_ERROR(rewrite->beat());
+      if (options_.progress) options_.progress(reader_.read_bytes(), reader_.total_bytes());
+      round.swap(next);
+    }
+    report->empty += reader_.skipped();
+    return {};
+  }
+
+ private:
+  Status read_round(unsigned threads, std::vector<Portion>* round) {
+    for (unsigned i = 0; i < 2 * threads; ++i) {
+      Portion portion;
+      TITAN_RETURN_IF_ERROR(reader_.fill(kPortion, portion.raw));
+      if (portion.raw.places.empty()) return {};
+      round->push_back(std::move(portion));
+    }
+    return {};
+  }
+
+  std::string named(const RawDocuments::Place& place) const {
+    const std::string& name = reader_.names()[place.input];
+    return (name == "-" ? "standard input" : "'" + name + "'") + (place.json ? ", line " : ", document ") +
+           std::to_string(place.number);
+  }
+
+  Status encode(Portion& portion) {
+    std::unique_ptr<Encoder> encoder = encoders_.take();
+    for (const RawDocuments::Place& place : portion.raw.places) {
+      TITAN_RETURN_IF_ERROR(options_.cancel.check());
+      TITAN_RETURN_IF_ERROR(encode(place, *encoder, portion));
+    }
+    portion.raw = {};
+    encoders_.give(std::move(encoder));
+    return {};
+  }
+
+  Status encode(const RawDocuments::Place& place, Encoder& encoder, Portion& portion) {
+    std::string_view text = std::string_view(portion.raw.bytes).substr(place.begin, place.end - place.begin);
+    std::string made;
+    if (place.json) {
+      if (options_.replace_malformed) mend(&text, &made);
+      std::string member;
+      TITAN_ASSIGN_OR_RETURN(member, text_of_line(named(place), text, options_.field));
+      made = std::move(member);
+      text = made;
+    } else if (options_.replace_malformed) {
+      mend(&text, &made);
+    }
+    if (text.empty()) {
+      ++portion.empty;
+      return {};
+    }
+    std::vector<std::uint32_t>& ids = portion.ids;
+    ids.insert(ids.end(), before_.begin(), before_.end());
+    if (const Status status = encoder.encode(text, ids); !status.ok()) {
+      const Status why = status.wrapped(named(place) + " cannot be encoded");
+      if (ckpt::is_utf8(text)) return why;
+      return why.with_hint("--replace-malformed puts U+FFFD there; iconv -t UTF-8 converts a file");
+    }
+    ids.insert(ids.end(), behind_.begin(), behind_.end());
+    portion.ends.push_back(ids.size());
+    portion.text_bytes += text.size();
+    return {};
+  }
+
+  static void mend(std::string_view* text, std::string* made) {
+    recipe::TextStream stream;
+    *made = stream.push(*text);
+    *made += stream.finish();
+    *text = *made;
+  }
+
+  Status write(const Portion& portion, DataWriter* writer, TokenizeReport* report) {
+    std::size_t begin = 0;
+    for (const std::size_t end : portion.ends) {
+      const std::span document = std::span(portion.ids).subspan(begin, end - begin);
+      if (writer != nullptr) {
+        TITAN_RETURN_IF_ERROR(writer->add(document));
+      } else {
+        ++report->data.documents;
+        report->data.tokens += document.size();
+        report->data.longest = std::max<std::uint64_t>(report->data.longest, document.size());
+      }
+      begin = end;
+    }
+    report->data.text_bytes += portion.text_bytes;
+    report->empty += portion.empty;
+    return {};
+  }
+
+  ckpt::Fs& fs_;
+  const TokenizeOptions& options_;
+  const Tokenizer& tokenizer_;
+  DocumentReader reader_;
+  Encoders encoders_;
+  std::vector<std::uint32_t> before_, behind_;
+};
+
+Status replaceable(ckpt::Fs& fs, const std::string& dst) {
+  if (is_token_data(fs, dst)) return {};
+  return ckpt::invalid("'" + dst + "' is no folder of tokens, and stays").with_hint("choose another name");
+}
+
+/// Everything but the checks of names, and the publishing.
+Status make(ckpt::Fs& fs, const TokenizeOptions& options, ckpt::Rewrite* rewrite, TokenizeReport* report) {
+  TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files, read_tokenizer_files(fs, options.tokenizer));
+  TITAN_ASSIGN_OR_RETURN(const Tokenizer tokenizer, parse_tokenizer(files));
+  TITAN_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::open(fs, options.input));
+  report->files = reader.names().size();
+  report->tokenizer = files.path;
+  report->data.token_bytes = tokenizer.id_bound() <= 65536 ? 2 : 4;
+  Job job(fs, options, tokenizer, std::move(reader));
+  TITAN_RETURN_IF_ERROR(job.settle_borders(report));
+  std::optional<DataWriter> writer;
+  if (rewrite != nullptr) writer.emplace(fs, rewrite->folder(), report->data.token_bytes, options.shard_bytes);
+  TITAN_RETURN_IF_ERROR(job.run(writer ? &*writer : nullptr, rewrite, report));
+  if (writer) {
+    TITAN_ASSIGN_OR_RETURN(TokenData written, writer->finish());
+    written.text_bytes = report->data.text_bytes;
+    written.before = report->data.before;
+    written.behind = report->data.behind;
+    report->data = std::move(written);
+  }
+  report->data.vocabulary = tokenizer.id_bound();
+  report->data.tokenizer = tokenizer.digest();
+  if (report->data.documents == 0) return ckpt::invalid("there is no document: all files are empty");
+  if (rewrite == nullptr) return {};
+  TITAN_RETURN_IF_ERROR(rewrite->write("tokenizer.json", files.json));
+  if (!files.config.empty()) TITAN_RETURN_IF_ERROR(rewrite->write("tokenizer_config.json", files.config));
+  return rewrite->write(kDataFile, write_token_data(report->data));
+}
+
+}  // namespace
+
+Result<TokenizeReport> tokenize(ckpt::Fs& fs, const TokenizeOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  TokenizeReport report;
+  report.dst = options.dst;
+  if (options.dry_run) {
+    TITAN_RETURN_IF_ERROR(ckpt::check_rewrite(fs, "", options.dst, options.force, replaceable));
+    TITAN_RETURN_IF_ERROR(make(fs, options, nullptr, &report));
+  } else {
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::Rewrite> rewrite,
+                           ckpt::Rewrite::begin(fs, "", options.dst, options.force, replaceable));
+    TITAN_RETURN_IF_ERROR(make(fs, options, rewrite.get(), &report));
+    TITAN_RETURN_IF_ERROR(rewrite->publish_folder());
+    report.written = true;
+    report.warnings = rewrite->warnings();
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return report;
+}
+
+}  // namespace titan::corpus

@@ -1,0 +1,46 @@
+#pragma once
+// Texts become a folder of token ids: documents in the order of their files, on all cores, in bounded memory.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/cancel.h"
+#include "ckpt/base/fs.h"
+#include "corpus/document_reader.h"
+#include "corpus/token_data.h"
+
+namespace titan::corpus {
+
+struct TokenizeOptions {
+  InputOptions input;
+  std::string field = "text";  ///< of a line of JSON lines
+  std::string dst;
+  std::string tokenizer;  ///< folder or file
+  std::optional<std::string> before,
+      behind;                      ///< token that begins, ends each document; "": none; unset: the tokenizer's
+  bool replace_malformed = false;  ///< bytes that are no UTF-8 become U+FFFD
+  bool force = false;              ///< replace `dst` where it is a folder of tokens
+  bool dry_run = false;            ///< read and encode, write nothing
+  std::uint64_t shard_bytes = std::uint64_t{1} << 30;
+  unsigned threads = 0;  ///< 0: one a core
+  ckpt::CancelToken cancel;
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes of the files; total 0: not known
+};
+
+struct TokenizeReport {
+  std::string dst, tokenizer;
+  TokenData data;
+  std::uint64_t files = 0, empty = 0;  ///< empty: texts and lines without a character
+  bool written = false;
+  double seconds = 0;
+  std::vector<std::string> warnings;
+};
+
+/// \error kInvalid: input, tokenizer or names that cannot be used, text that is not UTF-8 (file, document, offset), no
+/// document at all; kUnsupported: the tokenizer; kLocked, kFailed, kCorrupt (a damaged archive), kInterrupted,
+/// kTerminated. After an error `dst` is as it was.
+ckpt::Result<TokenizeReport> tokenize(ckpt::Fs& fs, const TokenizeOptions& options);
+
+}  // namespace titan::corpus

@@ -1,0 +1,113 @@
+#include "corpus/document_reader.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::corpus::document_reader_test {
+namespace {
+
+using ckpt::Code;
+using ckpt::testing::MemFs;
+using ckpt::testing::put_text;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ckpt::Result<std::vector<std::string>> documents(MemFs& fs, InputOptions options, std::size_t wanted = 10) {
+  TITAN_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::open(fs, std::move(options)));
+  std::vector<std::string> found;
+  while (true) {
+    RawDocuments raw;
+    TITAN_RETURN_IF_ERROR(reader.fill(wanted, raw));
+    if (raw.places.empty()) return found;
+    for (const auto& place : raw.places)
+      found.push_back(std::to_string(place.input) + (place.json ? "j" : "t") + std::to_string(place.number) + ":" +
+                      raw.bytes.substr(place.begin, place.end - place.begin));
+  }
+}
+
+TEST(DocumentReader, AFileOfTextIsADocument) {
+  MemFs fs;
+  ASSERT_TRUE(put_text(fs, "/d/b.txt", "two\nlines").ok());
+  ASSERT_TRUE(put_text(fs, "/d/a.txt", "one").ok());
+  ASSERT_TRUE(put_text(fs, "/d/empty.txt", "").ok());
+  ASSERT_TRUE(put_text(fs, "/d/.hidden", "no").ok());
+  ASSERT_TRUE(put_text(fs, "/d/sub/c.txt", "no").ok());
+  for (const std::size_t wanted : {1, 4, 1000})
+    EXPECT_THAT(*documents(fs, {.inputs = {"/d", "/d/a.txt"}}, wanted),
+                ElementsAre("0t1:one", "1t1:two\nlines", "3t1:one"))
+        << wanted;
+}
+
+TEST(DocumentReader, SeparatorsCutATextAndGo) {
+  MemFs fs;
+  ASSERT_TRUE(put_text(fs, "/a", "one<|end|>two<|end|><|end|>three").ok());
+  EXPECT_THAT(*documents(fs, {.inputs = {"/a"}, .separator = "<|end|>"}, 1),
+              ElementsAre("0t1:one", "0t2:two", "0t4:three"));
+}
+
+TEST(DocumentReader, ASeparatorMayLieAcrossTwoReads) {
+  MemFs fs;
+  const std::string first(262144 - 3, 'x');  // a call reads 256 KiB
+  ASSERT_TRUE(put_text(fs, "/a", first + "<|end|>y").ok());
+  const auto found = documents(fs, {.inputs = {"/a"}, .separator = "<|end|>"}, 1);
+  EXPECT_THAT(*found, ElementsAre("0t1:" + first, "0t2:y"));
+}
+
+TEST(DocumentReader, LinesOfJsonAreDocuments) {
+  MemFs fs;
+  ASSERT_TRUE(put_text(fs, "/a.jsonl", "{\"text\":\"a\"}\n\n  \n{\"text\":\"b\"}").ok());
+  EXPECT_THAT(*documents(fs, {.inputs = {"/a.jsonl"}}), ElementsAre("0j1:{\"text\":\"a\"}", "0j4:{\"text\":\"b\"}"));
+  ASSERT_TRUE(put_text(fs, "/b.txt", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n").ok());
+  EXPECT_EQ(documents(fs, {.inputs = {"/b.txt"}})->size(), 2u) << "by how it begins";
+  EXPECT_EQ(documents(fs, {.inputs = {"/b.txt"}, .format = InputFormat::kText})->size(), 1u) << "unless it is said";
+}
+
+TEST(DocumentReader, StandardInputIsAFile) {
+  MemFs fs;
+  bool read = false;
+  const auto input = [&](std::span<char> out) -> ckpt::Result<std::size_t> {
+    if (read) return std::size_t{0};
+    read = true;
+    std::copy_n("abc", 3, out.begin());
+    return std::size_t{3};
+  };
+  EXPECT_THAT(*documents(fs, {.inputs = {"-"}, .standard_input = input}), ElementsAre("0t1:abc"));
+  EXPECT_FALSE(documents(fs, {.inputs = {"-"}}).ok());
+}
+
+TEST(DocumentReader, RefusesWhatIsNoText) {
+  MemFs fs;
+  ASSERT_TRUE(put_text(fs, "/a.parquet", std::string("PAR1") + std::string(100, '\0') + "PAR1").ok());
+  ASSERT_TRUE(fs.make_dir("/none").ok());
+  for (const char* path : {"/a.parquet", "/none", "/not-there"}) {
+    const auto found = documents(fs, {.inputs = {path}});
+    ASSERT_FALSE(found.ok()) << path;
+    EXPECT_EQ(found.status().code, Code::kInvalid) << path;
+  }
+  EXPECT_THAT(documents(fs, {.inputs = {"/a.parquet"}}).status().hint, HasSubstr("lines=True"));
+}
+
+TEST(DocumentReader, ADocumentHasALimit) {
+  MemFs fs;
+  const auto endless = [](std::span<char> out) -> ckpt::Result<std::size_t> {
+    std::fill(out.begin(), out.end(), 'x');
+    return out.size();
+  };
+  const auto found = documents(fs, {.inputs = {"-"}, .standard_input = endless});
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.status().code, Code::kInvalid);
+  EXPECT_THAT(found.status().hint, HasSubstr("--split"));
+}
+
+TEST(DocumentReader, TextOfALine) {
+  EXPECT_EQ(*text_of_line("l", R"({"id": 3, "meta": {"text": "no"}, "text": "a\nb\u00e9"})", "text"), "a\nb\xc3\xa9");
+  EXPECT_EQ(*text_of_line("l", R"({"body":""})", "body"), "");
+  for (const char* line : {R"({"id": 3})", R"({"text": 3})", R"({"text": "a", "text": "b"})", R"(["text"])",
+                           R"({"text": "a"} x)", R"({"text": "\ud800"})", "{\"text\": \"\xff\"}", ""})
+    EXPECT_EQ(text_of_line("l", line, "text").status().code, Code::kInvalid) << line;
+}
+
+}  // namespace
+}  // namespace titan::corpus::document_reader_test

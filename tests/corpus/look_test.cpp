@@ -1,0 +1,82 @@
+#include "corpus/look.h"
+
+#include <gmock/gmock.h>
+
+#include "corpus/tokenize.h"
+#include "tests/recipe/support/small_tokenizer.h"
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::corpus::look_test {
+namespace {
+
+using ckpt::Code;
+using ckpt::testing::get_text;
+using ckpt::testing::MemFs;
+using ckpt::testing::put_text;
+using ::testing::ElementsAre;
+
+class Look : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(put_text(fs, "/t/tokenizer.json", recipe::testing::small_tokenizer()).ok());
+    ASSERT_TRUE(put_text(fs, "/a.txt", "hello|hell|o").ok());
+    TokenizeOptions making;
+    making.input.inputs = {"/a.txt"};
+    making.input.separator = "|";
+    making.tokenizer = "/t";
+    making.dst = "/d";
+    making.behind = "<eos>";
+    making.shard_bytes = 6;
+    const auto made = tokenize(fs, making);
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    ASSERT_EQ(made->data.shards.size(), 2u);
+    options.folder = "/d";
+  }
+  void overwrite(const std::string& path, const std::string& bytes) {
+    ASSERT_TRUE(fs.remove_file(path).ok());
+    ASSERT_TRUE(put_text(fs, path, bytes).ok());
+  }
+
+  MemFs fs;
+  LookOptions options;
+};
+
+TEST_F(Look, ShowsDocumentsOverShards) {
+  options.show = 9;
+  options.verify = true;
+  const auto report = look(fs, options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(report->verified);
+  EXPECT_THAT(report->shown, ElementsAre(ShownDocument{2, false, "hello<eos>"}, ShownDocument{3, false, "hell<eos>"},
+                                         ShownDocument{2, false, "o<eos>"}));
+  options.most = 1;
+  EXPECT_THAT(look(fs, options)->shown[0], (ShownDocument{2, true, "hello"}));
+}
+
+TEST_F(Look, FindsDamage) {
+  options.verify = true;
+  std::string bytes = get_text(fs, "/d/tokens-00001.bin");
+  bytes[0] ^= 1;
+  overwrite("/d/tokens-00001.bin", bytes);
+  EXPECT_EQ(look(fs, options).status().code, Code::kCorrupt);
+  options.verify = false;
+  EXPECT_TRUE(look(fs, options).ok());
+  std::string ends = get_text(fs, "/d/ends-00000.bin");
+  ends[0] = 100;
+  overwrite("/d/ends-00000.bin", ends);
+  options.show = 1;
+  EXPECT_EQ(look(fs, options).status().code, Code::kCorrupt) << "a document ends behind the tokens";
+}
+
+TEST_F(Look, RefusesAnotherTokenizer) {
+  ASSERT_TRUE(put_text(fs, "/other/tokenizer.json", recipe::testing::small_tokenizer() + " ").ok());
+  options.show = 1;
+  options.tokenizer = "/other";
+  EXPECT_EQ(look(fs, options).status().code, Code::kInvalid);
+  options.folder = "/other";
+  EXPECT_EQ(look(fs, options).status().code, Code::kInvalid) << "no folder of tokens";
+}
+
+}  // namespace
+}  // namespace titan::corpus::look_test
