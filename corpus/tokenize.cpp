@@ -71,8 +71,8 @@ Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char
 
 class Job {
  public:
-  Job(ckpt::Fs& fs, const TokenizeOptions& options, const Tokenizer& tokenizer, DocumentReader reader)
-      : fs_(fs), options_(options), tokenizer_(tokenizer), reader_(std::move(reader)), encoders_(tokenizer) {}
+  Job(const TokenizeOptions& options, const Tokenizer& tokenizer, DocumentReader reader)
+      : options_(options), tokenizer_(tokenizer), reader_(std::move(reader)), encoders_(tokenizer) {}
 
   Status settle_borders(TokenizeReport* report) {
     TITAN_ASSIGN_OR_RETURN(before_, around(tokenizer_, "bos", options_.before, tokenizer_.prefix()));
@@ -190,7 +190,6 @@ class Job {
     return {};
   }
 
-  ckpt::Fs& fs_;
   const TokenizeOptions& options_;
   const Tokenizer& tokenizer_;
   DocumentReader reader_;
@@ -211,7 +210,7 @@ Status make(ckpt::Fs& fs, const TokenizeOptions& options, ckpt::Rewrite* rewrite
   report->files = reader.names().size();
   report->tokenizer = files.path;
   report->data.token_bytes = tokenizer.id_bound() <= 65536 ? 2 : 4;
-  Job job(fs, options, tokenizer, std::move(reader));
+  Job job(options, tokenizer, std::move(reader));
   TITAN_RETURN_IF_ERROR(job.settle_borders(report));
   std::optional<DataWriter> writer;
   if (rewrite != nullptr) writer.emplace(fs, rewrite->folder(), report->data.token_bytes, options.shard_bytes);

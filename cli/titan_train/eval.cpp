@@ -9,6 +9,7 @@
 #include "ckpt/store/output_file.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
+#include "cli/titan_train/speech.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/job/host/cores.h"
 
@@ -19,6 +20,7 @@ using ckpt::Result;
 using ckpt::Status;
 
 constexpr std::uint64_t kLongestRow = 1u << 24;  // of a row
+constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;
 
 Result<std::optional<std::uint64_t>> parse_seq_len(const Command& command) {
   const auto text = command.value("seq-len");
@@ -38,14 +40,28 @@ Result<std::uint32_t> raw_bytes(const Command& command, std::int64_t vocab_size)
   return ckpt::invalid("--token-dtype " + text + ": expected uint16 or uint32");
 }
 
+/// A text in memory as the ids of its tokenizer, without what the tokenizer puts around texts.
+Result<train::TokenRows> rows_of_text(const std::string& path, const Texts& texts,
+                                      const train::TokenRows::Options& options) {
+  auto bytes = ckpt::read_file(ckpt::posix_fs(), path, kLongestText);
+  if (!bytes.ok() && bytes.status().code == ckpt::Code::kNotFound)
+    return ckpt::invalid("`--text`: there is no file " + path);
+  if (!bytes.ok()) return bytes.status();
+  auto ids = ids_of(texts, std::string(ckpt::text_of(*bytes)), false);
+  if (!ids.ok()) return ids.status().wrapped(path + " cannot be encoded");
+  return train::TokenRows::of_ids(path, std::vector<std::uint32_t>(ids->begin(), ids->end()), options);
+}
+
 Result<EvalReport> evaluate(const Command& command) {
   const auto text = command.value("text"), tokens = text ? text : command.value("tokens");
   if (!tokens)
     return ckpt::invalid("`titan-train eval` needs --tokens FILE or --text FILE")
-        .with_hint("--tokens: integers [B,T] as .npy, or raw ids; --text: what a model of bytes reads");
+        .with_hint(
+            "--tokens: integers [B,T] as .npy, or raw ids; --text: what a model of bytes, or its tokenizer, reads");
   if (text && (command.has("tokens") || command.has("token-dtype")))
     return ckpt::invalid("`--text` is given with `--" + std::string(command.has("tokens") ? "tokens" : "token-dtype") +
                          "`: one of them says what is read");
+  if (command.has("tokenizer") && !text) return ckpt::invalid("`--tokenizer` has no effect without --text");
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, weight_opener()(command.positionals[0]));
   TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims, model_of(*source, command.positionals[0], "eval"));
   train::TokenRows::Options options;
@@ -53,17 +69,19 @@ Result<EvalReport> evaluate(const Command& command) {
   options.default_length = stored_seq_len(*source);
   TITAN_ASSIGN_OR_RETURN(options.raw_bytes, raw_bytes(command, dims.vocab_size));
   std::string length_from = "training.seq_len";
+  Texts texts;
   if (text) {
-    TITAN_ASSIGN_OR_RETURN(const Texts texts, texts_of(*source));
-    TITAN_RETURN_IF_ERROR(check_reads_bytes(texts, source->path(), "text",
-                                            "give the ids that the model's own tokenizer makes of it: --tokens FILE"));
+    TITAN_ASSIGN_OR_RETURN(texts, texts_of(*source, true, command.value("tokenizer")));
+    TITAN_RETURN_IF_ERROR(
+        check_reads_text(texts, source->path(), "text", "give the ids that it makes of the text: --tokens FILE"));
     options.text = true;
     if (!options.default_length) {
       options.default_length = texts.positions;
       length_from = "max_position_embeddings";
     }
   }
-  TITAN_ASSIGN_OR_RETURN(const train::TokenRows rows, train::TokenRows::open(*tokens, options));
+  TITAN_ASSIGN_OR_RETURN(const train::TokenRows rows, texts.tokenizer ? rows_of_text(*text, texts, options)
+                                                                      : train::TokenRows::open(*tokens, options));
 
   EvalReport report;
   report.checkpoint = source->path();

@@ -99,13 +99,16 @@ const Program& titan_train_program() {
   }();
   static const std::vector<Flag> eval_flags = {
       {"tokens", "FILE", "integers [B,T] as .npy, or raw ids that are cut into rows"},
-      {"text", "FILE", "text, for models of bytes, that is cut into rows"},
+      {"text", "FILE", "text, for models of bytes or with a tokenizer.json, that is cut into rows"},
+      {"tokenizer", "DIR", "with --text: a folder that holds the model's tokenizer.json (default: what came with it)"},
       {"seq-len", "T", "tokens of a row (default: the checkpoint's training.seq_len)"},
       {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
       {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
   };
   static const std::vector<Flag> sample_flags = {
-      {"prompt", "TEXT", "text that the model goes on with, for models of bytes"},
+      {"prompt", "TEXT", "text that the model goes on with, for models of bytes or with a tokenizer.json"},
+      {"tokenizer", "DIR",
+       "with --prompt: a folder that holds the model's tokenizer.json (default: what came with it)"},
       {"prompt-ids", "IDS|FILE", "the same as token ids: 1,2,3, or a file of them; ids are printed then"},
       {"max-new-tokens", "N", "tokens to write at most (default: 256, or those that the model was made for)"},
       {"temperature", "T",

@@ -3,6 +3,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
+#include "cli/titan_train/speech.h"
 
 namespace titan::cli {
 
@@ -21,7 +22,7 @@ Status check_prompt(const Command& command) {
   if (text && ids) return ckpt::invalid("`--prompt` and `--prompt-ids` are given: one begins the text");
   if (!text && !ids)
     return ckpt::invalid("`titan-train sample` needs --prompt TEXT or --prompt-ids IDS")
-        .with_hint("--prompt is for models of bytes; other models take ids of their own tokenizer: 1,2,3, or a file");
+        .with_hint("--prompt is for models of bytes, or with a tokenizer.json; others take ids: 1,2,3, or a file");
   for (const char* flag : {"prompt", "stop"})
     for (const std::string& value : command.all(flag))
       if (value.empty())
@@ -43,10 +44,10 @@ Result<std::vector<std::int64_t>> parse_ids(const std::string& text) {
   return ids;
 }
 
-Result<std::vector<std::int64_t>> prompt_of(const Command& command, std::int64_t vocab_size) {
+Result<std::vector<std::int64_t>> prompt_of(const Command& command, const Texts& texts, std::int64_t vocab_size) {
   std::vector<std::int64_t> ids;
   if (const auto text = command.value("prompt")) {
-    for (const char c : *text) ids.push_back(static_cast<unsigned char>(c));
+    TITAN_ASSIGN_OR_RETURN(ids, ids_of(texts, *text, true));
   } else {
     std::string list = *command.value("prompt-ids"), from = "`--prompt-ids`";
     if (list.find_first_not_of("0123456789, \t\r\n") != std::string::npos) {

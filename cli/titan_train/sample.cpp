@@ -13,6 +13,7 @@
 #include "cli/kit/stop.h"
 #include "cli/kit/text.h"
 #include "cli/titan_train/prompt.h"
+#include "cli/titan_train/speech.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/job/host/cores.h"
 #include "recipe/text/text_stream.h"
@@ -74,7 +75,7 @@ Result<train::GenerationOptions> options_of(const Command& command, const Texts&
   options.threads = threads > 0 ? static_cast<int>(threads) : train::allowed_cores();
   options.kv_cache = !command.has("no-kv-cache");
   options.ends = command.has("ignore-end") ? std::vector<std::int64_t>() : texts.ends;
-  TITAN_ASSIGN_OR_RETURN(options.prompt, prompt_of(command, dims.vocab_size));
+  TITAN_ASSIGN_OR_RETURN(options.prompt, prompt_of(command, texts, dims.vocab_size));
   const std::uint64_t before = options.prompt.size();
   if (options.most == 0)
     options.most =
@@ -135,11 +136,14 @@ Answer run_sample(const Request& request) {
   recipe::ModelDims dims;
   TITAN_ASSIGN_OR_ANSWER(dims, model_of(*source, command.positionals[0], "sample"));
   Texts texts;
-  TITAN_ASSIGN_OR_ANSWER(texts, texts_of(*source));
+  const bool given_text = command.has("prompt") || command.has("stop");
+  if (command.has("tokenizer") && !given_text)
+    return {.error = ckpt::invalid("`--tokenizer` has no effect with --prompt-ids alone, which are printed as ids")};
+  TITAN_ASSIGN_OR_ANSWER(texts, texts_of(*source, given_text, command.value("tokenizer")));
   for (const char* flag : {"prompt", "stop"}) {
     if (!command.has(flag)) continue;
-    const Status reads = check_reads_bytes(
-        texts, source->path(), flag, "give the ids that the model's own tokenizer makes of it: --prompt-ids 1,2,3");
+    const Status reads =
+        check_reads_text(texts, source->path(), flag, "give the ids that it makes of the text: --prompt-ids 1,2,3");
     if (!reads.ok()) return {.error = reads};
   }
 
@@ -157,6 +161,8 @@ Answer run_sample(const Request& request) {
   const bool as_text = report.prompt.has_value();
   Show show(request.json, isatty(STDOUT_FILENO) == 1);
   recipe::TextStream stream(command.all("stop"));
+  Speech speech(texts);
+  if (as_text) speech.follow(report.options.prompt);
   const auto gate = [&] {
     const ckpt::CancelToken cancel = stop_on_signals();
     if (as_text) {
@@ -173,8 +179,7 @@ Answer run_sample(const Request& request) {
   std::string text;
   const auto hear = [&](std::int64_t token) {
     if (!as_text) return show.put("," + std::to_string(token));
-    // A token beyond 255 is no byte.
-    const std::string more = stream.push(std::string(1, token < 256 ? static_cast<char>(token) : '\xff'));
+    const std::string more = stream.push(speech.push(token));
     text += more;
     const bool read = show.put(more);
     report.stopped = stream.stopped();
@@ -182,7 +187,8 @@ Answer run_sample(const Request& request) {
   };
   auto generation = train::generate(*source, dims, report.options, hear, gate);
   if (as_text && !stream.stopped()) {
-    const std::string rest = stream.finish();
+    std::string rest = stream.push(speech.finish());
+    rest += stream.finish();
     text += rest;
     show.put(rest);
   }

@@ -7,6 +7,7 @@
 #include "cli/kit/flag_values.h"
 #include "converters/hf/text_facts.h"
 #include "converters/view.h"
+#include "corpus/tokenizer_files.h"
 #include "recipe/change/model_source.h"
 #include "recipe/change/name_rules.h"
 #include "recipe/keys/key_table.h"
@@ -73,27 +74,36 @@ std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source) {
   return length && *length >= 1 && *length <= kMost ? length : std::nullopt;
 }
 
-Result<Texts> texts_of(const ckpt::WeightSource& source) {
+Result<Texts> texts_of(const ckpt::WeightSource& source, bool reads, const std::optional<std::string>& tokenizer) {
   const bool trained = source.manifest() != nullptr && recipe::reads_bytes(source.manifest()->config);
   TITAN_ASSIGN_OR_RETURN(const convert::TextFacts facts,
                          convert::read_text_facts(ckpt::posix_fs(), source.model_files()));
-  // Ids that came with a model of another vocabulary mean nothing to one that was trained on bytes since.
-  if (trained && !facts.byte_tokenizer) return Texts{.bytes = true, .positions = stored_seq_len(source)};
   const std::optional<std::uint64_t> length = stored_seq_len(source);
-  return Texts{.bytes = facts.byte_tokenizer,
-               .tokenizer = facts.tokenizer,
-               .ends = facts.ends,
-               .positions = facts.positions && length ? std::max(facts.positions, length)
-                                                      : (facts.positions ? facts.positions : length)};
+  // Ids that came with a model of another vocabulary mean nothing to one that was trained on bytes since.
+  if (trained && !facts.byte_tokenizer && !tokenizer) return Texts{.bytes = true, .positions = length};
+  Texts texts{.bytes = facts.byte_tokenizer && !tokenizer,
+              .others = facts.tokenizer,
+              .ends = facts.ends,
+              .positions = facts.positions && length ? std::max(facts.positions, length)
+                                                     : (facts.positions ? facts.positions : length)};
+  corpus::TokenizerFiles files{source.path() + "'s tokenizer.json", facts.tokenizer_json, facts.tokenizer_config};
+  if (tokenizer) {
+    TITAN_ASSIGN_OR_RETURN(files, corpus::read_tokenizer_files(ckpt::posix_fs(), *tokenizer));
+  }
+  if (!reads || files.json.empty()) return texts;
+  TITAN_ASSIGN_OR_RETURN(recipe::Tokenizer read, corpus::parse_tokenizer(files));
+  if (texts.ends.empty() && read.eos()) texts.ends = {*read.eos()};
+  texts.tokenizer = std::make_shared<const recipe::Tokenizer>(std::move(read));
+  return texts;
 }
 
-ckpt::Status check_reads_bytes(const Texts& texts, const std::string& path, const std::string& flag,
-                               const std::string& instead) {
-  if (texts.bytes) return ckpt::ok_status();
-  return ckpt::invalid(
-             "`--" + flag + "` takes text for models of bytes, and " + path +
-             (texts.tokenizer ? " has a tokenizer that is not read here" : " does not say that its tokens are bytes"))
-      .with_hint(instead);
+ckpt::Status check_reads_text(const Texts& texts, const std::string& path, const std::string& flag,
+                              const std::string& instead) {
+  if (texts.bytes || texts.tokenizer) return ckpt::ok_status();
+  return ckpt::invalid("`--" + flag + "` takes text, and " + path +
+                       (texts.others ? " has a tokenizer of another form than tokenizer.json"
+                                     : " does not say that its tokens are bytes, and has no tokenizer"))
+      .with_hint("--tokenizer DIR names a folder with the model's tokenizer.json; or " + instead);
 }
 
 }  // namespace titan::cli

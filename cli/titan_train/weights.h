@@ -1,6 +1,7 @@
 #pragma once
 // Weights of every format that this program reads, and what is known of the model and the texts that they are for.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,10 @@
 #include "ckpt/read/weight_source.h"
 #include "recipe/keys/config.h"
 #include "recipe/model/dims.h"
+
+namespace titan::recipe {
+class Tokenizer;
+}
 
 namespace titan::cli {
 
@@ -25,15 +30,19 @@ std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source);
 
 /// What a checkpoint says of the texts that its model reads and writes.
 struct Texts {
-  bool bytes = false;                      ///< id b is the byte b
-  bool tokenizer = false;                  ///< it came with a tokenizer that we do not read
-  std::vector<std::int64_t> ends;          ///< tokens that end a text
-  std::optional<std::uint64_t> positions;  ///< tokens of the texts that it was made for
+  bool bytes = false;   ///< id b is the byte b
+  bool others = false;  ///< it came with files of a tokenizer, and they were not asked for or are of another form
+  std::shared_ptr<const recipe::Tokenizer> tokenizer;  ///< of texts that are no bytes
+  std::vector<std::int64_t> ends;                      ///< tokens that end a text
+  std::optional<std::uint64_t> positions;              ///< tokens of the texts that it was made for
 };
-/// \error kCorrupt, kFailed: a file that came with the model cannot be read
-ckpt::Result<Texts> texts_of(const ckpt::WeightSource& source);
-/// Fails where `flag`, which takes text, is given with a model that does not read bytes. \error kInvalid
-ckpt::Status check_reads_bytes(const Texts& texts, const std::string& path, const std::string& flag,
-                               const std::string& instead);
+/// `reads`: a text is given, so that its tokenizer is needed. `tokenizer`: the folder that it is read from, else it is
+/// the one that came with the model.
+/// \error kCorrupt, kFailed: a file that came with the model cannot be read; kInvalid, kUnsupported: the tokenizer
+ckpt::Result<Texts> texts_of(const ckpt::WeightSource& source, bool reads, const std::optional<std::string>& tokenizer);
+/// Fails where `flag`, which takes text, is given with a model that reads no bytes and has no tokenizer. \error
+/// kInvalid
+ckpt::Status check_reads_text(const Texts& texts, const std::string& path, const std::string& flag,
+                              const std::string& instead);
 
 }  // namespace titan::cli

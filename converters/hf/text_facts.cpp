@@ -34,8 +34,12 @@ ckpt::Result<TextFacts> read_text_facts(ckpt::Fs& fs, const std::vector<ckpt::Mo
     if (place == files.end()) return std::string();
     return read_companion(fs, {place->path, name, place->digest}, kMaxBytes);
   };
-  TITAN_ASSIGN_OR_RETURN(const std::string tokenizer, read("tokenizer.json"));
+  TITAN_ASSIGN_OR_RETURN(std::string tokenizer, read("tokenizer.json"));
   facts.byte_tokenizer = is_byte_tokenizer(tokenizer);
+  if (!facts.byte_tokenizer && !tokenizer.empty()) {
+    facts.tokenizer_json = std::move(tokenizer);
+    TITAN_ASSIGN_OR_RETURN(facts.tokenizer_config, read("tokenizer_config.json"));
+  }
   facts.tokenizer = !facts.byte_tokenizer && std::ranges::any_of(files, [](const ckpt::ModelFilePlace& file) {
     return file.member.starts_with("hf/") && is_vocabulary(file.member.substr(3));
   });

@@ -2,6 +2,7 @@
 // What the files that came with a model say of the texts that it reads and writes.
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ckpt/base/fs.h"
@@ -13,6 +14,8 @@ namespace titan::convert {
 struct TextFacts {
   bool byte_tokenizer = false;             ///< tokenizer.json is the one of byte_tokenizer.h
   bool tokenizer = false;                  ///< there is another one
+  std::string tokenizer_json;              ///< its tokenizer.json; empty: it has none
+  std::string tokenizer_config;            ///< tokenizer_config.json beside that
   std::vector<std::int64_t> ends;          ///< tokens that end a text: of generation_config.json, else of config.json
   std::optional<std::uint64_t> positions;  ///< max_position_embeddings
   bool operator==(const TextFacts&) const = default;

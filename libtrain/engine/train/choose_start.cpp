@@ -1,9 +1,12 @@
 #include "libtrain/engine/train/choose_start.h"
 
+#include <algorithm>
+#include <iterator>
 #include <random>
 
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/engine/model/runtime.h"
+#include "libtrain/job/data/data_tokenizer.h"
 #include "libtrain/job/host/gemm.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/same_settings.h"
@@ -31,6 +34,27 @@ Status take_model_files(RunState& run) {
   TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> files, ckpt::read_model_files(fs, places, notes));
   for (const std::string& note : notes) log_warn(note);
   if (!files.empty()) run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
+  return ckpt::ok_status();
+}
+
+// The tokenizer of the data goes along where none came with the weights or the checkpoint.
+Status take_data_tokenizer(RunState& run) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::ModelFilePlace> places, tokenizer_of_data(run.start.loaded.config));
+  std::vector<ckpt::ModelFile> files;
+  if (run.model_files) files = *run.model_files;
+  if (const std::string other = other_tokenizer(files, places); !other.empty()) log_warn(other);
+  const bool there = std::any_of(files.begin(), files.end(), [](const ckpt::ModelFile& file) {
+    return file.member == "hf/tokenizer.json" || file.member.starts_with("hf/tokenizer.model");
+  });
+  if (places.empty() || there) return ckpt::ok_status();
+  std::vector<std::string> notes;
+  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> read, ckpt::read_model_files(run.fs, places, notes));
+  for (const std::string& note : notes) log_warn(note);
+  std::move(read.begin(), read.end(), std::back_inserter(files));
+  std::sort(files.begin(), files.end(),
+            [](const ckpt::ModelFile& a, const ckpt::ModelFile& b) { return a.member < b.member; });
+  run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
+  log_info("the tokenizer of the data goes into every checkpoint: " + places.front().path);
   return ckpt::ok_status();
 }
 
@@ -88,6 +112,7 @@ void settle(RunState& run) {
   Start& start = run.start;
   Status status;
   if (run.root()) status = prepare_start(run.inputs, run.permission, start);
+  if (run.root() && status.ok() && start.dataset) status = take_data_tokenizer(run);
   check(agree(*run.world.io, status));  // before the others read what it did not
   // One rank reads the data whole, and 64 blocks of each file; the others two blocks, and more where these are others.
   const std::string checked =

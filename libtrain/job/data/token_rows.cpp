@@ -35,7 +35,27 @@ std::int64_t element(const std::byte* at, std::uint32_t bytes, bool is_signed) {
   return static_cast<std::int64_t>(value);
 }
 
+/// A text that is shorter than the default length is one row.
+TokenRows::Options for_text(const TokenRows::Options& options, std::uint64_t tokens) {
+  TokenRows::Options shorter = options;
+  if (options.default_length && tokens > 0) shorter.default_length = std::min(*options.default_length, tokens);
+  return shorter;
+}
+
 }  // namespace
+
+const std::byte* TokenRows::data() const {
+  return file_ ? file_->bytes().data() : reinterpret_cast<const std::byte*>(ids_.data());
+}
+
+Result<TokenRows> TokenRows::of_ids(const std::string& path, std::vector<std::uint32_t> ids, const Options& options) {
+  if (options.row_length == 0u) return ckpt::invalid("a row of 0 tokens: expected at least 1");
+  TokenRows rows(path);
+  rows.ids_ = std::move(ids);
+  rows.bytes_ = sizeof(std::uint32_t);
+  TITAN_RETURN_IF_ERROR(rows.cut(rows.ids_.size(), for_text(options, rows.ids_.size())));
+  return rows;
+}
 
 Status TokenRows::cut(std::uint64_t tokens, const Options& options) {
   const std::optional<std::uint64_t> length = options.row_length ? options.row_length : options.default_length;
@@ -55,17 +75,15 @@ Status TokenRows::cut(std::uint64_t tokens, const Options& options) {
 Result<TokenRows> TokenRows::open(const std::string& path, const Options& options) {
   if (options.row_length == 0u) return ckpt::invalid("a row of 0 tokens: expected at least 1");
   TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
-  TokenRows rows(std::move(file));
-  const std::span<const std::byte> bytes = rows.file_.bytes();
+  TokenRows rows(path);
+  rows.file_ = std::move(file);
+  const std::span<const std::byte> bytes = rows.file_->bytes();
   if (options.text) {
     if (const std::size_t bad = ckpt::scan_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).valid;
         bad < bytes.size())
       return ckpt::invalid(path + " is not UTF-8: byte " + std::to_string(bad));
     rows.bytes_ = 1;
-    Options shorter = options;
-    if (options.default_length && !bytes.empty())
-      shorter.default_length = std::min<std::uint64_t>(*options.default_length, bytes.size());
-    TITAN_RETURN_IF_ERROR(rows.cut(bytes.size(), shorter));
+    TITAN_RETURN_IF_ERROR(rows.cut(bytes.size(), for_text(options, bytes.size())));
     return rows;
   }
   constexpr char kMagic[] = "\x93NUMPY";
@@ -116,7 +134,7 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
 
 Status TokenRows::read(std::uint64_t row, std::uint64_t vocab_size, std::span<std::int64_t> out) const {
   assert(row < rows_ && out.size() == length_);
-  const std::byte* at = file_.bytes().data() + offset_ + row * length_ * bytes_;
+  const std::byte* at = data() + offset_ + row * length_ * bytes_;
   for (std::uint64_t i = 0; i < length_; ++i, at += bytes_) {
     out[i] = element(at, bytes_, is_signed_);
     if (out[i] < 0 || static_cast<std::uint64_t>(out[i]) >= vocab_size)

@@ -24,19 +24,26 @@ class TokenRows {
   /// row, text that is not UTF-8, raw ids of another width (id_looks.h)
   static ckpt::Result<TokenRows> open(const std::string& path, const Options& options);
 
+  /// The same of ids in memory, which are the text `path`; fewer than the default length are one row.
+  static ckpt::Result<TokenRows> of_ids(const std::string& path, std::vector<std::uint32_t> ids,
+                                        const Options& options);
+
   std::uint64_t rows() const { return rows_; }
   std::uint64_t length() const { return length_; }        ///< tokens of a row
   bool by_default() const { return by_default_; }         ///< that is Options::default_length
   std::uint64_t left_over() const { return left_over_; }  ///< tokens of a stream behind its last whole row
-  const std::string& path() const { return file_.path(); }
+  const std::string& path() const { return path_; }
   /// Copies row `row` into `out`. \error kInvalid: an id that is negative or not below `vocab_size` (row, column)
   ckpt::Status read(std::uint64_t row, std::uint64_t vocab_size, std::span<std::int64_t> out) const;
 
  private:
-  explicit TokenRows(MappedFile file) : file_(std::move(file)) {}
+  explicit TokenRows(std::string path) : path_(std::move(path)) {}
+  const std::byte* data() const;
   ckpt::Status cut(std::uint64_t tokens, const Options& options);
 
-  MappedFile file_;
+  std::string path_;
+  std::optional<MappedFile> file_;
+  std::vector<std::uint32_t> ids_;  // where there is no file
   std::uint64_t offset_ = 0, rows_ = 0, length_ = 0, left_over_ = 0;
   std::uint32_t bytes_ = 2;
   bool is_signed_ = false, by_default_ = false;

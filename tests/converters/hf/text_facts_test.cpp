@@ -33,10 +33,19 @@ TEST_F(TextFactsOf, KnowOurTokenizerFromOthers) {
   put("tokenizer_config.json", byte_tokenizer_config(12));
   EXPECT_TRUE(facts().byte_tokenizer);
   EXPECT_FALSE(facts().tokenizer);
+  EXPECT_EQ(facts().tokenizer_json, "") << "bytes need none";
   files_.clear();
   put("tokenizer.model", "words");
   EXPECT_FALSE(facts().byte_tokenizer);
   EXPECT_TRUE(facts().tokenizer);
+}
+
+TEST_F(TextFactsOf, BringTheTokenizer) {
+  put("tokenizer.json", R"({"model": {}})");
+  put("tokenizer_config.json", R"({"eos_token": "x"})");
+  EXPECT_TRUE(facts().tokenizer);
+  EXPECT_EQ(facts().tokenizer_json, R"({"model": {}})");
+  EXPECT_EQ(facts().tokenizer_config, R"({"eos_token": "x"})");
 }
 
 TEST_F(TextFactsOf, TakeEndsFromTheGenerationBeforeTheModel) {

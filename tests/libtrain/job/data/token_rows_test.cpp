@@ -38,6 +38,19 @@ class TokenRowsTest : public testing::Test {
 
 const std::string kSix("\1\0\2\0\3\0\4\0\5\0\6\0", 12);
 
+TEST_F(TokenRowsTest, IdsOfATextAreCutIntoRows) {
+  const auto rows = TokenRows::of_ids("a.txt", {1, 70000, 3, 4, 5}, {.row_length = 2});
+  ASSERT_TRUE(rows.ok()) << rows.status().to_string();
+  EXPECT_EQ(rows->rows(), 2u);
+  EXPECT_EQ(rows->left_over(), 1u);
+  std::vector<std::int64_t> row(2);
+  ASSERT_TRUE(rows->read(0, 70001, row).ok());
+  EXPECT_EQ(row, (std::vector<std::int64_t>{1, 70000}));
+  EXPECT_EQ(rows->read(0, 70000, row).code, ckpt::Code::kInvalid);
+  EXPECT_EQ(TokenRows::of_ids("a.txt", {1, 2}, {.default_length = 64})->length(), 2u) << "a short text is one row";
+  EXPECT_FALSE(TokenRows::of_ids("a.txt", {}, {.default_length = 64}).ok());
+}
+
 TEST_F(TokenRowsTest, RawIdsAreCutIntoRows) {
   const auto rows = TokenRows::open(write(kSix + std::string("\7\1", 2)), {.row_length = 3});
   ASSERT_TRUE(rows.ok()) << rows.status().to_string();

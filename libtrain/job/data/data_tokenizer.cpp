@@ -1,0 +1,40 @@
+#include "libtrain/job/data/data_tokenizer.h"
+
+#include <algorithm>
+
+#include "ckpt/base/fs.h"
+#include "libtrain/job/data/token_files.h"
+#include "recipe/keys/config.h"
+
+namespace titan::train {
+namespace {
+
+constexpr const char* kTokenizer = "hf/tokenizer.json";
+
+}  // namespace
+
+ckpt::Result<std::vector<ckpt::ModelFilePlace>> tokenizer_of_data(const recipe::Config& config) {
+  std::vector<ckpt::ModelFilePlace> places;
+  if (config.training.dataset != "tokens" || !config.training.dataset_path) return places;
+  TITAN_ASSIGN_OR_RETURN(const FoundFiles found,
+                         find_data_files(*config.training.dataset_path, "training.dataset_path"));
+  if (found.folders.empty()) return places;
+  const TokenFolder& first = found.folders.front();
+  for (const TokenFolder& folder : found.folders)
+    if (folder.tokenizer != first.tokenizer) return places;
+  places.push_back({"", ckpt::join_path(first.path, "tokenizer.json"), kTokenizer, first.tokenizer});
+  const std::string config_path = ckpt::join_path(first.path, "tokenizer_config.json");
+  if (ckpt::posix_fs().stat(config_path).ok()) places.push_back({"", config_path, "hf/tokenizer_config.json", {}});
+  return places;
+}
+
+std::string other_tokenizer(const std::vector<ckpt::ModelFile>& files,
+                            const std::vector<ckpt::ModelFilePlace>& places) {
+  const auto own = std::ranges::find(files, std::string(kTokenizer), &ckpt::ModelFile::member);
+  const auto data = std::ranges::find(places, std::string(kTokenizer), &ckpt::ModelFilePlace::member);
+  if (own == files.end() || data == places.end() || own->digest == data->digest) return "";
+  return "the data were made with " + data->path +
+         ", which is another file than the tokenizer.json that came with the weights: are the ids the same?";
+}
+
+}  // namespace titan::train
