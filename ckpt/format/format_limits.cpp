@@ -17,6 +17,8 @@ std::uint64_t memory_of(const Manifest& manifest) {
     if (record.model) bytes += memory_of(*record.model);
     for (const SlotTensor& slot : record.slots) bytes += memory_of(slot.tensor);
   }
+  if (manifest.derived_from)
+    for (const MergedSource& source : manifest.derived_from->merged) bytes += kSettingCost + source.path.size();
   for (const auto& [key, value] : manifest.config) bytes += kSettingCost + key.size() + value.size();
   return bytes;
 }

@@ -78,10 +78,20 @@ struct ComponentEntry {
   bool operator==(const ComponentEntry&) const = default;
 };
 
+/// One of several checkpoints whose weighted sum a checkpoint is.
+struct MergedSource {
+  Digest id;  ///< zeros: of another format
+  std::uint64_t step = 0;
+  std::string path;
+  double weight = 0;
+  bool operator==(const MergedSource&) const = default;
+};
+
 struct DerivedFrom {
   Digest id;
   std::uint64_t step = 0;
   std::string path;
+  std::vector<MergedSource> merged;  ///< in the order of the sum; empty: made from this one alone
   bool operator==(const DerivedFrom&) const = default;
 };
 

@@ -58,6 +58,19 @@ void write_file(JsonWriter& out, const FileEntry& file) {
   out.end();
 }
 
+void write_derived_from(JsonWriter& out, const DerivedFrom& from) {
+  out.line().key("derived_from").begin().members("id", from.id, "step", from.step, "path", from.path);
+  if (!from.merged.empty()) {
+    out.key("merged").begin_list();
+    for (const MergedSource& source : from.merged) {
+      out.line().begin().members("id", source.id, "step", source.step, "path", source.path);
+      out.members("weight", source.weight).end();
+    }
+    out.end_list();
+  }
+  out.end();
+}
+
 }  // namespace
 
 const char* role_text(FileRole role) {
@@ -86,8 +99,7 @@ std::string encode_manifest(const Manifest& manifest) {
   out.line().end_list().line().key("parameters").begin_list();
   for (const ParameterRecord& record : manifest.parameters) write_parameter(out, record);
   out.line().end_list().lines("config", manifest.config);
-  if (const auto& from = manifest.derived_from)
-    out.line().key("derived_from").begin().members("id", from->id, "step", from->step, "path", from->path).end();
+  if (const auto& from = manifest.derived_from) write_derived_from(out, *from);
   out.line().end();
   std::string text = std::move(out).finish();
   return with_self_digest(std::move(text)).value();

@@ -149,9 +149,19 @@ Mesh read_mesh(JsonReader& in) {
   return mesh;
 }
 
-DerivedFrom read_derived_from(JsonReader& in) {
+DerivedFrom read_derived_from(JsonReader& in, Budget& budget) {
   DerivedFrom from;
-  read_object(in, "derived_from", JsonField{"id", from.id}, JsonField{"step", from.step}, JsonField{"path", from.path});
+  const auto merged = [&] {
+    in.array([&](std::size_t) {
+      budget.spend(kSettingCost);
+      MergedSource& source = from.merged.emplace_back();
+      read_object(in, "a merged source", JsonField{"id", source.id}, JsonField{"step", source.step},
+                  JsonField{"path", source.path}, JsonField{"weight", [&] { source.weight = in.real(); }});
+      budget.spend(source.path.size());
+    });
+  };
+  read_object(in, "derived_from", JsonField{"id", from.id}, JsonField{"step", from.step}, JsonField{"path", from.path},
+              JsonField{"merged", merged, false});
   return from;
 }
 
@@ -244,7 +254,7 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
               JsonField{"stage_cuts", cuts}, JsonField{"leaf_elements", manifest.leaf_elements},
               JsonField{"order", [&] { read_order(in); }}, JsonField{"components", components},
               JsonField{"files", files}, JsonField{"parameters", parameters}, JsonField{"config", config},
-              JsonField{"derived_from", [&] { manifest.derived_from = read_derived_from(in); }, false});
+              JsonField{"derived_from", [&] { manifest.derived_from = read_derived_from(in, budget); }, false});
   if (Status status = in.finish(); !status.ok()) {
     if (!status.message.starts_with(what)) status.message = what + ": " + status.message;
     return status;

@@ -1,7 +1,10 @@
 #include "ckpt/run/run_resolve.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 #include "ckpt/format/layout.h"
 #include "ckpt/run/run_check.h"
@@ -52,7 +55,38 @@ bool is_folder(Fs& fs, const std::string& path) {
   return info.ok() && info->type == FileType::kDirectory;
 }
 
+/// Whether a step is one of those that `text` means: "300..400", or a pattern; nothing for any other text.
+std::function<bool(std::uint64_t)> meant_steps(const std::string& text) {
+  if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
+    const std::optional<std::uint64_t> first = parse_step(text.substr(0, dots)),
+                                       last = parse_step(text.substr(dots + 2));
+    if (!first || !last) return {};
+    return [=](std::uint64_t step) { return *first <= step && step <= *last; };
+  }
+  if (text.find_first_of("*?[") == std::string::npos) return {};
+  return [text](std::uint64_t step) { return fnmatch(text.c_str(), std::to_string(step).c_str(), 0) == 0; };
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> resolve_checkpoints(Fs& fs, const std::string& spec) {
+  const std::size_t sign = spec.rfind('@');
+  const auto meant = sign == std::string::npos || sign == 0 || fs.stat(spec).ok() ? std::function<bool(std::uint64_t)>()
+                                                                                  : meant_steps(spec.substr(sign + 1));
+  if (!meant) {
+    TITAN_ASSIGN_OR_RETURN(std::string path, resolve_checkpoint(fs, spec));
+    return std::vector<std::string>{std::move(path)};
+  }
+  const std::string run = spec.substr(0, sign);
+  TITAN_ASSIGN_OR_RETURN(const std::string dir, resolve_run(fs, run));
+  TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, dir));
+  std::vector<std::string> paths;
+  for (auto step = scan.steps.rbegin(); step != scan.steps.rend(); ++step)
+    if (meant(step->step)) paths.push_back(step->path);
+  if (paths.empty())
+    return not_found(run + " has no step that is '" + spec.substr(sign + 1) + "': " + describe(scan.steps));
+  return paths;
+}
 
 Result<std::string> resolve_run(Fs& fs, const std::string& run) {
   if (run.empty()) return not_found("an empty name is no run folder");

@@ -16,6 +16,10 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vec
 /// The same with another check.
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,
                                        std::vector<std::string>* skipped = nullptr);
+/// The checkpoints that `spec` names: steps of a run with RUN@300..400 (both ends count) or a shell pattern of step
+/// numbers, RUN@*00, ascending and unchecked; else the one of resolve_checkpoint. \error kNotFound: none of its steps
+/// is meant
+Result<std::vector<std::string>> resolve_checkpoints(Fs& fs, const std::string& spec);
 /// The folder with the steps of `run`: `<run>/checkpoint` when it exists, else `run` when it holds steps. \error
 /// kNotFound, kFailed
 Result<std::string> resolve_run(Fs& fs, const std::string& run);

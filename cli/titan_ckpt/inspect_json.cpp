@@ -113,6 +113,13 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
     json.begin_object("derived_from");
     json.members("id", m.derived_from->id.hex(), "step", m.derived_from->step);
     json.path("path", m.derived_from->path);
+    if (!m.derived_from->merged.empty())
+      json.each("merged", m.derived_from->merged, [&](const ckpt::MergedSource& source) {
+        json.path("path", source.path);
+        json.count("step", source.step);
+        digest_json(json, "id", source.id);
+        json.real("weight", source.weight);
+      });
     json.end_object();
   } else {
     json.null("derived_from");

@@ -22,6 +22,15 @@ using ckpt::TensorRow;
 
 constexpr std::size_t kTopTensors = 8;
 
+// The first sources of a weighted sum: there may be hundreds.
+void add_merged(const std::vector<ckpt::MergedSource>& sources, Facts& facts) {
+  constexpr std::size_t kShown = 10;
+  for (std::size_t i = 0; i < std::min(sources.size(), kShown); ++i)
+    facts.add("merged", format_rounded(sources[i].weight, 6) + " x step " + std::to_string(sources[i].step) + ", " +
+                            escape(sources[i].path));
+  if (sources.size() > kShown) facts.add("merged", std::to_string(sources.size() - kShown) + " more; --json has all");
+}
+
 std::string summary(const InspectReport& report, const TextStyle& style) {
   const Manifest& m = report.manifest;
   Facts facts;
@@ -43,6 +52,7 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   if (m.derived_from)
     facts.add("derived from", escape(m.derived_from->path) + " step " + std::to_string(m.derived_from->step) + ", id " +
                                   m.derived_from->id.hex());
+  if (m.derived_from) add_merged(m.derived_from->merged, facts);
   return facts.render(style.palette);
 }
 

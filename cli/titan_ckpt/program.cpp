@@ -11,6 +11,7 @@
 #include "cli/titan_ckpt/inspect.h"
 #include "cli/titan_ckpt/lr.h"
 #include "cli/titan_ckpt/ls.h"
+#include "cli/titan_ckpt/merge.h"
 #include "cli/titan_ckpt/plot.h"
 #include "cli/titan_ckpt/prune.h"
 #include "cli/titan_ckpt/reshard.h"
@@ -119,6 +120,18 @@ Program titan_ckpt_program() {
             only_after("set", {"rewarm-from", "zero|present", "where the policy rewarm starts"}),
             only_after("set", verify_first), only_after("set", force), only_after("set", dry_run)},
            run_lr},
+          {"merge",
+           {{.name = "SRC...", .names = Names::kSource, .takes = Takes::kForeign, .many = true}},
+           "the weighted sum of the parameters of several checkpoints: RUN@300..400, RUN@*00, folders",
+           {{"output", "DST", "the checkpoint to be made, of parameters alone", 'o'},
+            {"weights", "W",
+             "mean, or as if the rate had decayed meanwhile: linear, 1-sqrt, cosine; or a number for each source: "
+             "1,2,1"},
+            {"ema", "BETA", "weights of an exponential average instead: the newest counts 1 - BETA"},
+            threads,
+            force,
+            dry_run},
+           run_merge},
           {"convert",
            {{"SRC", Names::kSource, Takes::kForeign}, {"DST", Names::kDestination, Takes::kForeign}},
            "from and to other formats",
@@ -210,7 +223,8 @@ Program titan_ckpt_program() {
           {{"dump", "get", "extract", "read"}, "titan-ckpt cat CKPT TENSOR"},
           {{"export"}, "titan-ckpt convert SRC DST --to hf"},
           {{"import"}, "titan-ckpt convert SRC DST"},
-          {{"merge", "consolidate", "unshard", "gather"}, "titan-ckpt reshard SRC DST --dp 1 --pp 1"},
+          {{"consolidate", "unshard", "gather"}, "titan-ckpt reshard SRC DST --dp 1 --pp 1"},
+          {{"average", "avg", "soup", "ema", "lawa"}, "titan-ckpt merge RUN@300..400 -o DST"},
           {{"split", "shard", "repartition"}, "titan-ckpt reshard SRC DST --dp D --pp P"},
           {{"compress"}, "titan-ckpt reshard SRC DST --compression zstd"},
           {{"slim", "weights"}, "titan-ckpt strip SRC DST --keep model"},

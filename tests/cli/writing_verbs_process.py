@@ -21,6 +21,7 @@ VERBS = {  # arguments; whether the new checkpoint has the id of the old one; th
     "reshard": (["reshard", "{run}", "{dst}", "--dp", "3", "--pp", "1"], True, 1 << 20),
     "strip": (["strip", "{run}", "{dst}"], False, 1000),
     "strip --dtype": (["strip", "{run}", "{dst}", "--dtype", "bf16"], False, 1 << 20),
+    "merge": (["merge", "{run}", "{other}", "-o", "{dst}"], False, 1 << 20),
     "lr set": (["lr", "set", "{run}", "{dst}", "--steps", "200", "--policy", "extend"], False, 1000),
     "convert --to hf": (["convert", "{titan}", "{dst}", "--to", "hf"], False, 1 << 20),
     "convert": (["convert", "{hf}", "{dst}"], False, 1 << 20),
@@ -51,6 +52,8 @@ class Bench:
         made = subprocess.run([programs / "titan-make-checkpoint", folder / "in/run/checkpoint", "step=10", "dp=2", "pp=2", "dim=256", "vocab=4000", "leaf=4096"],
                               capture_output=True, text=True, check=True)
         self.source, self.id = made.stdout.split()
+        self.other = self.source.replace("00000010", "00000020")
+        subprocess.run([programs / "titan-make-checkpoint", folder / "in/run/checkpoint", "step=20", "seed=2", "dim=256", "vocab=4000", "leaf=4096"], capture_output=True, check=True)
         self.dst = folder / "out"
         self.inputs = folder / "in"
         subprocess.run([sys.executable, HERE / "tools/hf-folder", self.inputs / "hf", "large"], check=True)
@@ -58,7 +61,7 @@ class Bench:
         self.pristine, self.before = digest(self.inputs), places(self.inputs)
 
     def start(self, *flags, verb="reshard", through=(), **more):
-        named = {"run": self.source, "hf": self.inputs / "hf", "titan": self.inputs / "titan", "dst": self.dst}
+        named = {"run": self.source, "other": self.other, "hf": self.inputs / "hf", "titan": self.inputs / "titan", "dst": self.dst}
         arguments = [part.format(**named) for part in VERBS[verb][0]]
         return subprocess.Popen([*through, self.ckpt, *arguments, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 

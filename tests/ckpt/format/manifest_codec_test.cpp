@@ -29,6 +29,16 @@ TEST(ManifestCodec, ReadsBackWhatItWrote) {
   EXPECT_EQ(encode_manifest(*decoded), encode_manifest(manifest));
 }
 
+TEST(ManifestCodec, ReadsBackTheSourcesOfASumWithTheirWeights) {
+  Manifest manifest = small_manifest();
+  const double third = 1.0 / 3;
+  manifest.derived_from =
+      DerivedFrom{digest_of("b"), 39, "/r/b", {{digest_of("a"), 20, "/r/a", third}, {{}, 39, "/r/b", 1 - third}}};
+  const auto decoded = decode_manifest("m", encode_manifest(manifest));
+  ASSERT_TRUE(decoded.ok()) << decoded.status().to_string();
+  EXPECT_EQ(*decoded, manifest);
+}
+
 TEST(ManifestCodec, WritesTheLowestMinorVersionAndNamesTheFeature) {
   Manifest manifest = small_manifest();
   manifest.minor = 7;  // as read from a newer writer
