@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ckpt/run/run_resolve.h"
+#include "recipe/record/run_metrics.h"
 
 namespace titan::convert {
 namespace {
@@ -85,6 +86,7 @@ std::vector<std::string> words_after_run(Fs& fs, const std::string& run) {
   }
   std::vector<std::string> words;
   if (!steps.empty()) words.push_back("latest");
+  if (!steps.empty() && recipe::find_metrics(fs, run).ok()) words.push_back("best");
   for (const std::uint64_t step : steps) words.push_back(std::to_string(step));
   return words;
 }

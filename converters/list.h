@@ -15,7 +15,8 @@ std::string resolve_any(Fs& fs, const std::string& spec);
 /// one checkpoint, or a folder that holds some, directly or in its folder `checkpoint` as torchtitan's runs do.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
 
-/// What may follow `run`@, for shells that complete it: "latest" and the steps, newest first, by their names alone.
+/// What may follow `run`@, for shells that complete it: "latest", "best" where losses are written, and the steps,
+/// newest first, by their names alone.
 std::vector<std::string> words_after_run(Fs& fs, const std::string& run);
 
 }  // namespace titan::convert

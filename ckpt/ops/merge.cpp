@@ -67,9 +67,9 @@ Result<std::vector<Opened>> open_sources(Fs& fs, const MergeOptions& options) {
 }
 
 // The keys of a configuration by which models of equal tensors compute different things.
-constexpr const char* kFunctionKeys[] = {"model.n_heads",    "model.n_kv_heads",   "model.head_dim",
-                                         "model.norm_eps",   "model.rope_theta",   "model.rope_scaling",
-                                         "model.qkv_bias",   "model.tied_embeddings"};
+constexpr const char* kFunctionKeys[] = {"model.n_heads",  "model.n_kv_heads",     "model.head_dim",
+                                         "model.norm_eps", "model.rope_theta",     "model.rope_scaling",
+                                         "model.qkv_bias", "model.tied_embeddings"};
 
 std::string tensor_text(const ParameterRecord& record) {
   return shape_text(record.meta.shape) + " " + std::string(dtype_name(record.model->dtype));
@@ -268,8 +268,7 @@ Status write_sum(Fs& fs, const MergeOptions& options, const std::vector<Opened>&
   ManifestBuilder builder(made);
   TITAN_ASSIGN_OR_RETURN(FileEntry derived, write_virtual_model(fs, rewrite->folder(), made));
   builder.add_file(std::move(derived));
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ModelFile> came,
-                         read_model_files(fs, newest.model_files(), report.notes));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ModelFile> came, read_model_files(fs, newest.model_files(), report.notes));
   TITAN_ASSIGN_OR_RETURN(const std::vector<FileEntry> files, write_model_files(fs, rewrite->folder(), came));
   for (const FileEntry& file : files) {
     builder.add_file(file);
@@ -294,8 +293,8 @@ Result<MergeReport> merge_checkpoints(Fs& fs, const MergeOptions& options) {
   report.dst = options.dst;
   report.dry_run = options.dry_run;
   for (const Opened& source : sources)
-    report.sources.push_back({lasting_path(fs, source.reader.path()), source.manifest().step, source.manifest().id,
-                              source.weight});
+    report.sources.push_back(
+        {lasting_path(fs, source.reader.path()), source.manifest().step, source.manifest().id, source.weight});
   const Manifest& newest = sources.back().manifest();
   report.step = newest.step;
   report.tensors = newest.parameters.size();

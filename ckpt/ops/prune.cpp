@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "ckpt/lock/run_guard.h"
+#include "ckpt/ops/links.h"
+#include "ckpt/ops/thin.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/read/verifier.h"
 #include "ckpt/run/recover.h"
@@ -25,7 +26,7 @@ std::string kept_by(const RunScan& scan, const PruneRules& rules, const StepEntr
   if (entry.pinned) return "pinned by .keep";
   if (std::find(rules.keep.begin(), rules.keep.end(), entry.step) != rules.keep.end()) return "asked for by --keep";
   if (entry.step == 0) return "the start of the run";
-  if (rules.empty()) return "no rule was given";
+  if (!rules.deletes()) return rules.thin > 0 ? "no rule deletes it" : "no rule was given";
   if (newer_full < rules.keep_last)
     return rules.keep_last == 1 ? "the last one" : "one of the last " + std::to_string(rules.keep_last);
   if (rules.keep_every > 0 && entry.step % rules.keep_every == 0)
@@ -34,41 +35,6 @@ std::string kept_by(const RunScan& scan, const PruneRules& rules, const StepEntr
   if (retention_must_wait(scan)) return "the newest step is invalid: nothing is deleted before a save succeeds";
   return "";
 }
-
-/// The files of the steps that go: names found, and the names that the file system counts.
-class Links {
- public:
-  void add(Fs& fs, const std::string& path) {
-    const Result<std::vector<DirEntry>> entries = fs.list(path);
-    if (!entries.ok()) return;
-    for (const DirEntry& entry : *entries) {
-      const std::string member = join_path(path, entry.name);
-      if (entry.type == FileType::kDirectory) {
-        add(fs, member);
-      } else if (const Result<FileInfo> info = fs.stat(member); info.ok() && info->type == FileType::kFile) {
-        File& file = files_[{info->device, info->inode}];
-        file.bytes = info->size;
-        file.links = info->links;
-        ++file.found;
-        bytes_ += info->size;
-      }
-    }
-  }
-  std::uint64_t bytes() const { return bytes_; }
-  std::uint64_t freed() const {
-    std::uint64_t sum = 0;
-    for (const auto& [id, file] : files_)
-      if (file.found >= file.links) sum += file.bytes;
-    return sum;
-  }
-
- private:
-  struct File {
-    std::uint64_t bytes = 0, links = 0, found = 0;
-  };
-  std::map<std::pair<std::uint64_t, std::uint64_t>, File> files_;
-  std::uint64_t bytes_ = 0;
-};
 
 Status check_asked(const RunScan& scan, const std::string& folder, const std::vector<std::uint64_t>& keep) {
   for (const std::uint64_t step : keep) {
@@ -82,8 +48,16 @@ Status check_asked(const RunScan& scan, const std::string& folder, const std::ve
 
 bool is_whole(const StepEntry& entry) { return entry.validity.ok() && entry.full; }
 
-bool any_goes(const std::vector<PruneVerdict>& verdicts) {
-  return std::any_of(verdicts.begin(), verdicts.end(), [](const PruneVerdict& verdict) { return verdict.goes; });
+bool any_changes(const std::vector<PruneVerdict>& verdicts) {
+  return std::any_of(verdicts.begin(), verdicts.end(),
+                     [](const PruneVerdict& verdict) { return verdict.goes || verdict.thins; });
+}
+
+bool may_thin(const RunScan& scan, const PruneRules& rules, const StepEntry& entry, std::uint64_t newer_full) {
+  if (rules.thin == 0 || newer_full < rules.thin || retention_must_wait(scan)) return false;
+  const bool asked = std::find(rules.keep.begin(), rules.keep.end(), entry.step) != rules.keep.end();
+  return is_whole(entry) && !entry.pinned && !entry.linked && !entry.moved_aside && entry.step != 0 && !asked &&
+         entry.manifest && has_model(*entry.manifest);
 }
 
 /// Says why nothing is deleted as long as `newest` is in this state.
@@ -142,7 +116,7 @@ class Prune {
       if (no_full_left && report_.waits.ok())
         report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged")
                             .with_hint("`titan-ckpt verify " + report_.folder + "` names the places");
-      if (!any_goes(verdicts_) && !frees_damaged()) return ok_status();
+      if (!any_changes(verdicts_) && !frees_damaged()) return ok_status();
       const auto newest = std::find_if(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (newest == scan_.steps.end()) {
         if (report_.waits.ok()) report_.waits = nothing_whole(report_.folder);
@@ -187,11 +161,15 @@ class Prune {
       // Only the name of a link is removed.
       Links own;
       if (entry.link.empty()) own.add(fs_, entry.path);
-      if (entry.link.empty() && verdicts_[i].goes) all.add(fs_, entry.path);
+      Links lost;
+      if (entry.link.empty() && verdicts_[i].goes) lost = own;
+      if (verdicts_[i].thins)
+        for (const std::string& member : thinned_members(*entry.manifest)) lost.add(fs_, join_path(entry.path, member));
+      all.add(lost);
       std::string why = verdicts_[i].why;
       if (report_.verified == entry.step) why += why.empty() ? "verified" : "; verified";
-      report_.steps.push_back(
-          {entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why), own.bytes()});
+      report_.steps.push_back({entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why),
+                               own.bytes(), lost.bytes(), verdicts_[i].thins});
     }
     for (const std::string& name : scan_.damaged) {
       const std::string path = join_path(report_.folder, name);
@@ -228,12 +206,12 @@ class Prune {
 
   /// Reading the newest step takes long, and so may each deletion. A pin that came meanwhile counts.
   template <typename Verdict>
-  bool pinned_meanwhile(const std::string& path, Verdict& verdict) {
+  bool pinned_meanwhile(const std::string& path, Verdict& verdict, std::uint64_t bytes) {
     if (!is_pinned(fs_, path)) return false;
     verdict.goes = false;
     verdict.why = "pinned by .keep meanwhile";
-    report_.bytes_gone -= verdict.bytes;
-    report_.bytes_freed -= std::min(report_.bytes_freed, verdict.bytes);
+    report_.bytes_gone -= bytes;
+    report_.bytes_freed -= std::min(report_.bytes_freed, bytes);
     return true;
   }
 
@@ -248,12 +226,12 @@ class Prune {
   Status carry_out() {
     TITAN_RETURN_IF_ERROR(may_delete());
     // A process may have died between the rename and the sync of a step that stays. Its name must be durable first.
-    if (any_goes(verdicts_)) TITAN_RETURN_IF_ERROR(fs_.sync_dir(report_.folder));
+    if (any_changes(verdicts_)) TITAN_RETURN_IF_ERROR(fs_.sync_dir(report_.folder));
     // First, so that no old trash has the name that is needed now.
     report_.failures = recover_folder(fs_, report_.folder);
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
     for (PrunedDamage& damage : report_.damaged) {
-      if (!damage.goes || pinned_meanwhile(join_path(report_.folder, damage.name), damage)) continue;
+      if (!damage.goes || pinned_meanwhile(join_path(report_.folder, damage.name), damage, damage.bytes)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
       const Status status = delete_damaged(fs_, report_.folder, damage.name, trash_id(), options_.cancel);
       if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
@@ -262,14 +240,33 @@ class Prune {
         report_.failures.push_back("cannot delete " + join_path(report_.folder, damage.name) + ": " + status.message);
     }
     for (auto step = report_.steps.rbegin(); step != report_.steps.rend(); ++step) {
-      if (!step->goes || pinned_meanwhile(step->path, *step)) continue;
+      if (!step->goes && !step->thins) continue;
+      if (pinned_meanwhile(step->path, *step, step->loses)) {
+        step->thins = false;
+        continue;
+      }
       TITAN_RETURN_IF_ERROR(may_delete());
-      Status status = still_as_planned(step->step);
-      if (status.ok()) status = delete_step(fs_, report_.folder, step_name(step->step), trash_id(), options_.cancel);
-      if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
-      step->deleted = status.ok();
-      if (!status.ok()) report_.failures.push_back("cannot delete " + step->path + ": " + status.message);
+      TITAN_RETURN_IF_ERROR(step->goes ? delete_one(*step) : thin_one(*step));
     }
+    return ok_status();
+  }
+
+  /// A failure is one of the report's; only a stop ends the work.
+  Status delete_one(PrunedStep& step) {
+    Status status = still_as_planned(step.step);
+    if (status.ok()) status = delete_step(fs_, report_.folder, step_name(step.step), trash_id(), options_.cancel);
+    if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
+    step.deleted = status.ok();
+    if (!status.ok()) report_.failures.push_back("cannot delete " + step.path + ": " + status.message);
+    return ok_status();
+  }
+
+  Status thin_one(PrunedStep& step) {
+    Status status = still_as_planned(step.step);
+    if (status.ok()) status = thin_step(fs_, step.path, {options_.writer, options_.created, options_.cancel});
+    if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
+    step.thinned = status.ok();
+    if (!status.ok()) report_.failures.push_back("cannot thin " + step.path + ": " + status.message);
     return ok_status();
   }
 
@@ -290,7 +287,9 @@ std::vector<PruneVerdict> plan_prune(const RunScan& scan, const PruneRules& rule
   for (const StepEntry& entry : scan.steps) {
     std::string why = kept_by(scan, rules, entry, newer_full);
     const bool goes = why.empty();
-    verdicts.push_back({goes, std::move(why)});
+    const bool thins = !goes && may_thin(scan, rules, entry, newer_full);
+    verdicts.push_back(
+        {goes, thins ? "keeps its model: older than the last " + std::to_string(rules.thin) : std::move(why), thins});
     if (is_whole(entry)) ++newer_full;
   }
   return verdicts;

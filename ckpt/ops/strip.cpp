@@ -32,41 +32,6 @@ std::pair<std::set<std::uint32_t>, std::set<std::uint32_t>> tensor_files(const M
   return files;
 }
 
-// Drops components with their members; what is left keeps its order.
-Status drop_components(Manifest& manifest, const StripOptions& options) {
-  const auto [model, optimizer] = tensor_files(manifest);
-  std::vector<std::uint32_t> shared;
-  std::set_intersection(model.begin(), model.end(), optimizer.begin(), optimizer.end(), std::back_inserter(shared));
-  if (!shared.empty())
-    return unsupported("the file " + manifest.files[shared.front()].path + " holds leaves of both model and optimizer")
-        .with_hint("`titan-ckpt reshard` writes a file per component: strip its result");
-  std::vector<FileEntry> files;
-  std::map<std::uint32_t, std::uint32_t> moved;
-  for (std::uint32_t i = 0; i < manifest.files.size(); ++i) {
-    const FileEntry& file = manifest.files[i];
-    bool keep = file.role == FileRole::kShard ? model.contains(i) : true;
-    if (file.role == FileRole::kJson) keep = keeps(options, file.path.substr(0, file.path.size() - 5));
-    if (!keep) continue;
-    moved[i] = static_cast<std::uint32_t>(files.size());
-    files.push_back(file);
-  }
-  manifest.files = std::move(files);
-  std::erase_if(manifest.components, [&](const ComponentEntry& entry) { return !keeps(options, entry.name); });
-  for (ParameterRecord& record : manifest.parameters) {
-    record.slots.clear();
-    record.optimizer_step = 0;
-    if (!record.model) continue;
-    for (Piece& piece : record.model->pieces) piece.file = moved.at(piece.file);
-  }
-  return ok_status();
-}
-
-Status strip_id(Manifest& manifest, const CheckpointReader& source) {
-  TITAN_ASSIGN_OR_RETURN(const IdState state, id_state(source, manifest));
-  ManifestBuilder(manifest).seal(state);
-  return ok_status();
-}
-
 bool converts(const ParameterRecord& record, DType to) {
   return record.model && is_float(record.model->dtype) && record.model->dtype != to;
 }
@@ -190,6 +155,40 @@ Result<Manifest> stripped(Fs& fs, const CheckpointReader& reader, const StripOpt
 
 }  // namespace
 
+Status drop_components(Manifest& manifest, const StripOptions& options) {
+  const auto [model, optimizer] = tensor_files(manifest);
+  std::vector<std::uint32_t> shared;
+  std::set_intersection(model.begin(), model.end(), optimizer.begin(), optimizer.end(), std::back_inserter(shared));
+  if (!shared.empty())
+    return unsupported("the file " + manifest.files[shared.front()].path + " holds leaves of both model and optimizer")
+        .with_hint("`titan-ckpt reshard` writes a file per component: strip its result");
+  std::vector<FileEntry> files;
+  std::map<std::uint32_t, std::uint32_t> moved;
+  for (std::uint32_t i = 0; i < manifest.files.size(); ++i) {
+    const FileEntry& file = manifest.files[i];
+    bool keep = file.role == FileRole::kShard ? model.contains(i) : true;
+    if (file.role == FileRole::kJson) keep = keeps(options, file.path.substr(0, file.path.size() - 5));
+    if (!keep) continue;
+    moved[i] = static_cast<std::uint32_t>(files.size());
+    files.push_back(file);
+  }
+  manifest.files = std::move(files);
+  std::erase_if(manifest.components, [&](const ComponentEntry& entry) { return !keeps(options, entry.name); });
+  for (ParameterRecord& record : manifest.parameters) {
+    record.slots.clear();
+    record.optimizer_step = 0;
+    if (!record.model) continue;
+    for (Piece& piece : record.model->pieces) piece.file = moved.at(piece.file);
+  }
+  return ok_status();
+}
+
+Status seal_stripped(Manifest& manifest, const CheckpointReader& source) {
+  TITAN_ASSIGN_OR_RETURN(const IdState state, id_state(source, manifest));
+  ManifestBuilder(manifest).seal(state);
+  return ok_status();
+}
+
 Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::string path, resolve_checkpoint(fs, options.src));
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, path));
@@ -214,7 +213,7 @@ Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
     if (any) report.dtype = options.dtype;
   }
   if (!report.dtype) {
-    TITAN_RETURN_IF_ERROR(strip_id(manifest, reader));
+    TITAN_RETURN_IF_ERROR(seal_stripped(manifest, reader));
     report.new_id = manifest.id;
   }
   TITAN_ASSIGN_OR_RETURN(report.verified, verify_source(fs, path, options));
@@ -237,7 +236,7 @@ Status write_strip(Fs& fs, const StripOptions& options, StripReport& report) {
     }
   }
   TITAN_ASSIGN_OR_RETURN(report.files, carry_members(*rewrite, manifest, report.rewritten, options.cancel));
-  TITAN_RETURN_IF_ERROR(strip_id(manifest, reader));
+  TITAN_RETURN_IF_ERROR(seal_stripped(manifest, reader));
   TITAN_RETURN_IF_ERROR(options.cancel.check());
   TITAN_RETURN_IF_ERROR(rewrite->publish(manifest));
   report.new_id = manifest.id;

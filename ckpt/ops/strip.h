@@ -38,6 +38,12 @@ struct StripReport {
   std::vector<std::string> warnings;   ///< leftovers
 };
 
+/// Drops the components that `options` does not keep, with their members; what is left keeps its order. The id is still
+/// the old one. \error kUnsupported (a file holds leaves of both)
+Status drop_components(Manifest& manifest, const StripOptions& options);
+/// Gives such a manifest of `source` its id. \error those of CheckpointReader::lr_schedule
+Status seal_stripped(Manifest& manifest, const CheckpointReader& source);
+
 /// Decides and checks everything that writing would refuse; writes nothing.
 /// \error kInvalid (names), kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), those
 /// of opening SRC

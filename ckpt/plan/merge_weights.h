@@ -1,6 +1,7 @@
 #pragma once
 // Weights of a sum of checkpoints, and the decay of the learning rate that they stand for: an update counts as much as
-// the checkpoints after it weigh. Pure. \source Tian et al., "WSM: Decay-Free Learning Rate Schedule via Checkpoint Merging", 2025
+// the checkpoints after it weigh. Pure. \source Tian et al., "WSM: Decay-Free Learning Rate Schedule via Checkpoint
+// Merging", 2025
 #include <cstddef>
 #include <cstdint>
 #include <span>

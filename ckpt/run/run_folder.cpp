@@ -94,7 +94,7 @@ bool is_damaged_name(std::string_view name) {
 }
 
 bool is_pinned(Fs& fs, const std::string& path) {
-  const Result<FileInfo> pin = fs.stat(join_path(path, ".keep"));
+  const Result<FileInfo> pin = fs.stat(join_path(path, kPinFile));
   return pin.ok() || pin.status().code != Code::kNotFound;
 }
 

@@ -101,6 +101,8 @@ std::string foreign_name(std::uint64_t step, const std::string& id);
 /// True for a folder, or a link, of the form of damaged_name().
 bool is_damaged_name(std::string_view name);
 
+/// The file that pins a checkpoint.
+inline constexpr const char* kPinFile = ".keep";
 /// Whether a file ".keep" lies in `path`. True when in doubt, since a pin only keeps things.
 bool is_pinned(Fs& fs, const std::string& path);
 

@@ -214,6 +214,16 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
   return std::unique_ptr<Rewrite>(new Rewrite(std::move(impl)));
 }
 
+Result<std::unique_ptr<Rewrite>> Rewrite::begin_in_place(Fs& fs, const std::string& path) {
+  auto impl = std::make_unique<Impl>(fs);
+  impl->src = impl->names.dst = without_slashes(path);
+  impl->names.replaces = true;
+  TITAN_ASSIGN_OR_RETURN(impl->names.parent, find_parent(fs, impl->names.dst));
+  TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
+  TITAN_RETURN_IF_ERROR(fs.make_dir(impl->temporary->fresh()));
+  return std::unique_ptr<Rewrite>(new Rewrite(std::move(impl)));
+}
+
 Rewrite::Rewrite(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Rewrite::~Rewrite() = default;

@@ -39,6 +39,10 @@ class Rewrite {
   /// \error kInvalid (names), kLocked (a run or tool in that folder, or another tool on the same DST), kFailed
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
                                                 const ReplaceCheck& replaceable = {});
+  /// The same for a checkpoint that becomes a part of itself: SRC and DST are `path`, which lies in a run whose lock
+  /// the caller holds. publish() puts the new one in its place as `force` does. \error kLocked (another tool on it),
+  /// kFailed
+  static Result<std::unique_ptr<Rewrite>> begin_in_place(Fs& fs, const std::string& path);
   /// Removes the temporary unless publish() succeeded.
   ~Rewrite();
   Rewrite(const Rewrite&) = delete;

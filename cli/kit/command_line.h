@@ -79,6 +79,8 @@ struct Program {
   /// The command that was probably meant where `path` stands in place of the verb.
   std::string (*meant_by_path)(const std::string& path) = nullptr;
   std::vector<VerbHabit> habits = {};
+  /// The folder that RUN@best stands for; any other text as it is. `skipped`: better steps that are damaged.
+  ckpt::Result<std::string> (*best)(ckpt::Fs& fs, const std::string& spec, std::vector<std::string>* skipped) = nullptr;
   const char* notices = "";  ///< what --licenses prints
   Offers offers = {};
   std::string (*libraries)() = nullptr;  ///< for --version, ", NAME VERSION" of each that this program alone has

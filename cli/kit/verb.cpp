@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <exception>
 
@@ -16,19 +17,25 @@ namespace titan::cli {
 
 namespace {
 
-/// RUN@latest becomes the folder that it stands for where newer steps are passed over, and the answer warns why. What
-/// cannot be resolved stays as it was typed: the verb says what is wrong with it.
-std::vector<std::string> settle_latest(const Verb& verb, ckpt::Fs& fs, std::vector<std::string>& positionals) {
-  std::vector<std::string> warnings;
-  for (const std::size_t i : verb.sources(false)) {
+/// RUN@best becomes the folder that it stands for, and so does RUN@latest where newer steps are passed over; `warnings`
+/// say why. What cannot be resolved stays as it was typed, and the verb says what is wrong with it. \error of RUN@best
+ckpt::Status settle_names(const Request& request, std::vector<std::string>& positionals,
+                          std::vector<std::string>& warnings) {
+  const std::vector<Argument>& arguments = request.verb.arguments;
+  for (std::size_t i = 0; i < positionals.size() && !arguments.empty(); ++i) {
+    if (arguments[std::min(i, arguments.size() - 1)].names != Names::kSource) continue;
     std::vector<std::string> skipped;
-    if (i >= positionals.size() || !positionals[i].ends_with("@latest")) continue;
-    const ckpt::Result<std::string> path = ckpt::resolve_checkpoint(fs, positionals[i], &skipped);
-    if (!path.ok() || skipped.empty()) continue;
-    for (const std::string& why : skipped) warnings.push_back(positionals[i] + " passes over " + why);
-    positionals[i] = *path;
+    const std::string typed = positionals[i];
+    if (typed.ends_with("@best") && request.program.best != nullptr) {
+      TITAN_ASSIGN_OR_RETURN(positionals[i], request.program.best(request.fs, typed, &skipped));
+    } else if (typed.ends_with("@latest")) {
+      const ckpt::Result<std::string> path = ckpt::resolve_checkpoint(request.fs, typed, &skipped);
+      if (path.ok() && !skipped.empty()) positionals[i] = *path;
+      if (!path.ok()) skipped.clear();
+    }
+    for (const std::string& why : skipped) warnings.push_back(typed + " passes over " + why);
   }
-  return warnings;
+  return ckpt::ok_status();
 }
 
 int deliver_answer(const Answer& answer, bool json, ColorChoice color) {
@@ -49,7 +56,9 @@ std::string text_about(const Program& program, const Command& command, std::size
 }
 
 Answer answer_of(const Request& request, Command& command) {
-  std::vector<std::string> warnings = settle_latest(request.verb, request.fs, command.positionals);
+  std::vector<std::string> warnings;
+  if (ckpt::Status status = settle_names(request, command.positionals, warnings); !status.ok())
+    return {.error = std::move(status)};
   Answer answer = request.verb.run(request);
   answer.warnings.insert(answer.warnings.begin(), warnings.begin(), warnings.end());
   if (request.program.explain != nullptr) request.program.explain(request, answer.error);

@@ -7,11 +7,14 @@
 #include "cli/titan_ckpt/cat.h"
 #include "cli/titan_ckpt/convert.h"
 #include "cli/titan_ckpt/diff.h"
+#include "cli/titan_ckpt/du.h"
 #include "cli/titan_ckpt/explain_error.h"
 #include "cli/titan_ckpt/inspect.h"
+#include "cli/titan_ckpt/log.h"
 #include "cli/titan_ckpt/lr.h"
 #include "cli/titan_ckpt/ls.h"
 #include "cli/titan_ckpt/merge.h"
+#include "cli/titan_ckpt/pin.h"
 #include "cli/titan_ckpt/plot.h"
 #include "cli/titan_ckpt/prune.h"
 #include "cli/titan_ckpt/reshard.h"
@@ -19,6 +22,7 @@
 #include "cli/titan_ckpt/tokenize.h"
 #include "cli/titan_ckpt/verify.h"
 #include "converters/view.h"
+#include "recipe/record/best_step.h"
 
 namespace titan::cli {
 namespace {
@@ -43,7 +47,7 @@ Program titan_ckpt_program() {
   const Flag threads{"threads", "N", "threads that read and compute; by default as many as suit disk and cores"};
   return {
       "titan-ckpt",
-      "looks into checkpoints; CKPT is a checkpoint folder, RUN@step or RUN@latest",
+      "looks into checkpoints; CKPT is a checkpoint folder, RUN@step, RUN@latest, or RUN@best by validation loss",
       {
           {"ls",
            {{"RUN", Names::kRun, Takes::kForeign}},
@@ -155,14 +159,41 @@ Program titan_ckpt_program() {
            run_convert},
           {"prune",
            {{"RUN", Names::kRun}},
-           "delete the steps that no rule keeps; never the newest whole one, and never pinned or invalid ones",
+           "delete or thin the steps that no rule keeps; never the newest whole one, and never pinned or invalid ones",
            {{"keep-last", "N", "keep the newest N full steps"},
             {"keep-every", "N", "keep steps that N divides"},
             {"keep", "STEP[,STEP]", "keep these", 0, Repeat::kMany},
+            {"thin", "N",
+             "all but the newest N full steps keep their model alone; pinned ones and those of --keep stay whole"},
             {"damaged", "",
              "also free the damaged steps that saves moved aside (.damaged-step-N-*), except pinned ones"},
             {"dry-run", "", "say what would go and what stays, and delete nothing"}},
            run_prune},
+          {"pin",
+           {{.name = "CKPT...", .names = Names::kSource, .many = true}},
+           "keep steps whatever the rules of retention and prune say: RUN@step, RUN@300..400; also of a live run",
+           {},
+           run_pin},
+          {"unpin",
+           {{.name = "CKPT...", .names = Names::kSource, .many = true}},
+           "let rules delete these steps again",
+           {},
+           run_pin},
+          {"log",
+           {{"RUN", Names::kRun}},
+           "the starts of a run: steps, layouts, settings and what was allowed, LR policies, skips, tools",
+           {},
+           run_log},
+          {"blame",
+           {{"RUN", Names::kRun}, {"KEY"}},
+           "which start of a run set this key, with old and new values",
+           {},
+           run_blame},
+          {"du",
+           {{.name = "RUN...", .names = Names::kRun, .many = true}},
+           "what the space of runs is made of, shared files once, and what each way of thinning frees",
+           {},
+           run_du},
           {"tokenize",
            {{.name = "FILE...", .many = true}},
            "token ids of texts, for training: text, JSON lines, both packed (.gz, .zst), folders of them, - for "
@@ -225,6 +256,7 @@ Program titan_ckpt_program() {
           {{"import"}, "titan-ckpt convert SRC DST"},
           {{"consolidate", "unshard", "gather"}, "titan-ckpt reshard SRC DST --dp 1 --pp 1"},
           {{"average", "avg", "soup", "ema", "lawa"}, "titan-ckpt merge RUN@300..400 -o DST"},
+          {{"keep", "lock", "protect"}, "titan-ckpt pin RUN@step"},
           {{"split", "shard", "repartition"}, "titan-ckpt reshard SRC DST --dp D --pp P"},
           {{"compress"}, "titan-ckpt reshard SRC DST --compression zstd"},
           {{"slim", "weights"}, "titan-ckpt strip SRC DST --keep model"},
@@ -232,10 +264,13 @@ Program titan_ckpt_program() {
           {{"schedule", "curve"}, "titan-ckpt lr show CKPT"},
           {{"run", "train", "resume"}, "titan-train run CONFIG.toml"},
           {{"sample", "generate", "chat"}, "titan-train sample CKPT --prompt TEXT"},
+          {{"history", "attempts"}, "titan-ckpt log RUN"},
+          {{"usage", "space", "disk"}, "titan-ckpt du RUN"},
           {{"graph", "chart"}, "titan-ckpt plot RUN"},
           {{"rewrite"}, "titan-ckpt reshard SRC DST, titan-ckpt lr set SRC DST"},
           {{"plan", "config", "eval"}, "titan-train --help"},
       },
+      recipe::resolve_best,
       kNoticesOfTitanCkpt,
       {convert::words_after_run, convert::tensor_names},
   };

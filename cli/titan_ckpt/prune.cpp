@@ -4,6 +4,8 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
+#include "cli/kit/units.h"
+#include "cli/kit/version.h"
 
 namespace titan::cli {
 
@@ -25,6 +27,9 @@ Status read_rules(const Command& command, ckpt::PruneRules& rules) {
   }
   if (const auto text = command.value("keep-every")) {
     TITAN_ASSIGN_OR_RETURN(rules.keep_every, number("keep-every", *text, 1));
+  }
+  if (const auto text = command.value("thin")) {
+    TITAN_ASSIGN_OR_RETURN(rules.thin, number("thin", *text, 1));
   }
   for (const std::string& list : command.all("keep")) {
     for (const std::string& text : ckpt::split(list, ',')) {
@@ -51,6 +56,8 @@ Answer run_prune(const Request& request) {
   options.damaged = request.command.has("damaged");
   options.dry_run = request.command.has("dry-run");
   if (Status status = read_rules(request.command, options.rules); !status.ok()) return {.error = std::move(status)};
+  options.writer = version_line("titan-ckpt") + " prune --thin";
+  options.created = format_utc(request.style.now);
   options.cancel = stop_on_signals();
   Progress progress(!request.json);
   options.begin = [&](const std::string& path) { progress.begin("verify " + path); };

@@ -11,7 +11,8 @@ std::string prune_json(const ckpt::PruneReport& report) {
   json.each("steps", report.steps, [&](const ckpt::PrunedStep& step) {
     json.count("step", step.step);
     json.path("path", step.path);
-    json.members("valid", step.valid, "goes", step.goes, "deleted", step.deleted, "why", step.why, "bytes", step.bytes);
+    json.members("valid", step.valid, "goes", step.goes, "deleted", step.deleted, "why", step.why, "bytes", step.bytes,
+                 "thins", step.thins, "thinned", step.thinned);
   });
   json.each("damaged", report.damaged, [&](const ckpt::PrunedDamage& damage) {
     json.path("name", damage.name);

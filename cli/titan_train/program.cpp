@@ -16,6 +16,7 @@
 #include "libtrain/engine/model/runtime.h"
 #include "libtrain/job/start/go_on.h"
 #include "recipe/keys/key_table.h"
+#include "recipe/record/best_step.h"
 
 namespace titan::cli {
 
@@ -140,7 +141,7 @@ const Program& titan_train_program() {
            run_plan},
           {"eval",
            {{"CKPT", Names::kSource, Takes::kForeign}},
-           "loss of a checkpoint (a folder, RUN@step or RUN@latest) on a token file",
+           "loss of a checkpoint (a folder, RUN@step, RUN@latest or RUN@best) on a token file",
            eval_flags,
            run_eval},
           {"sample",
@@ -175,6 +176,7 @@ const Program& titan_train_program() {
           {{"plot", "draw", "graph"}, "titan-ckpt plot RUN"},
           {{"advise"}, "titan-ckpt advise RUN"},
       },
+      recipe::resolve_best,
       kNoticesOfTitanTrain,
       {convert::words_after_run, convert::tensor_names},
       [] { return ", LibTorch " + train::torch_version(); },

@@ -14,6 +14,7 @@
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
+#include "recipe/record/best_step.h"
 
 namespace titan::cli {
 
@@ -38,7 +39,8 @@ ckpt::Settings said_rows(const recipe::Config& config) {
 ckpt::WeightOpener weight_opener(const recipe::Config& config) {
   return [config, rows = said_rows(config)](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
     ckpt::Fs& fs = ckpt::posix_fs();
-    const std::string path = convert::resolve_any(fs, spec);
+    TITAN_ASSIGN_OR_RETURN(const std::string named, recipe::resolve_best(fs, spec));
+    const std::string path = convert::resolve_any(fs, named);
     TITAN_ASSIGN_OR_RETURN(const convert::Format* format, convert::detect_format(fs, path));
     TITAN_ASSIGN_OR_RETURN(const std::string folder,
                            format != nullptr ? Result<std::string>(path) : ckpt::resolve_checkpoint(fs, path));

@@ -11,6 +11,7 @@
 #include "ckpt/run/run_resolve.h"
 #include "recipe/change/name_rules.h"
 #include "recipe/keys/config.h"
+#include "recipe/record/best_step.h"
 
 namespace titan::train {
 namespace {
@@ -222,7 +223,8 @@ Status check_word(ckpt::Fs& fs, const StartRequest& request) {
 
 Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
   TITAN_RETURN_IF_ERROR(check_word(fs, request));
-  const auto path = ckpt::resolve_checkpoint(fs, request.resume);
+  const ckpt::Result<std::string> named = recipe::resolve_best(fs, request.resume);
+  const auto path = named.ok() ? ckpt::resolve_checkpoint(fs, *named) : named;
   if (path.ok() && fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok())
     return explicit_start(fs, *path, own, request);
   const Status absent = !path.ok() ? path.status()
@@ -241,7 +243,8 @@ Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request,
 
 Result<std::unique_ptr<ckpt::WeightSource>> open_source(ckpt::Fs& fs, const StartRequest& request) {
   if (request.open_weights) return request.open_weights(request.init_from);
-  TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, request.init_from));
+  TITAN_ASSIGN_OR_RETURN(const std::string named, recipe::resolve_best(fs, request.init_from));
+  TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::resolve_checkpoint(fs, named));
   return ckpt::open_weights(fs, path);
 }
 

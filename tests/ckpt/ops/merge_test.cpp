@@ -64,7 +64,8 @@ TEST_F(Merge, SumsEveryTensorInTheOrderOfSteps) {
   EXPECT_TRUE(verify_checkpoint(fs_, options_.dst)->damage.empty());
   for (std::uint32_t i = 0; i < made->manifest().parameters.size(); ++i) {
     std::vector<float> expected;
-    const auto a = tensor(step_path("/run", 10), i), b = tensor(step_path("/run", 20), i), c = tensor(step_path("/run", 30), i);
+    const auto a = tensor(step_path("/run", 10), i), b = tensor(step_path("/run", 20), i),
+               c = tensor(step_path("/run", 30), i);
     for (std::size_t k = 0; k < a.size(); ++k) {
       double sum = 0.5 * static_cast<double>(a[k]);
       sum += 0.3 * static_cast<double>(b[k]);
@@ -140,7 +141,8 @@ TEST_F(Merge, AnotherModelIsRefusedByTheNameOfTheTensor) {
   make("/wide", 40, {.ffn = 32, .config = {}});
   options_.sources = {"/run@10", "/wide@40"};
   EXPECT_EQ(refused().code, Code::kIncompatible);
-  EXPECT_THAT(refused().message, HasSubstr("layers.0.feed_forward.w1.weight is [32, 16] float32, expected [24, 16] float32"));
+  EXPECT_THAT(refused().message,
+              HasSubstr("layers.0.feed_forward.w1.weight is [32, 16] float32, expected [24, 16] float32"));
   make("/half", 40, {.dtype = DType::kBF16});
   options_.sources = {"/run@10", "/half@40"};
   EXPECT_THAT(refused().message, HasSubstr("bfloat16, expected [67, 16] float32"));

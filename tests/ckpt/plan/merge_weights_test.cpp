@@ -32,7 +32,8 @@ TEST(MergeWeights, TheMeanOfEvenStepsIsALinearDecay) {
 TEST(MergeWeights, OfOneMinusSqrtTheFactorsAreTheDecay) {
   const std::vector<double> weights = decay_weights(PhaseKind::kSqrt, kEven);
   EXPECT_NEAR(sum(weights), 1, 1e-15);
-  EXPECT_THAT(decay_factors(weights), Pointwise(DoubleNear(1e-15), {1 - std::sqrt(0.25), 1 - std::sqrt(0.5), 1 - std::sqrt(0.75)}));
+  EXPECT_THAT(decay_factors(weights),
+              Pointwise(DoubleNear(1e-15), {1 - std::sqrt(0.25), 1 - std::sqrt(0.5), 1 - std::sqrt(0.75)}));
   EXPECT_EQ(nearest_decay(kEven, decay_factors(weights)).kind, PhaseKind::kSqrt);
 }
 
