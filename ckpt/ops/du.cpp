@@ -85,8 +85,8 @@ Result<RunDisk> disk_of(Fs& fs, const std::string& run, Links& all) {
     disk.full += step.validity.ok() && step.full;
     add_step(fs, step, places);
   }
-  for (const auto& [row, names] :
-       {std::pair("damaged steps", &scan.damaged), std::pair("leftovers", &scan.leftovers), std::pair("other", &scan.foreign)})
+  for (const auto& [row, names] : {std::pair("damaged steps", &scan.damaged), std::pair("leftovers", &scan.leftovers),
+                                   std::pair("other", &scan.foreign)})
     for (const std::string& name : *names) places[row].push_back(join_path(disk.folder, name));
   add_beside(fs, run, disk.folder, places);
   for (const char* name : kRows) {

@@ -131,8 +131,7 @@ Result<std::vector<KeyOrigin>> blame_key(const RunHistory& history, const std::s
   }
   // What the run began with, where the first change that is known says it.
   const KeyOrigin first = origins.front();
-  if (first.change.before)
-    origins.insert(origins.begin(), {0, 1, {key, std::nullopt, first.change.before, false}});
+  if (first.change.before) origins.insert(origins.begin(), {0, 1, {key, std::nullopt, first.change.before, false}});
   std::reverse(origins.begin(), origins.end());
   return origins;
 }

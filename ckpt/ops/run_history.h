@@ -32,10 +32,10 @@ struct HistoryEntry {
 };
 
 struct RunHistory {
-  std::string folder;   ///< of the steps
-  std::string newest;   ///< the step whose history this is
-  std::string origin;   ///< id of the checkpoint that the run began from; empty for none
-  std::string gone;     ///< which attempts are not kept; empty: all are
+  std::string folder;                  ///< of the steps
+  std::string newest;                  ///< the step whose history this is
+  std::string origin;                  ///< id of the checkpoint that the run began from; empty for none
+  std::string gone;                    ///< which attempts are not kept; empty: all are
   std::vector<HistoryEntry> attempts;  ///< oldest first
 };
 

@@ -19,9 +19,7 @@ Result<Manifest> model_alone(const Manifest& source) {
 
 }  // namespace
 
-bool has_model(const Manifest& manifest) {
-  return manifest.component(kModel) != nullptr && model_alone(manifest).ok();
-}
+bool has_model(const Manifest& manifest) { return manifest.component(kModel) != nullptr && model_alone(manifest).ok(); }
 
 std::vector<std::string> thinned_members(const Manifest& manifest) {
   std::vector<std::string> gone;

@@ -40,7 +40,8 @@ std::string du_text(const ckpt::DuReport& report, const TextStyle& style) {
   for (const ckpt::RunDisk& disk : report.runs) out += run_text(disk, style);
   out += "total " + format_bytes(report.once, style.exact_bytes);
   if (report.bytes > report.once)
-    out += "; " + format_bytes(report.bytes - report.once, style.exact_bytes) + " more are second names of the same files";
+    out +=
+        "; " + format_bytes(report.bytes - report.once, style.exact_bytes) + " more are second names of the same files";
   return out + "\n";
 }
 

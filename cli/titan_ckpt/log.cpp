@@ -16,8 +16,8 @@ Answer run_blame(const Request& request) {
   const std::string key = recipe::canonical_name(request.command.positionals[1]);
   const ckpt::Result<std::vector<ckpt::KeyOrigin>> origins = ckpt::blame_key(*history, key);
   if (!origins.ok()) return {.error = origins.status()};
-  return {.text = request.json ? blame_json(*history, key, *origins)
-                               : blame_text(*history, key, *origins, request.style)};
+  return {.text =
+              request.json ? blame_json(*history, key, *origins) : blame_text(*history, key, *origins, request.style)};
 }
 
 }  // namespace titan::cli

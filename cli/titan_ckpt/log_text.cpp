@@ -49,8 +49,7 @@ Facts facts_of(const HistoryEntry& entry, const HistoryEntry* before) {
   if (before == nullptr || layout_text(before->attempt) != layout_text(attempt))
     facts.add("layout", (before == nullptr ? "" : layout_text(before->attempt) + " -> ") + layout_text(attempt));
   if (!attempt.policy.empty()) facts.add("LR policy", escape(attempt.policy));
-  for (const KeyChange& change : entry.changes)
-    facts.add(change.allowed ? "allowed" : "setting", change_text(change));
+  for (const KeyChange& change : entry.changes) facts.add(change.allowed ? "allowed" : "setting", change_text(change));
   if (entry.against > 0 && entry.against + 1 < attempt.number)
     facts.add("", "settings since attempt " + std::to_string(entry.against) + ", whose steps are the last kept before");
   if (entry.config.empty()) facts.add("settings", "not known: no step of it is kept");
@@ -88,19 +87,21 @@ std::string log_text(const ckpt::RunHistory& history, const TextStyle& style) {
 
 std::string blame_text(const ckpt::RunHistory& history, const std::string& key,
                        const std::vector<ckpt::KeyOrigin>& origins, const TextStyle& style) {
-  std::string out = style.palette.paint(Role::kName, escape(key)) + " = " + value_text(origins.front().change.after) +
-                    "\n";
+  std::string out =
+      style.palette.paint(Role::kName, escape(key)) + " = " + value_text(origins.front().change.after) + "\n";
   Table table({{}, {}, {}, {}, {}});
   for (const ckpt::KeyOrigin& origin : origins) {
     const Attempt& attempt = history.attempts[origin.entry].attempt;
-    const std::string who = origin.since < attempt.number ? "attempts " + std::to_string(origin.since) + " to " : "attempt ";
+    const std::string who =
+        origin.since < attempt.number ? "attempts " + std::to_string(origin.since) + " to " : "attempt ";
     const bool first = &origin == &origins.back() && !origin.change.before;
     table.row({who + std::to_string(attempt.number), escape(attempt.started), steps_text(attempt),
                first ? value_text(origin.change.after)
                      : value_text(origin.change.before) + " -> " + value_text(origin.change.after),
-               origin.change.allowed ? std::string("allowed") + (attempt.policy.empty() ? "" : ", LR policy " + escape(attempt.policy))
-               : first               ? "as it began"
-                                     : ""});
+               origin.change.allowed
+                   ? std::string("allowed") + (attempt.policy.empty() ? "" : ", LR policy " + escape(attempt.policy))
+               : first ? "as it began"
+                       : ""});
   }
   return out + table.render(style.palette, "  ");
 }

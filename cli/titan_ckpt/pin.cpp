@@ -16,7 +16,8 @@ Answer run_pin(const Request& request) {
 std::string pin_text(const std::vector<ckpt::PinnedStep>& steps, bool pinned) {
   std::string out;
   for (const ckpt::PinnedStep& step : steps)
-    out += std::string(step.changed ? (pinned ? "pinned " : "unpinned ") : (pinned ? "was pinned: " : "was not pinned: ")) +
+    out += std::string(step.changed ? (pinned ? "pinned " : "unpinned ")
+                                    : (pinned ? "was pinned: " : "was not pinned: ")) +
            escape(step.path) + "\n";
   return out;
 }

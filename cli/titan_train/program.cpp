@@ -10,6 +10,7 @@
 #include "cli/titan_train/config.h"
 #include "cli/titan_train/eval.h"
 #include "cli/titan_train/plan.h"
+#include "cli/titan_train/replay.h"
 #include "cli/titan_train/run.h"
 #include "cli/titan_train/sample.h"
 #include "converters/view.h"
@@ -123,6 +124,13 @@ const Program& titan_train_program() {
       {"dtype", "float32|bfloat16", "type to compute in (default: float32)"},
       {"threads", "N", "threads that compute (default: one a core)"},
   };
+  static const std::vector<Flag> replay_flags = {
+      {"nproc", "N", "local ranks that compute (default: as many as the run had)"},
+      {"pp", "P", "with --nproc: pipeline stages (1); the rest is data parallel"},
+      {"dir", "DIR", "compute in this folder, which is kept (default: beside the run, removed at the end)"},
+      {"set", "SECTION.KEY=VALUE", "override a key, as training.dataset_path; the short form is --section.key=value", 0,
+       Repeat::kMany},
+  };
   static const Program table = {
       "titan-train",
       "trains Llama-style models on data x pipeline parallel ranks, with checkpoints that any layout resumes bit for "
@@ -149,9 +157,19 @@ const Program& titan_train_program() {
            "write text with a checkpoint: what it expects to follow a prompt",
            sample_flags,
            run_sample},
+          {"replay",
+           {{"RUN@A..B"}},
+           "compute steps of a run again from its checkpoint at A, and compare losses and ids with what it published",
+           replay_flags,
+           run_replay},
+          {"bisect",
+           {{"RUN", Names::kRun}},
+           "the first step of a run that does not follow from the one before it, in few replays",
+           replay_flags,
+           run_bisect},
           completion_verb(false),
       },
-      {{"json", "", "machine-readable output (config, plan, eval, sample)"},
+      {{"json", "", "machine-readable output (all but run)"},
        {"color", "auto|always|never", "colour of the output (default: auto)"}},
       keys,
       complete_line_to_paste,

@@ -47,8 +47,9 @@ Result<std::string> resolve_best(ckpt::Fs& fs, const std::string& spec, std::vec
   TITAN_ASSIGN_OR_RETURN(const std::string folder, ckpt::resolve_run(fs, run));
   TITAN_ASSIGN_OR_RETURN(const ckpt::RunScan scan, ckpt::list_steps(fs, folder));
   ckpt::Status none = ckpt::not_found(run + " has no best step: no step that is there has a validation loss")
-                          .with_hint("a step is judged by the validation of that same step: let validation.freq and "
-                                     "checkpoint.interval meet");
+                          .with_hint(
+                              "a step is judged by the validation of that same step: let validation.freq and "
+                              "checkpoint.interval meet");
   const Result<std::vector<Judged>> judged = judged_steps(fs, run, scan);
   if (!judged.ok() && judged.status().code != Code::kNotFound) return judged.status();
   if (!judged.ok()) return none;

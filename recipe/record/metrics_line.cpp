@@ -69,6 +69,8 @@ std::optional<MetricsLine> read_metrics_line(std::string_view line_text) {
       line.event = text(in);
     } else if (key == "schedule") {
       line.schedule = text(in);
+    } else if (key == "id") {
+      line.id = text(in);
     } else if (key == "time") {
       line.time = text(in);
     } else if (std::optional<double>* place = place_of(line, key)) {

@@ -13,6 +13,7 @@ struct MetricsLine {
   std::uint32_t attempt = 0;  ///< 0: the line does not say
   std::string event;          ///< empty: a step
   std::string schedule;       ///< of start and resume
+  std::string id;             ///< of save_commit
   std::string time;           ///< UTC, milliseconds
   std::optional<double> loss, grad_norm, lr, tokens, tps, tps_total, time_s;
   std::optional<double> dp, pp;                   ///< of start and resume

@@ -87,6 +87,8 @@ CASES = [
     ("--keep model --dtype f32` makes types equal", "titan-ckpt strip run@1 half --keep model --dtype bf16 > log; titan-ckpt merge run@2 half -o x", "`titan-ckpt strip SRC DST --keep model --dtype f32`",
      "titan-ckpt strip half y --keep model --dtype f32 && titan-ckpt merge run@2 y -o x", 0),
     ("merge.cpp: `titan-ckpt verify ", "titan-ckpt merge run@1 hurt@2 -o x", "`titan-ckpt verify hurt/checkpoint/step-00000002`", "titan-ckpt verify hurt/checkpoint/step-00000002", 1),
+    ("ckpt/ops/run_history.cpp: meant", "titan-ckpt blame run training.stepss", "did you mean `training.steps`", "titan-ckpt blame run training.steps", 0),
+    ("--dir DIR keeps the folder of the replay", "mv text.txt other.txt; titan-train replay run@1..2", "--dir DIR keeps", "mv other.txt text.txt; titan-train replay run@1..2 --dir kept && ls kept/steps-1-2/from-1/log", 0),
     ("without --keep everything but", "titan-ckpt strip run@2 x --keep all", "without --keep", "titan-ckpt strip run@2 x", 0),
     ("--tokens: integers [B,T]", "titan-train eval run@2", "--text: what a model of bytes, or its tokenizer, reads", "titan-train eval run@2 --text text.txt --seq-len 16", 0),
     ("write `--job.config_file FILE`", "titan-train run --job.config_file", "--job.config_file FILE", "titan-train plan --job.config_file small.toml --job.dump_folder=new", 0),
@@ -204,6 +206,7 @@ CASES = [
 
 # (a part of the hint in the source, or the expression that makes it; why no command follows it here)
 LEFT = [
+    ("--dir DIR names another place", "needs a folder that takes no other beside the run; cli.train-replay computes in a folder of --dir"),
     ("recover.cpp: `titan-ckpt verify` says", "a tool that was killed between two renames, beside a damaged copy: tests/crash and tests/ckpt/run/recover_test hold it"),
     ("step_proof.cpp: somebody moved", "a step that somebody replaces while a run goes on: tests/libtrain/job/start and e2e.retention hold it"),
     ("store_probe.cpp: std::move(hint)", "needs a store that lacks renames or locks: e2e.file_systems has such stores"),

@@ -28,7 +28,8 @@ class Du : public ::testing::Test {
     EXPECT_TRUE(make_checkpoint(fs_, run + "/checkpoint", made).ok());
   }
   static DiskRow row(const RunDisk& disk, const std::string& name) {
-    const auto found = std::find_if(disk.rows.begin(), disk.rows.end(), [&](const DiskRow& one) { return one.name == name; });
+    const auto found =
+        std::find_if(disk.rows.begin(), disk.rows.end(), [&](const DiskRow& one) { return one.name == name; });
     return found == disk.rows.end() ? DiskRow{} : *found;
   }
   static std::uint64_t freed(const RunDisk& disk, const std::string& flags) {
@@ -69,7 +70,8 @@ TEST_F(Du, SharedFilesCountOnceAlsoOverRuns) {
   EXPECT_EQ(row(report->runs[1], "model").once, 0u);
   EXPECT_GT(row(report->runs[1], "model").bytes, 0u);
   EXPECT_GT(row(report->runs[1], "state").once, 0u);
-  EXPECT_EQ(report->bytes - report->once, row(report->runs[1], "model").bytes + row(report->runs[1], "optimizer").bytes +
+  EXPECT_EQ(report->bytes - report->once, row(report->runs[1], "model").bytes +
+                                              row(report->runs[1], "optimizer").bytes +
                                               row(report->runs[1], "state").bytes - row(report->runs[1], "state").once);
 }
 
@@ -81,7 +83,8 @@ TEST_F(Du, SaysWhatEachWayFreesAsPruneDoes) {
   const RunDisk& disk = report->runs.at(0);
   EXPECT_EQ(freed(disk, ""), 4u);
   EXPECT_EQ(row(disk, "leftovers").bytes, 4u);
-  for (const auto& [flags, rules] : {std::pair("--keep-last 1", PruneRules{.keep_last = 1}), std::pair("--thin 1", PruneRules{.thin = 1})}) {
+  for (const auto& [flags, rules] :
+       {std::pair("--keep-last 1", PruneRules{.keep_last = 1}), std::pair("--thin 1", PruneRules{.thin = 1})}) {
     PruneOptions options;
     options.run = "/run";
     options.rules = rules;

@@ -108,7 +108,8 @@ TEST_F(Thin, ADamagedNewestStepIsReadFirstAndKeepsOlderOnesWhole) {
   EXPECT_TRUE(full(30) && full(20));
 }
 
-// From any call on every one fails: what lies at the step's name then is the whole step or the thin one, or is put back.
+// From any call on every one fails: what lies at the step's name then is the whole step or the thin one, or is put
+// back.
 TEST_F(Thin, AFailureAtAnyCallLeavesAStep) {
   bool fired = true;
   std::uint64_t k = 0;

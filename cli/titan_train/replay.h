@@ -1,0 +1,39 @@
+#pragma once
+// `titan-train replay` and `bisect`: steps of a run are computed again, and compared with what it published.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/ops/diff.h"
+#include "cli/kit/verb.h"
+#include "libtrain/job/replay/replay_plan.h"
+
+namespace titan::cli {
+
+Answer run_replay(const Request& request);
+Answer run_bisect(const Request& request);
+
+/// What came of one replay.
+struct ReplayOutcome {
+  train::ReplayPlan plan;
+  recipe::RecordComparison result;
+  std::optional<ckpt::DiffReport> diff;  ///< of the first published step whose id differs, where it is there
+  std::vector<std::string> notes;
+  bool follows() const { return result.differences.empty(); }
+};
+
+struct BisectOutcome {
+  std::string run;
+  std::vector<std::uint64_t> steps;    ///< full ones, ascending
+  std::vector<ReplayOutcome> replays;  ///< in the order in which they were made
+  std::uint64_t proved = 0;            ///< every step up to this one follows from the first
+  /// The last replay found what does not follow.
+  bool follows() const { return replays.empty() || replays.back().follows(); }
+};
+
+std::string replay_text(const ReplayOutcome& outcome, const TextStyle& style);
+std::string replay_json(const ReplayOutcome& outcome);
+std::string bisect_text(const BisectOutcome& outcome, const TextStyle& style);
+std::string bisect_json(const BisectOutcome& outcome);
+
+}  // namespace titan::cli
