@@ -70,7 +70,8 @@ Status check_flags(const Format* to, const ConvertOptions& options) {
                        .with_hint(std::string("it is for --to ") + where)
                  : ckpt::ok_status();
   };
-  TITAN_RETURN_IF_ERROR(useless(options.untie && to == nullptr, "--untie", "hf and --to dcp"));
+  TITAN_RETURN_IF_ERROR(useless(options.untie && to == nullptr, "--untie", "hf, --to dcp and --to gguf"));
+  TITAN_RETURN_IF_ERROR(useless(options.q8_0 && target != "gguf", "--dtype q8_0", "gguf"));
   TITAN_RETURN_IF_ERROR(useless(options.names && target != "dcp", "--names", "dcp"));
   TITAN_RETURN_IF_ERROR(useless(options.max_shard_bytes && target != "hf", "--max-shard-size", "hf"));
   return useless(options.lr_from_config && target != "dcp", "--lr-from-config", "dcp");
@@ -134,6 +135,7 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   settings.companions = opened.companions;
   if (from == nullptr) settings.skip = options.skip;  // patterns are over the names of the source
   settings.dtype = options.dtype;
+  settings.q8_0 = options.q8_0;
   if (options.max_shard_bytes) settings.max_shard_bytes = *options.max_shard_bytes;
   settings.untie = options.untie;
   settings.lr_from_config = options.lr_from_config;

@@ -15,6 +15,7 @@ struct ConvertOptions {
   std::vector<std::string> skip;
   recipe::NameRules rules;  ///< renames over the names of a foreign source, and how its rows lie
   std::optional<DType> dtype;
+  bool q8_0 = false;  ///< quantise (gguf)
   std::optional<std::uint64_t> max_shard_bytes;
   bool untie = false, lr_from_config = false;
   std::optional<DcpNames> names;

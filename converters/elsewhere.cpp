@@ -25,10 +25,10 @@ constexpr const char* kDownload =
 // What to do with a file of a kind that is no checkpoint; nullptr: the kind says nothing here.
 const char* way_on(FileKind kind) {
   switch (kind) {
-    case FileKind::kGguf:
+    case FileKind::kGguf: return "give the GGUF file itself, or its folder: it is read";
     case FileKind::kGgml:
-      return "GGUF files are mostly quantised: convert the safetensors that it was made from; or let transformers read "
-             "it: from_pretrained(FOLDER, gguf_file=NAME), then save_pretrained(OUT)";
+      return "files of GGML are older than GGUF: convert the safetensors that it was made from; llama.cpp has "
+             "convert_llama_ggml_to_gguf.py";
     case FileKind::kTorch:
     case FileKind::kPickle: return kWithPickles;
     case FileKind::kNpz:
@@ -156,8 +156,7 @@ Status no_checkpoint(const std::string& path, FileKind kind, const char* hint) {
 }
 
 bool holds_weights(FileKind kind) {
-  return kind == FileKind::kGguf || kind == FileKind::kGgml || kind == FileKind::kTorch || kind == FileKind::kPickle ||
-         kind == FileKind::kNpz;
+  return kind == FileKind::kGgml || kind == FileKind::kTorch || kind == FileKind::kPickle || kind == FileKind::kNpz;
 }
 
 Status check_file(Fs& fs, const std::string& path) {
@@ -180,9 +179,7 @@ Status check_folder(Fs& fs, const std::string& path) {
   const Folder folder(fs, path);
   for (const Program& program : kPrograms)
     if (program.is(folder)) return not_yet(path, program.what, program.hint);
-  const std::string name = folder.any("", ".gguf");
-  return name.empty() ? ckpt::ok_status()
-                      : not_yet(ckpt::join_path(path, name), ckpt::kind_text(FileKind::kGguf), way_on(FileKind::kGguf));
+  return ckpt::ok_status();
 }
 
 }  // namespace

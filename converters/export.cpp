@@ -5,10 +5,14 @@
 namespace titan::convert {
 namespace {
 
-// A folder of the same format with nothing else in it.
+// A folder of the same format with nothing else in it; or a file of it that can be opened.
 ckpt::ReplaceCheck replaceable(const Format& format) {
   return [&format](Fs& fs, const std::string& dst) -> Status {
-    TITAN_ASSIGN_OR_RETURN(const bool same, format.probe(fs, dst));
+    TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(dst));
+    const bool is_file = info.type == ckpt::FileType::kFile;
+    TITAN_ASSIGN_OR_RETURN(bool same, format.probe(fs, dst));
+    same = same && is_file == format.is_one_file() && (!is_file || format.open(fs, dst).ok());
+    if (same && is_file) return ckpt::ok_status();
     if (!same) {
       return ckpt::invalid(dst + " exists and is no checkpoint in the form of " + format.title() +
                            ": it is never replaced")
@@ -54,8 +58,9 @@ Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const C
   }));
   if (report.count([](const TensorReport& tensor) { return tensor.cast(); }) > 0) report.rounding = writer.rounding();
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(rewrite->folder()));
-  for (const ckpt::DirEntry& entry : entries) report.files.push_back(entry.name);
-  TITAN_RETURN_IF_ERROR(rewrite->publish_folder());
+  for (const ckpt::DirEntry& entry : entries)
+    report.files.push_back(format.is_one_file() ? ckpt::base_name(target.destination) : entry.name);
+  TITAN_RETURN_IF_ERROR(format.is_one_file() ? rewrite->publish_file(entries.at(0).name) : rewrite->publish_folder());
   report.notes.insert(report.notes.end(), rewrite->warnings().begin(), rewrite->warnings().end());
   return report;
 }

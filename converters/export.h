@@ -7,7 +7,7 @@
 namespace titan::convert {
 
 struct ExportTarget {
-  std::string destination;  ///< folder to be made
+  std::string destination;  ///< folder to be made; or file, where the format has one
   bool force = false;       ///< replaces `destination` where it is a checkpoint of `format` and nothing else
   bool dry_run = false;     ///< checks and reports, writes nothing
 };

@@ -122,6 +122,7 @@ enum class DcpNames { kTorchtitan, kHuggingface };
 struct ExportOptions {
   std::vector<std::string> skip;  ///< shell patterns of our tensors to leave out
   std::optional<DType> dtype;     ///< cast floating-point parameters
+  bool q8_0 = false;              ///< gguf: quantise them instead
   /// of one file, where the format has several; a larger tensor has its own
   std::uint64_t max_shard_bytes = 5'000'000'000;
   bool untie = false;                      ///< write a tied head as a tensor of its own
@@ -147,7 +148,7 @@ class ForeignWriter {
 class Format {
  public:
   virtual ~Format() = default;
-  virtual const char* name() const = 0;         ///< as in --from and --to: "hf", "dcp"
+  virtual const char* name() const = 0;         ///< as in --from and --to: "hf", "dcp", "gguf"
   virtual const char* title() const = 0;        ///< for people: "Hugging Face safetensors"
   virtual bool writes() const { return true; }  ///< else it is only read
   /// True when `path` looks like this format by the names of its files; nothing is parsed. \error the files cannot be
@@ -156,6 +157,9 @@ class Format {
   /// Says what is wrong with `path` where it is almost a checkpoint of this format, by the names of its files. \error
   /// kNotFound
   virtual Status near_miss(Fs&, const std::string& /*path*/) const { return ckpt::ok_status(); }
+  /// True where a checkpoint of this format is a file: a writer leaves one in its folder, and that becomes the
+  /// destination.
+  virtual bool is_one_file() const { return false; }
   /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name
   /// in it is never replaced.
   virtual bool is_member(const std::string& name) const = 0;

@@ -7,6 +7,7 @@
 #include "converters/dcp/metadata.h"
 #include "converters/elsewhere.h"
 #include "converters/format.h"
+#include "converters/gguf/gguf_format.h"
 #include "converters/hf/hf_format.h"
 #include "converters/list.h"
 #include "converters/mistral/mistral_format.h"
@@ -14,7 +15,7 @@
 namespace titan::convert {
 
 std::span<const Format* const> formats() {
-  static const std::array<const Format*, 3> all{&hf_format(), &dcp_format(), &mistral_format()};
+  static const std::array<const Format*, 4> all{&hf_format(), &dcp_format(), &mistral_format(), &gguf_format()};
   return all;
 }
 

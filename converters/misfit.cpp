@@ -13,9 +13,15 @@ using recipe::ModelDims;
 
 // By ConfigKeys.
 struct Name {
-  const char *huggingface, *mistral, *ours;
+  const char *huggingface, *mistral, *gguf, *ours;
   const char* of(ConfigKeys keys) const {
-    return keys == ConfigKeys::kHuggingface ? huggingface : keys == ConfigKeys::kMistral ? mistral : ours;
+    switch (keys) {
+      case ConfigKeys::kHuggingface: return huggingface;
+      case ConfigKeys::kMistral: return mistral;
+      case ConfigKeys::kGguf: return gguf;
+      case ConfigKeys::kOurs: return ours;
+    }
+    return ours;
   }
 };
 struct Size {
@@ -23,13 +29,15 @@ struct Size {
   std::int64_t ModelDims::*value;
   bool in_heads = false;  // rows are as many heads
 };
-constexpr Size kWidth{{"hidden_size", "dim", "model.dim"}, &ModelDims::dim};
-constexpr Size kVocabulary{{"vocab_size", "vocab_size", "model.vocab_size"}, &ModelDims::vocab_size};
-constexpr Size kInner{{"intermediate_size", "hidden_dim", "model.ffn_dim"}, &ModelDims::ffn_dim};
-constexpr Size kHeads{{"num_attention_heads", "n_heads", "model.n_heads"}, &ModelDims::n_heads, true};
-constexpr Size kKeyHeads{{"num_key_value_heads", "n_kv_heads", "model.n_kv_heads"}, &ModelDims::n_kv_heads, true};
-constexpr Name kLayerCount{"num_hidden_layers", "n_layers", "model.n_layers"};
-constexpr Name kFile{"config.json", "params.json", "the configuration"};
+constexpr Size kWidth{{"hidden_size", "dim", "embedding_length", "model.dim"}, &ModelDims::dim};
+constexpr Size kVocabulary{{"vocab_size", "vocab_size", "vocab_size", "model.vocab_size"}, &ModelDims::vocab_size};
+constexpr Size kInner{{"intermediate_size", "hidden_dim", "feed_forward_length", "model.ffn_dim"}, &ModelDims::ffn_dim};
+constexpr Size kHeads{
+    {"num_attention_heads", "n_heads", "attention.head_count", "model.n_heads"}, &ModelDims::n_heads, true};
+constexpr Size kKeyHeads{
+    {"num_key_value_heads", "n_kv_heads", "attention.head_count_kv", "model.n_kv_heads"}, &ModelDims::n_kv_heads, true};
+constexpr Name kLayerCount{"num_hidden_layers", "n_layers", "block_count", "model.n_layers"};
+constexpr Name kFile{"config.json", "params.json", "the file's metadata", "the configuration"};
 
 // Which size a dimension of a parameter is.
 const Size& size_of(std::string_view name, std::size_t axis) {

@@ -10,7 +10,7 @@
 namespace titan::convert {
 
 /// Whose keys the configuration has that is to be corrected.
-enum class ConfigKeys { kHuggingface, kMistral, kOurs };
+enum class ConfigKeys { kHuggingface, kMistral, kGguf, kOurs };
 
 /// \error kIncompatible always: `tensor` of `path` has `shape`, and `model` makes of it `expected`. The hint names the
 /// key and the value that would fit.

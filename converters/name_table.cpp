@@ -9,6 +9,9 @@ namespace {
 constexpr char kHuggingface[] =
 #include "converters/names/huggingface.inc"
     ;
+constexpr char kGguf[] =
+#include "converters/names/gguf.inc"
+    ;
 constexpr char kMistral[] =
 #include "converters/names/mistral.inc"
     ;
@@ -88,6 +91,11 @@ const NameTable& huggingface_names() {
 
 const NameTable& mistral_names() {
   static const NameTable table(kMistral);
+  return table;
+}
+
+const NameTable& gguf_tensor_names() {
+  static const NameTable table(kGguf);
   return table;
 }
 

@@ -45,6 +45,8 @@ class NameTable {
 
 const NameTable& huggingface_names();
 const NameTable& mistral_names();
+/// GGUF's; rows are those of the architecture qwen2.
+const NameTable& gguf_tensor_names();
 /// torchtitan 0.3.0's names; those of 0.2.2 are ours.
 const NameTable& torchtitan_names();
 

@@ -37,6 +37,7 @@ class Onward {
       line.fate = Fate::kWritten;
       line.to = copy->second.line.to;
       line.to_dtype = copy->second.line.to_dtype;
+      line.quantised = copy->second.line.quantised;
     } else if (const auto at = by_name_.find(line.to); at != by_name_.end()) {
       line.to = lines_[at->second].to;
       for (std::size_t i = 0; i < lines_.size(); ++i)
@@ -67,7 +68,8 @@ class Onward {
             .from_dtype = line.from_dtype,
             .to_dtype = onward.to_dtype,
             .shape = line.shape,
-            .permuted = line.permuted != onward.permuted};
+            .permuted = line.permuted != onward.permuted,
+            .quantised = onward.quantised};
   }
 
   // Adam's step counts are values of ours, not tensors: they go where the other slots of their parameter go.
@@ -100,6 +102,10 @@ const char* fate_name(Fate fate) {
     case Fate::kSkipped: return "skipped";
   }
   return "written";
+}
+
+std::string type_name(const TensorReport& tensor) {
+  return tensor.quantised.empty() ? std::string(ckpt::dtype_name(tensor.to_dtype)) : tensor.quantised;
 }
 
 TensorReport uncast(std::string from, Fate fate, ckpt::DType dtype, std::vector<std::uint64_t> shape) {

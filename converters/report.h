@@ -34,17 +34,21 @@ struct TensorReport {
   ckpt::DType from_dtype = ckpt::DType::kF32, to_dtype = ckpt::DType::kF32;
   std::vector<std::uint64_t> shape;
   bool permuted = false;  ///< its rows are put into another order
+  std::string quantised;  ///< the type of the destination where it is none of ours: "Q8_0"
   bool renamed() const { return fate == Fate::kWritten && from != to; }
-  bool cast() const { return fate == Fate::kWritten && from_dtype != to_dtype; }
+  bool cast() const { return fate == Fate::kWritten && (from_dtype != to_dtype || !quantised.empty()); }
   bool operator==(const TensorReport&) const = default;
 };
+
+/// What its elements are in the destination.
+std::string type_name(const TensorReport& tensor);
 
 /// The line of a tensor that keeps its element type.
 TensorReport uncast(std::string from, Fate fate, ckpt::DType dtype, std::vector<std::uint64_t> shape);
 
 struct ConversionReport {
   std::string source, destination;
-  std::string from_format, to_format;  ///< "titan", "hf", "dcp"
+  std::string from_format, to_format;  ///< "titan", "hf", "dcp", ...
   bool dry_run = false;                ///< nothing was written
   std::uint64_t step = 0;
   std::optional<ckpt::Digest> id;    ///< of a Titan checkpoint that was written

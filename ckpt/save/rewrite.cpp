@@ -103,7 +103,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   if (!src.empty()) TITAN_RETURN_IF_ERROR(check_apart(fs, src, dst, real_dst));
   TITAN_RETURN_IF_ERROR(check_outside_checkpoints(fs, names.parent.missing ? names.parent.path : names.dst));
   if (there.ok()) {
-    if (there->type != FileType::kDirectory)
+    if (there->type != FileType::kDirectory && (there->type != FileType::kFile || !replaceable))
       return invalid(dst + " exists and is not a checkpoint: it is never replaced")
           .with_hint("choose another name, or move it away");
     TITAN_RETURN_IF_ERROR(check_replaceable(fs, names.dst, force, replaceable));
@@ -154,14 +154,15 @@ struct Rewrite::Impl {
     return after.ok() && after->device == before->device && after->inode == before->inode ? ok_status() : moved;
   }
 
-  Status replace() {
-    const Status exchanged = fs.exchange(temporary->fresh(), names.dst);
+  // `from`: what becomes DST, the temporary folder or a file in it.
+  Status replace(const std::string& from) {
+    const Status exchanged = fs.exchange(from, names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
     // The folder that takes the old checkpoint in must survive a crash.
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent.path));
-    const auto fresh = fs.stat(temporary->fresh()), old = fs.stat(names.dst);
+    const auto fresh = fs.stat(from), old = fs.stat(names.dst);
     TITAN_RETURN_IF_ERROR(move(old, names.dst, temporary->aside()));
-    const Status moved = move(fresh, temporary->fresh(), names.dst);
+    const Status moved = move(fresh, from, names.dst);
     if (moved.ok()) return moved;
     if (const Status back = move(old, temporary->aside(), names.dst); !back.ok()) {
       temporary->keep();  // the old one lies in the temporary: leave it
@@ -170,15 +171,15 @@ struct Rewrite::Impl {
     return moved;
   }
 
-  // The last step of both ways to publish.
-  Status move_into_place() {
+  // The last step of all ways to publish.
+  Status move_into_place(const std::string& from) {
     TITAN_RETURN_IF_ERROR(runs.still_ours());
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
       // Somebody may have pinned DST during the work.
       TITAN_RETURN_IF_ERROR(check_unpinned(fs, names.dst));
-      TITAN_RETURN_IF_ERROR(replace());
-    } else if (Status moved = move(fs.stat(temporary->fresh()), temporary->fresh(), names.dst); !moved.ok()) {
+      TITAN_RETURN_IF_ERROR(replace(from));
+    } else if (Status moved = move(fs.stat(from), from, names.dst); !moved.ok()) {
       if (!fs.stat(names.dst).ok()) return moved;
       return invalid(names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
     }
@@ -283,7 +284,11 @@ Status Rewrite::write(const std::string& member, const std::string& text) {
 
 Status Rewrite::publish_folder() {
   TITAN_RETURN_IF_ERROR(impl_->fs.sync_dir(impl_->temporary->fresh()));
-  return impl_->move_into_place();
+  return impl_->move_into_place(impl_->temporary->fresh());
+}
+
+Status Rewrite::publish_file(const std::string& name) {
+  return impl_->move_into_place(join_path(impl_->temporary->fresh(), name));
 }
 
 Status Rewrite::publish(const Manifest& manifest) {
@@ -297,7 +302,7 @@ Status Rewrite::publish(const Manifest& manifest) {
   for (const std::string& folder : folders)
     TITAN_RETURN_IF_ERROR(fs.sync_dir(join_path(impl_->temporary->fresh(), folder)));
   TITAN_RETURN_IF_ERROR(write_manifest(fs, impl_->temporary->fresh(), manifest));
-  return impl_->move_into_place();
+  return impl_->move_into_place(impl_->temporary->fresh());
 }
 
 }  // namespace titan::ckpt

@@ -14,7 +14,7 @@
 
 namespace titan::ckpt {
 
-/// Says ok when the existing folder `dst` is what may be replaced with --force, and why not otherwise.
+/// Says ok when the existing folder or file `dst` is what may be replaced with --force, and why not otherwise.
 using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;
 
 /// The checks of begin() alone; nothing is made or locked. For --dry-run, which has to refuse what the real call would.
@@ -71,6 +71,8 @@ class Rewrite {
   Status publish(const Manifest& manifest);
   /// The same for a folder that needs no manifest and has no folders in it: syncs it, and renames.
   Status publish_folder();
+  /// The same for one file of the folder, durable by itself, which becomes DST.
+  Status publish_file(const std::string& name);
   const std::vector<std::string>& warnings() const;  ///< what failed after the publishing and does no harm
 
  private:

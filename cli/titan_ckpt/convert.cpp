@@ -15,16 +15,18 @@ namespace titan::cli {
 
 namespace {
 
-ckpt::Status read_dtype(const std::string& text, std::optional<ckpt::DType>& dtype) {
+ckpt::Status read_dtype(const std::string& text, convert::ConvertOptions& options) {
+  options.q8_0 = text == "q8_0";
+  if (options.q8_0) return ckpt::ok_status();
   constexpr std::pair<const char*, ckpt::DType> kNames[] = {
       {"f32", ckpt::DType::kF32}, {"bf16", ckpt::DType::kBF16}, {"f16", ckpt::DType::kF16}};
   for (const auto& [name, value] : kNames) {
     if (text == name || text == ckpt::dtype_name(value)) {
-      dtype = value;
+      options.dtype = value;
       return ckpt::ok_status();
     }
   }
-  return wrong_value("dtype", text, "f32, bf16 or f16");
+  return wrong_value("dtype", text, "f32, bf16, f16 or q8_0");
 }
 
 ckpt::Status read_names(const std::string& text, std::optional<convert::DcpNames>& names) {
@@ -67,7 +69,7 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   if (const auto rows = command.value("rows")) {
     TITAN_ASSIGN_OR_RETURN(options.rules.rows, recipe::parse_head_rows("--rows", *rows));
   }
-  if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options.dtype));
+  if (const auto dtype = command.value("dtype")) TITAN_RETURN_IF_ERROR(read_dtype(*dtype, options));
   if (const auto names = command.value("names")) TITAN_RETURN_IF_ERROR(read_names(*names, options.names));
   if (const auto size = command.value("max-shard-size")) {
     options.max_shard_bytes = parse_bytes(*size);

@@ -28,7 +28,7 @@ std::string convert_json(const ConversionReport& report) {
   json.list("files", report.files);
   json.each("tensors", report.tensors, [&](const TensorReport& tensor) {
     json.members("from", tensor.from, "to", tensor.to, "fate", convert::fate_name(tensor.fate));
-    json.members("from_dtype", ckpt::dtype_name(tensor.from_dtype), "to_dtype", ckpt::dtype_name(tensor.to_dtype));
+    json.members("from_dtype", ckpt::dtype_name(tensor.from_dtype), "to_dtype", convert::type_name(tensor));
     json.members("shape", tensor.shape, "permuted", tensor.permuted);
   });
   json.list("notes", report.notes);

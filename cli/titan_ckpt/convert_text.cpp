@@ -19,7 +19,7 @@ std::string what_of(const TensorReport& tensor) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (tensor.permuted) add("rows permuted");
-  if (tensor.cast()) add("cast to " + std::string(ckpt::dtype_name(tensor.to_dtype)));
+  if (tensor.cast()) add("cast to " + convert::type_name(tensor));
   return text;
 }
 

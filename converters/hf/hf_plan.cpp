@@ -79,7 +79,7 @@ class Planner {
 
  private:
   Status take_off_prefix() {
-    if (layout_.keys == ConfigKeys::kMistral) return {};
+    if (layout_.keys == ConfigKeys::kMistral || layout_.keys == ConfigKeys::kGguf) return {};
     std::vector<std::string> used;
     for (std::size_t i = 0; i < tensors_.size(); ++i)
       if (!names_.skipped[i]) used.push_back(names_.names[i]);
@@ -128,6 +128,7 @@ class Planner {
     const std::string& name = names_.names[i];
     MappedName mapped = layout_.names.ours(name).value_or(MappedName{});
     if (mapped.name.empty() && name != tensors_[i].name && layout_.names.theirs(name)) mapped.name = name;
+    if (layout_.our_rows) mapped.rows = Rows::kStay;
     if (options_.rules.rows && recipe::has_head_rows(mapped.name))
       mapped.rows = options_.rules.rows == recipe::HeadRows::kHalves ? Rows::kQuery : Rows::kStay;
     return mapped;
@@ -209,9 +210,11 @@ class Planner {
 
   // Where no name fits, leaving them out would leave nothing.
   std::string strangers() const {
-    return std::string("none of the names is one of ") +
-           (layout_.keys == ConfigKeys::kMistral ? "Mistral's, such as layers.0.feed_forward.w3.weight"
-                                                 : "Hugging Face's, such as model.layers.0.mlp.up_proj.weight") +
+    const std::string example = layout_.names.theirs("layers.0.feed_forward.w3.weight")->name;
+    const char* whose = layout_.keys == ConfigKeys::kMistral ? "Mistral's"
+                        : layout_.keys == ConfigKeys::kGguf  ? "llama.cpp's"
+                                                             : "Hugging Face's";
+    return std::string("none of the names is one of ") + whose + ", such as " + example +
            ": say what each is called there with --rename FROM=TO, where * stands for a part without dots";
   }
 

@@ -19,6 +19,7 @@ struct ModelLayout {
   const NameTable& names;
   std::string tied, file;
   ConfigKeys keys;
+  bool our_rows = false;  ///< rows of heads lie in our order, whatever the table says
 };
 /// Plans the import of `source`, which is a whole `model` without an optimizer. \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,

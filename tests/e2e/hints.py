@@ -114,7 +114,7 @@ CASES = [
      "titan-train eval hf --text raw --seq-len 4 --tokenizer tok || titan-train eval hf --tokens raw --seq-len 16", 0),
     ("add --temperature 1", "titan-train sample run@2 --prompt a --top-k 3", "add --temperature 1", "titan-train sample run@2 --prompt a --top-k 3 --temperature 1 --max-new-tokens 2", 0),
     ("; --from names one", "mkdir empty; titan-ckpt convert empty x --to titan", "--from names one", "titan-ckpt convert hf x --from hf", 0),
-    ("it is for --to ", "titan-ckpt convert hf x --untie", "it is for --to hf and --to dcp", "titan-ckpt convert run@2 x --to hf --untie", 0),
+    ("it is for --to ", "titan-ckpt convert hf x --untie", "it is for --to hf, --to dcp and --to gguf", "titan-ckpt convert run@2 x --to hf --untie", 0),
     ("`--skip` leaves out tensors of ours, too", "titan-ckpt convert run@2 x --to hf --rename a=b", "`--skip` leaves out", "titan-ckpt convert run@2 x --to dcp --skip 'optimizer.*'", 0),
     ("--dry-run lists the names", "titan-ckpt convert hf x --skip nosuch", "--dry-run lists the names", "titan-ckpt convert hf x --dry-run | grep lm_head", 0),
     ("--to hf writes such a model", "titan-train run small.toml --model.head_dim=16 --job.dump_folder=wide > log 2>&1; titan-ckpt convert wide@2 x --to dcp", "--to hf writes such a model",

@@ -176,7 +176,7 @@ LOOSE = [
     Row(107, "2 bare errno 2: no right to create it", "bound_by_modes " + RUN + "--job.dump_folder=perm/new", 3, "the run folder perm/new cannot be made", "the folder perm is this user's own, but its mode is"),
     Row(108, "2 bare errno 4: run.lock of another", "bound_by_modes " + RUN + "--job.dump_folder=theirs", 3, "theirs cannot be locked", "theirs/run.lock is this user's own, but its mode is",
         leaves="theirs/(logs(/rank-0.log)?|checkpoint)"),
-    Row(109, "7 F2 another program's checkpoint", "titan-ckpt convert gguf out --to hf", 2, "is a GGUF file: not supported yet"),
+    Row(109, "7 F2 another program's checkpoint", "titan-ckpt convert gguf out --to hf", 13, "does not say its architecture"),
     Row(110, "1.14 token id that two stages read", RUN + NEW + TOKENS + "bad.bin --nproc 2 --parallelism.pipeline_parallel_degree=2", 2,
         "id 32767 is outside the vocabulary of 256", "token_dtype", leaves=LOGS),
     Row(111, "house 2 token id of validation data that two stages read", RUN + NEW + TOKENS + "tokens.bin --nproc 2 --parallelism.pipeline_parallel_degree=2 --validation.enable"

@@ -9,6 +9,7 @@
 #include "ckpt/format/json_value.h"
 #include "converters/dcp/item.h"
 #include "converters/dcp/metadata.h"
+#include "converters/gguf/gguf_file.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/safetensors.h"
 #include "converters/little_endian.h"
@@ -51,6 +52,10 @@ Status item(const std::string& bytes) {
 }
 Status metadata(const std::string& bytes) { return titan::convert::dcp::decode_metadata("bomb", bytes).status(); }
 Status index(const std::string& bytes) { return titan::convert::decode_hf_index("bomb", bytes).status(); }
+Status gguf(const std::string& bytes) {
+  titan::fuzz::BytesFile file(std::as_bytes(std::span(bytes)));
+  return titan::convert::read_gguf_header(file, "bomb").status();
+}
 Status config(const std::string& bytes) { return titan::ckpt::parse_json("bomb", bytes).status(); }
 
 // .metadata with the given parts of its state; "chunk" is memo 0, "tensor" (of 10^6 times that chunk) memo 1.
@@ -97,6 +102,18 @@ int main() {
       {"index: a tensor's file 64,000 times",
        [] {
          return index(R"({"weight_map":{)" + repeated(R"("a":"x.safetensors",)", 64'000) + R"("a":"x.safetensors"}})");
+       }},
+      {"gguf: 2^60 tensors and keys",
+       [] { return gguf("GGUF" + le(3, 4) + le(std::uint64_t{1} << 60, 8) + le(std::uint64_t{1} << 60, 8)); }},
+      {"gguf: a text of 2^62 bytes",
+       [] {
+         return gguf("GGUF" + le(3, 4) + le(0, 8) + le(1, 8) + le(1, 8) + "k" + le(8, 4) +
+                     le(std::uint64_t{1} << 62, 8));
+       }},
+      {"gguf: two million empty lists, and a key that is not there",
+       [] {
+         return gguf("GGUF" + le(3, 4) + le(0, 8) + le(2, 8) + le(1, 8) + "k" + le(9, 4) + le(9, 4) + le(2'000'000, 8) +
+                     repeated(le(0, 4) + le(0, 8), 2'000'000));
        }},
       {"json: 10^6 open brackets", [] { return config(std::string(1'000'000, '[')); }},
       {"zip: 2^32 entries",

@@ -82,6 +82,54 @@ INDICES = {
 }
 
 
+def gguf_text(text):
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+def gguf_key(key, kind, value):
+    return gguf_text(key) + struct.pack("<I", kind) + value
+
+
+def gguf(keys, tensors, data=b"", version=3, alignment=32, counts=None):
+    """`tensors`: (name, dims with the fastest first, type, offset)."""
+    infos = [gguf_text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, offset) for name, dims, kind, offset in tensors]
+    head = b"GGUF" + struct.pack("<IQQ", version, *(counts or (len(infos), len(keys)))) + b"".join(keys + infos)
+    return head + bytes(-len(head) % alignment) + data
+
+
+def gguf_model(arch="llama", extra=(), tensors=(), data=b""):
+    numbers = {"block_count": 1, "embedding_length": 8, "feed_forward_length": 12, "attention.head_count": 2, "attention.head_count_kv": 1}
+    keys = [gguf_key("general.architecture", 8, gguf_text(arch)), *(gguf_key(f"{arch}.{name}", 4, struct.pack("<I", value)) for name, value in numbers.items()),
+            gguf_key(f"{arch}.attention.layer_norm_rms_epsilon", 6, struct.pack("<f", 1e-5)), *extra]
+    dims = {"token_embd": [8, 5], "output_norm": [8], "output": [8, 5], "blk.0.attn_q": [8, 8], "blk.0.attn_k": [8, 4], "blk.0.attn_v": [8, 4], "blk.0.attn_output": [8, 8],
+            "blk.0.ffn_gate": [8, 12], "blk.0.ffn_down": [12, 8], "blk.0.ffn_up": [8, 12], "blk.0.attn_norm": [8], "blk.0.ffn_norm": [8]}
+    infos, at = [], 0
+    for name, shape in dims.items():
+        infos.append((f"{name}.weight", shape, 1, at))
+        at += (2 * shape[0] * (shape[1] if len(shape) > 1 else 1) + 31) // 32 * 32
+    return gguf(keys, infos + [(name, shape, kind, at + offset) for name, shape, kind, offset in tensors], bytes(at) + data)
+
+
+BLOCKS = {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 10: (256, 84), 11: (256, 110), 12: (256, 144), 13: (256, 176), 14: (256, 210), 39: (32, 17)}
+GGUFS = {
+    "llama": gguf_model(),
+    "qwen2": gguf_model("qwen2"),
+    "version_2": gguf([], [("a", [4], 0, 0)], bytes(16), version=2),
+    "rope_table": gguf_model(extra=[gguf_key("titan.rope_scaling", 8, gguf_text("llama3:8:1:4:64"))], tensors=[("rope_freqs.weight", [2], 0, 0)], data=struct.pack("<2f", 1, 8)),
+    "lists": gguf([gguf_key("tokenizer.ggml.tokens", 9, struct.pack("<IQ", 8, 2) + gguf_text("a") + gguf_text("bc")), gguf_key("x", 9, struct.pack("<IQIQ", 9, 1, 4, 1) + bytes(4)),
+                   gguf_key("general.alignment", 4, struct.pack("<I", 64))], [("a", [1], 0, 0)], bytes(4), alignment=64),
+    "piece": gguf([gguf_key("split.count", 2, struct.pack("<H", 2))], []),
+    "scalars": gguf([gguf_key(f"k{kind}", kind, bytes(size)) for kind, size in enumerate([1, 1, 2, 2, 4, 4, 4, 1]) if size] + [gguf_key("k10", 10, bytes(8)), gguf_key("k12", 12, bytes(8))], []),
+    "overlap": gguf([], [("a", [16], 0, 0), ("b", [4], 0, 32)], bytes(64)),
+    "beyond": gguf([], [("a", [4], 0, 1 << 40)], bytes(16)),
+    "overflow": gguf([], [("a", [1 << 40, 1 << 40], 0, 0)], bytes(16)),
+    "many": gguf([], [], counts=(1 << 60, 1 << 60)),
+    "list_of_2_60": gguf([gguf_key("x", 9, struct.pack("<IQ", 10, 1 << 60))], []),
+    "unread_type": gguf([], [("a", [32], 20, 0)], bytes(18)),
+    "big_endian": b"GGUF" + struct.pack(">IQQ", 3, 0, 0),
+} | {f"type_{kind}": gguf([], [("a", [elements, 2], kind, 0)], bytes((37 * i + 11) % 256 for i in range(2 * size))) for kind, (elements, size) in BLOCKS.items()}
+
+
 def write(folder, files):
     (HERE / folder).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -91,3 +139,4 @@ def write(folder, files):
 write("safetensors", SAFETENSORS)
 write("hf_config", {name: json.dumps(config, indent=1).encode() for name, config in CONFIGS.items()} | RAW_CONFIGS)
 write("hf_index", INDICES)
+write("gguf", GGUFS)

@@ -518,8 +518,60 @@ def orbax(folder):
     (folder / "manifest.ocdbt").write_bytes(b"\x0c\xdb")
 
 
-@recipe("GGUF", 2, "a GGUF file")
-def gguf(folder):
+def gguf_string(text):
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def put_gguf(path, arch="llama", **numbers):
+    """As llama.cpp's convert_hf_to_gguf.py lays a file out: rows of queries and keys interleaved, names of its own, data aligned to 32."""
+    names = {"tok_embeddings": "token_embd", "attention.wq": "attn_q", "attention.wk": "attn_k", "attention.wv": "attn_v", "attention.wo": "attn_output", "feed_forward.w1": "ffn_gate",
+             "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up", "attention_norm": "attn_norm", "layers": "blk"}
+    values = {"block_count": LAYERS, "context_length": 256, "embedding_length": DIM, "feed_forward_length": FFN, "attention.head_count": HEADS, "attention.head_count_kv": KV} | numbers
+    keys = [gguf_string("general.architecture") + struct.pack("<I", 8) + gguf_string(arch)]
+    keys += [gguf_string(f"{arch}.{key}") + struct.pack("<II", 4, value) for key, value in values.items()]
+    keys += [gguf_string(f"{arch}.{key}") + struct.pack("<If", 6, value) for key, value in (("attention.layer_norm_rms_epsilon", 1e-5), ("rope.freq_base", 10000.0))]
+    infos, data = [], b""
+    for name, tensor in ours(tensors()).items():
+        for theirs, short in names.items():
+            name = name.replace(theirs, short)
+        name = "output_norm.weight" if name == "norm.weight" else name
+        infos.append(gguf_string(name) + struct.pack(f"<I{tensor.dim()}QIQ", tensor.dim(), *reversed(tensor.shape), 0, len(data)))
+        data += tensor.numpy().tobytes()
+        data += bytes(-len(data) % 32)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(keys)) + b"".join(keys + infos)
+    path.write_bytes(head + bytes(-len(head) % 32) + data)
+
+
+@recipe("llama.cpp's convert_hf_to_gguf.py: the folder of the file")
+def gguf_folder(folder):
+    put_gguf(folder / "model-F32.gguf")
+
+
+@recipe("llama.cpp's convert_hf_to_gguf.py: the file")
+def gguf_file(folder):
+    put_gguf(folder / "model-F32.gguf")
+    put_gguf(folder / "other.gguf")
+    return folder / "model-F32.gguf"
+
+
+@recipe("a repository of many quantisations", 10, "holds several GGUF files")
+def gguf_several(folder):
+    put_gguf(folder / "a-Q4.gguf")
+    put_gguf(folder / "a-Q8.gguf")
+
+
+@recipe("Mixtral in GGUF", 2, "llama.expert_count")
+def gguf_experts(folder):
+    put_gguf(folder / "moe.gguf", expert_count=8)
+
+
+@recipe("Qwen3 in GGUF", 2, "architecture 'qwen3'")
+def gguf_qwen3(folder):
+    put_gguf(folder / "qwen3.gguf", arch="qwen3")
+
+
+@recipe("GGUF without a word about its model", 13, "does not say its architecture")
+def gguf_bare(folder):
     (folder / "model-Q4_K_M.gguf").write_bytes(b"GGUF\x03\0\0\0" + bytes(100))
 
 

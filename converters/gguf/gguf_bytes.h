@@ -1,0 +1,37 @@
+#pragma once
+// The beginning of a GGUF file as bytes.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/gguf/ggml_types.h"
+
+namespace titan::convert {
+
+/// A tensor to be written.
+struct GgufEntry {
+  std::string name;
+  std::vector<std::uint64_t> shape;  ///< row-major
+  const GgmlType* type = nullptr;
+  std::uint64_t offset = 0;  ///< in the file; set by GgufBytes::finish
+  std::uint64_t bytes() const;
+};
+
+/// Collects metadata, in the order in which it is to stand. Empty texts are not written, as gguf-py does.
+class GgufBytes {
+ public:
+  void put_u32(std::string_view key, std::uint64_t value);
+  void put_f32(std::string_view key, double value);
+  void put_text(std::string_view key, std::string_view value);
+  /// All bytes before the first tensor, padding included; places `entries` one behind the other. `*end` is the size of
+  /// the file, which ends with padding.
+  std::string finish(std::vector<GgufEntry>& entries, std::uint64_t* end) const;
+
+ private:
+  void put_key(std::string_view key, std::uint32_t type);
+  std::string values_;
+  std::uint64_t keys_ = 0;
+};
+
+}  // namespace titan::convert

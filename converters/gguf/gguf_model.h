@@ -1,0 +1,32 @@
+#pragma once
+// The metadata of a GGUF file <-> the dimensions of a model.
+#include <string>
+#include <vector>
+
+#include "converters/gguf/gguf_file.h"
+#include "recipe/model/dims.h"
+
+namespace titan::convert {
+
+inline constexpr const char* kGgufEmbedding = "token_embd.weight";
+inline constexpr const char* kGgufHead = "output.weight";
+inline constexpr const char* kGgufRope = "rope_freqs.weight";
+/// A key of ours beside those of llama.cpp: model.rope_scaling, which the table of factors alone does not say.
+inline constexpr const char* kGgufOurRope = "titan.rope_scaling";
+
+struct GgufModel {
+  recipe::ModelDims dims;
+  bool our_rows = false;  ///< rows of queries and keys lie in our order
+};
+
+/// Reads the model of `header`. `rope` is the table rope_freqs.weight, empty where the file has none; `what` names the
+/// file in messages. \error kUnsupported: another architecture, a key that may change what the model computes and that
+/// we cannot express or do not know; kIncompatible: a key is missing or of another kind
+/// \source https://github.com/ggml-org/llama.cpp, src/llama-arch.cpp, src/llama-model.cpp
+ckpt::Result<GgufModel> read_gguf_model(const std::string& what, const GgufHeader& header,
+                                        const std::vector<float>& rope);
+
+/// By what each inverse frequency is divided, where RoPE is scaled as by Llama 3.1: the table rope_freqs.weight.
+std::vector<float> rope_factors(const recipe::ModelDims& model, const recipe::RopeScaling& scaling);
+
+}  // namespace titan::convert

@@ -1,0 +1,298 @@
+#include "converters/gguf/gguf_writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ckpt/base/text.h"
+#include "converters/cast.h"
+#include "converters/gguf/gguf_bytes.h"
+#include "converters/gguf/gguf_checkpoint.h"
+#include "converters/gguf/gguf_model.h"
+#include "converters/hf/written_config.h"
+#include "converters/name_table.h"
+#include "converters/ordered_reader.h"
+#include "converters/skip.h"
+#include "converters/write_behind.h"
+#include "recipe/model/from_rows.h"
+
+namespace titan::convert {
+
+using ckpt::Manifest;
+
+namespace {
+
+constexpr const char* kOnlyFile = "model.gguf";  // in the temporary folder; the destination has its own name
+constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::uint32_t>::max();
+
+struct GgufItem {
+  ckpt::TensorRef ref;
+  DType from;
+  std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
+};
+
+class GgufWriter final : public ForeignWriter {
+ public:
+  GgufWriter(const CheckpointReader& source, const ExportOptions& options)
+      : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+
+  Status plan(Fs& fs);
+  const std::vector<TensorReport>& report() const override { return report_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  std::uint64_t bytes() const override { return bytes_; }
+  const Rounding& rounding() const override { return rounding_; }
+  Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
+
+ private:
+  Status add(std::uint32_t parameter);
+  Status add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
+  void add_rope_table();
+  Status describe(Fs& fs);
+  Result<std::uint64_t> context(Fs& fs) const;
+  const GgmlType& type_of(DType from, const std::vector<std::uint64_t>& shape);
+  Status write_tensor(WriteBehind& behind, std::size_t index, const Progress& progress);
+  Result<WriteBehind::Block> as_written(std::size_t index, std::uint64_t at, WriteBehind::Block data);
+
+  const CheckpointReader& source_;
+  const Manifest& manifest_;
+  ExportOptions options_;
+  SkipRules skip_;
+  ModelDims model_;
+  GgufBytes head_;
+  std::vector<GgufEntry> entries_;
+  std::vector<GgufItem> items_;  // one for each entry, but for the last where that is the table of RoPE
+  std::vector<float> rope_;
+  std::size_t small_ = 0, odd_ = 0;  // tensors that stay float32 for having one dimension, or become float16
+  std::vector<TensorReport> report_;
+  std::vector<std::string> notes_;
+  Rounding rounding_;
+  std::uint64_t bytes_ = 0, done_ = 0;
+};
+
+Status GgufWriter::plan(Fs& fs) {
+  if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
+  Settings rows = manifest_.config;
+  // The plan of a foreign checkpoint has already used the configuration.
+  if (options_.config && !source_.foreign()) {
+    TITAN_ASSIGN_OR_RETURN(rows, agreed_rows(source_.path(), rows, *options_.config, {.untie = options_.untie}));
+  }
+  TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows));
+  TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
+  for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
+  TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
+  if (items_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
+  if (model_.rope_scaling) add_rope_table();
+  TITAN_RETURN_IF_ERROR(describe(fs));
+  if (small_ > 0)
+    notes_.push_back(std::to_string(small_) +
+                     " tensors of one dimension are written as float32: llama.cpp expects norms and biases so");
+  if (odd_ > 0)
+    notes_.push_back(std::to_string(odd_) + " tensors have rows that no blocks of 32 fill: written as float16");
+  notes_.push_back(
+      "no tokenizer is written, which a program needs that reads text: convert_hf_to_gguf.py of llama.cpp writes it, "
+      "from "
+      "a Hugging Face folder (--to hf)");
+  if (manifest_.component(ckpt::kOptimizer) != nullptr)
+    notes_.push_back("the optimizer's state and the position of the run have no place in this format");
+  return {};
+}
+
+Status GgufWriter::add(std::uint32_t parameter) {
+  const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
+  const std::string& name = record.meta.name;
+  for (const ckpt::SlotTensor& slot : record.slots) {
+    const std::string slot_name = name + "." + slot.name;
+    const Fate fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped;
+    report_.push_back(uncast(slot_name, fate, slot.tensor.dtype, record.meta.shape));
+  }
+  if (!record.model) return {};
+  if (skip_.takes(name)) {
+    report_.push_back(uncast(name, Fate::kSkipped, record.model->dtype, record.meta.shape));
+    return {};
+  }
+  const std::optional<MappedName> mapped = gguf_tensor_names().theirs(name);
+  if (!mapped || (model_.tied && name == "output.weight"))
+    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
+        .with_hint("leave it out with --skip GLOB");
+  // Rows lie as ours in files of llama, which has no biases.
+  const bool halves = model_.qkv_bias && mapped->rows != Rows::kStay && model_.head_dim != 2;
+  TITAN_RETURN_IF_ERROR(add_item(parameter, mapped->name, halves ? model_.head_dim : 0));
+  if (!model_.tied || name != "tok_embeddings.weight") return {};
+  if (options_.untie) return add_item(parameter, kGgufHead, 0);
+  TensorReport line = report_.back();
+  line.from = "output.weight";
+  line.fate = Fate::kTied;
+  report_.push_back(line);
+  return {};
+}
+
+// Norms and biases are float32 in every file that llama.cpp's own converter writes.
+const GgmlType& GgufWriter::type_of(DType from, const std::vector<std::uint64_t>& shape) {
+  if (shape.size() <= 1) {
+    small_ += from != DType::kF32 || options_.dtype || options_.q8_0 ? 1 : 0;
+    return plain_type(DType::kF32);
+  }
+  if (!options_.q8_0) return plain_type(options_.dtype.value_or(from));
+  if (shape.back() % q8_0().elements == 0) return q8_0();
+  ++odd_;
+  return plain_type(DType::kF16);
+}
+
+Status GgufWriter::add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim) {
+  const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
+  const DType from = record.model->dtype;
+  if (!is_castable(from) || (options_.dtype && !is_castable(*options_.dtype)))
+    return ckpt::unsupported("'" + record.meta.name + "' of " + source_.path() + " is stored as " +
+                             std::string(ckpt::dtype_name(from)) + ": expected float32, bfloat16 or float16");
+  const GgmlType& type = type_of(from, record.meta.shape);
+  entries_.push_back({name, record.meta.shape, &type});
+  items_.push_back({{parameter, ""}, from, head_dim});
+  report_.push_back({.from = record.meta.name,
+                     .to = name,
+                     .from_dtype = from,
+                     .to_dtype = type.dtype(),
+                     .shape = record.meta.shape,
+                     .permuted = head_dim != 0,
+                     .quantised = type.plain ? "" : type.name});
+  bytes_ += entries_.back().bytes();
+  return {};
+}
+
+void GgufWriter::add_rope_table() {
+  rope_ = rope_factors(model_, *model_.rope_scaling);
+  entries_.push_back({kGgufRope, {rope_.size()}, &plain_type(DType::kF32)});
+  bytes_ += entries_.back().bytes();
+}
+
+// The context that the model allows, by the rules of a Hugging Face folder.
+Result<std::uint64_t> GgufWriter::context(Fs& fs) const {
+  std::vector<std::string> unused;
+  TITAN_ASSIGN_OR_RETURN(const JsonValue config,
+                         written_config(fs, model_, manifest_.config, DType::kF32, options_, unused));
+  const JsonValue* value = config.find("max_position_embeddings");
+  return value == nullptr ? 0 : value->as_u64().value_or(0);
+}
+
+Status GgufWriter::describe(Fs& fs) {
+  const std::string architecture = model_.qkv_bias ? "qwen2" : "llama", prefix = architecture + ".";
+  // By llama.cpp's numbering of files, the type of the largest tensor.
+  const auto elements = [](const GgufEntry& entry) { return ckpt::element_count(entry.shape); };
+  const GgmlType& most = *std::max_element(entries_.begin(), entries_.end(), [&](const auto& a, const auto& b) {
+                            return elements(a) < elements(b);
+                          })->type;
+  const std::uint64_t file_type = !most.plain                   ? 7
+                                  : *most.plain == DType::kF16  ? 1
+                                  : *most.plain == DType::kBF16 ? 32
+                                                                : 0;
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t longest, context(fs));
+  const auto size = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  for (const auto& [key, value] : recipe::kModelSizes)
+    if (size(model_.*value) > kMaxNumber)
+      return ckpt::unsupported(std::string(key) + " = " + std::to_string(model_.*value) + " is beyond 32 bits");
+  head_.put_text("general.architecture", architecture);
+  head_.put_text("general.type", "model");
+  head_.put_u32("general.file_type", file_type);
+  head_.put_u32("general.quantization_version", 2);
+  head_.put_u32(prefix + "block_count", size(model_.n_layers));
+  head_.put_u32(prefix + "context_length", std::min(longest, kMaxNumber));
+  head_.put_u32(prefix + "embedding_length", size(model_.dim));
+  head_.put_u32(prefix + "feed_forward_length", size(model_.ffn_dim));
+  head_.put_u32(prefix + "attention.head_count", size(model_.n_heads));
+  head_.put_u32(prefix + "attention.head_count_kv", size(model_.n_kv_heads));
+  head_.put_f32(prefix + "attention.layer_norm_rms_epsilon", model_.norm_eps);
+  head_.put_u32(prefix + "attention.key_length", size(model_.head_dim));
+  head_.put_u32(prefix + "attention.value_length", size(model_.head_dim));
+  head_.put_f32(prefix + "rope.freq_base", model_.rope_theta);
+  head_.put_u32(prefix + "rope.dimension_count", size(model_.head_dim));
+  head_.put_u32(prefix + "vocab_size", size(model_.vocab_size));
+  if (model_.rope_scaling) head_.put_text(kGgufOurRope, recipe::rope_scaling_text(*model_.rope_scaling));
+  head_.put_text("tokenizer.ggml.model", "none");
+  return {};
+}
+
+Status GgufWriter::write(Fs& fs, const std::string& folder, const Progress& progress) {
+  done_ = 0;
+  std::uint64_t end = 0;
+  const std::string head = head_.finish(entries_, &end);
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.create(ckpt::join_path(folder, kOnlyFile)));
+  TITAN_RETURN_IF_ERROR(file->pwrite(0, std::as_bytes(std::span(head))));
+  WriteBehind behind(*file);
+  for (std::size_t i = 0; i < items_.size(); ++i) TITAN_RETURN_IF_ERROR(write_tensor(behind, i, progress));
+  if (!rope_.empty()) {
+    const auto bytes = std::as_bytes(std::span(rope_));
+    behind.put(entries_.back().offset, {bytes.begin(), bytes.end()});
+  }
+  TITAN_RETURN_IF_ERROR(behind.finish());
+  TITAN_RETURN_IF_ERROR(file->truncate(end));  // what was not written between the tensors, and behind the last, is zero
+  TITAN_RETURN_IF_ERROR(file->datasync());
+  return file->close();
+}
+
+Status GgufWriter::write_tensor(WriteBehind& behind, std::size_t index, const Progress& progress) {
+  const GgufItem& item = items_[index];
+  const GgufEntry& entry = entries_[index];
+  TITAN_ASSIGN_OR_RETURN(OrderedReader reader, OrderedReader::open(source_, item.ref, item.head_dim));
+  // Whole blocks at a time: heads are, for their rows are.
+  const std::uint64_t block = entry.type->elements;
+  const std::uint64_t stride = std::max(reader.stride() / block, std::uint64_t{1}) * block;
+  for (std::uint64_t at = 0; at < reader.elements(); at += stride) {
+    const std::uint64_t count = std::min(stride, reader.elements() - at);
+    TITAN_ASSIGN_OR_RETURN(WriteBehind::Block data, behind.take(count * reader.element_size()));
+    TITAN_RETURN_IF_ERROR(reader.read(at, data));
+    TITAN_ASSIGN_OR_RETURN(data, as_written(index, at, std::move(data)));
+    done_ += data.size();
+    behind.put(entry.offset + at / block * entry.type->bytes, std::move(data));
+    if (progress) TITAN_RETURN_IF_ERROR(progress(done_, bytes_));
+  }
+  return {};
+}
+
+// What a block of Q8_0 makes of values.
+ckpt::RoundingError error_of(std::span<const float> values, std::span<const std::byte> blocks) {
+  ckpt::RoundingError error;
+  float back[kMaxBlockElements];
+  const GgmlType& type = q8_0();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i % type.elements == 0) type.decode(&blocks[i / type.elements * type.bytes], back);
+    const double difference = std::fabs(static_cast<double>(back[i % type.elements]) - static_cast<double>(values[i]));
+    if (difference > 0) ++error.rounded;
+    if (difference <= error.largest) continue;
+    error.largest = difference;
+    error.at = i;
+  }
+  return error;
+}
+
+Result<WriteBehind::Block> GgufWriter::as_written(std::size_t index, std::uint64_t at, WriteBehind::Block data) {
+  const GgufItem& item = items_[index];
+  const GgufEntry& entry = entries_[index];
+  if (entry.type->plain == item.from) return data;
+  const std::uint64_t count = data.size() / ckpt::dtype_size(item.from);
+  WriteBehind::Block out(count / entry.type->elements * entry.type->bytes);
+  if (entry.type->plain) {
+    rounding_.add(cast(item.from, data, *entry.type->plain, out), entry.name, at);
+    return out;
+  }
+  std::vector<float> values(count);
+  cast(item.from, data, DType::kF32, std::as_writable_bytes(std::span(values)));
+  constexpr float kLargest = 127.0f * 65504.0f;
+  const auto wrong = std::find_if(values.begin(), values.end(), [](float x) { return !(std::fabs(x) <= kLargest); });
+  if (wrong != values.end())
+    return ckpt::unsupported("'" + entry.name + "' cannot be written as Q8_0: element " +
+                             std::to_string(at + static_cast<std::uint64_t>(wrong - values.begin())) +
+                             " is not finite, or too large");
+  quantise_q8_0(values, out);
+  rounding_.add(error_of(values, out), entry.name, at);
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ForeignWriter>> create_gguf(Fs& fs, const CheckpointReader& source,
+                                                   const ExportOptions& options) {
+  auto writer = std::make_unique<GgufWriter>(source, options);
+  TITAN_RETURN_IF_ERROR(writer->plan(fs));
+  return std::unique_ptr<ForeignWriter>(std::move(writer));
+}
+
+}  // namespace titan::convert
