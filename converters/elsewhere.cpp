@@ -81,12 +81,6 @@ class Folder {
     return found == names_.end() ? "" : *found;
   }
   bool is(std::string_view begin, std::string_view end = "") const { return !any(begin, end).empty(); }
-  /// Whether a name is a number, as nanotron's steps are.
-  bool has_number() const {
-    return std::ranges::any_of(names_, [](const std::string& name) {
-      return std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
-    });
-  }
   Folder below(const std::string& name) const { return Folder(fs_, ckpt::join_path(path_, name)); }
 
  private:
@@ -103,11 +97,6 @@ struct Program {
 
 // The first that fits counts.
 constexpr Program kPrograms[] = {
-    {"a nanotron checkpoint",
-     [](const Folder& at) {
-       return (at.has("checkpoint_metadata.json") && at.has("model")) || (at.has("latest.txt") && at.has_number());
-     },
-     "nanotron's examples/llama/convert_nanotron_to_hf.py makes a Hugging Face folder of it, which is read"},
     {"a checkpoint of verl, one pickle of FSDP for each rank",
      [](const Folder& at) {
        return at.is("model_world_size_", ".pt") || at.below("actor").is("model_world_size_", ".pt");

@@ -11,11 +11,13 @@
 #include "converters/hf/hf_format.h"
 #include "converters/list.h"
 #include "converters/mistral/mistral_format.h"
+#include "converters/nanotron/nanotron_checkpoint.h"
 
 namespace titan::convert {
 
 std::span<const Format* const> formats() {
-  static const std::array<const Format*, 4> all{&hf_format(), &dcp_format(), &mistral_format(), &gguf_format()};
+  static const std::array<const Format*, 5> all{&hf_format(), &dcp_format(), &mistral_format(), &gguf_format(),
+                                                &nanotron::nanotron_format()};
   return all;
 }
 

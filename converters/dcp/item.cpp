@@ -174,9 +174,7 @@ Status read_storage(const Pickle& pickle, NodeId node, ItemTensor& tensor, std::
   return {};
 }
 
-Result<ItemTensor> tensor_of(const Pickle& pickle, NodeId node) {
-  const bool v3 = pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v3");
-  const NodeId arguments = pickle.arguments(node);
+Result<ItemTensor> tensor_of(const Pickle& pickle, NodeId arguments, bool v3) {
   const std::size_t least = v3 ? 7 : 6;
   if (pickle.size(arguments) < least)
     return ckpt::corrupt(pickle.what() + ": a tensor with " + std::to_string(pickle.size(arguments)) + " arguments");
@@ -241,6 +239,25 @@ std::string Value::to_string() const {
   return kind == Kind::kTuple ? "(" + out + ")" : "[" + out + "]";
 }
 
+Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node) {
+  const auto wrong = [&] { return ckpt::corrupt(pickle.what() + ": " + pickle.describe(node) + " is no tensor"); };
+  if (pickle.is_made_by(node, "torch._utils", "_rebuild_parameter") && pickle.size(pickle.arguments(node)) > 0)
+    node = pickle.item(pickle.arguments(node), 0);
+  // (function, class, arguments, state) of a subclass: what the function would make is the tensor inside.
+  if (pickle.is_made_by(node, "torch._tensor", "_rebuild_from_type_v2")) {
+    const NodeId parts = pickle.arguments(node);
+    if (pickle.size(parts) != 4 || !pickle.is_global(pickle.item(parts, 0), "torch._utils", "_rebuild_tensor_v2") ||
+        !pickle.is(pickle.item(parts, 2), NodeKind::kTuple))
+      return wrong();
+    return tensor_of(pickle, pickle.item(parts, 2), false);
+  }
+  if (pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v2"))
+    return tensor_of(pickle, pickle.arguments(node), false);
+  if (pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v3"))
+    return tensor_of(pickle, pickle.arguments(node), true);
+  return wrong();
+}
+
 Result<Value> parse_value(const Pickle& pickle, NodeId node) {
   Budget budget;
   return value_of(pickle, node, 0, budget);
@@ -254,7 +271,7 @@ Result<ItemContent> parse_item(const Pickle& pickle) {
   }
   if (pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v2") ||
       pickle.is_made_by(node, "torch._utils", "_rebuild_tensor_v3")) {
-    TITAN_ASSIGN_OR_RETURN(ItemTensor tensor, tensor_of(pickle, node));
+    TITAN_ASSIGN_OR_RETURN(ItemTensor tensor, parse_tensor(pickle, node));
     return ItemContent(std::move(tensor));
   }
   TITAN_ASSIGN_OR_RETURN(Value value, parse_value(pickle, node));

@@ -57,6 +57,9 @@ std::string_view legacy_storage(std::string_view dtype);
 /// Reads what a data.pkl holds; storages are not looked at. \error kCorrupt, kUnsupported (a class or dtype outside of
 /// the list)
 Result<ItemContent> parse_item(const Pickle& pickle);
+/// The tensor that `node` makes, also one inside of a parameter or of a subclass of tensors. \error kCorrupt,
+/// kUnsupported
+Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node);
 /// The value below `node`, at most 64 deep and 250,000 values. \error kUnsupported
 Result<Value> parse_value(const Pickle& pickle, NodeId node);
 /// Reads data.pkl of an archive, and for a tensor checks that its storage is there, little-endian and large enough.

@@ -124,6 +124,7 @@ class PickleMachine {
   void extend(NodeKind kind, const std::vector<NodeId>& values) {
     const NodeId target = top();
     if (!status_.ok()) return;
+    if (limits_.inert && p_.kind(target) == NodeKind::kInstance) return;  // a list or dict of a class of its own
     if (p_.kind(target) != kind) return fail(std::string("adds to ") + p_.describe(target));
     if (kind == NodeKind::kDict && values.size() % 2 != 0) return fail("a key without a value");
     std::vector<NodeId>& parts = p_.lists_[p_.nodes_[target].value];
@@ -155,6 +156,7 @@ class PickleMachine {
 
   void call();
   void instantiate();
+  void push_instance(NodeId callee, NodeId arguments);
   void build();
   void step();
   void step_container();
@@ -174,14 +176,16 @@ class PickleMachine {
 void PickleMachine::call() {
   const NodeId arguments = pop(), callee = pop();
   if (!status_.ok()) return;
+  if (limits_.inert && p_.kind(callee) == NodeKind::kInstance) return push_instance(callee, arguments);
   if (p_.kind(callee) != NodeKind::kGlobal) return fail("calls " + p_.describe(callee));
   if (p_.kind(arguments) != NodeKind::kTuple)
     return fail("calls with " + p_.describe(arguments) + " instead of a tuple");
   const Allowed how = allowed(p_.module(callee), p_.name(callee));
-  if (how == Allowed::kOrderedDict) {
-    if (p_.size(arguments) != 0) return fail("collections.OrderedDict with arguments");
+  if (how == Allowed::kOrderedDict || (limits_.inert && p_.is_global(callee, "collections", "defaultdict"))) {
+    if (p_.size(arguments) != 0 && !limits_.inert) return fail("collections.OrderedDict with arguments");
     return push_growing(NodeKind::kDict);
   }
+  if (limits_.inert && how != Allowed::kCall) return push_instance(callee, arguments);
   if (how == Allowed::kGetattr) {
     // CPython 3.11.2 and its neighbours pickle an enum member as getattr(class, name): this one class, no other
     // getattr.
@@ -204,10 +208,14 @@ void PickleMachine::instantiate() {
   if (!status_.ok()) return;
   if (p_.kind(callee) != NodeKind::kGlobal) return fail("makes an instance of " + p_.describe(callee));
   if (p_.kind(arguments) != NodeKind::kTuple) return fail("takes " + p_.describe(arguments) + " instead of a tuple");
-  if (allowed(p_.module(callee), p_.name(callee)) != Allowed::kInstance) {
+  if (!limits_.inert && allowed(p_.module(callee), p_.name(callee)) != Allowed::kInstance) {
     return fail("makes an instance of " + p_.describe(callee) +
                 ", which is not in the list of what a checkpoint may hold; refused, nothing was executed");
   }
+  push_instance(callee, arguments);
+}
+
+void PickleMachine::push_instance(NodeId callee, NodeId arguments) {
   push(callee);
   push(arguments);
   group(NodeKind::kInstance, 2);
@@ -219,6 +227,8 @@ void PickleMachine::instantiate() {
 void PickleMachine::build() {
   const NodeId state = pop(), target = top();
   if (!status_.ok()) return;
+  // The attributes of a dict (`_metadata` of a state_dict) and of a tensor say nothing about values.
+  if (limits_.inert && p_.kind(target) != NodeKind::kInstance) return;
   if (p_.kind(target) != NodeKind::kInstance) return fail("gives a state to " + p_.describe(target));
   NodeId& slot = p_.pool_[p_.nodes_[target].value + 2];
   if (slot != kNoNode) return fail("gives a second state to " + p_.describe(target));
@@ -283,6 +293,10 @@ void PickleMachine::step() {
     case 'M': return push(add(NodeKind::kInt, number(2)));
     case 0x8a: {
       const std::uint64_t length = number(1);
+      if (length > 8 && limits_.inert) {
+        if (need(length)) at_ += length;
+        return push(add(NodeKind::kNone));
+      }
       if (length > 8) return fail("an integer of " + std::to_string(length) + " bytes, at most 8 are read");
       std::uint64_t value = number(length);
       if (length > 0 && length < 8 && (value >> (8 * length - 1) & 1) != 0) value |= ~std::uint64_t{0} << (8 * length);

@@ -26,9 +26,9 @@ enum class NodeKind : std::uint8_t {
   kGlobal,  ///< the name of a class or function
   kTuple,
   kList,
-  kDict,        ///< also an OrderedDict
+  kDict,        ///< also an OrderedDict or a defaultdict
   kCall,        ///< a call of a global in the list of allowed ones: callee and arguments
-  kInstance,    ///< an instance of an allowed class: class, arguments and state
+  kInstance,    ///< an instance of an allowed class, or an inert one: class, arguments and state
   kPersistent,  ///< a persistent id (torch.save: a storage)
 };
 
@@ -41,6 +41,9 @@ struct PickleLimits {
   std::uint32_t depth = 64;          ///< of nested values and of open marks
   std::uint32_t nodes = 64'000'000;  ///< also bounds the memo
   std::uint32_t text = 1u << 20;     ///< bytes of one string
+  /// What is no part of the list is kept as an instance that does nothing, not refused: files of trainers hold objects
+  /// of their own classes. An integer of more than 8 bytes is then None.
+  bool inert = false;
 };
 
 /// A decoded pickle. Nodes are shared where the pickle shares them, and a list can contain itself: walk with a bound.

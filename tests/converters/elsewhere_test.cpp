@@ -22,8 +22,6 @@ struct Kind {
 
 TEST(Elsewhere, SaysWhatACheckpointOfAnotherProgramIs) {
   const Kind kinds[] = {
-      {{"checkpoint_metadata.json", "model/a.safetensors", "config.yaml"}, "a nanotron checkpoint"},
-      {{"latest.txt", "100/checkpoint_metadata.json"}, "a nanotron checkpoint"},
       {{"zero_to_fp32.py", "latest", "global_step10/mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},
       {{"latest", "global_step10/mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},
       {{"mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},

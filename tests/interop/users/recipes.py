@@ -501,7 +501,7 @@ def megatron(folder):
     return folder / "iter_0000100"
 
 
-@recipe("nanotron", 2, "a nanotron checkpoint")
+@recipe("nanotron, stopped while it saved", 13, "has no model_config.json")
 def nanotron(folder):
     (folder / "model").mkdir()
     (folder / "checkpoint_metadata.json").write_text("{}")

@@ -1,0 +1,32 @@
+#pragma once
+// model_config.json and checkpoint_metadata.json of a nanotron checkpoint.
+#include <optional>
+#include <string>
+
+#include "converters/hf/json_value.h"
+#include "recipe/model/dims.h"
+
+namespace titan::convert::nanotron {
+
+inline constexpr const char* kModelConfig = "model_config.json";
+inline constexpr const char* kMetadata = "checkpoint_metadata.json";
+
+struct Model {
+  recipe::ModelDims dims;
+  /// rows of queries and keys lie in our order (rope_interleaved); nothing where the file does not say it
+  std::optional<bool> interleaved;
+};
+
+/// `what` names the file. \error kCorrupt: no object; kIncompatible: a key is missing or of another kind; kUnsupported:
+/// another class, or a key that may change what the model computes and that we cannot express or do not know
+/// \source https://github.com/huggingface/nanotron, config/models_config.py
+ckpt::Result<Model> read_model_config(const std::string& what, const JsonValue& config);
+
+struct Position {
+  std::uint64_t tp = 1, dp = 1;
+  std::optional<std::uint64_t> step, samples, tokens;  ///< trained so far
+};
+/// \error kCorrupt; kUnsupported: a version that is not read
+ckpt::Result<Position> read_metadata(const std::string& what, const JsonValue& metadata);
+
+}  // namespace titan::convert::nanotron

@@ -1,0 +1,218 @@
+#include "converters/nanotron/optimizer.h"
+
+#include <algorithm>
+
+#include "ckpt/base/text.h"
+#include "converters/torch_save/torch_file.h"
+
+namespace titan::convert::nanotron {
+
+using ckpt::corrupt;
+using dcp::NodeId;
+using dcp::NodeKind;
+using dcp::Pickle;
+
+namespace {
+
+constexpr const char* kFields[] = {ckpt::kExpAvg, ckpt::kExpAvgSq, "master"};
+enum Field : std::size_t { kMoment, kVariance, kMaster, kFieldCount };
+
+struct Rank {
+  std::uint32_t pp = 0, dp = 0, tp = 0;
+  auto operator<=>(const Rank&) const = default;
+};
+
+// The number behind "_KEY-" in "optimizer_pp-0-of-2_dp-1-of-2_tp-0-of-1_exp-0-of-1.pt"; 0 where the key is not there.
+std::optional<std::uint32_t> rank_in(const std::string& name, const std::string& key) {
+  const std::size_t at = name.find("_" + key + "-");
+  if (at == std::string::npos) return 0;
+  const std::size_t begin = at + key.size() + 2, end = name.find("-of-", begin);
+  return end == std::string::npos ? std::nullopt : ckpt::number_of<std::uint32_t>(name.substr(begin, end - begin));
+}
+
+// The pieces of one field of a parameter: of each tensor-parallel rank, those of the data-parallel ranks in order.
+struct Stored {
+  std::string dtype;
+  std::map<std::uint32_t, std::map<std::uint32_t, Segment>> by_tp;
+};
+struct Collected {
+  std::uint32_t pp = 0;  // a tied embedding is on two stages: the first one's state is taken
+  Stored fields[kFieldCount];
+  std::optional<double> step;
+};
+
+class OptimizerReader {
+ public:
+  OptimizerReader(Fs& fs, const std::vector<Parameter>& parameters, PieceFiles& files) : fs_(fs), files_(files) {
+    for (const Parameter& parameter : parameters) parameters_[parameter.name] = &parameter;
+  }
+
+  Result<Optimizer> run(const std::string& folder) {
+    const auto entries = fs_.list(folder);
+    if (!entries.ok() && entries.status().code == ckpt::Code::kNotFound) return Optimizer{};
+    if (!entries.ok()) return entries.status();
+    std::map<Rank, std::string> order;
+    for (const ckpt::DirEntry& entry : *entries) {
+      if (!entry.name.starts_with("optimizer_pp-") || !entry.name.ends_with(".pt")) continue;
+      const std::string path = ckpt::join_path(folder, entry.name);
+      const auto pp = rank_in(entry.name, "pp"), dp = rank_in(entry.name, "dp"), tp = rank_in(entry.name, "tp"),
+                 expert = rank_in(entry.name, "exp");
+      if (!pp || !dp || !tp || !expert) return corrupt(path + ": its name is none of nanotron's");
+      if (*expert != 0) return ckpt::unsupported(path + " is of an expert: models with experts are not supported");
+      if (!order.emplace(Rank{*pp, *dp, *tp}, path).second) return corrupt(path + ": another file is of the same rank");
+    }
+    for (const auto& [rank, path] : order) TITAN_RETURN_IF_ERROR(read(rank, path));
+    for (auto& [name, collected] : collected_) TITAN_RETURN_IF_ERROR(settle(name, collected));
+    return std::move(out_);
+  }
+
+ private:
+  Status read(const Rank& rank, const std::string& path) {
+    TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
+    const Pickle& pickle = file.pickle();
+    const std::uint32_t number = files_.add(path);
+    TITAN_ASSIGN_OR_RETURN(const NodeId names, file.at(pickle.root(), "names"));
+    TITAN_ASSIGN_OR_RETURN(const NodeId states, file.at(pickle.root(), "state"));
+    TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(pickle.root(), "param_groups"));
+    if (!pickle.is(names, NodeKind::kDict) || !pickle.is(states, NodeKind::kDict))
+      return corrupt(path + ": names or state is no dict");
+    std::map<std::int64_t, std::string> by_index;
+    for (std::size_t i = 0; i + 1 < pickle.size(names); i += 2)
+      if (pickle.is(pickle.item(names, i), NodeKind::kInt) && pickle.is(pickle.item(names, i + 1), NodeKind::kText))
+        by_index.emplace(pickle.integer(pickle.item(names, i)), pickle.text(pickle.item(names, i + 1)));
+    for (std::size_t i = 0; i + 1 < pickle.size(states); i += 2) {
+      const NodeId key = pickle.item(states, i);
+      const auto name = pickle.is(key, NodeKind::kInt) ? by_index.find(pickle.integer(key)) : by_index.end();
+      if (name == by_index.end()) return corrupt(path + ": a state of " + pickle.describe(key) + ", which has no name");
+      TITAN_RETURN_IF_ERROR(take_state(file, rank, number, name->second, pickle.item(states, i + 1)));
+    }
+    const NodeId masters = pickle.find(pickle.root(), "gradient_accumulator");
+    for (std::size_t i = 0; pickle.is(masters, NodeKind::kDict) && i + 1 < pickle.size(masters); i += 2)
+      if (pickle.is(pickle.item(masters, i), NodeKind::kText))
+        TITAN_RETURN_IF_ERROR(take(file, rank, number, std::string(pickle.text(pickle.item(masters, i))), kMaster,
+                                   pickle.item(masters, i + 1)));
+    return take_groups(file, groups);
+  }
+
+  // Where the state of `name` on this rank goes; nullptr where another stage's counts.
+  Result<Collected*> place(const std::string& path, const Rank& rank, const std::string& name) {
+    if (!parameters_.contains(name)) return corrupt(path + ": '" + name + "' is no parameter of the model");
+    const auto [at, fresh] = collected_.try_emplace(name);
+    if (fresh) at->second.pp = rank.pp;
+    return at->second.pp == rank.pp ? &at->second : nullptr;
+  }
+
+  Status take_state(const TorchFile& file, const Rank& rank, std::uint32_t number, const std::string& name,
+                    NodeId state) {
+    for (const Field field : {kMoment, kVariance}) {
+      TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(state, kFields[field]));
+      TITAN_RETURN_IF_ERROR(take(file, rank, number, name, field, node));
+    }
+    TITAN_ASSIGN_OR_RETURN(Collected* const to, place(file.path(), rank, name));
+    if (to == nullptr) return {};
+    TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(state, "step"));
+    TITAN_ASSIGN_OR_RETURN(const double step, file.number(node));
+    if (to->step && *to->step != step)
+      return corrupt(file.path() + ": '" + name + "' has made " + std::to_string(step) + " steps, and " +
+                     std::to_string(*to->step) + " on another rank");
+    to->step = step;
+    return {};
+  }
+
+  Status take(const TorchFile& file, const Rank& rank, std::uint32_t number, const std::string& name, Field field,
+              NodeId node) {
+    TITAN_ASSIGN_OR_RETURN(Collected* const to, place(file.path(), rank, name));
+    if (to == nullptr) return {};
+    TITAN_ASSIGN_OR_RETURN(const StoredTensor tensor, file.tensor(node));
+    Stored& stored = to->fields[field];
+    if (stored.dtype.empty()) stored.dtype = tensor.dtype;
+    if (stored.dtype != tensor.dtype) return corrupt(file.path() + ": '" + name + "' has two types of elements");
+    stored.by_tp[rank.tp][rank.dp] = {number, tensor.offset, tensor.elements};
+    return {};
+  }
+
+  Status take_groups(const TorchFile& file, NodeId groups) {
+    const Pickle& pickle = file.pickle();
+    if (!pickle.is(groups, NodeKind::kList)) return corrupt(file.path() + ": param_groups is no list");
+    for (std::size_t i = 0; i < pickle.size(groups); ++i) {
+      const NodeId group = pickle.item(groups, i);
+      GroupValues values;
+      for (const auto& [key, value] :
+           {std::pair{"lr", &values.lr}, {"eps", &values.eps}, {"weight_decay", &values.weight_decay}}) {
+        TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(group, key));
+        TITAN_ASSIGN_OR_RETURN(*value, file.number(node));
+      }
+      if (const NodeId node = pickle.find(group, "initial_lr"); node != dcp::kNoNode) {
+        TITAN_ASSIGN_OR_RETURN(values.initial_lr, file.number(node));
+      }
+      TITAN_ASSIGN_OR_RETURN(const NodeId betas, file.at(group, "betas"));
+      if ((!pickle.is(betas, NodeKind::kTuple) && !pickle.is(betas, NodeKind::kList)) || pickle.size(betas) != 2)
+        return corrupt(file.path() + ": betas is " + pickle.describe(betas));
+      TITAN_ASSIGN_OR_RETURN(values.beta1, file.number(pickle.item(betas, 0)));
+      TITAN_ASSIGN_OR_RETURN(values.beta2, file.number(pickle.item(betas, 1)));
+      const auto flag = [&](const char* key, bool otherwise) {
+        const NodeId node = pickle.find(group, key);
+        return pickle.is(node, NodeKind::kBool) ? pickle.boolean(node) : otherwise;
+      };
+      values.amsgrad = flag("amsgrad", false);
+      values.maximize = flag("maximize", false);
+      values.decoupled = flag("decoupled_weight_decay", true);
+      out_.groups.insert(values);
+    }
+    return {};
+  }
+
+  Status settle(const std::string& name, const Collected& collected) {
+    const Parameter& parameter = *parameters_.at(name);
+    ParameterState& state = out_.states[name];
+    if (!collected.step) return corrupt("the optimizer has no count of steps for '" + name + "'");
+    state.step = *collected.step;
+    TITAN_ASSIGN_OR_RETURN(state.exp_avg, whole(parameter, collected.fields[kMoment], kMoment));
+    TITAN_ASSIGN_OR_RETURN(state.exp_avg_sq, whole(parameter, collected.fields[kVariance], kVariance));
+    if (collected.fields[kMaster].by_tp.empty()) return {};
+    TITAN_ASSIGN_OR_RETURN(state.master, whole(parameter, collected.fields[kMaster], kMaster));
+    return {};
+  }
+
+  // Elements of a shard in the order of the data-parallel ranks, placed as the shard's weights are.
+  Result<PiecedTensor> whole(const Parameter& parameter, const Stored& stored, Field field) {
+    PiecedTensor out;
+    out.name = "the optimizer's " + std::string(kFields[field]) + " of '" + parameter.name + "'";
+    out.shape = parameter.shape;
+    TITAN_ASSIGN_OR_RETURN(out.dtype, dtype_of_torch(out.name, stored.dtype));
+    for (const Shard& shard : parameter.shards) {
+      const auto ranks = stored.by_tp.find(shard.tp);
+      if (ranks == stored.by_tp.end())
+        return corrupt(out.name + " lacks the file of tensor-parallel rank " + std::to_string(shard.tp));
+      const std::uint64_t needed = ckpt::element_count(shard.shape);
+      std::vector<Segment> segments;
+      std::uint64_t there = 0;
+      for (const auto& [dp, segment] : ranks->second) {
+        if (there == needed) break;  // without ZeRO each rank has all of it
+        segments.push_back(segment);
+        there += segment.elements;
+      }
+      if (there != needed)
+        return corrupt(out.name + " has " + std::to_string(there) + " elements on tensor-parallel rank " +
+                       std::to_string(shard.tp) + ", its weights have " + std::to_string(needed));
+      for (const ShardBox& box : shard.boxes) out.pieces.push_back({box.offsets, box.sizes, segments, box.first});
+    }
+    TITAN_RETURN_IF_ERROR(check_pieces(out));
+    return out;
+  }
+
+  Fs& fs_;
+  PieceFiles& files_;
+  std::map<std::string, const Parameter*> parameters_;
+  std::map<std::string, Collected> collected_;
+  Optimizer out_;
+};
+
+}  // namespace
+
+Result<Optimizer> read_optimizer(Fs& fs, const std::string& folder, const std::vector<Parameter>& parameters,
+                                 PieceFiles& files) {
+  return OptimizerReader(fs, parameters, files).run(folder);
+}
+
+}  // namespace titan::convert::nanotron

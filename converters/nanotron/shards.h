@@ -1,0 +1,47 @@
+#pragma once
+// One parameter of nanotron's: the files of its shards, and which rows of it each holds.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/format.h"
+#include "converters/torch_save/pieces.h"
+
+namespace titan::convert::nanotron {
+
+/// A box of a parameter, and the element of the shard, row-major, where it begins.
+struct ShardBox {
+  std::vector<std::uint64_t> offsets, sizes;
+  std::uint64_t first = 0;
+  bool operator==(const ShardBox&) const = default;
+};
+
+struct Shard {
+  std::uint32_t tp = 0;
+  std::vector<std::uint64_t> shape;
+  Segment stored;
+  std::vector<ShardBox> boxes;
+};
+
+struct Parameter {
+  std::string name;  ///< "model.decoder.0.pp_block.attn.qkv_proj.weight"
+  DType dtype = DType::kF32;
+  std::vector<std::uint64_t> shape;
+  std::vector<Shard> shards;  ///< ascending by tp; one where it is not sharded
+};
+
+/// "(128, 64)", "(np.int64(128), 64)", "(64,)". \error kCorrupt; `what` names the file
+Result<std::vector<std::uint64_t>> parse_shape(const std::string& what, std::string_view text);
+/// "0,10,None|None,None,None#10,20,None|None,None,None;...": where slices of a shard of `local` lie in a parameter of
+/// `shape`. \error kCorrupt; kUnsupported: steps, or slices of a shard that are no whole rows
+/// \source nanotron/parallel/parameters.py, SlicesPair
+Result<std::vector<ShardBox>> parse_slices(const std::string& what, std::string_view text,
+                                           const std::vector<std::uint64_t>& local,
+                                           const std::vector<std::uint64_t>& shape);
+
+/// Reads the headers of all files of weights below `folder`, in order of names. \error kCorrupt, kUnsupported
+/// (experts), kFailed
+Result<std::vector<Parameter>> read_parameters(Fs& fs, const std::string& folder, PieceFiles& files);
+
+}  // namespace titan::convert::nanotron

@@ -1,0 +1,105 @@
+#include "converters/torch_save/pieces.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ckpt/model/leaf.h"
+#include "converters/dcp/assemble.h"
+
+namespace titan::convert {
+
+using ckpt::Result;
+using ckpt::Status;
+
+namespace {
+
+constexpr std::size_t kOpenFiles = 64;
+
+dcp::Chunk box_of(const Piece& piece) { return {piece.offsets, piece.sizes, {}}; }
+
+}  // namespace
+
+Piece whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> segments, std::uint64_t first) {
+  return {std::vector<std::uint64_t>(shape.size(), 0), shape, std::move(segments), first};
+}
+
+Status check_pieces(const PiecedTensor& tensor) {
+  std::vector<dcp::Chunk> boxes;
+  for (const Piece& piece : tensor.pieces) {
+    const std::string what = tensor.name + ": a piece of it ";
+    if (piece.offsets.size() != tensor.shape.size() || piece.sizes.size() != tensor.shape.size())
+      return ckpt::corrupt(what + "has another rank");
+    for (std::size_t d = 0; d < tensor.shape.size(); ++d)
+      if (piece.offsets[d] > tensor.shape[d] || piece.sizes[d] > tensor.shape[d] - piece.offsets[d])
+        return ckpt::corrupt(what + "reaches beyond its shape");
+    std::uint64_t stored = 0;
+    for (const Segment& segment : piece.segments)
+      if (__builtin_add_overflow(stored, segment.elements, &stored)) return ckpt::corrupt(what + "is too large");
+    const std::uint64_t needed = ckpt::element_count(piece.sizes);
+    if (piece.first > stored || needed > stored - piece.first)
+      return ckpt::corrupt(what + "needs " + std::to_string(needed) + " elements, the files have " +
+                           std::to_string(stored - std::min(stored, piece.first)));
+    if (needed > 0) boxes.push_back(box_of(piece));
+  }
+  return dcp::check_cover(tensor.name, tensor.shape, boxes);
+}
+
+std::uint32_t PieceFiles::add(const std::string& path) {
+  const auto [at, fresh] = numbers_.emplace(path, static_cast<std::uint32_t>(paths_.size()));
+  if (fresh) paths_.push_back(path);
+  return at->second;
+}
+
+Result<std::shared_ptr<ckpt::File>> PieceFiles::file(std::uint32_t index) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = open_.find(index); found != open_.end()) return found->second;
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> opened, fs_.open_read(paths_[index]));
+  if (open_.size() >= kOpenFiles) open_.erase(open_.begin());
+  std::shared_ptr<ckpt::File> shared = std::move(opened);
+  open_[index] = shared;
+  return shared;
+}
+
+// Elements of the piece from `first` on.
+Status PieceFiles::read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first,
+                              std::span<std::byte> out) const {
+  std::uint64_t begin = 0, at = piece.first + first;
+  for (const Segment& segment : piece.segments) {
+    if (out.empty()) break;
+    const std::uint64_t end = begin + segment.elements;
+    if (at < end) {
+      const std::uint64_t count = std::min<std::uint64_t>(end - at, out.size() / unit);
+      TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> from, file(segment.file));
+      TITAN_RETURN_IF_ERROR(from->pread(segment.offset + (at - begin) * unit, out.first(count * unit)));
+      out = out.subspan(count * unit);
+      at += count;
+    }
+    begin = end;
+  }
+  return {};
+}
+
+Status PieceFiles::read(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
+  const std::uint64_t unit = ckpt::dtype_size(tensor.dtype);
+  std::vector<std::byte> scratch;
+  for (const Piece& piece : tensor.pieces) {
+    if (ckpt::element_count(piece.sizes) == 0) continue;
+    const std::vector<dcp::Run> runs = dcp::chunk_runs(tensor.shape, box_of(piece), first, out.size() / unit);
+    if (runs.empty()) continue;
+    // Side by side in the piece: one read fetches them all.
+    const std::uint64_t begin = runs.front().chunk_element, end = runs.back().chunk_element + runs.back().count;
+    std::span<std::byte> target = out.subspan((runs.front().tensor_element - first) * unit, runs.front().count * unit);
+    if (runs.size() > 1) {
+      scratch.resize((end - begin) * unit);
+      target = scratch;
+    }
+    TITAN_RETURN_IF_ERROR(read_piece(piece, unit, begin, target));
+    for (const dcp::Run& run : runs)
+      if (runs.size() > 1)
+        std::memcpy(&out[(run.tensor_element - first) * unit], &scratch[(run.chunk_element - begin) * unit],
+                    run.count * unit);
+  }
+  return {};
+}
+
+}  // namespace titan::convert

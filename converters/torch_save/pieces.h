@@ -1,0 +1,64 @@
+#pragma once
+// Tensors that lie in pieces in many files, read by any range of elements.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/model/dtype.h"
+#include "converters/dcp/metadata.h"
+
+namespace titan::convert {
+
+/// Elements side by side in a file.
+struct Segment {
+  std::uint32_t file = 0;    ///< index into Pieces::files
+  std::uint64_t offset = 0;  ///< bytes
+  std::uint64_t elements = 0;
+  bool operator==(const Segment&) const = default;
+};
+
+/// A box of a tensor: its elements, row-major, are those of `segments` in a row, from element `first` on.
+struct Piece {
+  std::vector<std::uint64_t> offsets, sizes;
+  std::vector<Segment> segments;
+  std::uint64_t first = 0;
+};
+
+struct PiecedTensor {
+  std::string name;  ///< for messages
+  ckpt::DType dtype = ckpt::DType::kF32;
+  std::vector<std::uint64_t> shape;
+  std::vector<Piece> pieces;
+};
+
+/// One piece that is the whole tensor.
+Piece whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> segments, std::uint64_t first = 0);
+/// Checks that the pieces are disjoint, fill the tensor, and have segments for all of it. \error kCorrupt
+ckpt::Status check_pieces(const PiecedTensor& tensor);
+
+/// The files, of which a few are open. Thread-safe.
+class PieceFiles {
+ public:
+  explicit PieceFiles(ckpt::Fs& fs) : fs_(fs) {}
+  /// The number of `path`, which a Segment names.
+  std::uint32_t add(const std::string& path);
+  /// Reads elements of `tensor` from `first` on. \error kCorrupt, kFailed
+  ckpt::Status read(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const;
+
+ private:
+  ckpt::Result<std::shared_ptr<ckpt::File>> file(std::uint32_t index) const;
+  ckpt::Status read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out) const;
+
+  ckpt::Fs& fs_;
+  std::vector<std::string> paths_;
+  std::map<std::string, std::uint32_t> numbers_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::uint32_t, std::shared_ptr<ckpt::File>> open_;
+};
+
+}  // namespace titan::convert

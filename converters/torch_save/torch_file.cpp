@@ -1,0 +1,91 @@
+#include "converters/torch_save/torch_file.h"
+
+#include "ckpt/base/text.h"
+#include "ckpt/base/what_is_this.h"
+#include "ckpt/model/leaf.h"
+#include "ckpt/ops/element.h"
+
+namespace titan::convert {
+
+using ckpt::corrupt;
+using ckpt::Result;
+using ckpt::Status;
+using dcp::NodeId;
+using dcp::NodeKind;
+
+namespace {
+
+constexpr std::uint64_t kMaxPickle = std::uint64_t{256} << 20;
+constexpr std::uint32_t kMaxNodes = 8'000'000;
+
+}  // namespace
+
+Result<ckpt::DType> dtype_of_torch(const std::string& what, const std::string& name) {
+  const Result<ckpt::DType> dtype = ckpt::parse_dtype(name);
+  if (dtype.ok()) return dtype;
+  return ckpt::unsupported(what + " has elements of torch." + name + ", which a checkpoint of ours cannot hold");
+}
+
+Result<TorchFile> TorchFile::open(ckpt::Fs& fs, const std::string& path) {
+  TorchFile out;
+  out.path_ = path;
+  TITAN_ASSIGN_OR_RETURN(out.file_, fs.open_read(path));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, out.file_->size());
+  std::byte head[2] = {};
+  if (size >= sizeof head) TITAN_RETURN_IF_ERROR(out.file_->pread(0, head));
+  if (head[0] == std::byte{0x80} && head[1] == std::byte{2})
+    return ckpt::unsupported(path + " was saved in the form of torch before 1.6: not supported")
+        .with_hint("load and save it again with a newer torch");
+  TITAN_ASSIGN_OR_RETURN(dcp::ZipArchive zip, dcp::ZipArchive::open(*out.file_, path, 0, size));
+  out.zip_ = std::make_unique<dcp::ZipArchive>(std::move(zip));
+  if (const dcp::ZipEntry* order = out.zip_->find("byteorder")) {
+    TITAN_ASSIGN_OR_RETURN(const std::string text, out.zip_->read(*order, 16));
+    if (text != "little") return ckpt::unsupported(path + " holds big-endian tensors: not supported");
+  }
+  const dcp::ZipEntry* tree = out.zip_->find("data.pkl");
+  if (tree == nullptr) return corrupt(path + ": no data.pkl in the archive");
+  TITAN_ASSIGN_OR_RETURN(std::string bytes, out.zip_->read(*tree, kMaxPickle));
+  TITAN_ASSIGN_OR_RETURN(out.pickle_, dcp::Pickle::decode(path, std::move(bytes), {.nodes = kMaxNodes, .inert = true}));
+  return out;
+}
+
+Result<NodeId> TorchFile::at(NodeId node, const std::string& key) const {
+  const NodeId found = pickle_.find(node, key);
+  if (found != dcp::kNoNode) return found;
+  return corrupt(path_ + ": no '" + key + "' in " + pickle_.describe(node));
+}
+
+Result<StoredTensor> TorchFile::tensor(NodeId node) const {
+  TITAN_ASSIGN_OR_RETURN(const dcp::ItemTensor item, dcp::parse_tensor(pickle_, node));
+  if (!item.contiguous())
+    return ckpt::unsupported(path_ + ": a tensor whose elements do not lie side by side: not supported");
+  StoredTensor out{item.dtype, item.shape, 0, ckpt::element_count(item.shape)};
+  if (out.elements == 0) return out;
+  const std::uint64_t unit = dcp::torch_dtype_size(item.dtype);
+  const dcp::ZipEntry* storage = zip_->find(item.storage);
+  if (storage == nullptr) return corrupt(path_ + ": no entry " + item.storage + " in the archive");
+  if (storage->bytes / unit < out.elements || item.first > storage->bytes / unit - out.elements)
+    return corrupt(path_ + ": a tensor reaches beyond entry " + item.storage + ", which has " +
+                   std::to_string(storage->bytes) + " bytes");
+  auto known = payloads_.find(item.storage);
+  if (known == payloads_.end()) {
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t payload, zip_->payload(*storage));
+    known = payloads_.emplace(item.storage, payload).first;
+  }
+  out.offset = known->second + item.first * unit;
+  return out;
+}
+
+Result<double> TorchFile::number(NodeId node) const {
+  if (pickle_.is(node, NodeKind::kInt)) return static_cast<double>(pickle_.integer(node));
+  if (pickle_.is(node, NodeKind::kFloat)) return pickle_.real(node);
+  TITAN_ASSIGN_OR_RETURN(const StoredTensor stored, tensor(node));
+  TITAN_ASSIGN_OR_RETURN(const ckpt::DType dtype, dtype_of_torch(path_ + ": a number", stored.dtype));
+  if (stored.elements != 1)
+    return corrupt(path_ + ": a tensor of " + std::to_string(stored.elements) + " elements where a number is expected");
+  std::byte bytes[8] = {};
+  TITAN_RETURN_IF_ERROR(file_->pread(stored.offset, std::span(bytes).first(ckpt::dtype_size(dtype))));
+  return ckpt::element_value(dtype, bytes);
+}
+
+}  // namespace titan::convert

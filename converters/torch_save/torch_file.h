@@ -1,0 +1,51 @@
+#pragma once
+// A file of torch.save: the tree of its pickle, and where its tensors lie. Nothing is executed; objects of classes that
+// are not known are kept inert.
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/model/dtype.h"
+#include "converters/dcp/item.h"
+
+namespace titan::convert {
+
+/// Elements that lie side by side in a file, row-major.
+struct StoredTensor {
+  std::string dtype;  ///< torch's name
+  std::vector<std::uint64_t> shape;
+  std::uint64_t offset = 0;  ///< of the first element, in bytes of the file
+  std::uint64_t elements = 0;
+  bool operator==(const StoredTensor&) const = default;
+};
+
+/// Our type of one of torch's. \error kUnsupported: a checkpoint of ours cannot hold it. `what` names the tensor
+ckpt::Result<ckpt::DType> dtype_of_torch(const std::string& what, const std::string& name);
+
+class TorchFile {
+ public:
+  /// \error kNotFound, kCorrupt, kUnsupported (the form of torch before 1.6), kFailed
+  static ckpt::Result<TorchFile> open(ckpt::Fs& fs, const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const dcp::Pickle& pickle() const { return pickle_; }
+  /// The value of `key` of the dict `node`. \error kCorrupt: there is none; or `node` is no dict
+  ckpt::Result<dcp::NodeId> at(dcp::NodeId node, const std::string& key) const;
+  /// Where the tensor lies that `node` makes. \error kCorrupt: no tensor, or it reaches beyond its storage;
+  /// kUnsupported: its elements do not lie side by side, or are big-endian
+  ckpt::Result<StoredTensor> tensor(dcp::NodeId node) const;
+  /// A number, or the element of a tensor without dimensions. \error kCorrupt
+  ckpt::Result<double> number(dcp::NodeId node) const;
+
+ private:
+  TorchFile() = default;
+  std::string path_;
+  std::unique_ptr<ckpt::File> file_;
+  std::unique_ptr<dcp::ZipArchive> zip_;
+  dcp::Pickle pickle_;
+  mutable std::map<std::string, std::uint64_t> payloads_;  // of storages that were asked for
+};
+
+}  // namespace titan::convert

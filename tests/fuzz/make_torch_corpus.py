@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""make_torch_corpus.py: writes the seeds of the targets torch_file and nanotron, which torch.save and safetensors make (run it with .deps/transformers5)."""
+import argparse
+import collections
+import io
+import json
+import pathlib
+import struct
+
+import torch
+from safetensors.torch import save
+
+HERE = pathlib.Path(__file__).resolve().parent / "corpus"
+
+
+def saved(value):
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+class Scaler:  # its name is all that a reader learns of it
+    def __init__(self):
+        self.scale = 2.0 ** 16
+
+
+NAME = ".weight"  # of the one parameter, whose file lies in no folder
+STORAGE = torch.arange(6.0)
+STATE = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(2, 3), "exp_avg_sq": torch.ones(2, 3)}}, "names": {0: NAME},
+         "param_groups": [{"lr": 1e-3, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1, "initial_lr": 1e-3, "amsgrad": False, "params": [0]}]}
+CONFIG = {"is_llama_config": True, "hidden_size": 8, "intermediate_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "vocab_size": 5,
+          "rms_norm_eps": 1e-5, "rope_interleaved": False, "tie_word_embeddings": False, "hidden_act": "silu"}
+METADATA = {"version": "1.5", "tp": 1, "dp": 1, "metas": {"last_train_step": 3, "consumed_train_samples": 12}}
+
+
+def shard(slices="None,None,None|None,None,None#None,None,None|None,None,None", shape="(2, 3)"):
+    return save({"data": torch.ones(2, 3)}, metadata={"version": "1.5", "unsharded_shape": shape, "local_global_slices_pairs": slices})
+
+
+def step(config=CONFIG, metadata=METADATA, weights=None, optimizer=STATE):
+    parts = json.dumps(config).encode(), json.dumps(metadata).encode(), weights or shard(), saved(optimizer)
+    return b"".join(struct.pack("<I", len(part))[:3] + part for part in parts)
+
+
+TORCH = {
+    "optimizer": saved(STATE),
+    "views": saved({"a": STORAGE[1:3], "b": STORAGE[3:].view(1, 3).requires_grad_()}),
+    "objects": saved({"args": argparse.Namespace(lr=1e-3, betas=(0.9, 0.95)), "scaler": Scaler(), "counts": collections.defaultdict(int, {"a": 1}), "set": {1, 2}, "wide": 1 << 100}),
+    "module": saved(torch.nn.Linear(2, 3).state_dict()),
+    "parameter": saved(torch.nn.Parameter(torch.ones(2))),
+    "strided": saved(torch.ones(3, 2).t()),
+    "half": saved([torch.ones(3, dtype=dtype) for dtype in (torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.float8_e4m3fn)]),
+    "empty": saved(torch.ones(0)),
+}
+STEPS = {
+    "step": step(),
+    "masters": step(optimizer=STATE | {"gradient_accumulator": {NAME: torch.ones(2, 3)}}),
+    "zero": step(optimizer=STATE | {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(6), "exp_avg_sq": torch.ones(6)}}}),
+    "chunks": step(weights=shard("0,1,None|None,None,None#0,1,None|None,None,None;1,2,None|None,None,None#1,2,None|None,None,None")),
+    "overlap": step(weights=shard("0,1,None|None,None,None#0,1,None|None,None,None;1,2,None|None,None,None#0,1,None|None,None,None")),
+    "old": step(metadata=METADATA | {"version": "1.1"}),
+    "experts": step(config=CONFIG | {"moe_config": {"num_experts": 2}}),
+}
+for folder, files in (("torch_file", TORCH), ("nanotron", STEPS)):
+    (HERE / folder).mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (HERE / folder / name).write_bytes(content)

@@ -1,0 +1,23 @@
+// Any bytes as a file of torch.save: whatever opens has tensors that lie within the file, and nothing is executed.
+#include <algorithm>
+#include <cstdlib>
+
+#include "converters/torch_save/torch_file.h"
+#include "tests/fuzz/bytes_file.h"
+#include "tests/fuzz/mend_crc.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace titan::convert;
+  titan::fuzz::BytesFolder fs({{"/x.pt", std::as_bytes(std::span(data, size))}});
+  const auto file = TorchFile::open(fs, "/x.pt");
+  if (!file.ok()) return 0;
+  const auto nodes = static_cast<dcp::NodeId>(std::min<std::size_t>(file->pickle().nodes(), 10'000));
+  for (dcp::NodeId node = 0; node < nodes; ++node) {
+    static_cast<void>(file->number(node).ok());
+    const auto tensor = file->tensor(node);
+    if (!tensor.ok() || tensor->elements == 0) continue;
+    const std::uint64_t unit = dcp::torch_dtype_size(tensor->dtype);
+    if (tensor->offset > size || tensor->elements > (size - tensor->offset) / unit) std::abort();
+  }
+  return 0;
+}
