@@ -70,7 +70,8 @@ Status check_flags(const Format* to, const ConvertOptions& options) {
                        .with_hint(std::string("it is for --to ") + where)
                  : ckpt::ok_status();
   };
-  TITAN_RETURN_IF_ERROR(useless(options.untie && to == nullptr, "--untie", "hf, --to dcp and --to gguf"));
+  TITAN_RETURN_IF_ERROR(
+      useless(options.untie && (to == nullptr || target == "nanotron"), "--untie", "hf, --to dcp and --to gguf"));
   TITAN_RETURN_IF_ERROR(useless(options.q8_0 && target != "gguf", "--dtype q8_0", "gguf"));
   TITAN_RETURN_IF_ERROR(useless(options.names && target != "dcp", "--names", "dcp"));
   TITAN_RETURN_IF_ERROR(useless(options.max_shard_bytes && target != "hf", "--max-shard-size", "hf"));

@@ -69,7 +69,7 @@ class Rewrite {
   /// \error kInvalid (somebody made DST meanwhile), kFailed. When only the last sync fails, DST may be there all the
   /// same.
   Status publish(const Manifest& manifest);
-  /// The same for a folder that needs no manifest and has no folders in it: syncs it, and renames.
+  /// The same for a folder that needs no manifest, and whose folders are synced: syncs it, and renames.
   Status publish_folder();
   /// The same for one file of the folder, durable by itself, which becomes DST.
   Status publish_file(const std::string& name);

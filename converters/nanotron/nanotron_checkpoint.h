@@ -53,7 +53,7 @@ class Checkpoint final : public ForeignCheckpoint {
   std::map<std::string, double> steps_;  // Adam's, by Hugging Face's name
 };
 
-/// The format "nanotron", which is only read; never destroyed.
+/// The format "nanotron", of which weights alone are written; never destroyed.
 const Format& nanotron_format();
 
 }  // namespace titan::convert::nanotron

@@ -1,5 +1,6 @@
 // The format "nanotron".
 #include "converters/nanotron/nanotron_checkpoint.h"
+#include "converters/nanotron/nanotron_writer.h"
 
 namespace titan::convert::nanotron {
 namespace {
@@ -8,7 +9,6 @@ class NanotronFormat final : public Format {
  public:
   const char* name() const override { return "nanotron"; }
   const char* title() const override { return "nanotron"; }
-  bool writes() const override { return false; }
   Result<bool> probe(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const bool metadata, is_file(fs, ckpt::join_path(path, kMetadata)));
     if (!metadata) return false;
@@ -16,15 +16,18 @@ class NanotronFormat final : public Format {
     if (!model.ok() && model.status().code != ckpt::Code::kNotFound) return model.status();
     return model.ok() && model->type == ckpt::FileType::kDirectory;
   }
-  bool is_member(const std::string&) const override { return false; }
+  // What this program writes: a step with an optimizer is never replaced.
+  bool is_member(const std::string& name) const override {
+    return name == "model" || name == kModelConfig || name == kMetadata;
+  }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     auto checkpoint = std::make_unique<Checkpoint>(fs, path);
     TITAN_RETURN_IF_ERROR(checkpoint->open());
     return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
   }
-  Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader&, const ExportOptions&) const override {
-    return ckpt::unsupported("nanotron's checkpoints are read, not written")
-        .with_hint("--to hf writes a folder that nanotron's examples/llama/convert_hf_to_nanotron.py reads");
+  Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
+                                                const ExportOptions& options) const override {
+    return create_nanotron(fs, source, options);
   }
 };
 

@@ -5,7 +5,8 @@ A model of transformers is trained for five steps under plain torch with AdamW a
 projections fused and cut within each chunk, pairs of slices in the headers, moments by torch.save, whole or cut for ZeRO 1, masters as views into one
 storage, rows of queries and keys in halves or interleaved, older names of shards. nanotron itself needs GPUs and does not run here; the layout is that of
 nanotron's serialize/ and optim/zero.py at 2411b022, and shards are put together by its rule (merge_and_shard_tp_tensors) before they are written.
-Every weight and moment is found again, `titan-train eval` of a step has transformers' logits (1e-5), and titan-train goes on from a step with losses within 1e-5 of the uninterrupted run.
+Every weight and moment is found again, `titan-train eval` of a step has transformers' logits (1e-5), what
+`convert --to nanotron` writes is put together by nanotron's rule, and titan-train goes on from a step with losses within 1e-5 of the uninterrupted run.
 TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
 """
 import copy
@@ -20,7 +21,8 @@ import warnings
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 import hf_dcp_round_trip as loop
@@ -197,6 +199,34 @@ def check_tensors(checkpoint, saved, work, config):
         (work / "m.npy").unlink()
 
 
+def load(folder, name):
+    """One rank's parameter as nanotron's load_weights finds it: the file of the rank, or all shards through their slices."""
+    path = folder / "model" / pathlib.Path(*name.split(".")[:-1])
+    suffix = name.split(".")[-1]
+    exact = path / f"model_{suffix}.safetensors"
+    if exact.exists():
+        return load_file(exact)["data"]
+    whole = None
+    for file in sorted(path.glob(f"model_{suffix}*.safetensors")):
+        with safe_open(file, framework="pt") as opened:
+            words, data = opened.metadata(), opened.get_tensor("data")
+        if whole is None:
+            whole = torch.full([int(size) for size in words["unsharded_shape"].strip("()").split(",") if size], float("nan"))
+        for pair in words["local_global_slices_pairs"].split(";"):
+            here, there = (tuple(slice(*(None if x == "None" else int(x) for x in s.split(","))) for s in side.split("|")) for side in pair.split("#"))
+            whole[there] = data[here]
+    return whole
+
+
+def check_export(checkpoint, saved, work, config):
+    """What we write is what nanotron's loader takes apart again, for any number of tensor-parallel ranks."""
+    both_ways.titan_ckpt("convert", checkpoint, work / "export", "--to", "nanotron")
+    for name, (tensor, how) in fused(saved["weights"], config).items():
+        found = load(work / "export", name)
+        if not torch.equal(found, tensor):
+            both_ways.fail(f"{checkpoint}: nanotron would load another {name}")
+
+
 def check_logits(step, kind, saved, work):
     """`titan-train eval` of the step as it lies there."""
     model = MODELS[kind][0](MODELS[kind][1]).eval()
@@ -226,6 +256,7 @@ def main():
             check_tensors(work / "ours", saved, work, config)
             check_tensors(step, saved, work, config)
             check_logits(step, layout[0], saved, work)
+            check_export(work / "ours", saved, work, config)
             if number != 2:
                 continue
             toml, tail = work / "run.toml", work / "tail.u16"

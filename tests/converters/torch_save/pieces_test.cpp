@@ -41,7 +41,7 @@ PiecedTensor sample() {
   PiecedTensor tensor{"t", ckpt::DType::kF32, {4, 3}, {}};
   tensor.pieces.push_back({{0, 0}, {4, 1}, {{0, 8, 4}}, 0});
   tensor.pieces.push_back({{0, 1}, {1, 2}, {{1, 0, 3}}, 1});
-  tensor.pieces.push_back({{1, 1}, {3, 2}, {{1, 12, 4}, {2, 4, 3}}, 1});
+  tensor.pieces.push_back({{1, 1}, {3, 2}, {{1, 12, 2}, {1, 20, 2}, {2, 4, 3}}, 1});
   return tensor;
 }
 const std::vector<float> kExpected{2, 101, 102, 3, 104, 105, 4, 106, 201, 5, 202, 203};
@@ -64,7 +64,7 @@ TEST(Pieces, WhatLacksOverlapsOrIsTooShortIsRefused) {
   lacks.pieces.pop_back();
   overlaps.pieces[1].offsets[0] = 1;
   beyond.pieces[2].offsets[0] = 2;
-  little.pieces[2].segments[1].elements = 2;
+  little.pieces[2].segments[2].elements = 2;
   for (const auto& [tensor, message] : {std::pair<const PiecedTensor*, const char*>{&lacks, "6 of 12 elements"},
                                         {&overlaps, "overlap"},
                                         {&beyond, "reaches beyond its shape"},

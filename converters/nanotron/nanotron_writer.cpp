@@ -1,0 +1,320 @@
+#include "converters/nanotron/nanotron_writer.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ckpt/base/text.h"
+#include "ckpt/plan/lr_settings.h"
+#include "converters/cast.h"
+#include "converters/hf/safetensors.h"
+#include "converters/hf/written_config.h"
+#include "converters/nanotron/model_config.h"
+#include "converters/ordered_reader.h"
+#include "converters/skip.h"
+#include "converters/write_behind.h"
+#include "recipe/model/from_rows.h"
+
+namespace titan::convert::nanotron {
+namespace {
+
+constexpr const char* kVersion = "1.4";  // newer programs read it, older ones refuse newer
+constexpr const char* kWholeFile = "_pp-rank-0-of-1_tp-rank-0-of-1";
+
+/// One parameter of nanotron's: ours one below the other.
+struct Fused {
+  std::string folder, suffix;  // "model/decoder/0/pp_block/attn/qkv_proj", "weight"
+  std::vector<std::uint32_t> parameters;
+  std::vector<std::uint64_t> head_dims;  // not 0: rows are put into halves' order
+  std::vector<std::uint64_t> shape;
+  DType from = DType::kF32, to = DType::kF32;
+  bool sharded = true;
+};
+
+/// Which parameter of nanotron's holds `ours`, a name without its layer: folder below the block, and place in it.
+struct Target {
+  const char* ours;
+  const char* theirs;
+  std::size_t place;
+  bool turns;  // rows of queries and keys
+};
+constexpr Target kInLayer[] = {
+    {"attention.wq", "attn/qkv_proj", 0, true},        {"attention.wk", "attn/qkv_proj", 1, true},
+    {"attention.wv", "attn/qkv_proj", 2, false},       {"attention.wo", "attn/o_proj", 0, false},
+    {"feed_forward.w1", "mlp/gate_up_proj", 0, false}, {"feed_forward.w3", "mlp/gate_up_proj", 1, false},
+    {"feed_forward.w2", "mlp/down_proj", 0, false},    {"attention_norm", "input_layernorm", 0, false},
+    {"ffn_norm", "post_attention_layernorm", 0, false}};
+constexpr Target kOutside[] = {{"tok_embeddings", "token_position_embeddings/pp_block/token_embedding", 0, false},
+                               {"norm", "final_layer_norm/pp_block", 0, false},
+                               {"output", "lm_head/pp_block", 0, false}};
+
+struct Placed {
+  std::string folder, suffix;
+  const Target* target;
+};
+std::optional<Placed> place_of(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos) return std::nullopt;
+  const std::string suffix = name.substr(dot + 1);
+  std::string stem = name.substr(0, dot), block = "model/";
+  const Target *begin = std::begin(kOutside), *end = std::end(kOutside);
+  if (stem.starts_with("layers.")) {
+    const std::size_t after = stem.find('.', 7);
+    if (after == std::string::npos) return std::nullopt;
+    block += "decoder/" + stem.substr(7, after - 7) + "/pp_block/";
+    stem = stem.substr(after + 1);
+    begin = std::begin(kInLayer);
+    end = std::end(kInLayer);
+  }
+  const Target* at = std::find_if(begin, end, [&](const Target& target) { return stem == target.ours; });
+  return at == end ? std::nullopt : std::optional(Placed{block + at->theirs, suffix, at});
+}
+
+std::string dotted(const Fused& fused) {
+  std::string name = fused.folder + "." + fused.suffix;
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
+
+class Writer final : public ForeignWriter {
+ public:
+  Writer(const CheckpointReader& source, const ExportOptions& options)
+      : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+
+  Status plan(Fs& fs);
+  const std::vector<TensorReport>& report() const override { return report_; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+  std::uint64_t bytes() const override { return bytes_; }
+  const Rounding& rounding() const override { return rounding_; }
+  Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
+
+ private:
+  Status add(std::uint32_t parameter);
+  Status check_model() const;
+  JsonValue model_config(std::uint64_t positions) const;
+  JsonValue metadata() const;
+  Status write_fused(Fs& fs, const std::string& path, const Fused& fused, const Progress& progress);
+
+  const CheckpointReader& source_;
+  const ckpt::Manifest& manifest_;
+  ExportOptions options_;
+  SkipRules skip_;
+  ModelDims model_;
+  std::map<std::string, Fused> fused_;  // by folder and suffix
+  JsonValue config_, metadata_;
+  std::vector<TensorReport> report_;
+  std::vector<std::string> notes_;
+  Rounding rounding_;
+  std::uint64_t bytes_ = 0, done_ = 0;
+};
+
+Status Writer::plan(Fs& fs) {
+  if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
+  Settings rows = manifest_.config;
+  if (options_.config && !source_.foreign()) {
+    TITAN_ASSIGN_OR_RETURN(rows, agreed_rows(source_.path(), rows, *options_.config, {}));
+  }
+  TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows));
+  TITAN_RETURN_IF_ERROR(check_model());
+  TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
+  for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
+  TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
+  if (fused_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
+  std::vector<std::string> unused;
+  TITAN_ASSIGN_OR_RETURN(const JsonValue hf,
+                         written_config(fs, model_, manifest_.config, DType::kF32, options_, unused));
+  const JsonValue* positions = hf.find("max_position_embeddings");
+  config_ = model_config(positions == nullptr ? 0 : positions->as_u64().value_or(0));
+  metadata_ = metadata();
+  notes_.push_back("the weights alone: start nanotron with load_optimizer and load_lr_scheduler false");
+  return {};
+}
+
+Status Writer::check_model() const {
+  const char* lack = model_.rope_scaling                              ? "RoPE that is scaled"
+                     : model_.head_dim * model_.n_heads != model_.dim ? "heads of another width than dim / n_heads"
+                                                                      : nullptr;
+  if (lack != nullptr) return ckpt::unsupported(source_.path() + ": nanotron's model has no " + lack);
+  if (options_.dtype && !is_castable(*options_.dtype))
+    return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) +
+                             ", expected float32, bfloat16 or float16");
+  return {};
+}
+
+Status Writer::add(std::uint32_t parameter) {
+  const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
+  const std::string& name = record.meta.name;
+  for (const ckpt::SlotTensor& slot : record.slots)
+    report_.push_back(uncast(name + "." + slot.name,
+                             skip_.takes(name + "." + slot.name) ? Fate::kSkipped : Fate::kDropped, slot.tensor.dtype,
+                             record.meta.shape));
+  if (!record.model) return {};
+  const DType from = record.model->dtype, to = options_.dtype && is_castable(from) ? *options_.dtype : from;
+  if (skip_.takes(name)) {
+    report_.push_back(uncast(name, Fate::kSkipped, from, record.meta.shape));
+    return {};
+  }
+  const std::optional<Placed> placed = place_of(name);
+  if (!placed)
+    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
+        .with_hint("leave it out with --skip GLOB");
+  Fused& fused = fused_[placed->folder + "." + placed->suffix];
+  const std::uint64_t head_dim =
+      placed->target->turns && model_.head_dim > 2 ? static_cast<std::uint64_t>(model_.head_dim) : 0;
+  if (fused.parameters.size() != placed->target->place || (!fused.parameters.empty() && fused.from != from))
+    return ckpt::incompatible(source_.path() + ": '" + name +
+                              "' is fused with others in nanotron, of which some are missing or of another type");
+  if (fused.parameters.empty()) {
+    fused = {placed->folder,    placed->suffix, {}, {},
+             record.meta.shape, from,           to, record.meta.shape.size() > 1 || placed->suffix == "bias"};
+  } else {
+    fused.shape[0] += record.meta.shape[0];
+  }
+  fused.parameters.push_back(parameter);
+  fused.head_dims.push_back(head_dim);
+  report_.push_back({.from = name,
+                     .to = dotted(fused),
+                     .from_dtype = from,
+                     .to_dtype = to,
+                     .shape = record.meta.shape,
+                     .permuted = head_dim != 0});
+  bytes_ += ckpt::element_count(record.meta.shape) * ckpt::dtype_size(to);
+  return {};
+}
+
+JsonValue Writer::model_config(std::uint64_t positions) const {
+  JsonValue config = JsonValue::object();
+  const auto size = [&](const char* key, std::int64_t value) {
+    config.set(key, JsonValue::integer(static_cast<std::uint64_t>(value)));
+  };
+  config.set(model_.qkv_bias ? "is_qwen2_config" : "is_llama_config", JsonValue::boolean(true));
+  config.set("bos_token_id", JsonValue());
+  config.set("eos_token_id", JsonValue());
+  config.set("pad_token_id", JsonValue());
+  config.set("hidden_act", JsonValue::string("silu"));
+  size("hidden_size", model_.dim);
+  config.set("initializer_range", JsonValue::real(0.02));
+  size("intermediate_size", model_.ffn_dim);
+  config.set("max_position_embeddings", JsonValue::integer(positions));
+  size("num_attention_heads", model_.n_heads);
+  size("num_hidden_layers", model_.n_layers);
+  size("num_key_value_heads", model_.n_kv_heads);
+  size("pretraining_tp", 1);
+  config.set("rms_norm_eps", JsonValue::real(model_.norm_eps));
+  config.set("rope_interleaved", JsonValue::boolean(false));
+  config.set("rope_scaling", JsonValue());
+  config.set("rope_theta", JsonValue::real(model_.rope_theta));
+  config.set("tie_word_embeddings", JsonValue::boolean(model_.tied));
+  config.set("use_cache", JsonValue::boolean(true));
+  size("vocab_size", model_.vocab_size);
+  return config;
+}
+
+JsonValue Writer::metadata() const {
+  const auto length = ckpt::number_of<std::uint64_t>(ckpt::setting(manifest_.config, "training.seq_len"));
+  const auto train = source_.train_state();
+  const std::uint64_t samples = train.ok() && length && *length > 0 ? train->tokens / *length : 0;
+  JsonValue stage = JsonValue::object(), metas = JsonValue::object(), out = JsonValue::object();
+  stage.set("name", JsonValue::string("training"));
+  stage.set("start_training_step", JsonValue::integer(1));
+  stage.set("consumed_train_samples", JsonValue::integer(samples));
+  metas.set("consumed_train_samples", JsonValue::integer(samples));
+  metas.set("last_train_step", JsonValue::integer(manifest_.step));
+  metas.set("last_stage_idx", JsonValue::integer(0));
+  metas.set("data_stages", JsonValue::list({stage}));
+  for (const char* degree : {"tp", "dp", "cp"}) out.set(degree, JsonValue::integer(1));
+  out.set("version", JsonValue::string(kVersion));
+  out.set("metas", std::move(metas));
+  return out;
+}
+
+Status Writer::write(Fs& fs, const std::string& folder, const Progress& progress) {
+  done_ = 0;
+  const std::string root = ckpt::join_path(folder, "model");
+  TITAN_RETURN_IF_ERROR(fs.make_dir(root));
+  std::vector<std::string> folders{root};
+  for (const auto& [key, fused] : fused_) {
+    std::string below = root;
+    for (const std::string& part : ckpt::split(fused.folder, '/')) {
+      below = ckpt::join_path(below, part);
+      if (std::find(folders.begin(), folders.end(), below) != folders.end()) continue;
+      TITAN_RETURN_IF_ERROR(fs.make_dir(below));
+      folders.push_back(below);
+    }
+    const std::string name = "model_" + fused.suffix + (fused.sharded ? kWholeFile : "") + ".safetensors";
+    TITAN_RETURN_IF_ERROR(write_fused(fs, ckpt::join_path(below, name), fused, progress));
+  }
+  for (auto at = folders.rbegin(); at != folders.rend(); ++at) TITAN_RETURN_IF_ERROR(fs.sync_dir(*at));
+  const auto put = [&](const char* name, const JsonValue& json) {
+    const std::string text = json.write();
+    return ckpt::write_new_file(fs, ckpt::join_path(folder, name), std::as_bytes(std::span(text)));
+  };
+  TITAN_RETURN_IF_ERROR(put(kMetadata, metadata_));
+  return put(kModelConfig, config_);
+}
+
+// Every chunk is whole, so a shard's slices are those of the parameter.
+std::string slices_of(const CheckpointReader& source, const Fused& fused) {
+  std::string text;
+  std::uint64_t at = 0;
+  for (const std::uint32_t parameter : fused.parameters) {
+    const std::uint64_t rows = source.manifest().parameters[parameter].meta.shape[0];
+    std::string slice = std::to_string(at) + "," + std::to_string(at + rows) + ",None";
+    for (std::size_t d = 1; d < fused.shape.size(); ++d) slice += "|None,None,None";
+    text += (text.empty() ? "" : ";") + slice + "#" + slice;
+    at += rows;
+  }
+  return text;
+}
+
+std::string shape_as_python(const std::vector<std::uint64_t>& shape) {
+  std::string text;
+  for (const std::uint64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "(" + text + (shape.size() == 1 ? ",)" : ")");
+}
+
+Status Writer::write_fused(Fs& fs, const std::string& path, const Fused& fused, const Progress& progress) {
+  std::vector<SafetensorsEntry> entries{{"data", fused.to, fused.shape}};
+  std::vector<std::pair<std::string, std::string>> words;
+  if (fused.sharded)
+    words = {{"version", kVersion},
+             {"unsharded_shape", shape_as_python(fused.shape)},
+             {"local_global_slices_pairs", slices_of(source_, fused)}};
+  const std::string header = encode_safetensors_header(entries, words);
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.create(path));
+  TITAN_RETURN_IF_ERROR(file->pwrite(0, std::as_bytes(std::span(header))));
+  WriteBehind behind(*file);
+  std::uint64_t offset = header.size();
+  for (std::size_t i = 0; i < fused.parameters.size(); ++i) {
+    TITAN_ASSIGN_OR_RETURN(OrderedReader reader,
+                           OrderedReader::open(source_, {fused.parameters[i], ""}, fused.head_dims[i]));
+    for (std::uint64_t at = 0; at < reader.elements(); at += reader.stride()) {
+      const std::uint64_t count = std::min(reader.stride(), reader.elements() - at);
+      TITAN_ASSIGN_OR_RETURN(WriteBehind::Block data, behind.take(count * reader.element_size()));
+      TITAN_RETURN_IF_ERROR(reader.read(at, data));
+      if (fused.from != fused.to) {
+        WriteBehind::Block out(count * ckpt::dtype_size(fused.to));
+        rounding_.add(cast(fused.from, data, fused.to, out), dotted(fused), at);
+        data.swap(out);
+      }
+      done_ += data.size();
+      const std::uint64_t to = offset;
+      offset += data.size();
+      behind.put(to, std::move(data));
+      if (progress) TITAN_RETURN_IF_ERROR(progress(done_, bytes_));
+    }
+  }
+  TITAN_RETURN_IF_ERROR(behind.finish());
+  TITAN_RETURN_IF_ERROR(file->datasync());
+  return file->close();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ForeignWriter>> create_nanotron(Fs& fs, const CheckpointReader& source,
+                                                       const ExportOptions& options) {
+  auto writer = std::make_unique<Writer>(source, options);
+  TITAN_RETURN_IF_ERROR(writer->plan(fs));
+  return std::unique_ptr<ForeignWriter>(std::move(writer));
+}
+
+}  // namespace titan::convert::nanotron
