@@ -12,6 +12,7 @@
 #include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/ops/weighted_sum.h"
+#include "ckpt/plan/lr_settings.h"
 #include "ckpt/read/range_reader.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/run/run_resolve.h"

@@ -82,6 +82,13 @@ const Program& titan_train_program() {
       {"allow", "KEY[,KEY...]", "permit these keys to differ from the checkpoint at this start", 0, Repeat::kMany},
       {"set", "SECTION.KEY=VALUE", "override a key; the short form is --section.key=value", 0, Repeat::kMany},
   };
+  static const std::vector<Flag> launch_flags = [] {
+    std::vector<Flag> flags = run_flags;
+    flags.insert(flags.begin() + 1,
+                 {"max-restarts", "K",
+                  "start again after a failure, K times at most, as long as newer steps come (own launcher only)"});
+    return flags;
+  }();
   static const std::vector<Flag> config_flags = [] {
     std::vector<Flag> flags = run_flags;
     flags.push_back({"classes", "", "print the class of every key: what a changed value means for a resume"});
@@ -136,7 +143,7 @@ const Program& titan_train_program() {
       "trains Llama-style models on data x pipeline parallel ranks, with checkpoints that any layout resumes bit for "
       "bit",
       {
-          {"run", {{"CONFIG"}}, "train, and resume where the run stopped", run_flags, run_run, false},
+          {"run", {{"CONFIG"}}, "train, and resume where the run stopped", launch_flags, run_run, false},
           {"config",
            {{"CONFIG", Names::kWord, Takes::kOurs, false}},
            "print the resolved configuration with the origin of every value",

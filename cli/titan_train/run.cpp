@@ -7,8 +7,10 @@
 #include <optional>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/text.h"
 #include "ckpt/run/open_run.h"
 #include "cli/kit/errors.h"
+#include "cli/kit/flag_values.h"
 #include "cli/kit/version.h"
 #include "cli/titan_train/console.h"
 #include "cli/titan_train/device.h"
@@ -23,9 +25,11 @@
 #include "libtrain/job/launch/launcher.h"
 #include "libtrain/job/launch/process_limits.h"
 #include "libtrain/job/launch/rank_process.h"
+#include "libtrain/job/launch/restarts.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/publish_note.h"
+#include "libtrain/job/start/go_on.h"
 #include "libtrain/job/start/preview.h"
 #include "libtrain/job/start/threads.h"
 #include "recipe/plan/run_config.h"
@@ -162,6 +166,37 @@ void say_complete(const recipe::LoadedConfig& loaded, const train::StartPreview&
     report_note("this command asks for " + other + " than that run: did you mean another --job.dump_folder?", color);
 }
 
+/// The line as typed without --max-restarts.
+std::vector<std::string> words_without_restarts(const std::vector<std::string>& words) {
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--max-restarts") {
+      ++i;
+    } else if (!words[i].starts_with("--max-restarts=")) {
+      kept.push_back(words[i]);
+    }
+  }
+  return kept;
+}
+
+/// The same command as a child, again and again.
+Answer run_again(const Request& request, const std::string& text) {
+  const std::optional<unsigned> most = ckpt::number_of<unsigned>(text);
+  if (!most) return {.error = wrong_value("max-restarts", text, "a number of 0 or more")};
+  const Command& command = request.command;
+  const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
+  if (!loaded.ok()) return {.error = loaded.status()};
+  const std::vector<std::string> words = words_without_restarts(command.words);
+  train::RestartOptions options;
+  options.most = *most;
+  options.newest = [&] { return train::step_to_go_on(ckpt::posix_fs(), loaded->config); };
+  options.words = [&](unsigned restart) {
+    return restart == 0 ? words : train::words_to_go_on(words, loaded->config, options.newest());
+  };
+  options.say = [&](const std::string& line) { report_note(line, request.color); };
+  return {.exit_code = train::run_with_restarts(options)};
+}
+
 }  // namespace
 
 Answer run_run(const Request& request) {
@@ -180,6 +215,12 @@ Answer run_run(const Request& request) {
     return {.error = limits};
   }
   if (const Status agrees = check_nproc(command, nproc, env); !agrees.ok()) return {.error = agrees};
+  const std::optional<std::string> restarts = command.value("max-restarts");
+  if (restarts && env)
+    return {.error = ckpt::invalid("--max-restarts is for titan-train's own launcher, and " + env->source +
+                                   " starts these ranks")
+                         .with_hint("leave it out: that launcher restarts its job itself")};
+  if (restarts) return run_again(request, *restarts);
   if (env) be_rank(command, *env, request.color);
 
   // What every rank would refuse is refused here, once.

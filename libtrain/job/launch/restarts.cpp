@@ -1,0 +1,117 @@
+#include "libtrain/job/launch/restarts.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+
+#include "ckpt/base/exit_code.h"
+#include "libtrain/job/launch/signals.h"
+
+namespace titan::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Restarter {
+ public:
+  explicit Restarter(const RestartOptions& options) : options_(options), stops_(stop_signals()) {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGCHLD);
+    for (const int signal : stops_) sigaddset(&signals_, signal);
+    std::signal(SIGCHLD, SIG_DFL);
+    pthread_sigmask(SIG_BLOCK, &signals_, &old_mask_);
+  }
+  ~Restarter() { pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr); }
+  Restarter(const Restarter&) = delete;
+  Restarter& operator=(const Restarter&) = delete;
+
+  int run() {
+    std::optional<std::uint64_t> last;  // the newest step at the last failure
+    std::chrono::milliseconds wait = options_.first_wait;
+    for (unsigned restart = 0;; ++restart) {
+      const Clock::time_point began = Clock::now();
+      const int code = run_once(restart);
+      if (code != ckpt::kExitFailed || stopped_ != 0) return code;
+      const std::optional<std::uint64_t> newest = options_.newest();
+      const std::string place = newest ? "step " + std::to_string(*newest) : "the beginning";
+      if (restart == options_.most) return give_up(code, "the " + std::to_string(restart) + " restarts are used up");
+      if (restart > 0 && newest.value_or(0) <= last.value_or(0))
+        return give_up(code, "no step newer than " + place + " came since the last restart");
+      last = newest;
+      wait = restart == 0 || Clock::now() - began >= options_.short_life ? options_.first_wait
+                                                                         : std::min(2 * wait, options_.longest_wait);
+      options_.say("restart " + std::to_string(restart + 1) + " of " + std::to_string(options_.most) + " from " + place +
+                   " in " + std::to_string(wait.count() / 1000) + " s");
+      if (const int signal = stop_within(wait); signal != 0)
+        return signal == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
+    }
+  }
+
+ private:
+  int give_up(int code, const std::string& why) {
+    options_.say("not restarted: " + why);
+    return code;
+  }
+
+  int run_once(unsigned restart) {
+    std::vector<std::string> words = options_.words(restart);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const pid_t self = getpid(), pid = fork();
+    if (pid == 0) become(argv.data(), self);
+    if (pid < 0) return ckpt::kExitFailed;
+    setpgid(pid, pid);
+    for (;;) {
+      int status = 0;
+      const pid_t found = waitpid(pid, &status, WNOHANG);
+      if (found == pid) return WIFEXITED(status) ? WEXITSTATUS(status) : ckpt::kExitFailed;
+      if (found < 0 && errno != EINTR) return ckpt::kExitFailed;
+      const int signal = std::max(0, sigwaitinfo(&signals_, nullptr));
+      if (signal == 0 || signal == SIGCHLD) continue;
+      stopped_ = signal;
+      kill(pid, signal);
+    }
+  }
+
+  /// Behind a fork: system calls alone.
+  [[noreturn]] void become(char* const* words, pid_t parent) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(ckpt::kExitFailed);
+    for (const int signal : stops_) std::signal(signal, SIG_DFL);
+    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+    execv(options_.program.c_str(), words);
+    _exit(127);
+  }
+
+  /// The stop signal that came within `wait`; 0: none.
+  int stop_within(std::chrono::milliseconds wait) {
+    for (const Clock::time_point end = Clock::now() + wait; Clock::now() < end;) {
+      const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now());
+      if (left.count() <= 0) break;
+      const timespec limit{static_cast<time_t>(left.count() / 1'000'000'000),
+                           static_cast<long>(left.count() % 1'000'000'000)};
+      const int signal = std::max(0, sigtimedwait(&signals_, nullptr, &limit));
+      if (signal != 0 && signal != SIGCHLD) return signal;
+    }
+    return 0;
+  }
+
+  const RestartOptions& options_;
+  std::vector<int> stops_;
+  sigset_t signals_, old_mask_;
+  int stopped_ = 0;
+};
+
+}  // namespace
+
+int run_with_restarts(const RestartOptions& options) { return Restarter(options).run(); }
+
+}  // namespace titan::train
