@@ -84,15 +84,13 @@ class Replayer {
   Result<ReplayOutcome> replay(const train::ReplayRange& range) {
     ReplayOutcome outcome;
     TITAN_ASSIGN_OR_RETURN(outcome.plan, train::plan_replay(fs_, range, layout_));
-    TITAN_ASSIGN_OR_RETURN(const ReplayFolder folder,
-                           ReplayFolder::make(fs_, range, request_.command.value("dir")));
+    TITAN_ASSIGN_OR_RETURN(const ReplayFolder folder, ReplayFolder::make(fs_, range, request_.command.value("dir")));
     recipe::RunRecord computed;
     for (const train::ReplaySegment& segment : outcome.plan.segments) {
       const std::string place = ckpt::join_path(folder.path(), "from-" + std::to_string(segment.from));
       TITAN_RETURN_IF_ERROR(compute(segment, place));
       const std::string run = ckpt::join_path(place, "run");
-      TITAN_ASSIGN_OR_RETURN(recipe::RunRecord part,
-                             recipe::read_record(fs_, run, segment.from + 1, segment.to));
+      TITAN_ASSIGN_OR_RETURN(recipe::RunRecord part, recipe::read_record(fs_, run, segment.from + 1, segment.to));
       computed.steps.merge(part.steps);
       computed.ids.merge(part.ids);
       note_environment(run, outcome);
@@ -115,15 +113,15 @@ class Replayer {
     const std::string text =
         train::toml_of_rows(ckpt::with_rows(segment.config, {{"job.dump_folder", ckpt::toml_string(run)}}));
     TITAN_RETURN_IF_ERROR(ckpt::write_new_file(fs_, config, std::as_bytes(std::span(text))));
-    std::vector<std::string> words{
-        "titan-train", "run", config, "--nproc", std::to_string(segment.nproc), "--resume", "required"};
+    std::vector<std::string> words{"titan-train", "run",     config, "--nproc", std::to_string(segment.nproc),
+                                   "--resume",    "required"};
     for (const std::string& key : segment.allow) words.insert(words.end(), {"--allow", key});
     words.insert(words.end(), request_.command.overrides.begin(), request_.command.overrides.end());
     TITAN_ASSIGN_OR_RETURN(const int code, train::run_and_wait("/proc/self/exe", words, log, cancel_));
     TITAN_RETURN_IF_ERROR(cancel_.check());
     if (code == 0 || ckpt::stopped_early(code)) return ckpt::ok_status();
-    Status status = ckpt::failed("the steps from " + std::to_string(segment.from) + " on cannot be computed: titan-train ended with " +
-                                 std::to_string(code))
+    Status status = ckpt::failed("the steps from " + std::to_string(segment.from) +
+                                 " on cannot be computed: titan-train ended with " + std::to_string(code))
                         .with_hint("--dir DIR keeps the folder of the replay, with the whole log");
     status.causes = last_lines(fs_, log);
     return status;
@@ -148,8 +146,8 @@ class Replayer {
         ckpt::resolve_checkpoint(fs_, outcome.plan.range.run + "@" + std::to_string(first->step));
     for (const train::ReplaySegment& segment : outcome.plan.segments) {
       if (first->step <= segment.from || first->step > segment.to || !published.ok()) continue;
-      const std::string computed =
-          ckpt::join_path(folder, "from-" + std::to_string(segment.from) + "/run/checkpoint/" + ckpt::step_name(first->step));
+      const std::string computed = ckpt::join_path(
+          folder, "from-" + std::to_string(segment.from) + "/run/checkpoint/" + ckpt::step_name(first->step));
       if (!ckpt::look_at_step(fs_, computed).ok() || !ckpt::look_at_step(fs_, *published).ok()) continue;
       ckpt::DiffOptions options;
       options.a = *published;
@@ -208,8 +206,8 @@ Answer run_replay(const Request& request) {
           .exit_code = outcome.follows() ? 0 : 1};
 }
 
-// A replay compares every step that was published on its way, so the first one that differs is known at once; where none
-// does, the half is proved that it went over.
+// A replay compares every step that was published on its way, so the first one that differs is known at once; where
+// none does, the half is proved that it went over.
 Answer run_bisect(const Request& request) {
   BisectOutcome outcome;
   outcome.run = request.command.positionals[0];

@@ -37,8 +37,8 @@ std::string differences_text(const ReplayOutcome& outcome, const TextStyle& styl
     out += "  and " + std::to_string(all.size() - kShownDifferences) + " more; --json has all\n";
   const std::vector<std::string> tensors = tensors_of(outcome);
   if (tensors.empty()) return out;
-  out += "  tensors of step " + std::to_string(outcome.diff->a.step) + " that differ: " +
-         std::to_string(tensors.size()) + "\n";
+  out += "  tensors of step " + std::to_string(outcome.diff->a.step) +
+         " that differ: " + std::to_string(tensors.size()) + "\n";
   for (std::size_t i = 0; i < std::min(tensors.size(), kShownTensors); ++i) out += "    " + escape(tensors[i]) + "\n";
   return out;
 }
@@ -62,10 +62,12 @@ std::string replay_text(const ReplayOutcome& outcome, const TextStyle& style) {
                     std::to_string(outcome.result.steps) + " steps and " + std::to_string(outcome.result.ids) +
                     (outcome.result.ids == 1 ? " id" : " ids") + " compared\n";
   if (outcome.follows())
-    return out + style.palette.paint(Role::kOk, "they follow from each other") + ": losses and ids are those that were published\n";
+    return out + style.palette.paint(Role::kOk, "they follow from each other") +
+           ": losses and ids are those that were published\n";
   out += differences_text(outcome, style);
-  return out + style.palette.paint(Role::kError, "step " + std::to_string(outcome.result.differences.front().step) +
-                                                     " does not follow") +
+  return out +
+         style.palette.paint(Role::kError,
+                             "step " + std::to_string(outcome.result.differences.front().step) + " does not follow") +
          " from the steps before it\n";
 }
 
@@ -90,7 +92,8 @@ std::pair<std::uint64_t, std::uint64_t> broken_pair(const BisectOutcome& outcome
 std::string bisect_text(const BisectOutcome& outcome, const TextStyle& style) {
   std::string out;
   for (const ReplayOutcome& replay : outcome.replays)
-    out += "steps " + std::to_string(replay.plan.range.from + 1) + " to " + std::to_string(replay.plan.range.to) + "  " +
+    out += "steps " + std::to_string(replay.plan.range.from + 1) + " to " + std::to_string(replay.plan.range.to) +
+           "  " +
            (replay.follows() ? style.palette.paint(Role::kOk, "follow") : style.palette.paint(Role::kError, "differ")) +
            "\n";
   if (outcome.follows())

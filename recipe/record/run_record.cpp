@@ -35,7 +35,7 @@ std::string number_text(const std::optional<double>& value) { return value ? ckp
 
 void compare_values(std::uint64_t step, const StepRecord& published, const StepRecord* computed,
                     RecordComparison& out) {
-  const auto look = [&](const char* what, const std::optional<double>& a, std::optional<double> StepRecord::* member) {
+  const auto look = [&](const char* what, const std::optional<double>& a, std::optional<double> StepRecord::*member) {
     const std::optional<double> b = computed == nullptr ? std::nullopt : computed->*member;
     if (!a || (b && same(*a, *b))) return;
     out.differences.push_back({step, what, number_text(a), number_text(b)});

@@ -1,5 +1,5 @@
-// titan-flip-bit SRC DST TENSOR ELEMENT BIT: writes the checkpoint SRC anew as DST with one bit of one parameter flipped
-// and every digest and the id made right again: a fault that no digest finds.
+// titan-flip-bit SRC DST TENSOR ELEMENT BIT: writes the checkpoint SRC anew as DST with one bit of one parameter
+// flipped and every digest and the id made right again: a fault that no digest finds.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -30,7 +30,7 @@ struct ReplayLayout {
 /// Steps that one start computes.
 struct ReplaySegment {
   std::uint64_t from = 0, to = 0;
-  std::string checkpoint;          ///< at `from`
+  std::string checkpoint;  ///< at `from`
   std::uint32_t nproc = 1;
   ckpt::Settings config;           ///< whole; the folder of the run is the caller's to add
   std::vector<std::string> allow;  ///< keys that the start behind `from` was allowed to change

@@ -60,16 +60,20 @@ TEST(RunRecord, IsReadFromMetricsAndCheckpoints) {
   ASSERT_TRUE(ckpt::testing::make_checkpoint(fs, dir / "run/checkpoint", made).ok());
   std::string lines;
   for (const int step : {10, 11, 20, 21})
-    lines += R"({"step":)" + std::to_string(step) + R"(,"attempt":1,"loss":2,"grad_norm":1,"lr":0.5,"tokens":7})" + "\n";
-  lines += R"({"step":15,"attempt":1,"event":"save_commit","id":"gone"})" "\n";
-  lines += R"({"step":20,"attempt":1,"event":"save_commit","id":"replaced since"})" "\n";
+    lines +=
+        R"({"step":)" + std::to_string(step) + R"(,"attempt":1,"loss":2,"grad_norm":1,"lr":0.5,"tokens":7})" + "\n";
+  lines += R"({"step":15,"attempt":1,"event":"save_commit","id":"gone"})"
+           "\n";
+  lines += R"({"step":20,"attempt":1,"event":"save_commit","id":"replaced since"})"
+           "\n";
   dir.write("run/metrics.jsonl", lines);
   const auto read = read_record(fs, dir / "run", 11, 20);
   ASSERT_TRUE(read.ok()) << read.status().to_string();
   EXPECT_THAT(read->steps, ElementsAre(Key(11), Key(20)));
   EXPECT_EQ(read->steps.at(11).lr, 0.5);
   EXPECT_EQ(read->ids.at(15), "gone");
-  EXPECT_EQ(read->ids.at(20), ckpt::CheckpointReader::open(fs, dir / "run/checkpoint/step-00000020")->manifest().id.hex());
+  EXPECT_EQ(read->ids.at(20),
+            ckpt::CheckpointReader::open(fs, dir / "run/checkpoint/step-00000020")->manifest().id.hex());
 }
 
 }  // namespace

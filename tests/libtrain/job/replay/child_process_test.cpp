@@ -39,8 +39,8 @@ TEST_F(ChildProcess, IsAskedToStopAndWaitedFor) {
     while (log() != "ready\n") std::this_thread::sleep_for(std::chrono::milliseconds(5));
     (void)source.request(ckpt::StopReason::kInterrupt);
   });
-  EXPECT_EQ(*run("trap 'echo asked; exit 75' TERM; echo ready; while :; do sleep 0.05; done", ckpt::CancelToken(source)),
-            75);
+  EXPECT_EQ(
+      *run("trap 'echo asked; exit 75' TERM; echo ready; while :; do sleep 0.05; done", ckpt::CancelToken(source)), 75);
   stopper.join();
   EXPECT_EQ(log(), "ready\nasked\n");
 }
