@@ -1,10 +1,10 @@
 #include "converters/misfit.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
+#include "recipe/model/family.h"
 
 namespace titan::convert {
 namespace {
@@ -36,18 +36,23 @@ constexpr Size kHeads{
     {"num_attention_heads", "n_heads", "attention.head_count", "model.n_heads"}, &ModelDims::n_heads, true};
 constexpr Size kKeyHeads{
     {"num_key_value_heads", "n_kv_heads", "attention.head_count_kv", "model.n_kv_heads"}, &ModelDims::n_kv_heads, true};
+constexpr Size kHead{{"head_dim", "head_dim", "attention.key_length", "model.head_dim"}, &ModelDims::head_dim};
 constexpr Name kLayerCount{"num_hidden_layers", "n_layers", "block_count", "model.n_layers"};
 constexpr Name kFile{"config.json", "params.json", "the file's metadata", "the configuration"};
 
 // Which size a dimension of a parameter is.
-const Size& size_of(std::string_view name, std::size_t axis) {
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has("tok_embeddings.") || name.starts_with("output.")) return axis == 0 ? kVocabulary : kWidth;
-  if (has("attention.wq.")) return axis == 0 ? kHeads : kWidth;
-  if (has("attention.wk.") || has("attention.wv.")) return axis == 0 ? kKeyHeads : kWidth;
-  if (has("attention.wo.")) return axis == 1 ? kHeads : kWidth;
-  if (has(".w1.") || has(".w3.")) return axis == 0 ? kInner : kWidth;
-  if (has(".w2.")) return axis == 1 ? kInner : kWidth;
+const Size& size_of(const std::string& name, std::size_t axis) {
+  const auto part = recipe::part_of(name);
+  if (!part || axis >= part->kind->extents.size()) return kWidth;
+  switch (part->kind->extents[axis]) {
+    case recipe::Extent::kVocabulary: return kVocabulary;
+    case recipe::Extent::kQueries: return kHeads;
+    case recipe::Extent::kKeys: return kKeyHeads;
+    case recipe::Extent::kHeadDim: return kHead;
+    case recipe::Extent::kInner: return kInner;
+    case recipe::Extent::kWidth:
+    case recipe::Extent::kNone: break;
+  }
   return kWidth;
 }
 

@@ -23,7 +23,11 @@ bool says(const Settings& rows, const std::string& key) { return ckpt::setting(r
 
 const recipe::Flavor* flavor_of(const Settings& given) {
   const std::string text = ckpt::setting(given, "model.flavor");
-  return recipe::find_flavor(text.size() < 2 ? text : text.substr(1, text.size() - 2));
+  const std::string family = ckpt::setting(given, "model.name");
+  const auto plain = [](const std::string& quoted) {
+    return quoted.size() < 2 ? quoted : quoted.substr(1, quoted.size() - 2);
+  };
+  return recipe::find_flavor(plain(text), family == ckpt::kNotSet ? recipe::kLlama3 : plain(family));
 }
 
 Settings without(Settings rows, const Settings& given) {
@@ -41,7 +45,7 @@ Settings torchtitan_rows(const Settings& given, const ModelDims& model) {
       says(given, "model.n_heads") && says(given, "model.rope_theta") && says(given, "model.rope_scaling");
   if (!fits(*flavor, model) && !explicit_rows) return flavor_rows(given);
   ModelDims implied = recipe::flavor_dims(*flavor);
-  implied.rope_scaling.emplace();
+  if (!flavor->is_qwen3()) implied.rope_scaling.emplace();
   Settings rows = recipe::model_rows(implied);
   std::erase_if(rows, [](const auto& row) {
     return row.first != "model.n_heads" && row.first != "model.norm_eps" && !row.first.starts_with("model.rope_");
@@ -82,7 +86,9 @@ Settings flavor_rows(const Settings& given) {
     return static_cast<std::int64_t>(std::clamp(value, std::uint64_t{1}, std::uint64_t{1} << 31));
   };
   Settings rows = recipe::model_rows(recipe::flavor_dims(*flavor, number("model.dim"), number("model.n_heads")));
-  return without(ckpt::with_rows(std::move(rows), {{"model.qkv_bias", "false"}}), given);
+  return without(ckpt::with_rows(std::move(rows), {{"model.qkv_bias", "false"},
+                                                   {"model.qk_norm", flavor->is_qwen3() ? "true" : "false"}}),
+                 given);
 }
 
 Result<Settings> agreed_rows(const std::string& what, const Settings& own, const Settings& given,

@@ -1,18 +1,16 @@
 #pragma once
-// Names of a format's tensors and ours: a table of converters/names, read both ways.
+// Names of a format's tensors and ours, both ways: a column of the list of parameters (recipe/model/family.h).
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "recipe/model/family.h"
 
 namespace titan::convert {
 
-/// What becomes of a tensor's rows between the formats.
-enum class Rows {
-  kStay,
-  kQuery,  ///< per query head: ours rotates neighbours, theirs halves
-  kKey,    ///< the same per key head
-};
+using recipe::Rows;
 
 struct MappedName {
   std::string name;
@@ -22,10 +20,10 @@ struct MappedName {
 
 class NameTable {
  public:
-  /// `text` is a table file's: lines of columns between tabs (theirs, ours, rows), '#' in a name for the number of a
-  /// layer, a first '#' of a line for a comment. It outlives this. \error std::logic_error for a line that is none of
-  /// these
-  explicit NameTable(std::string_view text);
+  /// `column`: whose names. `moves`: rows of queries and keys lie otherwise there than here. `derivable`: patterns of
+  /// tensors that follow from the configuration.
+  NameTable(std::string_view recipe::ParameterKind::*column, bool moves, std::vector<std::string_view> derivable = {})
+      : column_(column), moves_(moves), derivable_(std::move(derivable)) {}
 
   /// Our name of `theirs`, or nullopt.
   std::optional<MappedName> ours(std::string_view theirs) const;
@@ -35,11 +33,8 @@ class NameTable {
   bool derivable(std::string_view theirs) const;
 
  private:
-  struct Row {
-    std::string_view theirs, ours;
-    Rows rows = Rows::kStay;
-  };
-  std::vector<Row> rows_;
+  std::string_view recipe::ParameterKind::*column_;
+  bool moves_;
   std::vector<std::string_view> derivable_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "converters/name_table.h"
 #include "converters/report.h"
+#include "recipe/model/family.h"
 
 namespace titan::convert {
 namespace {
@@ -47,7 +48,7 @@ ckpt::Status several_models(const std::string& path, const std::vector<std::stri
 
 std::string behind_prefix(const std::string& name, const std::string& prefix) {
   if (prefix == kModel) return name;
-  if (name.starts_with(prefix) && name.substr(prefix.size()) != "lm_head.weight")
+  if (name.starts_with(prefix) && name.substr(prefix.size()) != recipe::kHuggingfaceHead)
     return std::string(kModel) + name.substr(prefix.size());
   const std::string root = prefix.ends_with(kModel) ? prefix.substr(0, prefix.size() - kModel.size()) : prefix;
   return name.starts_with(root) ? name.substr(root.size()) : name;

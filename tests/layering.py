@@ -47,6 +47,16 @@ PLACES = [
 ]
 ADDRESS = re.compile(r"\bdata_ptr\b|_data_ptr\b")
 ADDRESSES = "libtrain/engine/device/"
+# The names of a model's parts, in any layout, and the only places for them: a family is a value.
+LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
+PART = re.compile(r"\b(?:w[qkvo123]|[qkvo]_proj|(?:gate|up|down)_proj|[qk]_norm|feed_forward|attention_norm|ffn_norm|input_layernorm|"
+                  r"post_attention_layernorm|embed_tokens|(?:tok_embeddings|output|lm_head)\.weight)\b")
+PARTS = {
+    "recipe/model/family.h": "the list: what stands outside the layers",
+    "recipe/model/family.cpp": "the list",
+    "recipe/change/name_rules.cpp": "hints show what a rule looks like",
+    "ckpt/plan/partition.cpp": "below recipe: where `reshard` cuts a model that has an embedding and a head",
+}
 PRINTERS = ("cli/kit/", "libtrain/job/metrics/log.cpp")
 # The floors of a library: a folder includes from its own and from lower ones only.
 FLOORS = [
@@ -97,6 +107,10 @@ def check_lines(name, text):
             yield f"{where}: prints; only {PRINTERS[0].rstrip('/')} does"
         elif name.startswith("libtrain/") and not name.startswith(ADDRESSES) and ADDRESS.search(COMMENT.sub("", line)):
             yield f"{where}: asks a tensor for its address; only {ADDRESSES.rstrip('/')} does"
+        if not found and not name.startswith("tests/") and name not in PARTS:
+            part = PART.search(" ".join(LITERAL.findall(COMMENT.sub("", line))))
+            if part:
+                yield f"{where}: names a part of a model ({part[0]}): recipe/model/family.h does"
 
 
 def check_circles(files):
@@ -220,6 +234,8 @@ BAD = {
     "libtrain/engine/model/b.cpp": '#include <torch/torch.h>',
     "libtrain/engine/model/c.cpp": 'void g() { printf("x"); }',
     "libtrain/engine/model/e.cpp": 'void g() { h(t.const_data_ptr<float>()); }',
+    "libtrain/engine/model/f.h": 'auto g() { return place("layers.0.attention.wq.weight"); }',
+    "converters/names.h": 'auto g() { return "model.layers.#.mlp.up_proj.weight"; }',
     "libtrain/job/data/a.cpp": '#include <torch/csrc/autograd/variable.h>',
     "libtrain/job/data/b.cpp": '#include "libtrain/engine/model/stage.h"',
     "cli/titan_ckpt/a.cpp": 'void h() { std::cerr << 1; }',
@@ -258,6 +274,9 @@ GOOD = {
     "cli/kit/printer.cpp": 'void f() { std::printf("x"); }',
     "libtrain/job/metrics/log.cpp": 'void f() { std::cerr << 1; }\n#include <spdlog/spdlog.h>',
     "libtrain/one/b.h": '',
+    "recipe/model/family.cpp": 'auto g() { return "layers.#.ffn_norm.weight"; }',
+    "tests/recipe/model/family_test.cpp": '',
+    "libtrain/two/c.h": 'auto q_norm = f("text");  // "wq" is the query',
     "libtrain/two/a.h": '',
     "converters/formats.cpp": '#include "converters/hf/hf_format.h"',
     "converters/hf/hf_format.h": '#include "converters/format.h"',

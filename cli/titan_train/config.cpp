@@ -9,6 +9,7 @@
 #include "libtrain/job/host/measured_costs.h"
 #include "libtrain/job/start/preview.h"
 #include "recipe/keys/starter.h"
+#include "recipe/model/family.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 
@@ -20,7 +21,7 @@ namespace {
 ckpt::Result<std::uint64_t> vocabulary_of(const std::string& weights) {
   TITAN_ASSIGN_OR_RETURN(const auto source, weight_opener()(weights));
   for (const ckpt::WeightInfo& tensor : source->tensors())
-    if (tensor.name == "tok_embeddings.weight" && !tensor.shape.empty()) return tensor.shape[0];
+    if (tensor.name == recipe::kEmbeddingName && !tensor.shape.empty()) return tensor.shape[0];
   return ckpt::incompatible(weights + " has no embedding: these are no weights of a language model");
 }
 

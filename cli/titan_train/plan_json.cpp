@@ -17,7 +17,7 @@ void model(JsonOut& json, const Forecast& f, const std::string& from) {
   json.begin_object("model");
   json.members("parameters", f.parameters, "dim", d.dim, "n_layers", d.n_layers, "n_heads", d.n_heads);
   json.members("n_kv_heads", d.n_kv_heads, "head_dim", d.head_dim, "ffn_dim", d.ffn_dim, "vocab_size", d.vocab_size);
-  json.members("tied_embeddings", d.tied, "qkv_bias", d.qkv_bias, "rope_theta", d.rope_theta);
+  json.members("tied_embeddings", d.tied, "qkv_bias", d.qkv_bias, "qk_norm", d.qk_norm, "rope_theta", d.rope_theta);
   json.members("rope_scaling", d.rope_scaling ? recipe::rope_scaling_text(*d.rope_scaling) : recipe::kPlainRope);
   if (!from.empty()) json.path("from_checkpoint", from);
   json.text("compute", f.plan.bf16 ? "bfloat16" : "float32");

@@ -34,6 +34,7 @@ std::string model_text(const recipe::RunPlan& plan) {
   text += " of " + number(d.head_dim) + ", feed-forward " + number(d.ffn_dim) + ", vocabulary " + number(d.vocab_size);
   if (d.tied) text += ", tied";
   if (d.qkv_bias) text += ", biased q k v";
+  if (d.qk_norm) text += ", normed q k";
   if (d.rope_scaling) text += ", RoPE " + recipe::rope_scaling_text(*d.rope_scaling);
   return text;
 }

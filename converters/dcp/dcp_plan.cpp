@@ -20,7 +20,9 @@
 #include "converters/misfit.h"
 #include "converters/skip.h"
 #include "converters/widen.h"
+#include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
+#include "recipe/model/from_shapes.h"
 #include "recipe/model/layers.h"
 #include "recipe/model/parameters.h"
 
@@ -178,9 +180,16 @@ class Planner {
   // Rows of queries and keys that lie in halves are put into our order, for which the size of a head must be known. To
   // look at them is possible without: they keep their names.
   Status order_rows() {
-    if (layout_.huggingface || !halves_.empty()) {
-      recipe::Shapes shapes;
-      for (const auto& [name, source] : parameters_) shapes[name] = source_.tensors()[source].shape;
+    recipe::Shapes shapes;
+    for (const auto& [name, source] : parameters_) shapes[name] = source_.tensors()[source].shape;
+    if (layout_.halves) {
+      // Norms of heads have the size of one.
+      head_dim_ = static_cast<std::uint64_t>(recipe::dims_from_shapes(shapes).dims.head_dim);
+      if (options_.config && !options_.look) {
+        TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, unsaid_of_run());
+        TITAN_ASSIGN_OR_RETURN(model_, model_of(source_.path(), shapes, *options_.config, further));
+      }
+    } else if (layout_.huggingface || !halves_.empty()) {
       TITAN_ASSIGN_OR_RETURN(const HfModel model,
                              find_hf_model(source_.reader().fs(), source_.path(), shapes, options_));
       head_dim_ = model.head_dim;
@@ -235,15 +244,19 @@ class Planner {
 
   // A head beside a tied embedding must be the embedding.
   Status tie() {
-    const auto head = parameters_.find("output.weight"), embedding = parameters_.find("tok_embeddings.weight");
+    const auto head = parameters_.find(std::string(recipe::kHeadName)),
+               embedding = parameters_.find(std::string(recipe::kEmbeddingName));
     if (head == parameters_.end() || embedding == parameters_.end()) return {};
     TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source_, head->second, embedding->second));
     if (!equal)
-      return ckpt::incompatible(source_.path() + ": its config.json says that embedding and head are tied, but '" +
-                                source_.tensors()[head->second].name + "' differs from '" +
-                                source_.tensors()[embedding->second].name + "'")
-          .with_hint("set tie_word_embeddings to false in config.json if they are two tensors");
-    add_report(head->second, Fate::kTied, "tok_embeddings.weight");
+      return ckpt::incompatible(source_.path() + (by_config_json_ ? ": its config.json" : ": the configuration") +
+                                " says that embedding and head are tied, but '" + source_.tensors()[head->second].name +
+                                "' differs from '" + source_.tensors()[embedding->second].name + "'")
+          .with_hint(
+              std::string("set ") +
+              (by_config_json_ ? "tie_word_embeddings to false in config.json" : "model.tied_embeddings to false") +
+              " if they are two tensors");
+    add_report(head->second, Fate::kTied, std::string(recipe::kEmbeddingName));
     parameters_.erase(head);
     return {};
   }
@@ -292,7 +305,7 @@ class Planner {
   // What a configuration says otherwise, where that explains that the parameter is not there.
   std::string why_missing(const std::string& parameter) const {
     const ConfigKeys keys = by_config_json_ ? ConfigKeys::kHuggingface : ConfigKeys::kOurs;
-    if (parameter == "output.weight")
+    if (parameter == recipe::kHeadName)
       return std::string("set ") +
              (by_config_json_ ? "tie_word_embeddings to true in config.json" : "model.tied_embeddings to true") +
              " if the head is the embedding";
@@ -353,7 +366,7 @@ class Planner {
     }
     if (missing.empty()) return {};
     const bool head = std::ranges::all_of(
-        missing, [](const std::string& name) { return name.find("output.weight") != std::string::npos; });
+        missing, [](const std::string& name) { return name.find(recipe::kHeadName) != std::string::npos; });
     return ckpt::incompatible(source_.path() + ": optimizer state is missing: " + listed(missing))
         .with_hint(head ? "if the head is the embedding: --set model.tied_embeddings=true"
                         : "take the model alone: --skip 'optimizer.*'");

@@ -14,14 +14,13 @@
 #include "converters/name_table.h"
 #include "converters/ordered_reader.h"
 #include "converters/skip.h"
+#include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert::dcp {
 namespace {
 
 constexpr const char* kDataFile = "__0_0.distcp";
-constexpr const char* kEmbedding = "tok_embeddings.weight";
-constexpr const char* kHead = "output.weight";
 
 struct TensorItem {
   std::vector<std::string> path;
@@ -67,8 +66,9 @@ class DcpWriter final : public ForeignWriter {
   const ExportOptions options_;
   const bool huggingface_;  // names and order of rows
   SkipRules skip_;
-  ckpt::Settings rows_;  // what the checkpoint says, and of the model what only the configuration says
-  ModelDims model_;      // for Hugging Face's names
+  ckpt::Settings rows_;       // what the checkpoint says, and of the model what only the configuration says
+  ModelDims model_;           // for Hugging Face's names
+  std::uint64_t halves_ = 0;  // head_dim where rows lie in halves: Hugging Face's names, and torchtitan's qwen3
   std::string config_json_;
   std::optional<WrittenRun> run_;
   std::vector<std::string> written_;  // parameters, as they are called there
@@ -87,8 +87,8 @@ void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) 
   std::vector<std::string> path = {name};
   if (huggingface_) path = {"model", name};
   if (!ref.slot.empty()) path = {"optimizer", "state." + name + "." + ref.slot};
-  const bool moves = huggingface_ && model_.head_dim != 2 && recipe::has_head_rows(meta.name);
-  const auto head_dim = static_cast<std::uint64_t>(moves ? model_.head_dim : 0);
+  const bool moves = halves_ > 2 && recipe::has_head_rows(meta.name);
+  const std::uint64_t head_dim = moves ? halves_ : 0;
   report_.push_back({.from = manifest_.stored_name(ref),
                      .to = ckpt::joined(path, "."),
                      .from_dtype = stored.dtype,
@@ -123,23 +123,25 @@ Status DcpWriter::add_parameter(std::uint32_t index, const std::string& name) {
   return {};
 }
 
-// torchtitan's llama3 knows no tying. In the state of a tied model of transformers the head has a name, and the
-// optimizer has one state for both.
+// torchtitan's llama3 knows no tying. In the state of a tied model of transformers, and of torchtitan's qwen3, the head
+// has a name, and the optimizer has one state for both.
 Status DcpWriter::add_tied_head(std::uint32_t embedding) {
   if (options_.untie) {
-    notes_.push_back(
-        "untied: output.weight is a copy of tok_embeddings.weight with its optimizer state; not the same continuation, "
-        "for the two will part");
-    written_.push_back(huggingface_ ? huggingface_names().theirs(kHead)->name : kHead);
+    notes_.push_back("untied: " + std::string(recipe::kHeadName) + " is a copy of " +
+                     std::string(recipe::kEmbeddingName) +
+                     " with its optimizer state; not the same continuation, for the two will part");
+    written_.push_back(huggingface_ ? huggingface_names().theirs(recipe::kHeadName)->name
+                                    : std::string(recipe::kHeadName));
     add_tensor(written_.back(), {embedding, ""});
     add_slots(embedding, written_.back());
     return {};
   }
-  if (!huggingface_)
+  if (!huggingface_ && halves_ == 0)
     return ckpt::incompatible(source_.path() + ": embedding and head are tied, and torchtitan's llama3 knows no tying")
         .with_hint(
             "--untie writes the head as a tensor of its own; training on from that is not the same continuation");
-  add_tensor(huggingface_names().theirs(kHead)->name, {embedding, ""});
+  add_tensor(huggingface_ ? huggingface_names().theirs(recipe::kHeadName)->name : std::string(recipe::kHeadName),
+             {embedding, ""});
   return {};
 }
 
@@ -154,8 +156,9 @@ Status DcpWriter::add_parameters() {
   }
   if (written_.empty()) return ckpt::incompatible(source_.path() + " has no parameters to write");
   const ckpt::ParameterIndex by_name(manifest_);
-  const auto embedding = by_name.find(kEmbedding);
-  if (embedding && !by_name.find(kHead) && !skip_.takes(kHead)) TITAN_RETURN_IF_ERROR(add_tied_head(*embedding));
+  const std::string head(recipe::kHeadName);
+  const auto embedding = by_name.find(std::string(recipe::kEmbeddingName));
+  if (embedding && !by_name.find(head) && !skip_.takes(head)) TITAN_RETURN_IF_ERROR(add_tied_head(*embedding));
   if (run_) values_ = run_values(*run_, options_.names, written_);
   return skip_.check_used(source_.path());
 }
@@ -204,6 +207,12 @@ Status DcpWriter::plan(Fs& fs) {
   }
   TITAN_ASSIGN_OR_RETURN(run_, find_written_run(source_, options_, skip_, rows_, notes_));
   TITAN_RETURN_IF_ERROR(huggingface_ ? find_model(fs) : note_flavor());
+  const ckpt::ParameterIndex by_name(manifest_);
+  const auto norm = by_name.find(recipe::name_of(recipe::Part::kQueryNorm));
+  if (huggingface_)
+    halves_ = static_cast<std::uint64_t>(model_.head_dim);
+  else if (norm && !manifest_.parameters[*norm].meta.shape.empty())
+    halves_ = manifest_.parameters[*norm].meta.shape[0];
   return add_parameters();
 }
 

@@ -9,6 +9,8 @@
 namespace titan::convert::dcp {
 namespace {
 
+using recipe::RopeScaling;
+
 constexpr std::int64_t kMultipleOf = 256;  // TransformerModelArgs' default
 
 std::string feed_forward(const recipe::ModelDims& model) {
@@ -27,7 +29,7 @@ std::string feed_forward(const recipe::ModelDims& model) {
 std::string rope_scaling(const recipe::ModelDims& model) {
   const auto& rope = model.rope_scaling;
   if (!rope) return ", rope_scaling_args=RoPEScalingArgs(scaling_factor=1)";
-  if (*rope == recipe::RopeScaling{}) return "";
+  if (*rope == RopeScaling{}) return "";
   return ", rope_scaling_args=RoPEScalingArgs(scaling_factor=" + ckpt::toml_float(rope->factor) +
          ", low_freq_factor=" + ckpt::toml_float(rope->low_freq_factor) +
          ", high_freq_factor=" + ckpt::toml_float(rope->high_freq_factor) +
@@ -37,6 +39,12 @@ std::string rope_scaling(const recipe::ModelDims& model) {
 }  // namespace
 
 ckpt::Status check_flavor(const std::string& what, const recipe::ModelDims& model) {
+  const bool scaled = model.rope_scaling && (model.qk_norm || model.rope_scaling->kind != RopeScaling::Kind::kLlama3);
+  if (scaled)
+    return ckpt::unsupported(what + ": RoPE is scaled by \"" + recipe::rope_scaling_text(*model.rope_scaling) +
+                             "\", which torchtitan's " + recipe::family_of(model) + " does not do")
+        .with_hint("--to hf writes such a model");
+  if (model.qk_norm) return {};
   if (model.head_dim == model.dim / model.n_heads) return {};
   return ckpt::unsupported(what + ": model.head_dim is " + std::to_string(model.head_dim) +
                            ", but torchtitan's llama3 always has dim / n_heads, here " + std::to_string(model.dim) +
@@ -45,6 +53,13 @@ ckpt::Status check_flavor(const std::string& what, const recipe::ModelDims& mode
 }
 
 std::string flavor_text(const recipe::ModelDims& model) {
+  if (model.qk_norm)
+    return "Qwen3ModelArgs(dim=" + std::to_string(model.dim) + ", n_layers=" + std::to_string(model.n_layers) +
+           ", n_heads=" + std::to_string(model.n_heads) + ", n_kv_heads=" + std::to_string(model.n_kv_heads) +
+           ", vocab_size=" + std::to_string(model.vocab_size) + ", head_dim=" + std::to_string(model.head_dim) +
+           ", hidden_dim=" + std::to_string(model.ffn_dim) + ", norm_eps=" + ckpt::toml_float(model.norm_eps) +
+           ", rope_theta=" + ckpt::toml_float(model.rope_theta) + ", qk_norm=True" +
+           (model.tied ? ", enable_weight_tying=True)" : ")");
   return "TransformerModelArgs(dim=" + std::to_string(model.dim) + ", n_layers=" + std::to_string(model.n_layers) +
          ", n_heads=" + std::to_string(model.n_heads) + ", n_kv_heads=" + std::to_string(model.n_kv_heads) +
          ", vocab_size=" + std::to_string(model.vocab_size) + ", norm_eps=" + ckpt::toml_float(model.norm_eps) +

@@ -1,5 +1,6 @@
 #include "converters/dcp/layout.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -7,11 +8,13 @@
 #include "converters/name_table.h"
 #include "converters/prefix.h"
 #include "converters/skip.h"
+#include "recipe/change/name_rules.h"
+#include "recipe/model/family.h"
 
 namespace titan::convert::dcp {
 namespace {
 
-constexpr std::string_view kModel = "model.", kHead = "lm_head.weight";
+constexpr std::string_view kModel = "model.";
 
 struct Anchor {
   bool huggingface = false;
@@ -45,14 +48,15 @@ ckpt::Result<Anchor> chosen(const std::string& path, const std::set<Anchor>& anc
 // Hugging Face's name behind `prefix`; nothing for a name that is not behind it.
 std::optional<std::string> behind(std::string_view name, std::string_view prefix) {
   const std::string_view root = prefix.ends_with(kModel) ? prefix.substr(0, prefix.size() - kModel.size()) : prefix;
-  if (name.starts_with(root) && name.substr(root.size()) == kHead) return std::string(kHead);
+  if (name.starts_with(root) && name.substr(root.size()) == recipe::kHuggingfaceHead)
+    return std::string(recipe::kHuggingfaceHead);
   if (!name.starts_with(prefix)) return std::nullopt;
   const std::string_view rest = name.substr(prefix.size());
-  return rest == kHead ? std::string(rest) : std::string(kModel) + std::string(rest);
+  return rest == recipe::kHuggingfaceHead ? std::string(rest) : std::string(kModel) + std::string(rest);
 }
 
-void take_parameter(std::string_view name, bool huggingface, std::string_view prefix, LayoutKey& key) {
-  if (huggingface) {
+void take_parameter(std::string_view name, const Layout& layout, std::string_view prefix, LayoutKey& key) {
+  if (layout.huggingface) {
     const std::optional<std::string> theirs = behind(name, prefix);
     const auto mapped = theirs ? huggingface_names().ours(*theirs) : std::nullopt;
     key.parameter = mapped ? mapped->name : std::string(name);
@@ -64,6 +68,7 @@ void take_parameter(std::string_view name, bool huggingface, std::string_view pr
   const DcpKey plain = parse_key(rest);
   key.parameter = plain.kind == DcpKey::Kind::kParameter ? plain.parameter : std::string(rest);
   key.newer = plain.newer;
+  key.halves = layout.halves && recipe::has_head_rows(key.parameter);
   key.derivable = torchtitan_names().derivable(rest);
 }
 
@@ -74,7 +79,7 @@ LayoutKey Layout::key(std::string_view name) const {
   if (const std::optional<StateKey> state = split_state_key(name)) {
     key.kind = state->field == "step" ? DcpKey::Kind::kStep : DcpKey::Kind::kSlot;
     key.field = state->field;
-    take_parameter(state->parameter, huggingface, optimizer, key);
+    take_parameter(state->parameter, *this, optimizer, key);
     return key;
   }
   static_cast<DcpKey&>(key) = parse_key(name);
@@ -85,7 +90,7 @@ LayoutKey Layout::key(std::string_view name) const {
     key.field = name;
     return key;
   }
-  take_parameter(name, huggingface, model, key);
+  take_parameter(name, *this, model, key);
   return key;
 }
 
@@ -107,7 +112,9 @@ ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std:
   // The optimizer of another model, or of another program's: its state stays what it is called.
   std::erase_if(of_optimizer, [&](const Anchor& anchor) { return anchor.huggingface != model.huggingface; });
   TITAN_ASSIGN_OR_RETURN(const Anchor optimizer, chosen(path, of_optimizer));
-  return Layout{model.huggingface, model.prefix,
+  const bool normed = std::ranges::any_of(
+      names, [&](const std::string& name) { return name == model.prefix + recipe::name_of(recipe::Part::kQueryNorm); });
+  return Layout{model.huggingface, normed && !model.huggingface, model.prefix,
                 of_optimizer.empty() && model.huggingface ? std::string(kModel) : optimizer.prefix};
 }
 

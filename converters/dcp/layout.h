@@ -16,6 +16,7 @@ struct LayoutKey : DcpKey {
 
 struct Layout {
   bool huggingface = false;
+  bool halves = false;    ///< torchtitan's qwen3: its names, and rows of heads as Hugging Face has them
   std::string model;      ///< before "layers." in names of parameters: "", "model.", "app.model.model."
   std::string optimizer;  ///< the same in the parameters of optimizer state
 

@@ -25,7 +25,7 @@ constexpr const char* kMasked[] = {
 
 // What nobody says, all at once, with a line to paste. torchtitan's own flavours have theta 500000 and scale RoPE; a
 // user's flavour may differ, and the tensors do not show it. `further`: settings that are missing beyond the model.
-Status not_said(const std::string& what, const std::string& flavor, std::vector<std::string> keys,
+Status not_said(const std::string& what, const std::string& flavor, bool qwen3, std::vector<std::string> keys,
                 const std::vector<std::string>& further) {
   const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return flavor == name; });
   const bool rope = std::ranges::any_of(keys, [](const std::string& key) { return key.starts_with("model.rope"); });
@@ -33,7 +33,7 @@ Status not_said(const std::string& what, const std::string& flavor, std::vector<
   std::string line;
   for (const std::string& key : keys)
     line += " --set " + key + "=" +
-            (key == kTheta     ? "500000"
+            (key == kTheta     ? (qwen3 ? "1000000" : "500000")
              : key == kScaling ? "llama3:8:1:4:8192"
              : key == kHeads   ? "N"
                                : "R");
@@ -44,8 +44,9 @@ Status not_said(const std::string& what, const std::string& flavor, std::vector<
                                     : "is not known, or is of another size"))
       .with_hint(
           std::string(masked ? "this goes on without the mask:" : "add:") + line +
-          (rope ? "\n    TransformerModelArgs alone has theta 10000, and scaling none where its scaling_factor is 1"
-                : "") +
+          (rope && !qwen3
+               ? "\n    TransformerModelArgs alone has theta 10000, and scaling none where its scaling_factor is 1"
+               : "") +
           (further.empty() ? "" : "\n    R is the number of data ranks that the run had"));
 }
 
@@ -73,24 +74,27 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   const auto [shown, q, kv] = recipe::dims_from_shapes(shapes);
   if (shown.vocab_size == 0 || shown.dim == 0 || shown.ffn_dim == 0 || shown.n_layers == 0 || q == 0 || kv == 0) {
     return ckpt::incompatible(what +
-                              " holds no llama3 model: tok_embeddings.weight or the weights of layer 0 are missing");
+                              " holds no model of torchtitan: the embedding or the weights of layer 0 are missing");
   }
   ModelDims model = shown;
-  model.tied = false;  // torchtitan's llama3 never is
+  const bool qwen3 = shown.qk_norm;
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(rows));
-  TITAN_ASSIGN_OR_RETURN(const recipe::Config given,
-                         recipe::config_of_rows(rows, {"model.n_heads", "model.norm_eps", "model.rope_theta"}));
+  TITAN_ASSIGN_OR_RETURN(
+      const recipe::Config given,
+      recipe::config_of_rows(rows, {"model.n_heads", "model.norm_eps", "model.rope_theta", "model.tied_embeddings"}));
   const std::string name = flavor_name(config);
-  const recipe::Flavor* flavor = recipe::find_flavor(name);
+  const recipe::Flavor* flavor = recipe::find_flavor(name, recipe::family_of(shown));
   const bool known = flavor != nullptr && fits(*flavor, model);
-  model.n_heads = given.model.n_heads.value_or(known ? flavor->n_heads : 0);
+  model.n_heads = given.model.n_heads.value_or(qwen3 ? q / shown.head_dim : known ? flavor->n_heads : 0);
+  // torchtitan's llama3 never is; its qwen3 has both names, of one tensor.
+  model.tied = qwen3 && given.model.tied_embeddings.value_or(known ? flavor->tied : shown.tied);
   const bool scaling_given = std::ranges::any_of(
       rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling") && row.second != ckpt::kNotSet; });
   std::vector<std::string> unsaid;
   if (model.n_heads == 0) unsaid.emplace_back(kHeads);
   if (!known && !given.model.rope_theta) unsaid.emplace_back(kTheta);
-  if (!known && !scaling_given) unsaid.emplace_back(kScaling);
-  if (!unsaid.empty()) return not_said(what, name, std::move(unsaid), further);
+  if (!known && !scaling_given && !qwen3) unsaid.emplace_back(kScaling);
+  if (!unsaid.empty()) return not_said(what, name, qwen3, std::move(unsaid), further);
   if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
     return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) +
                               " key rows do not make whole heads when model.n_heads is " +
@@ -98,9 +102,10 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   }
   model.head_dim = q / model.n_heads;
   model.n_kv_heads = kv / model.head_dim;
-  model.rope_scaling.emplace();
-  model.norm_eps = given.model.norm_eps.value_or(model.norm_eps);
-  model.rope_theta = given.model.rope_theta.value_or(model.rope_theta);
+  const ModelDims usual = recipe::flavor_dims(*recipe::find_flavor("debugmodel", recipe::family_of(shown)));
+  if (!qwen3) model.rope_scaling.emplace();
+  model.norm_eps = given.model.norm_eps.value_or(usual.norm_eps);
+  model.rope_theta = given.model.rope_theta.value_or(usual.rope_theta);
 
   // Rows that the file has beyond these must agree with the tensors; RoPE's scaling is the file's where it says one.
   Settings merged = recipe::model_rows(model);

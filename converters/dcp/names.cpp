@@ -1,19 +1,13 @@
 #include "converters/dcp/names.h"
 
-#include <algorithm>
-#include <charconv>
-#include <cstdint>
+#include <optional>
 
 #include "converters/name_table.h"
 
 namespace titan::convert::dcp {
 namespace {
 
-constexpr std::string_view kInLayer[] = {
-    "attention.wq.weight",    "attention.wq.bias",      "attention.wk.weight",   "attention.wk.bias",
-    "attention.wv.weight",    "attention.wv.bias",      "attention.wo.weight",   "feed_forward.w1.weight",
-    "feed_forward.w2.weight", "feed_forward.w3.weight", "attention_norm.weight", "ffn_norm.weight",
-};
+constexpr int kStrangers = 3;  // the last group
 
 std::string our_name(std::string_view name, bool& newer) {
   const std::optional<MappedName> mapped = torchtitan_names().ours(name);
@@ -47,20 +41,14 @@ DcpKey parse_key(std::string_view key) {
   return out;
 }
 
-bool ModelOrder::of_model() const { return group < 4 && place < static_cast<int>(std::size(kInLayer)); }
+bool ModelOrder::of_model() const { return group < kStrangers; }
 
 ModelOrder model_order(const std::string& parameter) {
-  if (parameter.starts_with("tok_embeddings.")) return {0, 0, 0, parameter};
-  if (parameter.starts_with("norm.")) return {2, 0, 0, parameter};
-  if (parameter.starts_with("output.")) return {3, 0, 0, parameter};
-  constexpr std::string_view kLayers = "layers.";
-  if (!parameter.starts_with(kLayers)) return {4, 0, 0, parameter};
-  std::uint64_t layer = 0;
-  const char* const end = parameter.data() + parameter.size();
-  const auto [at, error] = std::from_chars(parameter.data() + kLayers.size(), end, layer);
-  if (error != std::errc() || at == end || *at != '.') return {4, 0, 0, parameter};
-  const auto* const place = std::find(std::begin(kInLayer), std::end(kInLayer), std::string_view(at + 1, end));
-  return {1, layer, static_cast<int>(place - std::begin(kInLayer)), parameter};
+  const std::optional<recipe::NamedPart> part = recipe::part_of(parameter);
+  if (!part) return {kStrangers, 0, 0, parameter};
+  const recipe::Part which = part->kind->part;
+  const int group = part->kind->in_layer() ? 1 : which == recipe::Part::kEmbedding ? 0 : 2;
+  return {group, part->layer, static_cast<int>(which), parameter};
 }
 
 }  // namespace titan::convert::dcp

@@ -4,6 +4,7 @@
 
 #include "ckpt/base/result.h"
 #include "ckpt/format/json_value.h"
+#include "converters/hf/families.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
@@ -13,7 +14,8 @@ using ckpt::parse_json;
 
 /// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or
 /// setting that we cannot express, kIncompatible (a needed key is missing or has another type)
-ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const JsonValue& config);
+ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const JsonValue& config,
+                                               const HfFamilies& families = hf_families());
 
 /// What a configuration says beyond the model.
 struct HfDefaults {
@@ -25,9 +27,11 @@ struct HfDefaults {
 /// Whether `base` is the configuration of this very model.
 bool describes(const JsonValue& base, const recipe::ModelDims& model);
 
-/// A configuration that transformers 4 and 5 read. `base` is the one that the model came with (null: none). If it
-/// describes this model, only its dtype changes, and its context where that is shorter than what was trained. If it
-/// describes another model with the same vocabulary, its special tokens and its context are kept.
-JsonValue write_hf_config(const recipe::ModelDims& model, const JsonValue& base, const HfDefaults& defaults);
+/// A configuration that transformers 4 and 5 read, of a model that one of the families has (family_for). `base` is the
+/// one that the model came with (null: none). If it describes this model, only its dtype changes, and its context where
+/// that is shorter than what was trained. If it describes another model with the same vocabulary, its special tokens
+/// and its context are kept.
+JsonValue write_hf_config(const recipe::ModelDims& model, const JsonValue& base, const HfDefaults& defaults,
+                          const HfFamilies& families = hf_families());
 
 }  // namespace titan::convert

@@ -15,6 +15,7 @@
 #include "converters/name_table.h"
 #include "converters/prefix.h"
 #include "converters/skip.h"
+#include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/layers.h"
 #include "recipe/model/parameters.h"
@@ -165,14 +166,14 @@ class Planner {
 
   // A head beside a tied embedding must be the embedding.
   Status tie() {
-    const auto head = ours_.find("output.weight");
-    if (plan_.parameters.empty() || plan_.parameters.front().name != "tok_embeddings.weight")
+    const auto head = ours_.find(std::string(recipe::kHeadName));
+    if (plan_.parameters.empty() || plan_.parameters.front().name != recipe::kEmbeddingName)
       return ckpt::ok_status();  // missing: said elsewhere
     const std::size_t embedding = plan_.tensors.front().source;
     if (head == ours_.end()) {  // the usual case: the file has one tensor for both
       plan_.report.push_back(report(embedding, Fate::kTied));
-      plan_.report.back().from = layout_.names.theirs("output.weight")->name;
-      plan_.report.back().to = "tok_embeddings.weight";
+      plan_.report.back().from = layout_.names.theirs(recipe::kHeadName)->name;
+      plan_.report.back().to = recipe::kEmbeddingName;
       return ckpt::ok_status();
     }
     const std::size_t source = head->second.source;
@@ -183,7 +184,7 @@ class Planner {
           .with_hint("set " + layout_.tied + " to false in " + layout_.file + " if they are two tensors");
     }
     plan_.report.push_back(report(source, Fate::kTied));
-    plan_.report.back().to = "tok_embeddings.weight";
+    plan_.report.back().to = recipe::kEmbeddingName;
     ours_.erase(head);
     return ckpt::ok_status();
   }
@@ -202,7 +203,7 @@ class Planner {
                                    : layers.empty()      ? "leave them out with " + skip_flags(names, all)
                                                          : layers));
     return complain("missing", missing_,
-                    missing_ == std::vector<std::string>{layout_.names.theirs("output.weight")->name}
+                    missing_ == std::vector<std::string>{layout_.names.theirs(recipe::kHeadName)->name}
                         ? "set " + layout_.tied + " to true in " + layout_.file + " if the head is the embedding"
                     : layers.empty() ? "the model cannot be had without them"
                                      : layers);
@@ -210,11 +211,11 @@ class Planner {
 
   // Where no name fits, leaving them out would leave nothing.
   std::string strangers() const {
-    const std::string example = layout_.names.theirs("layers.0.feed_forward.w3.weight")->name;
     const char* whose = layout_.keys == ConfigKeys::kMistral ? "Mistral's"
                         : layout_.keys == ConfigKeys::kGguf  ? "llama.cpp's"
                                                              : "Hugging Face's";
-    return std::string("none of the names is one of ") + whose + ", such as " + example +
+    return std::string("none of the names is one of ") + whose + ", such as " +
+           layout_.names.theirs(recipe::name_of(recipe::Part::kUp))->name +
            ": say what each is called there with --rename FROM=TO, where * stands for a part without dots";
   }
 

@@ -18,6 +18,7 @@
 #include "converters/skip.h"
 #include "converters/write_behind.h"
 #include "recipe/model/byte_ids.h"
+#include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
 
@@ -129,16 +130,16 @@ Status HfWriter::add(std::uint32_t parameter) {
     return ckpt::ok_status();
   }
   const std::optional<MappedName> mapped = huggingface_names().theirs(name);
-  if (!mapped || (model_.tied && name == "output.weight"))
+  if (!mapped || (model_.tied && name == recipe::kHeadName))
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
         .with_hint("leave it out with --skip GLOB");
   const std::uint64_t head_dim = mapped->rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;
   add_item(parameter, mapped->name, head_dim);
-  if (!model_.tied || name != "tok_embeddings.weight") return ckpt::ok_status();
+  if (!model_.tied || name != recipe::kEmbeddingName) return ckpt::ok_status();
   if (options_.untie) {
-    add_item(parameter, "lm_head.weight", 0);
+    add_item(parameter, std::string(recipe::kHuggingfaceHead), 0);
   } else {
-    report_.push_back({.from = "output.weight",
+    report_.push_back({.from = std::string(recipe::kHeadName),
                        .to = mapped->name,
                        .fate = Fate::kTied,
                        .from_dtype = record.model->dtype,

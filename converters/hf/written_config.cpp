@@ -17,8 +17,7 @@ HfDefaults defaults_of(const ModelDims& model, const Settings& rows, DType weigh
   if (const auto length = ckpt::number_of<std::uint64_t>(ckpt::setting(rows, "training.seq_len")))
     defaults.max_positions = defaults.trained_positions = *length;
   if (!model.rope_scaling) return defaults;
-  const double scaled =
-      model.rope_scaling->factor * static_cast<double>(model.rope_scaling->original_max_position_embeddings);
+  const double scaled = recipe::scaled_length(*model.rope_scaling);
   if (scaled >= 1 && scaled < 1e12)
     defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
   return defaults;
@@ -34,6 +33,10 @@ bool is_refused(const JsonValue& config, const ModelDims& model) {
 
 Result<JsonValue> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
                                  const ExportOptions& options, std::vector<std::string>& notes) {
+  if (family_for(model, hf_families()) == nullptr)
+    return ckpt::unsupported("no architecture of transformers has the parts of this model: model.qkv_bias = " +
+                             std::string(model.qkv_bias ? "true" : "false") +
+                             " and model.qk_norm = " + (model.qk_norm ? "true" : "false"));
   JsonValue base;
   const auto known = std::ranges::find(options.companions, std::string(kHfConfig), &Companion::name);
   if (known != options.companions.end()) {

@@ -7,6 +7,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
+#include "recipe/model/flavor.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/plan/parameter_rules.h"
 #include "recipe/plan/run_plan.h"
@@ -46,7 +47,9 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   const bool tokens = config.training.dataset == "tokens";
   std::map<std::string, std::string> values = {
       // Checkpoints from before these keys existed have no row for them.
+      {"model.name", toml_string(family_of(plan.dims))},
       {"model.qkv_bias", kNotSet},
+      {"model.qk_norm", kNotSet},
       {"model.rope_scaling", kNotSet},
       {"training.norm_type", config.training.norm_type == 2 ? kNotSet : toml_float(config.training.norm_type)},
       {"training.exclude_samples", data.excluded.empty() ? kNotSet : toml_string(ckpt::ranges_text(data.excluded))},

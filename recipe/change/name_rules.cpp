@@ -1,11 +1,11 @@
 #include "recipe/change/name_rules.h"
 
 #include <algorithm>
-#include <array>
 
 #include "ckpt/base/text.h"
 #include "recipe/keys/config.h"
 #include "recipe/keys/toml_reader.h"
+#include "recipe/model/family.h"
 
 namespace titan::recipe {
 
@@ -54,18 +54,28 @@ Result<std::vector<std::string>> words(const TomlEntry& entry, const std::string
   return out;
 }
 
-/// Whose names a projection to queries or keys has.
-enum class Owner { kNobody, kInterleaved, kHalves };
+/// Whose names a part with rows of queries or keys has.
+enum class Owner { kNobody, kInterleaved, kHalves, kBoth };
+
+/// "wq" of "layers.#.attention.wq.weight".
+std::string_view module_of(std::string_view pattern) {
+  const std::string_view behind = pattern.substr(0, pattern.rfind('.'));
+  return behind.substr(behind.rfind('.') + 1);
+}
+
+Owner owner_of_segment(std::string_view segment) {
+  for (const ParameterKind& kind : parameter_kinds()) {
+    if (kind.rows == Rows::kStay) continue;
+    const bool ours = segment == module_of(kind.ours), halves = segment == module_of(kind.huggingface);
+    if (ours || halves) return ours && halves ? Owner::kBoth : ours ? Owner::kInterleaved : Owner::kHalves;
+  }
+  return Owner::kNobody;
+}
 
 Owner owner_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Owner>, 4> kSegments{{{"wq", Owner::kInterleaved},
-                                                                         {"wk", Owner::kInterleaved},
-                                                                         {"q_proj", Owner::kHalves},
-                                                                         {"k_proj", Owner::kHalves}}};
   while (!name.empty()) {
     const std::string_view segment = name.substr(0, name.find('.'));
-    for (const auto& [text, owner] : kSegments)
-      if (segment == text) return owner;
+    if (const Owner owner = owner_of_segment(segment); owner != Owner::kNobody) return owner;
     name.remove_prefix(std::min(name.size(), segment.size() + 1));
   }
   return Owner::kNobody;
@@ -169,7 +179,9 @@ std::string renamed(std::string_view name, const NameRules& rules) {
 bool has_head_rows(std::string_view name) { return owner_of(name) != Owner::kNobody; }
 
 std::string rows_unsaid(std::string_view from, std::string_view to, const NameRules& rules) {
-  if (rules.rows || owner_of(to) == Owner::kNobody || owner_of(from) == owner_of(to)) return "";
+  const Owner owner = owner_of(to);
+  // Norms of heads are called the same in both: the projections beside them are asked about.
+  if (rules.rows || owner == Owner::kNobody || owner == Owner::kBoth || owner_of(from) == owner) return "";
   return std::string(from) + " (renamed to " + std::string(to) +
          "): rows of queries and keys lie otherwise under such names, and the rules do not say how";
 }

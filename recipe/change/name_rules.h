@@ -58,7 +58,7 @@ std::size_t rename_rule(std::string_view name, const NameRules& rules);
 /// What `name` is called by the rename rules.
 std::string renamed(std::string_view name, const NameRules& rules);
 
-/// Whether `name` is that of a projection to queries or keys, in either layout.
+/// Whether rows of `name` are those of heads of queries or keys, in either layout.
 bool has_head_rows(std::string_view name);
 /// Why `from` may not become `to`: the rows of queries and keys lie otherwise under names of another layout, and the
 /// rules do not say how. "" where it may.

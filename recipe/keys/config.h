@@ -26,7 +26,7 @@ struct Config {
     std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
     std::optional<double> norm_eps, rope_theta;
     std::optional<std::string> rope_scaling;  ///< "none" is a value: a flavour that is given would scale
-    std::optional<bool> tied_embeddings, qkv_bias;
+    std::optional<bool> tied_embeddings, qkv_bias, qk_norm;
   } model;
 
   struct Optimizer {

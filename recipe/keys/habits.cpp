@@ -35,6 +35,8 @@ const std::vector<Habit>& habits() {
       {"rotary_base", "model.rope_theta", ""},
       {"tie_word_embeddings", "model.tied_embeddings", ""},
       {"attention_bias", "model.qkv_bias", ""},
+      {"use_qk_norm", "model.qk_norm", ""},
+      {"qk_layernorm", "model.qk_norm", ""},
       {"padded_vocab_size", "model.vocab_size", ""},
       {"model_name_or_path", "--init-from PATH", "a folder on this machine"},
       {"learning_rate", "optimizer.lr", ""},

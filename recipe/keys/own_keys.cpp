@@ -41,12 +41,12 @@ std::vector<Key> own_keys() {
           "compute threads of a rank; 0: cores / local ranks at the first start, then what the checkpoint says",
           {.range = between(0, 4096)}),
 
-      key(TITAN_KEY(model.name), kCurve, "model family",
-          {.choices = {"llama3"}, .later = {"llama4", "qwen3", "deepseek_v3", "gpt_oss", "flux"}}),
+      key(TITAN_KEY(model.name), kCurve, "model family: whose flavours and defaults",
+          {.choices = {"llama3", "qwen3"}, .later = {"llama4", "deepseek_v3", "gpt_oss", "flux"}}),
       key(TITAN_KEY(model.flavor), kCurve,
-          "dimensions and RoPE of torchtitan's llama3 of that name; explicit keys below win; "
+          "dimensions and RoPE of the model of that name in torchtitan's family; explicit keys below win; "
           "unset: debugmodel's dimensions, RoPE not scaled",
-          {.choices = {"debugmodel", "8B", "70B", "405B"},
+          {.choices = {"debugmodel", "0.6B", "1.7B", "4B", "8B", "14B", "32B", "70B", "405B"},
            .later = {"debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen"},
            .acts_through = "model.*"}),
       key(TITAN_KEY(model.tokenizer), kCurve, "\"byte\": 256 ids, one a byte; a tokenizer.json comes later",
@@ -60,7 +60,8 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(model.n_kv_heads), kCurve,
           "key and value heads; unset: the loaded checkpoint's, else the flavour's, or n_heads when that is given",
           {.range = between(1, kMaxDim), .transfer = TransferRule::kNever}),
-      key(TITAN_KEY(model.head_dim), kCurve, "even; unset: the loaded checkpoint's, else dim / n_heads",
+      key(TITAN_KEY(model.head_dim), kCurve,
+          "even; unset: the loaded checkpoint's, else dim / n_heads (llama3), or the flavour's (qwen3: 128)",
           {.range = between(2, kMaxDim), .transfer = TransferRule::kNever}),
       key(TITAN_KEY(model.ffn_dim), kCurve,
           "width of the feed-forward; unset: the loaded checkpoint's, else torchtitan's rule with the flavour's "
@@ -75,14 +76,19 @@ std::vector<Key> own_keys() {
           "base of RoPE; unset: the loaded checkpoint's, else the flavour's (500000)",
           {.range = positive(), .transfer = TransferRule::kPermission}),
       key(TITAN_KEY(model.rope_scaling), kCurve,
-          "\"llama3:FACTOR:LOW:HIGH:ORIGINAL\" stretches RoPE as Llama 3.1 and later do, \"none\" leaves it; "
-          "unset: the loaded checkpoint's, else a given flavour's (\"llama3:8:1:4:8192\"), else \"none\"",
+          "\"llama3:8:1:4:8192\", \"yarn:4:32768\", \"linear:4\", \"dynamic:2:4096\", \"longrope:...\" stretch RoPE "
+          "(docs/training.md), \"none\" leaves it; "
+          "unset: the loaded checkpoint's, else a given llama3 flavour's (\"llama3:8:1:4:8192\"), else \"none\"",
           {.none_is_value = true, .transfer = TransferRule::kPermission}),
       key(TITAN_KEY(model.tied_embeddings), kCurve,
           "the head uses the embedding's weight; unset: the loaded checkpoint's, else the flavour's (false)"),
       key(TITAN_KEY(model.qkv_bias), kCurve,
           "the projections of queries, keys and values have a bias, as in Qwen2; unset: the loaded checkpoint's, else "
           "the flavour's (false)"),
+      key(TITAN_KEY(model.qk_norm), kCurve,
+          "queries and keys are normed within each head, before RoPE, as in Qwen3; unset: the loaded checkpoint's, "
+          "else "
+          "the flavour's (llama3: false, qwen3: true)"),
 
       key(TITAN_KEY(optimizer.name), kCurve, "optimizer", {.choices = {"AdamW"}, .later = {"Adam"}}),
       key(TITAN_KEY(optimizer.lr), kCurve, "peak learning rate", {.range = between(0, 1e6), .effect = kSchedule}),

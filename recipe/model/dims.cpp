@@ -24,7 +24,7 @@ bool gives_every_dimension(const Config::Model& model) {
 }
 
 Result<std::optional<RopeScaling>> rope_scaling_of(const Config::Model& model) {
-  const bool by_flavor = model.flavor && !gives_every_dimension(model);
+  const bool by_flavor = model.flavor && model.name == kLlama3 && !gives_every_dimension(model);
   if (!model.rope_scaling) return by_flavor ? std::optional(RopeScaling{}) : std::nullopt;
   if (*model.rope_scaling == kPlainRope) return std::optional<RopeScaling>();
   TITAN_ASSIGN_OR_RETURN(const RopeScaling scaling, parse_rope_scaling(*model.rope_scaling));
@@ -39,6 +39,15 @@ Status check_heads(const ModelDims& dims, const std::string& derived = "") {
     return ckpt::invalid("model.n_heads " + std::to_string(dims.n_heads) + " is not a multiple of model.n_kv_heads " +
                          std::to_string(dims.n_kv_heads));
   return ckpt::ok_status();
+}
+
+/// Longrope has a factor for each pair of a head.
+Status check_factors(const ModelDims& dims) {
+  if (!dims.rope_scaling || dims.rope_scaling->kind != RopeScaling::Kind::kLongrope) return ckpt::ok_status();
+  const std::size_t found = dims.rope_scaling->short_factors.size();
+  if (found == static_cast<std::size_t>(dims.head_dim / 2)) return ckpt::ok_status();
+  return ckpt::invalid("model.rope_scaling: longrope has " + std::to_string(found) + " factors, expected " +
+                       std::to_string(dims.head_dim / 2) + ", half of model.head_dim");
 }
 
 }  // namespace
@@ -57,17 +66,18 @@ Status check_dims(const ModelDims& dims) {
   if (!(dims.norm_eps > 0) || !(dims.rope_theta > 0))
     return ckpt::unsupported("model.norm_eps and model.rope_theta must be positive");
   if (dims.rope_scaling && !is_sound(*dims.rope_scaling))
-    return ckpt::unsupported("model.rope_scaling is \"" + rope_scaling_text(*dims.rope_scaling) +
-                             "\": the factor is at least 1, and 0 < low < high frequency factor");
+    return ckpt::unsupported(parse_rope_scaling(rope_scaling_text(*dims.rope_scaling)).status().message);
+  if (const Status factors = check_factors(dims); !factors.ok()) return ckpt::unsupported(factors.message);
   return ckpt::ok_status();
 }
 
 Result<ModelDims> model_dims(const Config& config) {
   const Config::Model& model = config.model;
   const std::string name = model.flavor.value_or(kDefaultFlavor);
-  const Flavor* flavor = find_flavor(name);
+  const Flavor* flavor = find_flavor(name, model.name);
   if (flavor == nullptr)
-    return ckpt::invalid("model.flavor: unknown flavour '" + name + "'; known: debugmodel, 8B, 70B, 405B");
+    return ckpt::invalid("model.flavor: unknown flavour '" + name + "'" +
+                         (model.name == kLlama3 ? "" : " of " + model.name) + "; known: " + flavor_names(model.name));
 
   ModelDims dims = flavor_dims(*flavor, model.dim, model.n_heads);
   dims.n_layers = model.n_layers.value_or(dims.n_layers);
@@ -77,15 +87,17 @@ Result<ModelDims> model_dims(const Config& config) {
   dims.rope_theta = model.rope_theta.value_or(dims.rope_theta);
   dims.tied = model.tied_embeddings.value_or(dims.tied);
   dims.qkv_bias = model.qkv_bias.value_or(dims.qkv_bias);
+  dims.qk_norm = model.qk_norm.value_or(dims.qk_norm);
   dims.ffn_dim = model.ffn_dim.value_or(dims.ffn_dim);
   TITAN_ASSIGN_OR_RETURN(dims.rope_scaling, rope_scaling_of(model));
 
-  if (!model.head_dim && dims.dim % dims.n_heads != 0)
+  if (!model.head_dim && !flavor->is_qwen3() && dims.dim % dims.n_heads != 0)
     return ckpt::invalid("model.dim " + std::to_string(dims.dim) + " is not a multiple of model.n_heads " +
                          std::to_string(dims.n_heads))
         .with_hint("set model.head_dim, or other values of these two");
   dims.head_dim = model.head_dim.value_or(dims.head_dim);
   TITAN_RETURN_IF_ERROR(check_heads(dims, model.head_dim ? "" : " (= model.dim / model.n_heads)"));
+  TITAN_RETURN_IF_ERROR(check_factors(dims));
   return dims;
 }
 
@@ -102,6 +114,7 @@ void set_dims(const ModelDims& dims, Config& config) {
   model.rope_theta = dims.rope_theta;
   model.tied_embeddings = dims.tied;
   model.qkv_bias = dims.qkv_bias;
+  model.qk_norm = dims.qk_norm;
   // The flavour's name alone would scale again.
   if (dims.rope_scaling)
     model.rope_scaling = rope_scaling_text(*dims.rope_scaling);

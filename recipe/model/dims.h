@@ -19,7 +19,8 @@ struct ModelDims {
   std::int64_t dim = 0, n_layers = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0, ffn_dim = 0, vocab_size = 0;
   double norm_eps = 1e-5, rope_theta = 500000;
   bool tied = false;      ///< the head is the embedding
-  bool qkv_bias = false;  ///< wq, wk and wv have a bias (Qwen2)
+  bool qkv_bias = false;  ///< the projections of queries, keys and values have a bias (Qwen2)
+  bool qk_norm = false;   ///< queries and keys are normed within each head, before RoPE (Qwen3)
   std::optional<RopeScaling> rope_scaling;
   bool operator==(const ModelDims&) const = default;
 };

@@ -43,6 +43,7 @@ ckpt::Settings model_rows(const ModelDims& dims) {
   rows.emplace_back("model.rope_theta", ckpt::toml_float(dims.rope_theta));
   rows.emplace_back("model.tied_embeddings", dims.tied ? "true" : "false");
   if (dims.qkv_bias) rows.emplace_back("model.qkv_bias", "true");
+  if (dims.qk_norm) rows.emplace_back("model.qk_norm", "true");
   if (dims.rope_scaling)
     rows.emplace_back("model.rope_scaling", ckpt::toml_string(rope_scaling_text(*dims.rope_scaling)));
   std::ranges::sort(rows);
@@ -69,6 +70,7 @@ Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& 
   take("model.rope_theta", dims.rope_theta, true);
   take("model.tied_embeddings", dims.tied, false);
   take("model.qkv_bias", dims.qkv_bias, false);
+  take("model.qk_norm", dims.qk_norm, false);
   take("model.rope_scaling", dims.rope_scaling, false);
   if (!missing.empty())
     return ckpt::incompatible(what + " does not say what its model is: " + missing + " missing")

@@ -12,11 +12,12 @@ namespace titan::recipe {
 inline constexpr const char* kModelDimensions[] = {"model.dim",        "model.n_layers", "model.n_heads",
                                                    "model.n_kv_heads", "model.head_dim", "model.ffn_dim",
                                                    "model.vocab_size", "model.norm_eps", "model.rope_theta"};
-inline constexpr const char* kModelSwitches[] = {"model.tied_embeddings", "model.qkv_bias", "model.rope_scaling"};
+inline constexpr const char* kModelSwitches[] = {"model.tied_embeddings", "model.qkv_bias", "model.qk_norm",
+                                                 "model.rope_scaling"};
 /// All of them: the dimensions, then the switches.
 std::vector<std::string> model_keys();
 
-/// The rows of a model, ascending. Biases and scaling have a row only when there are some.
+/// The rows of a model, ascending. Biases, norms of heads and scaling have a row only when there are some.
 ckpt::Settings model_rows(const ModelDims& dims);
 
 /// Reads the rows back. Ignores other rows and rows that are "not set". Switches may be absent; so may head_dim, if it

@@ -5,6 +5,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/toml_reader.h"
+#include "recipe/model/family.h"
 
 namespace titan::recipe {
 namespace {
@@ -19,20 +20,22 @@ std::optional<std::int64_t> read_heads(const std::string& row) {
 }  // namespace
 
 ShownModel dims_from_shapes(const Shapes& shapes) {
-  const auto extent = [&](const char* name, std::size_t dim) -> std::int64_t {
-    const auto at = shapes.find(name);
+  const auto extent = [&](Part part, std::size_t dim) -> std::int64_t {
+    const auto at = shapes.find(name_of(part));
     return at == shapes.end() || at->second.size() <= dim ? 0 : to_dimension(at->second[dim]);
   };
   ShownModel shown;
   ModelDims& dims = shown.dims;
-  dims.dim = extent("tok_embeddings.weight", 1);
-  dims.vocab_size = extent("tok_embeddings.weight", 0);
-  dims.ffn_dim = extent("layers.0.feed_forward.w1.weight", 0);
-  while (shapes.contains("layers." + std::to_string(dims.n_layers) + ".attention_norm.weight")) ++dims.n_layers;
-  dims.tied = dims.n_layers > 0 && !shapes.contains("output.weight");
-  dims.qkv_bias = shapes.contains("layers.0.attention.wq.bias");
-  shown.query_rows = extent("layers.0.attention.wq.weight", 0);
-  shown.key_rows = extent("layers.0.attention.wk.weight", 0);
+  dims.dim = extent(Part::kEmbedding, 1);
+  dims.vocab_size = extent(Part::kEmbedding, 0);
+  dims.ffn_dim = extent(Part::kGate, 0);
+  while (shapes.contains(name_of(Part::kAttentionNorm, static_cast<std::uint64_t>(dims.n_layers)))) ++dims.n_layers;
+  dims.tied = dims.n_layers > 0 && !shapes.contains(name_of(Part::kHead));
+  for (const ParameterKind& kind : parameter_kinds())
+    if (kind.only_with != nullptr && shapes.contains(name_of(kind.part))) dims.*kind.only_with = true;
+  dims.head_dim = extent(Part::kQueryNorm, 0);
+  shown.query_rows = extent(Part::kQuery, 0);
+  shown.key_rows = extent(Part::kKey, 0);
   return shown;
 }
 
@@ -54,7 +57,13 @@ ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::W
   add("model.n_layers", shown.dims.n_layers);
   add_switch("model.tied_embeddings", shown.dims.tied);
   add_switch("model.qkv_bias", shown.dims.qkv_bias);
+  add_switch("model.qk_norm", shown.dims.qk_norm);
   if (ckpt::has_setting(rows, "model.n_heads")) n_heads = read_heads(ckpt::setting(rows, "model.n_heads"));
+  // Norms of heads have the size of one.
+  if (shown.dims.head_dim > 0 && !ckpt::has_setting(rows, "model.n_heads")) {
+    n_heads = shown.query_rows / shown.dims.head_dim;
+    add("model.n_heads", *n_heads);
+  }
   if (n_heads && *n_heads > 0 && shown.query_rows >= *n_heads) {
     const std::int64_t head_dim = shown.query_rows / *n_heads;
     add("model.head_dim", head_dim);

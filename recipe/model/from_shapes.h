@@ -15,7 +15,8 @@ namespace titan::recipe {
 using Shapes = std::map<std::string, std::vector<std::uint64_t>>;  ///< by the parameter's name
 
 struct ShownModel {
-  ModelDims dims;                             ///< dim, n_layers, ffn_dim, vocab_size (0: not shown), tying and biases
+  /// dim, n_layers, ffn_dim, vocab_size (0: not shown), head_dim where heads have norms, and switches.
+  ModelDims dims;
   std::int64_t query_rows = 0, key_rows = 0;  ///< of layer 0; whole heads
 };
 ShownModel dims_from_shapes(const Shapes& shapes);

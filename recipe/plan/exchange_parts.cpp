@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "ckpt/plan/partition.h"
+#include "recipe/model/family.h"
 
 namespace titan::recipe {
 namespace {
 
 bool is_tied_embedding(const RunPlan& plan, std::size_t parameter) {
-  return plan.dims.tied && plan.parameters[parameter].name == "tok_embeddings.weight";
+  return plan.dims.tied && plan.parameters[parameter].name == kEmbeddingName;
 }
 
 /// What is never cut: the embedding, a layer, norm and head.

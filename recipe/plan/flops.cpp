@@ -1,11 +1,13 @@
 #include "recipe/plan/flops.h"
 
+#include "recipe/model/family.h"
+
 namespace titan::recipe {
 
 double flops_per_token(const RunPlan& plan) {
   std::uint64_t total = 0;
   for (const ckpt::ParameterMeta& parameter : plan.parameters) {
-    if (plan.dims.tied || parameter.name != "tok_embeddings.weight") total += ckpt::element_count(parameter.shape);
+    if (plan.dims.tied || parameter.name != kEmbeddingName) total += ckpt::element_count(parameter.shape);
   }
   const ModelDims& dims = plan.dims;
   return 6.0 * static_cast<double>(total) + 6.0 * static_cast<double>(dims.n_layers * dims.n_heads) * 2.0 *

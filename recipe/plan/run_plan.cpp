@@ -6,6 +6,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "recipe/keys/rows.h"
+#include "recipe/model/family.h"
 #include "recipe/model/parameters.h"
 #include "recipe/plan/exchange_parts.h"
 #include "recipe/plan/set_stages.h"
@@ -294,7 +295,7 @@ ckpt::Ownership owners_of(const RunPlan& plan) {
   std::vector<std::uint32_t> groups = exchange_parts(plan);
   std::uint32_t own = groups.empty() ? 0 : *std::ranges::max_element(groups);
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-    if ((plan.dims.tied || plan.bf16) && plan.parameters[i].name == "tok_embeddings.weight") groups[i] = ++own;
+    if ((plan.dims.tied || plan.bf16) && plan.parameters[i].name == kEmbeddingName) groups[i] = ++own;
   return {plan.parameters, plan.leaf_elements, plan.mesh, groups};
 }
 

@@ -7,6 +7,7 @@
 #include "ckpt/base/nearest.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
+#include "recipe/model/family.h"
 
 namespace titan::recipe {
 namespace {
@@ -15,20 +16,16 @@ constexpr const char* kKey = "parallelism.stage_cost";
 
 std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-/// \source products of a layer: q, k, v, output and feed-forward are 2 per weight and token; causal attention reads
-/// half of `seq_len` tokens on average, once for the scores and once for the values
+/// \source products of a layer are 2 per weight and token; causal attention reads half of `seq_len` tokens on average,
+/// once for the scores and once for the values
 PartCosts flops(const ModelDims& dims, std::int64_t seq_len) {
-  const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim),
-                      kv = size(dims.n_kv_heads * dims.head_dim);
-  return {0, 2 * h * (q + 2 * kv) + 2 * q * h + 6 * h * size(dims.ffn_dim) + 2 * size(seq_len) * q,
-          2 * size(dims.vocab_size) * h};
+  return {0, 2 * layer_elements(dims, /*matrices=*/true) + 2 * size(seq_len) * extent(Extent::kQueries, dims),
+          2 * size(dims.vocab_size) * size(dims.dim)};
 }
 
 PartCosts params(const ModelDims& dims) {
-  const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim),
-                      kv = size(dims.n_kv_heads * dims.head_dim), table = size(dims.vocab_size) * h;
-  const std::uint64_t bias = dims.qkv_bias ? q + 2 * kv : 0;
-  return {table, h * (q + 2 * kv) + q * h + 3 * h * size(dims.ffn_dim) + 2 * h + bias, h + table};
+  const std::uint64_t table = size(dims.vocab_size) * size(dims.dim);
+  return {table, layer_elements(dims), size(dims.dim) + table};
 }
 
 Status not_a_model(const std::string& text, const std::string& what) {

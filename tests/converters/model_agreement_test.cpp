@@ -21,6 +21,7 @@ TEST(ModelAgreement, TakesFromAFlavourWhatIsNotGiven) {
                                                 {"model.n_kv_heads", "8"},
                                                 {"model.n_layers", "32"},
                                                 {"model.norm_eps", "0.00001"},
+                                                {"model.qk_norm", "false"},
                                                 {"model.qkv_bias", "false"},
                                                 {"model.rope_theta", "500000.0"},
                                                 {"model.tied_embeddings", "false"},
@@ -32,6 +33,10 @@ TEST(ModelAgreement, TakesFromAFlavourWhatIsNotGiven) {
   EXPECT_EQ(ckpt::setting(narrow, "model.n_kv_heads"), "4");
   for (const char* key : {"model.dim", "model.n_heads", "model.rope_theta", "model.rope_scaling"})
     EXPECT_FALSE(ckpt::has_setting(narrow, key)) << key;
+  const ckpt::Settings qwen3 = rows({{"model.name", "\"qwen3\""}}, "\"0.6B\"");
+  EXPECT_EQ(ckpt::setting(qwen3, "model.head_dim"), "128");
+  EXPECT_EQ(ckpt::setting(qwen3, "model.qk_norm"), "true");
+  EXPECT_EQ(ckpt::setting(qwen3, "model.tied_embeddings"), "true");
   EXPECT_TRUE(rows({}, "\"mine\"").empty());
   EXPECT_TRUE(flavor_rows({}).empty());
 }

@@ -12,7 +12,7 @@ namespace {
 TEST(HuggingfaceNames, MapsEveryParameterThereAndBack) {
   recipe::ModelDims model{
       .dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
-  model.qkv_bias = true;
+  model.qkv_bias = model.qk_norm = true;
   std::set<std::string> seen;
   std::size_t queries = 0, keys = 0;
   for (const ckpt::ParameterMeta& meta : recipe::model_parameters(model)) {
@@ -25,8 +25,8 @@ TEST(HuggingfaceNames, MapsEveryParameterThereAndBack) {
     queries += there->rows == Rows::kQuery;
     keys += there->rows == Rows::kKey;
   }
-  EXPECT_EQ(queries, 24u);
-  EXPECT_EQ(keys, 24u);
+  EXPECT_EQ(queries, 36u);
+  EXPECT_EQ(keys, 36u);
 }
 
 TEST(HuggingfaceNames, MapsTheProjectionsToTheRightOnes) {
@@ -46,24 +46,34 @@ TEST(HuggingfaceNames, MapsTheProjectionsToTheRightOnes) {
 }
 
 TEST(HuggingfaceNames, KnowsNoOtherSpelling) {
-  for (const char* name : {"", "model.layers.00.self_attn.q_proj.weight", "model.layers.-1.self_attn.q_proj.weight",
-                           "model.layers..self_attn.q_proj.weight", "model.layers.1x.self_attn.q_proj.weight",
-                           "model.layers.1234567890.self_attn.q_proj.weight", "layers.0.self_attn.q_proj.weight",
-                           "model.layers.0.self_attn.q_norm.weight", "model.layers.#.self_attn.q_proj.weight",
-                           "model.embed_tokens.weight "})
+  for (const char* name :
+       {"", "model.layers.00.self_attn.q_proj.weight", "model.layers.-1.self_attn.q_proj.weight",
+        "model.layers..self_attn.q_proj.weight", "model.layers.1x.self_attn.q_proj.weight",
+        "model.layers.1234567890.self_attn.q_proj.weight", "layers.0.self_attn.q_proj.weight",
+        "model.layers.0.self_attn.q_norm.bias", "model.layers.#.self_attn.q_proj.weight", "model.embed_tokens.weight "})
     EXPECT_FALSE(huggingface_names().ours(name)) << name;
+}
+
+TEST(HuggingfaceNames, MovesTheElementsOfNormsOfHeads) {
+  EXPECT_EQ(huggingface_names().ours("model.layers.3.self_attn.q_norm.weight"),
+            (MappedName{"layers.3.attention.q_norm.weight", Rows::kQuery}));
+  EXPECT_EQ(huggingface_names().theirs("layers.3.attention.k_norm.weight"),
+            (MappedName{"model.layers.3.self_attn.k_norm.weight", Rows::kKey}));
+}
+
+TEST(MistralNames, AreOursAndHaveNoBiasesAndNormsOfHeads) {
+  EXPECT_EQ(mistral_names().ours("layers.3.attention.wq.weight"),
+            (MappedName{"layers.3.attention.wq.weight", Rows::kStay}));
+  for (const char* name : {"layers.3.attention.wq.bias", "layers.3.attention.q_norm.weight"}) {
+    EXPECT_FALSE(mistral_names().ours(name)) << name;
+    EXPECT_FALSE(mistral_names().theirs(name)) << name;
+  }
 }
 
 TEST(HuggingfaceNames, DropsOnlyRotaryTables) {
   EXPECT_TRUE(huggingface_names().derivable("model.layers.3.self_attn.rotary_emb.inv_freq"));
   EXPECT_TRUE(huggingface_names().derivable("model.rotary_emb.inv_freq"));
   EXPECT_FALSE(huggingface_names().derivable("model.layers.3.self_attn.q_proj.weight"));
-}
-
-TEST(NameTable, RefusesLinesThatAreNoRow) {
-  EXPECT_EQ(NameTable("# a comment\n\na.#.b\tc.#\tkey\n").ours("a.7.b"), (MappedName{"c.7", Rows::kKey}));
-  for (const char* line : {"a", "a\t", "\tb", "a\tb\tvalue", "a\tb\tkey\tmore"})
-    EXPECT_THROW(NameTable{line}, std::logic_error) << line;
 }
 
 TEST(TorchtitanNames, OfEveryNewerOneLeadBack) {

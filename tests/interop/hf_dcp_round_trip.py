@@ -27,7 +27,7 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 from transformers.distributed import load_optimizer_distributed, save_optimizer_distributed
 from transformers.distributed.checkpoint import _save_model_checkpoint_distributed
 
@@ -47,6 +47,8 @@ CASES = {
     "llama, head_dim 24, under FSDP2 x TP": (LlamaForCausalLM, LlamaConfig(**SMALL, **both_ways.rope(1e4), head_dim=24), {"model.head_dim": 24}, (2, 2), True, ()),
     "qwen2 with biases, tied": (Qwen2ForCausalLM, Qwen2Config(**SMALL, **both_ways.rope(1e6), tie_word_embeddings=True),
                                                         {"model.qkv_bias": True, "model.tied_embeddings": True, "model.rope_theta": 1e6}, (1, 1), False, ("",)),
+    "qwen3 with norms of heads": (Qwen3ForCausalLM, Qwen3Config(**SMALL, **both_ways.rope(1e6), head_dim=24),
+                                  {"model.name": "qwen3", "model.head_dim": 24, "model.tied_embeddings": False, "model.rope_theta": 1e6}, (1, 1), False, ("",)),
 }
 TOML = f"""
 [model]

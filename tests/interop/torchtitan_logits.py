@@ -4,11 +4,13 @@
 Forth: random weights in torchtitan's own model, saved by torch.distributed.checkpoint, converted with a TOML that says `flavor` alone, and
 evaluated by `titan-train eval`. Back: `titan-train run` with that TOML, converted to DCP and loaded by torchtitan's model.
 Both times a conversion or run with rope_scaling = "none" gives visibly other logits, so that the comparison could fail.
-All flavours: sizes and scaling that `titan-train plan` shows are torchtitan's.
+All flavours: sizes and scaling that `titan-train plan` shows are torchtitan's. The same of its qwen3: norms of heads, a tied head, rows of
+heads in halves.
 Needs the environment .deps/torchtitan (scripts/bootstrap --tests). TITAN_BIN names the folder of the programs.
 """
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,10 +26,12 @@ import harness  # noqa: E402
 import torchtitan_cpu  # noqa: E402
 from dcp_torch import check  # noqa: E402
 from torchtitan.models.llama3.model.model import Transformer  # noqa: E402
+from torchtitan.models.qwen3 import Qwen3Model, qwen3_args  # noqa: E402
 
 TOLERANCE, VISIBLE = 1e-5, 1e-2
 LENGTH = 512
 FLAVORS = ("debugmodel", "8B", "70B", "405B")
+QWEN3_FLAVORS = ("debugmodel", "0.6B", "1.7B", "4B", "8B", "14B", "32B")
 CONFIG = """
 [model]
 name = "llama3"
@@ -127,6 +131,45 @@ def flavors(config, work):
     print(f"flavours {', '.join(FLAVORS)}: torchtitan's sizes and scaling", flush=True)
 
 
+def qwen3_flavors(config, work):
+    data = work / "few.u16"
+    for name in QWEN3_FLAVORS:
+        args = qwen3_args[name]
+        flags = harness.flags({"model.flavor": name, "training.dataset_path": data, "job.dump_folder": work / "new", "checkpoint.enable": False})
+        model = json.loads(call(harness.TRAIN, "plan", config, "--json", *flags))["model"]
+        expected = {"dim": args.dim, "n_layers": args.n_layers, "n_heads": args.n_heads, "n_kv_heads": args.n_kv_heads, "head_dim": args.head_dim, "ffn_dim": args.hidden_dim,
+                    "vocab_size": args.vocab_size, "rope_theta": args.rope_theta, "rope_scaling": "none", "tied_embeddings": args.enable_weight_tying, "qk_norm": args.qk_norm}
+        found = {key: model.get(key) for key in expected}
+        check(found == expected, f"qwen3 {name}: {found}, torchtitan's {expected}")
+    print(f"qwen3's flavours {', '.join(QWEN3_FLAVORS)}: torchtitan's sizes", flush=True)
+
+
+def qwen3(config, tokens, rows, work):
+    work.mkdir()
+    torch.manual_seed(7)
+    model = Qwen3Model(qwen3_args["debugmodel"]).eval()
+    with torch.no_grad():
+        model.init_weights()
+    for name, parameter in model.named_parameters():
+        torch.nn.init.normal_(parameter, mean=1 if "norm" in name else 0, std=0.05)
+    dcp.save(model.state_dict(), checkpoint_id=work / "step-10")
+    call(harness.CKPT, "convert", work / "step-10", work / "here", "--config", config)
+    gaps = [(theirs(model, tokens) - ours(work / "here", rows, work)).abs().max().item()]
+    data = work / "data.u16"
+    harness.write_tokens(data, 20000, 2048)
+    run = work / "run"
+    harness.train(config, 2, {"job.dump_folder": run, "training.dataset_path": data})
+    for source in (f"{run}@latest", work / "here"):
+        call(harness.CKPT, "convert", source, work / "dcp", "--to", "dcp", "--config", config)
+        state = model.state_dict()
+        dcp.load(state, checkpoint_id=work / "dcp")
+        model.load_state_dict(state)
+        shutil.rmtree(work / "dcp")
+        gaps.append((theirs(model, tokens) - ours(source, rows, work)).abs().max().item())
+    check(max(gaps) <= TOLERANCE, f"qwen3: logits differ by {gaps}; {TOLERANCE} is allowed")
+    print(f"qwen3, there and back: logits within {max(gaps):.1e} of torchtitan's", flush=True)
+
+
 def main():
     torch.set_num_threads(1)
     tokens = torch.from_numpy(numpy.random.default_rng(3).integers(0, 2048, (2, LENGTH)))
@@ -138,6 +181,11 @@ def main():
         flavors(config, work)
         forth(config, tokens, rows, work)
         back(config, tokens, rows, work)
+        config.write_text(CONFIG.replace("llama3", "qwen3").replace("steps = 3", "steps = 1").replace("seq_len = 512", "seq_len = 64"))
+        qwen3_flavors(config, work)
+        short = tokens[:, :128]
+        numpy.save(rows, short.numpy())
+        qwen3(config, short, rows, work / "qwen3")
 
 
 if __name__ == "__main__":

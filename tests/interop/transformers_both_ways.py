@@ -15,11 +15,20 @@ import tempfile
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 TITAN_CKPT = pathlib.Path(os.environ["TITAN_BIN"]) / "titan-ckpt"
 SMALL = dict(hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2, vocab_size=101, max_position_embeddings=256)
 LLAMA3 = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)
+# Scaled from 64 positions on; the last two depend on the length of the text.
+SCALED = {
+    "linear": dict(rope_type="linear", factor=4.0),
+    "yarn": dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64),
+    "dynamic": dict(rope_type="dynamic", factor=2.0),
+    "longrope": dict(rope_type="longrope", factor=4.0, short_factor=[1.0, 1.1, 1.3, 2.0], long_factor=[1.0, 1.5, 4.0, 9.0], original_max_position_embeddings=64),
+}
+# transformers 4 takes these lengths from beside the scaling.
+LENGTHS = {"dynamic": dict(max_position_embeddings=64), "longrope": dict(original_max_position_embeddings=64)}
 SMOL = SMALL | dict(hidden_size=72, num_attention_heads=9, num_key_value_heads=3)
 
 
@@ -39,6 +48,9 @@ CASES = {
     "qwen2 with bias": (Qwen2ForCausalLM, Qwen2Config(**SMALL, **rope(1e6)), torch.float32, {}, [], 8),
     "qwen2 with bias, tied": (Qwen2ForCausalLM, Qwen2Config(**SMALL, **rope(1e6), tie_word_embeddings=True), torch.float32, {}, [], 8),
     "mistral without sliding window": (MistralForCausalLM, MistralConfig(**SMALL, **rope(1e4), sliding_window=None), torch.float32, {}, [], 4),
+    "qwen3, head_dim apart from hidden_size / heads": (Qwen3ForCausalLM, Qwen3Config(**SMALL, **rope(1e6), head_dim=14), torch.bfloat16, {}, [], 8),
+    "qwen3, tied": (Qwen3ForCausalLM, Qwen3Config(**SMALL, **rope(1e6), head_dim=14, tie_word_embeddings=True), torch.float32, {}, [], 8),
+    **{f"llama, {kind} scaling": (LlamaForCausalLM, LlamaConfig(**SMALL | LENGTHS.get(kind, {}), **rope(1e4, scaling)), torch.float32, {}, [], 4) for kind, scaling in SCALED.items()},
 }
 
 

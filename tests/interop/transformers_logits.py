@@ -4,7 +4,7 @@
 One way: tiny random models that transformers saves are evaluated as they lie there, converted to Titan's format and evaluated, and
 exported again: transformers' logits of the source and of the export equal ours. The other way: models that titan-train trained for
 some steps are exported, and transformers' logits of the export equal those of the run. The rows are longer than the context that
-RoPE is scaled from, so a wrong scaling shows; rows of queries and keys in a wrong order show at any length.
+RoPE is scaled from, so a wrong scaling shows; where it depends on the length, shorter rows are compared too; rows of queries and keys in a wrong order show at any length.
 TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
 """
 import json
@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import harness  # noqa: E402
 
 TOLERANCE = 1e-5
-VOCAB, LENGTH = both_ways.SMALL["vocab_size"], 180  # LENGTH > 64, from which LLAMA3 scales
+VOCAB, LENGTH, SHORT = both_ways.SMALL["vocab_size"], 180, 50  # SHORT < 64 < LENGTH: from 64 on RoPE is scaled
 
 # name: (class, configuration, element type, flags of save_pretrained, flags of the export)
 CASES = {name: case[:5] for name, case in both_ways.CASES.items()} | {
@@ -38,6 +38,10 @@ TRAINED = {
     "biases": {"model.n_heads": 4, "model.n_kv_heads": 2, "model.qkv_bias": True, "model.norm_eps": 1e-6},
     "biases, tied, head_dim 6, llama3 scaling": {"model.n_heads": 6, "model.n_kv_heads": 3, "model.head_dim": 6, "model.qkv_bias": True, "model.tied_embeddings": True,
                                                  "model.rope_theta": 10000.0, "model.rope_scaling": "llama3:8:1:4:64"},
+    "norms of heads, head_dim 20, tied": {"model.name": "qwen3", "model.n_heads": 4, "model.n_kv_heads": 2, "model.head_dim": 20},
+    "norms of heads, yarn": {"model.n_heads": 4, "model.n_kv_heads": 2, "model.qk_norm": True, "model.rope_scaling": "yarn:4:64"},
+    "dynamic": {"model.n_heads": 4, "model.rope_scaling": "dynamic:2:64"},
+    "longrope": {"model.n_heads": 4, "model.rope_theta": 10000.0, "model.rope_scaling": "longrope:4:64:1.15:1,1,1.1,1.2,2:1,2,3,4,5"},
 }
 
 
@@ -82,6 +86,9 @@ def converted(case, tokens, rows, work):
     expected = theirs(source, tokens)
     gaps = [compare(f"{case}: eval of transformers' folder", ours(source, rows, work), expected)]
     of_titan = ours(titan, rows, work)
+    if any(kind in case for kind in both_ways.LENGTHS):
+        np.save(work / "short.npy", tokens[:, :SHORT].numpy())
+        gaps.append(compare(f"{case}: rows of {SHORT}", ours(source, work / "short.npy", work), theirs(source, tokens[:, :SHORT])))
     gaps += [compare(f"{case}: eval of the converted checkpoint", of_titan, expected), compare(f"{case}: transformers on the export", of_titan, theirs(back, tokens))]
     # A folder that the other major version of transformers saved describes RoPE in words that this one passes over.
     in_the_words_of_the_other_version(source / "config.json")

@@ -14,28 +14,30 @@
 
 namespace titan::train {
 
-/// Rotations e^(i t theta^(-2j/K)) as complex64 [T, K/2], from fp32 angles as torchtitan computes them.
-/// `scaling`: slow rotations are slowed down by its factor, fast ones kept, those between interpolated.
+/// Rotations e^(i t theta^(-2j/K)) as complex64 [T, K/2], from fp32 angles as torchtitan computes them. `scaling`
+/// changes frequencies and size of the rotations (recipe/model/rope_frequencies.h).
 /// \source Su et al., RoFormer; torchtitan v0.2.2 precompute_freqs_cis
 at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
                       const std::optional<recipe::RopeScaling>& scaling = {});
 
 struct AttentionWeights {
-  LinearWeight wq, wk, wv, wo;
+  LinearWeight query, key, value, out;
+  at::Tensor query_norm, key_norm;  ///< [K], undefined where heads are not normed
+  std::int64_t head_dim = 0;
+  double norm_eps = 0;
 };
 /// Causal attention with grouped key/value heads. \source Ainslie et al., GQA
-at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim, const at::Tensor& rope,
-                     const ProductUse& use);
+at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use);
 
 /// The same for tokens that follow those of `cache`, as its layer `layer`: many where it is empty, else one at a time.
 /// `rope`: from the first token of a text on.
-at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, std::int64_t head_dim,
-                            const at::Tensor& rope, const ProductUse& use, KvCache& cache, std::size_t layer);
+at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope,
+                            const ProductUse& use, KvCache& cache, std::size_t layer);
 
 struct FeedForwardWeights {
-  LinearWeight w1, w2, w3;
+  LinearWeight gate, down, up;
 };
-/// w2(silu(w1 x) * w3 x). \source Shazeer, GLU Variants Improve Transformer
+/// down(silu(gate x) * up x). \source Shazeer, GLU Variants Improve Transformer
 at::Tensor feed_forward(const at::Tensor& x_BTD, const FeedForwardWeights& w, const ProductUse& use);
 
 }  // namespace titan::train

@@ -11,6 +11,7 @@
 #include "ckpt/base/parallel.h"
 #include "libtrain/job/sample/counter_random.h"
 #include "recipe/model/dims.h"
+#include "recipe/model/family.h"
 
 namespace titan::train {
 namespace {
@@ -37,8 +38,6 @@ double ratio(const std::array<double, 8>& num, const std::array<double, 8>& den,
   }
   return n / d;
 }
-
-bool ends_with(std::string_view name, std::string_view suffix) { return name.ends_with(suffix); }
 
 }  // namespace
 
@@ -70,28 +69,24 @@ double normal_quantile(double p) {
 }
 
 InitRule init_rule(const recipe::ModelDims& dims, std::string_view name) {
-  const double head_std = 1 / std::sqrt(static_cast<double>(dims.dim));
-  if (name == "tok_embeddings.weight") {
+  const std::optional<recipe::NamedPart> part = recipe::part_of(name);
+  if (!part) throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
+  // trunc_normal_ cuts the two of layers at +-2 absolute, 100 standard deviations or more: a plain normal never gets
+  // there.
+  constexpr double kStd = 0.02;
+  switch (part->kind->start) {
+    case recipe::Start::kOnes: return {InitKind::kOnes, 0};
+    case recipe::Start::kZeros: return {InitKind::kZeros, 0};
     // torchtitan 0.2.2 has no tied llama3. As a head, an N(0,1) matrix gives a token itself a logit of about dim, and
     // the head's own 1/sqrt(dim) one of sqrt(dim) (first loss 10.7 at dim 128, 256 tokens); 0.02, which tied Llamas are
     // published with, starts at ln(vocabulary) (5.55).
-    return {InitKind::kNormal, dims.tied ? 0.02 : 1};
+    case recipe::Start::kEmbedding: return {InitKind::kNormal, dims.tied ? kStd : 1};
+    case recipe::Start::kHead: return {InitKind::kNormalWithin3Std, 1 / std::sqrt(static_cast<double>(dims.dim))};
+    case recipe::Start::kNarrow: return {InitKind::kNormal, kStd};
+    case recipe::Start::kByDepth:
+      return {InitKind::kNormal, kStd / std::sqrt(2.0 * (static_cast<double>(part->layer) + 1))};
   }
-  if (name == "output.weight") return {InitKind::kNormalWithin3Std, head_std};
-  if (ends_with(name, "norm.weight")) return {InitKind::kOnes, 0};
-  if (!name.starts_with("layers."))
-    throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
-
-  for (const char* suffix : {".wq.bias", ".wk.bias", ".wv.bias"})
-    if (ends_with(name, suffix)) return {InitKind::kZeros, 0};
-  // trunc_normal_ cuts these at +-2 absolute, 100 standard deviations or more: a plain normal never gets there.
-  const int layer = std::stoi(std::string(name.substr(7)));
-  const double depth_std = 0.02 / std::sqrt(2.0 * (layer + 1));
-  for (const char* suffix : {".wo.weight", ".w2.weight", ".w3.weight"})
-    if (ends_with(name, suffix)) return {InitKind::kNormal, depth_std};
-  for (const char* suffix : {".wq.weight", ".wk.weight", ".wv.weight", ".w1.weight"})
-    if (ends_with(name, suffix)) return {InitKind::kNormal, 0.02};
-  throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
+  throw std::logic_error("a start of no kind");
 }
 
 void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out, std::uint64_t first) {

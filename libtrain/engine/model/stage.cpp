@@ -15,7 +15,7 @@
 namespace titan::train {
 namespace {
 
-constexpr const char* kEmbedding = "tok_embeddings.weight";
+using recipe::Part;
 
 at::Tensor make_leaf(const at::Tensor& master, bool bf16) {
   at::Tensor leaf = bf16 ? at::empty(master.sizes(), device().options(at::kBFloat16)) : master.detach();
@@ -46,48 +46,45 @@ Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_
     if (plan.stage_of(i) == stage) add_parameter(plan.parameters[i].name, i, plan.parameters[i].shape);
   if (spec_.head && dims_.tied) add_tied_head(plan);
   if (spec_.embedding) {
-    embedding_ = place(kEmbedding);
+    embedding_ = place(std::string(recipe::kEmbeddingName));
     segments_.push_back({Segment::Kind::kEmbedding, 0, {embedding_}});
   }
   for (std::int64_t i = spec_.first_layer; i < spec_.end_layer; ++i) add_layer(i, recipe::recomputes(plan, i));
   if (spec_.head) {
-    norm_ = place("norm.weight");
-    head_ = dims_.tied ? parameters_.size() - 1 : place("output.weight");
+    norm_ = place(std::string(recipe::kFinalNormName));
+    head_ = dims_.tied ? parameters_.size() - 1 : place(std::string(recipe::kHeadName));
     segments_.push_back({Segment::Kind::kNorm, 0, {norm_}});
   }
   rope_ = rope_table(max_seq_len, dims_.head_dim, dims_.rope_theta, dims_.rope_scaling);
 }
 
 void Stage::add_layer(std::int64_t index, bool recompute) {
-  const std::string layer = "layers." + std::to_string(index) + ".";
-  const auto at = [&](const char* name) { return place(layer + name + ".weight"); };
-  Layer l{at("attention.wq"),    at("attention.wk"),    at("attention.wv"),   at("attention.wo"), at("feed_forward.w1"),
-          at("feed_forward.w2"), at("feed_forward.w3"), at("attention_norm"), at("ffn_norm")};
-  Segment segment{Segment::Kind::kLayer, layers_.size(), {l.attention_norm, l.ffn_norm}};
+  Layer layer;
+  layer.fill(kAbsent);
+  Segment segment{Segment::Kind::kLayer, layers_.size(), {}};
   segment.recompute = recompute;
-  if (dims_.qkv_bias) {
-    l.q_bias = place(layer + "attention.wq.bias");
-    l.k_bias = place(layer + "attention.wk.bias");
-    l.v_bias = place(layer + "attention.wv.bias");
-    segment.parameters.insert(segment.parameters.end(), {l.q_bias, l.k_bias, l.v_bias});
+  for (const recipe::ParameterKind* kind : recipe::layer_kinds(dims_)) {
+    const std::size_t at = place(recipe::name_of(kind->part, static_cast<std::uint64_t>(index)));
+    layer[static_cast<std::size_t>(kind->part)] = at;
+    if (!kind->is_matrix()) segment.parameters.push_back(at);
   }
-  layers_.push_back(l);
+  layers_.push_back(layer);
   segments_.push_back(std::move(segment));
 }
 
 void Stage::add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape) {
   StageParameter parameter{.name = name, .index = index};
   parameter.master = at::empty(std::vector<std::int64_t>(shape.begin(), shape.end()), device().options(at::kFloat));
-  parameter.compute = make_leaf(parameter.master, bf16_ && name != kEmbedding);
+  parameter.compute = make_leaf(parameter.master, bf16_ && name != recipe::kEmbeddingName);
   parameters_.push_back(std::move(parameter));
 }
 
 void Stage::add_tied_head(const recipe::RunPlan& plan) {
-  const auto found =
-      std::find_if(plan.parameters.begin(), plan.parameters.end(), [](const auto& p) { return p.name == kEmbedding; });
-  if (found == plan.parameters.end()) throw std::invalid_argument("a tied model without tok_embeddings.weight");
+  const auto found = std::find_if(plan.parameters.begin(), plan.parameters.end(),
+                                  [](const auto& p) { return p.name == recipe::kEmbeddingName; });
+  if (found == plan.parameters.end()) throw std::invalid_argument("a tied model without an embedding");
   if (!spec_.embedding) {
-    add_parameter(kEmbedding, found - plan.parameters.begin(), found->shape);
+    add_parameter(found->name, found - plan.parameters.begin(), found->shape);
   } else {
     parameters_.push_back(parameters_[embedding_]);
   }
@@ -117,21 +114,41 @@ void Stage::refresh() {
     if (p.compute.scalar_type() != at::kFloat) p.compute.detach().copy_(p.master);
 }
 
-LinearWeight Stage::linear_weight(std::size_t place, std::size_t bias) const {
-  return {weight(place), place, dims_.qkv_bias ? weight(bias) : at::Tensor()};
+at::Tensor Stage::part(const Layer& layer, Part which) const {
+  const std::size_t at = layer[static_cast<std::size_t>(which)];
+  return at == kAbsent ? at::Tensor() : weight(at);
+}
+
+LinearWeight Stage::linear_weight(const Layer& layer, Part matrix) const {
+  return linear_weight(layer[static_cast<std::size_t>(matrix)]);
+}
+
+LinearWeight Stage::linear_weight(const Layer& layer, Part matrix, Part bias) const {
+  const std::size_t at = layer[static_cast<std::size_t>(matrix)];
+  return {weight(at), at, part(layer, bias)};
 }
 
 AttentionWeights Stage::attention_weights(const Layer& l) const {
-  return {linear_weight(l.wq, l.q_bias), linear_weight(l.wk, l.k_bias), linear_weight(l.wv, l.v_bias),
-          linear_weight(l.wo)};
+  return {.query = linear_weight(l, Part::kQuery, Part::kQueryBias),
+          .key = linear_weight(l, Part::kKey, Part::kKeyBias),
+          .value = linear_weight(l, Part::kValue, Part::kValueBias),
+          .out = linear_weight(l, Part::kAttentionOut),
+          .query_norm = part(l, Part::kQueryNorm),
+          .key_norm = part(l, Part::kKeyNorm),
+          .head_dim = dims_.head_dim,
+          .norm_eps = dims_.norm_eps};
 }
 
 template <typename Attend>
 at::Tensor Stage::run_layer(const Layer& l, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const {
-  const Branch first = rms_norm_branch(x_BTD, weight(l.attention_norm), dims_.norm_eps);
+  const Branch first = rms_norm_branch(x_BTD, part(l, Part::kAttentionNorm), dims_.norm_eps);
   const at::Tensor middle_BTD = first.x + attend(first.normed);
-  const Branch second = rms_norm_branch(middle_BTD, weight(l.ffn_norm), dims_.norm_eps);
-  return second.x + feed_forward(second.normed, {linear_weight(l.w1), linear_weight(l.w2), linear_weight(l.w3)}, use);
+  const Branch second = rms_norm_branch(middle_BTD, part(l, Part::kFeedForwardNorm), dims_.norm_eps);
+  return second.x + feed_forward(second.normed,
+                                 {.gate = linear_weight(l, Part::kGate),
+                                  .down = linear_weight(l, Part::kDown),
+                                  .up = linear_weight(l, Part::kUp)},
+                                 use);
 }
 
 at::Tensor Stage::run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use) const {
@@ -141,9 +158,8 @@ at::Tensor Stage::run_with(std::size_t segment, const at::Tensor& input, const P
       return at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
     case Segment::Kind::kLayer: {
       const Layer& layer = layers_[s.layer];
-      return run_layer(layer, input, use, [&](const at::Tensor& x) {
-        return attention(x, attention_weights(layer), dims_.head_dim, rope_, use);
-      });
+      return run_layer(layer, input, use,
+                       [&](const at::Tensor& x) { return attention(x, attention_weights(layer), rope_, use); });
     }
     case Segment::Kind::kNorm: return rms_norm(input, weight(norm_), dims_.norm_eps);
   }
@@ -177,7 +193,7 @@ at::Tensor Stage::extend(const at::Tensor& tokens_T, KvCache& cache) const {
   at::Tensor x_BTD = run(0, tokens_T.unsqueeze(0), nullptr);
   for (std::size_t i = 0; i < layers_.size(); ++i)
     x_BTD = run_layer(layers_[i], x_BTD, use, [&](const at::Tensor& x) {
-      return cached_attention(x, attention_weights(layers_[i]), dims_.head_dim, rope_, use, cache, i);
+      return cached_attention(x, attention_weights(layers_[i]), rope_, use, cache, i);
     });
   cache.advance(tokens_T.size(0));
   return logits_of_last(x_BTD);

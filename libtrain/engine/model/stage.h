@@ -3,6 +3,7 @@
 // embedding, one layer, or the final norm; head and loss come after the last one (functions/head_loss.h).
 //
 // Shape letters: B sequences of a micro-batch, T tokens, D model dim, V vocabulary.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,6 +15,7 @@
 #include "libtrain/engine/model/functions/linear.h"
 #include "libtrain/engine/model/kv_cache.h"
 #include "recipe/model/dims.h"
+#include "recipe/model/family.h"
 
 namespace titan::recipe {
 struct RunPlan;
@@ -92,10 +94,9 @@ class Stage {
   void drop_masters();
 
  private:
-  struct Layer {  // places in parameters_
-    std::size_t wq, wk, wv, wo, w1, w2, w3, attention_norm, ffn_norm;
-    std::size_t q_bias = 0, k_bias = 0, v_bias = 0;  // with dims.qkv_bias
-  };
+  // Places in parameters_ by recipe::Part; kAbsent for parts that a layer has not.
+  using Layer = std::array<std::size_t, recipe::kParts>;
+  static constexpr std::size_t kAbsent = SIZE_MAX;
   struct Segment {
     enum class Kind : std::uint8_t { kEmbedding, kLayer, kNorm } kind;
     std::size_t layer = 0;  // place in layers_
@@ -108,7 +109,10 @@ class Stage {
   void add_tied_head(const recipe::RunPlan& plan);
   void add_layer(std::int64_t index, bool recompute);
   LinearWeight linear_weight(std::size_t place) const { return {weight(place), place}; }
-  LinearWeight linear_weight(std::size_t place, std::size_t bias) const;
+  /// The weight of a layer's part; undefined where the layer has none.
+  at::Tensor part(const Layer& layer, recipe::Part which) const;
+  LinearWeight linear_weight(const Layer& layer, recipe::Part matrix) const;
+  LinearWeight linear_weight(const Layer& layer, recipe::Part matrix, recipe::Part bias) const;
   at::Tensor run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use) const;
   /// `attend`: the attention of the layer, of its normed input.
   template <typename Attend>

@@ -10,15 +10,17 @@
 #include "libtrain/job/forecast/step_memory.h"
 #include "libtrain/job/order/stage_exchange.h"
 #include "libtrain/job/order/tree_count.h"
+#include "recipe/model/family.h"
 #include "recipe/plan/exchange_parts.h"
 
 namespace titan::train {
 namespace {
 
 constexpr std::uint32_t kCounted = 1 << 16;
-constexpr const char *kEmbedding = "tok_embeddings.weight", *kOutput = "output.weight";
 
 std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+std::uint64_t queries(const recipe::ModelDims& dims) { return recipe::extent(recipe::Extent::kQueries, dims); }
+std::uint64_t keys(const recipe::ModelDims& dims) { return recipe::extent(recipe::Extent::kKeys, dims); }
 
 /// fp32 numbers of the data-parallel rank that owns most of the stage.
 struct Owned {
@@ -44,14 +46,15 @@ Owned largest_share(const recipe::RunPlan& plan, const ckpt::Ownership& ownershi
 
 // What the functions of libtrain/engine/model/functions keep; a test compares it with what a forward leaves allocated.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
-  const std::uint64_t h = size(dims.dim), q = size(dims.n_heads * dims.head_dim),
-                      kv = size(dims.n_kv_heads * dims.head_dim), ff = size(dims.ffn_dim);
+  const std::uint64_t h = size(dims.dim), q = queries(dims), kv = keys(dims), ff = size(dims.ffn_dim);
   const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
-  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * ff) + statistics;
+  // A norm of heads keeps what comes in, and a number for each head.
+  const std::uint64_t normed = dims.qk_norm ? q + kv : 0, of_heads = 4 * size(dims.n_heads + dims.n_kv_heads);
+  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * ff + normed) + statistics + (dims.qk_norm ? of_heads : 0);
 }
 
 std::uint64_t score_bytes(const recipe::ModelDims& dims, std::int64_t seq_len, bool bf16) {
-  const std::uint64_t q = size(dims.n_heads * dims.head_dim), kv = size(dims.n_kv_heads * dims.head_dim);
+  const std::uint64_t q = queries(dims), kv = keys(dims);
   return 4 * (size(dims.n_heads * seq_len) + 3 * q) - (bf16 ? 2 : 4) * (q + 2 * kv);
 }
 
@@ -123,7 +126,7 @@ std::uint64_t in_turns_at_once(const recipe::RunPlan& plan, std::uint32_t stage)
   const std::vector<std::uint32_t> part_of = recipe::exchange_parts(plan);
   std::map<std::uint32_t, std::uint64_t> bytes;
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-    if (plan.stage_of(i) == stage && plan.parameters[i].name != kOutput)
+    if (plan.stage_of(i) == stage && plan.parameters[i].name != recipe::kHeadName)
       bytes[part_of[i]] += size(gradient_width(plan, i)) * ckpt::element_count(plan.parameters[i].shape);
   std::vector<std::uint64_t> sizes;
   for (const auto& [part, size] : bytes) sizes.push_back(size);
@@ -146,11 +149,12 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   std::uint64_t largest = 0, of_lowest = 0;  // gradients, in elements
   const std::string lowest = "layers." + std::to_string(parts.first_layer) + ".";
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i) {
-    if (plan.stage_of(i) != stage || plan.parameters[i].name == kOutput) continue;
+    if (plan.stage_of(i) != stage || plan.parameters[i].name == recipe::kHeadName) continue;
     const std::uint64_t elements = ckpt::element_count(plan.parameters[i].shape);
     bytes.sum += 4 * elements;
-    if (plan.parameters[i].name != kEmbedding) largest = std::max(largest, elements);
-    if (plan.parameters[i].name == kEmbedding || plan.parameters[i].name.starts_with(lowest)) of_lowest += elements;
+    if (plan.parameters[i].name != recipe::kEmbeddingName) largest = std::max(largest, elements);
+    if (plan.parameters[i].name == recipe::kEmbeddingName || plan.parameters[i].name.starts_with(lowest))
+      of_lowest += elements;
   }
   bytes.lowest_sum = 4 * of_lowest;
   // Gradients of bf16 products travel as they are, or are widened for a sum.
@@ -176,9 +180,8 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   }
   bytes.last = tokens * (parts.embedding ? hidden + (plan.bf16 ? 4 * size(dims.dim) : 0) : 4 * hidden);
   // Inputs of a layer's seven products, of which some share one, and the gradients of their outputs.
-  const std::uint64_t queries = size(dims.n_heads * dims.head_dim), keys = size(dims.n_kv_heads * dims.head_dim);
   bytes.operands = tokens * size(parts.end_layer - parts.first_layer) * width *
-                   (4 * size(dims.dim) + 2 * queries + 2 * keys + 3 * size(dims.ffn_dim));
+                   (4 * size(dims.dim) + 2 * queries(dims) + 2 * keys(dims) + 3 * size(dims.ffn_dim));
   if (exchanges_in_turns(plan)) {
     bytes.owned = 4 * most_summed(plan, ownership, stage);
     bytes.sum = std::min(bytes.sum, in_turns_at_once(plan, stage));

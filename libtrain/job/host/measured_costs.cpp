@@ -33,6 +33,7 @@ Result<std::string> subject_of(const recipe::Config& config) {
   add("vocabulary", dims.vocab_size);
   add("sequences", config.parallelism.pipeline_parallel_microbatch_size.value_or(config.training.local_batch_size));
   add("tokens", config.training.seq_len);
+  if (dims.qk_norm) text += "normed heads, ";
   return text + config.training.mixed_precision_param;
 }
 

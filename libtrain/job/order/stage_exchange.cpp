@@ -4,13 +4,13 @@
 #include <numeric>
 #include <utility>
 
+#include "recipe/model/family.h"
 #include "recipe/plan/exchange_parts.h"
 
 namespace titan::train {
 namespace {
 
 constexpr std::int64_t kSumWidth = 4, kHalfWidth = 2;
-constexpr const char *kEmbedding = "tok_embeddings.weight", *kOutput = "output.weight";
 
 /// Of the ranks with this rank's place in their domains, in order of the domains: the lengths of what they own.
 std::vector<std::int64_t> lengths_of_place(const std::vector<SegmentRow>& rows, std::uint32_t domain,
@@ -98,11 +98,11 @@ ExchangePlan plan_between_domains(const recipe::RunPlan& plan, const std::vector
 }  // namespace
 
 std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter) {
-  return plan.bf16 && plan.parameters[parameter].name != kEmbedding ? kHalfWidth : kSumWidth;
+  return plan.bf16 && plan.parameters[parameter].name != recipe::kEmbeddingName ? kHalfWidth : kSumWidth;
 }
 
 std::int64_t gradient_width(const recipe::RunPlan& plan, std::uint32_t parameter) {
-  return plan.parameters[parameter].name == kOutput ? head_width(plan) : compute_width(plan, parameter);
+  return plan.parameters[parameter].name == recipe::kHeadName ? head_width(plan) : compute_width(plan, parameter);
 }
 
 std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage) {
@@ -114,7 +114,7 @@ std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Owner
   // What a rank sums of the head is what its counterpart on the first stage owns of the embedding.
   std::vector<std::uint32_t> head(slots.size(), static_cast<std::uint32_t>(plan.parameters.size()));  // nobody's
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-    if (plan.parameters[i].name == kEmbedding) head.push_back(i);
+    if (plan.parameters[i].name == recipe::kEmbeddingName) head.push_back(i);
   const std::vector<SegmentRow> of_head = owner_rows(plan, owners, plan.rank_of(0), head);
   for (std::size_t rank = 0; rank < rows.size(); ++rank) rows[rank].add(of_head[rank]);
   return rows;

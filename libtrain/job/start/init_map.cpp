@@ -6,6 +6,7 @@
 #include "ckpt/model/dtype.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/ops/convert_dtype.h"
+#include "recipe/model/family.h"
 #include "recipe/model/layers.h"
 
 namespace titan::train {
@@ -24,9 +25,10 @@ std::string way_on(const std::vector<std::string>& weights, const std::vector<st
     return "the weights have " + std::to_string(there) + " layers, the model " + std::to_string(here) +
            ": set model.n_layers, or in a config.json beside the weights set num_hidden_layers to " +
            std::to_string(there) + "; or leave layers out with --skip GLOB";
-  if (missing == std::vector<std::string>{"output.weight"})
+  if (missing == std::vector<std::string>{std::string(recipe::kHeadName)})
     return "if the head is the embedding, set tie_word_embeddings to true in the config.json beside the weights, or "
-           "model.tied_embeddings; else draw it anew with create = [\"output.weight\"] in a file for --init-map";
+           "model.tied_embeddings; else draw it anew with create = [\"" +
+           std::string(recipe::kHeadName) + "\"] in a file for --init-map";
   return "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where: titan-train "
          "run has --skip GLOB, --rename FROM=TO and --init-map FILE, titan-ckpt convert the first two";
 }

@@ -14,7 +14,7 @@ using Kind = DcpKey::Kind;
 std::vector<ckpt::ParameterMeta> parameters() {
   recipe::ModelDims model{
       .dim = 8, .n_layers = 12, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
-  model.qkv_bias = true;
+  model.qkv_bias = model.qk_norm = true;
   return recipe::model_parameters(model);
 }
 

@@ -107,8 +107,8 @@ void expect_refusals(const char* base, std::initializer_list<Refusal> list) {
 TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
   expect_refusals(kLlama4,
                   {
-                      {"architectures", R"(["Qwen3ForCausalLM"])",
-                       "'Qwen3ForCausalLM' is not supported: Titan's model has no norms of queries and keys"},
+                      {"architectures", R"(["Olmo2ForCausalLM"])",
+                       "'Olmo2ForCausalLM' is not supported: Titan's model has no norms after the blocks"},
                       {"architectures", R"(["MixtralForCausalLM"])", "no experts"},
                       {"architectures", R"(["Qwen3MoeForCausalLM"])", "no experts"},
                       {"architectures", R"(["GemmaForCausalLM"])",
@@ -122,8 +122,8 @@ TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
                       {"attention_bias", "true", "attention_bias"},
                       {"mlp_bias", "true", "mlp_bias"},
                       {"quantization_config", "{}", "quantized"},
-                      {"rope_scaling", R"({"type":"linear","factor":2.0})", "scaled as 'linear'"},
-                      {"rope_scaling", R"({"rope_type":"yarn","factor":2.0})", "scaled as 'yarn'"},
+                      {"rope_scaling", R"({"type":"mrope","factor":2.0})", "scaled as 'mrope'"},
+                      {"rope_scaling", R"({"rope_type":"proportional","factor":2.0})", "scaled as 'proportional'"},
                       {"rope_parameters", R"({"rope_type":"default","rope_theta":5e5,"partial_rotary_factor":0.5})",
                        "partial_rotary_factor"},
                       {"head_dim", "7", "is odd"},
@@ -154,7 +154,7 @@ TEST(HfConfig, RefusesTwoDescriptionsOfRopeThatDiffer) {
       kLlama5,
       {
           {"rope_scaling", R"({"type":"yarn","factor":4.0,"original_max_position_embeddings":64})",
-           "rope_scaling: frequencies are scaled as 'yarn'"},
+           "rope_parameters and rope_scaling scale frequencies differently"},
           {"rope_scaling", R"({"rope_type":"default"})",
            "rope_parameters and rope_scaling scale frequencies differently"},
           {"rope_scaling",

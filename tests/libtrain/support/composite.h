@@ -25,9 +25,9 @@ inline at::Tensor token_losses(const at::Tensor& logits_BTV, const at::Tensor& t
                                 at::Reduction::None);
 }
 
-/// Weights of one layer by the names of the parameters; biases may be undefined.
+/// Weights of one layer by the names of the parameters; biases and norms of heads may be undefined.
 struct Layer {
-  at::Tensor wq, wk, wv, wo, w1, w2, w3, attention_norm, ffn_norm, q_bias, k_bias, v_bias;
+  at::Tensor wq, wk, wv, wo, w1, w2, w3, attention_norm, ffn_norm, q_bias, k_bias, v_bias, q_norm, k_norm;
 };
 
 inline at::Tensor layer(const at::Tensor& input, const Layer& w, std::int64_t head_dim, const at::Tensor& table,
@@ -35,9 +35,13 @@ inline at::Tensor layer(const at::Tensor& input, const Layer& w, std::int64_t he
   const auto linear = [](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {}) {
     return at::linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
   };
+  const auto heads = [&](const at::Tensor& x, const at::Tensor& norm) {
+    const at::Tensor of_heads = x.unflatten(2, {-1, head_dim});
+    return rope(norm.defined() ? rms_norm(of_heads, norm, eps) : of_heads, table).transpose(1, 2);
+  };
   const at::Tensor normed = rms_norm(input, w.attention_norm, eps);
-  const at::Tensor q = rope(linear(normed, w.wq, w.q_bias).unflatten(2, {-1, head_dim}), table).transpose(1, 2);
-  const at::Tensor k = rope(linear(normed, w.wk, w.k_bias).unflatten(2, {-1, head_dim}), table).transpose(1, 2);
+  const at::Tensor q = heads(linear(normed, w.wq, w.q_bias), w.q_norm);
+  const at::Tensor k = heads(linear(normed, w.wk, w.k_bias), w.k_norm);
   const at::Tensor v = linear(normed, w.wv, w.v_bias).unflatten(2, {-1, head_dim}).transpose(1, 2);
   const at::Tensor seen =
       at::scaled_dot_product_attention(q, k, v, {}, 0.0, true, std::nullopt, q.size(1) != k.size(1));
@@ -62,7 +66,8 @@ inline at::Tensor logits(const train::Stage& stage, const recipe::ModelDims& dim
               {weight(attention + "wq.weight"), weight(attention + "wk.weight"), weight(attention + "wv.weight"),
                weight(attention + "wo.weight"), weight(ffn + "w1.weight"), weight(ffn + "w2.weight"),
                weight(ffn + "w3.weight"), weight(at + "attention_norm.weight"), weight(at + "ffn_norm.weight"),
-               weight(attention + "wq.bias"), weight(attention + "wk.bias"), weight(attention + "wv.bias")},
+               weight(attention + "wq.bias"), weight(attention + "wk.bias"), weight(attention + "wv.bias"),
+               weight(attention + "q_norm.weight"), weight(attention + "k_norm.weight")},
               dims.head_dim, table, dims.norm_eps);
   }
   const at::Tensor head = dims.tied ? weight("tok_embeddings.weight", true) : weight("output.weight");

@@ -13,13 +13,13 @@ const RopeScaling kTorchtitans{8, 1, 4, 8192};
 
 TEST(ModelDims, FlavoursHaveTorchtitansDimensions) {
   EXPECT_EQ(dims_of("model.flavor=debugmodel"),
-            (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false, false, kTorchtitans}));
+            (ModelDims{256, 6, 16, 16, 16, 768, 2048, 1e-5, 500000, false, false, false, kTorchtitans}));
   EXPECT_EQ(dims_of("model.flavor=8B"),
-            (ModelDims{4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+            (ModelDims{4096, 32, 32, 8, 128, 14336, 128256, 1e-5, 500000, false, false, false, kTorchtitans}));
   EXPECT_EQ(dims_of("model.flavor=70B"),
-            (ModelDims{8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+            (ModelDims{8192, 80, 64, 8, 128, 28672, 128256, 1e-5, 500000, false, false, false, kTorchtitans}));
   EXPECT_EQ(dims_of("model.flavor=405B"),
-            (ModelDims{16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 500000, false, false, kTorchtitans}));
+            (ModelDims{16384, 126, 128, 8, 128, 53248, 128256, 1e-5, 500000, false, false, false, kTorchtitans}));
 }
 
 // Of these, a flavour that is given scales RoPE as torchtitan does.
@@ -77,6 +77,27 @@ TEST(ModelDims, BiasesAndScalingAreOffUnlessAskedFor) {
   EXPECT_FALSE(dims_of("").rope_scaling.has_value());
   EXPECT_TRUE(dims_of("model.qkv_bias=true").qkv_bias);
   EXPECT_EQ(dims_of("model.rope_scaling=llama3:32.0:1:4.0:8192").rope_scaling, (RopeScaling{32, 1, 4, 8192}));
+}
+
+TEST(ModelDims, Qwen3sFlavoursAreTorchtitans) {
+  EXPECT_EQ(dims_of("model.name=qwen3 model.flavor=0.6B"),
+            (ModelDims{1024, 28, 16, 8, 128, 3072, 151936, 1e-6, 1e6, true, false, true}));
+  EXPECT_EQ(dims_of("model.name=qwen3 model.flavor=32B"),
+            (ModelDims{5120, 64, 64, 8, 128, 25600, 151936, 1e-6, 1e6, false, false, true}));
+  const ModelDims own = dims_of("model.name=qwen3 model.dim=100 model.n_heads=3 model.qk_norm=false");
+  EXPECT_EQ(own.head_dim, 128) << "whatever dim / n_heads is";
+  EXPECT_EQ(own.ffn_dim, 3072);
+  EXPECT_FALSE(own.qk_norm);
+  EXPECT_TRUE(dims_of("model.qk_norm=true").qk_norm);
+  EXPECT_FALSE(dims_of("").qk_norm);
+  EXPECT_EQ(load_error("", {"--model.name=qwen3", "--model.flavor=70B"}).message,
+            "model.flavor: unknown flavour '70B' of qwen3; known: debugmodel, 0.6B, 1.7B, 4B, 8B, 14B, 32B");
+}
+
+TEST(ModelDims, LongropeHasAFactorForEachPair) {
+  EXPECT_EQ(dims_of("model.head_dim=4 model.rope_scaling=longrope:2:64:1.1:1,2:3,4").rope_scaling->long_factors[1], 4);
+  EXPECT_EQ(load_error("", {"--model.head_dim=6", "--model.rope_scaling=longrope:2:64:1.1:1,2:3,4"}).message,
+            "model.rope_scaling: longrope has 2 factors, expected 3, half of model.head_dim");
 }
 
 TEST(ModelDims, RefusesHeadsThatDoNotDivide) {

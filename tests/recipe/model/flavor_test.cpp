@@ -10,6 +10,11 @@ TEST(Flavor, IsFoundByItsName) {
   EXPECT_EQ(find_flavor("70B")->n_layers, 80u);
   EXPECT_EQ(find_flavor("7B"), nullptr);
   EXPECT_EQ(find_flavor(""), nullptr);
+  EXPECT_EQ(find_flavor("70B", kQwen3), nullptr);
+  ASSERT_NE(find_flavor("8B", kQwen3), nullptr);
+  EXPECT_EQ(find_flavor("8B", kQwen3)->n_layers, 36);
+  EXPECT_EQ(find_flavor("8B", "llama4"), nullptr);
+  EXPECT_EQ(flavor_names(kLlama3), "debugmodel, 8B, 70B, 405B");
 }
 
 TEST(Flavor, FfnWidthFollowsTorchtitansRule) {

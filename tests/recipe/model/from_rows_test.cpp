@@ -141,7 +141,7 @@ TEST(ModelRows, RefusesRowsOfAnotherTypeAndModelsThatCannotBe) {
            {"model.head_dim", "7", "is odd"},
            {"model.n_layers", "100001", "at most 100000"},
            {"model.norm_eps", "nan", "must be positive"},
-           {"model.rope_scaling", "\"yarn:8:1:4:64\"", "model.rope_scaling is \"yarn:8:1:4:64\""},
+           {"model.rope_scaling", "\"ntk:8:1:4:64\"", "model.rope_scaling is \"ntk:8:1:4:64\""},
            {"model.rope_scaling", "\"llama3:8:1:4\"", "model.rope_scaling is \"llama3:8:1:4\""},
            {"model.rope_scaling", "\"llama3:8:1:4:64:1\"", "model.rope_scaling is"},
            {"model.rope_scaling", "\"llama3:8:4:4:64\"", "0 < low < high"},

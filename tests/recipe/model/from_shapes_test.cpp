@@ -31,6 +31,19 @@ TEST(FromShapes, ShapesTellWhatTheyShow) {
                                    {"model.vocab_size", "300"}}));
 }
 
+TEST(FromShapes, NormsOfHeadsTellTheHeads) {
+  ModelDims dims{96, 3, 8, 2, 20, 100, 300};
+  dims.qk_norm = true;
+  EXPECT_EQ(known_model({}, tensors_of(dims)), (ckpt::Settings{{"model.dim", "96"},
+                                                               {"model.ffn_dim", "100"},
+                                                               {"model.head_dim", "20"},
+                                                               {"model.n_heads", "8"},
+                                                               {"model.n_kv_heads", "2"},
+                                                               {"model.n_layers", "3"},
+                                                               {"model.qk_norm", "true"},
+                                                               {"model.vocab_size", "300"}}));
+}
+
 TEST(FromShapes, TensorsOfAnotherModelTellNothing) {
   EXPECT_EQ(known_model({}, {{"decoder.weight", ckpt::DType::kF32, {3, 4}}}), ckpt::Settings{});
   EXPECT_EQ(known_model({},

@@ -43,7 +43,8 @@ TEST(Init, FollowsTorchtitansRules) {
   const recipe::ModelDims dims = tiny_dims();
   EXPECT_EQ(init_rule(dims, "tok_embeddings.weight"), (InitRule{InitKind::kNormal, 1}));
   EXPECT_EQ(init_rule(dims, "output.weight"), (InitRule{InitKind::kNormalWithin3Std, 1 / std::sqrt(40.0)}));
-  for (const char* name : {"norm.weight", "layers.2.ffn_norm.weight", "layers.0.attention_norm.weight"})
+  for (const char* name : {"norm.weight", "layers.2.ffn_norm.weight", "layers.0.attention_norm.weight",
+                           "layers.0.attention.q_norm.weight"})
     EXPECT_EQ(init_rule(dims, name).kind, InitKind::kOnes) << name;
   for (const char* name : {"attention.wq", "attention.wk", "attention.wv", "feed_forward.w1"})
     EXPECT_EQ(init_rule(dims, "layers.7." + std::string(name) + ".weight"), (InitRule{InitKind::kNormal, 0.02}))

@@ -77,6 +77,14 @@ TEST(Memory, ActivationsAreWhatAForwardLeavesAllocated) {
        .vocab_size = 256,
        .tied = true,
        .qkv_bias = true},
+      {.dim = 128,
+       .n_layers = 3,
+       .n_heads = 4,
+       .n_kv_heads = 2,
+       .head_dim = 64,
+       .ffn_dim = 352,
+       .vocab_size = 512,
+       .qk_norm = true},
   };
   for (const recipe::ModelDims& dims : shapes) {
     for (const bool bf16 : {false, true}) {

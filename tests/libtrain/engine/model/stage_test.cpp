@@ -148,11 +148,21 @@ TEST(Rope, ScalingSlowsSlowRotationsAndKeepsFastOnes) {
   EXPECT_NEAR(is[3], 0.001 / 8, 1e-9);  // above 1000 / 1
 }
 
+TEST(Rope, AnAttentionFactorMakesRotationsLarger) {
+  const recipe::RopeScaling scaling = *recipe::parse_rope_scaling("yarn:4:16:1.25");
+  EXPECT_TRUE(at::allclose(rope_table(40, 8, 10000, scaling).abs(), at::full({40, 4}, 1.25), 1e-6, 0));
+}
+
 TEST(Attention, RefusesWhatTheFlashKernelCannotDoInsteadOfChangingKernels) {
   use_one_thread();
   const at::Tensor q = at::ones({1, 2, 8, 4}), v = at::ones({1, 2, 8, 6});
   EXPECT_ANY_THROW(at::scaled_dot_product_attention(q, q, v, {}, 0.0, true))
       << "unequal head dims need the math kernel";
+}
+
+AttentionWeights heads_of_6(const LinearWeight& q, const LinearWeight& k, const LinearWeight& v,
+                            const LinearWeight& out) {
+  return {.query = q, .key = k, .value = v, .out = out, .query_norm = {}, .key_norm = {}, .head_dim = 6};
 }
 
 TEST(Attention, GroupedHeadsEqualRepeatedHeads) {
@@ -163,8 +173,8 @@ TEST(Attention, GroupedHeadsEqualRepeatedHeads) {
   const at::Tensor wq = weight(24, 0), wk = weight(12, 1), wv = weight(12, 2), wo = weight(24, 3);
   const auto repeat = [](const at::Tensor& w) { return w.view({2, 6, 24}).repeat_interleave(2, 0).view({24, 24}); };
   const at::Tensor wk4 = repeat(wk), wv4 = repeat(wv);
-  EXPECT_TRUE(at::allclose(attention(x, {{wq}, {wk}, {wv}, {wo}}, 6, rope, {}),
-                           attention(x, {{wq}, {wk4}, {wv4}, {wo}}, 6, rope, {}), 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(attention(x, heads_of_6({wq}, {wk}, {wv}, {wo}), rope, {}),
+                           attention(x, heads_of_6({wq}, {wk4}, {wv4}, {wo}), rope, {}), 1e-5, 1e-6));
 }
 
 TEST(Attention, BiasesAreAddedBeforeTheRotation) {
@@ -179,10 +189,10 @@ TEST(Attention, BiasesAreAddedBeforeTheRotation) {
   const at::Tensor one = at::ones({2, 9, 1});
   const auto wide = [](const at::Tensor& w, const at::Tensor& bias) { return at::cat({w, bias.unsqueeze(1)}, 1); };
   const at::Tensor wide_q = wide(wq, q), wide_k = wide(wk, k), wide_v = wide(wv, v);
-  const at::Tensor with = attention(x, {{wq, 0, q}, {wk, 0, k}, {wv, 0, v}, {wo}}, 6, rope, {});
-  EXPECT_TRUE(at::allclose(with, attention(at::cat({x, one}, 2), {{wide_q}, {wide_k}, {wide_v}, {wo}}, 6, rope, {}),
-                           1e-5, 1e-5));
-  EXPECT_FALSE(at::allclose(with, attention(x, {{wq}, {wk}, {wv}, {wo}}, 6, rope, {}), 1e-2, 1e-2));
+  const at::Tensor with = attention(x, heads_of_6({wq, 0, q}, {wk, 0, k}, {wv, 0, v}, {wo}), rope, {});
+  EXPECT_TRUE(at::allclose(
+      with, attention(at::cat({x, one}, 2), heads_of_6({wide_q}, {wide_k}, {wide_v}, {wo}), rope, {}), 1e-5, 1e-5));
+  EXPECT_FALSE(at::allclose(with, attention(x, heads_of_6({wq}, {wk}, {wv}, {wo}), rope, {}), 1e-2, 1e-2));
 }
 
 }  // namespace

@@ -86,9 +86,11 @@ TEST(StagePass, HasTheBitsOfOneGraphOverTheWholeModel) {
     for (const bool bf16 : {false, true}) {
       recipe::ModelDims dims = tiny_dims(tied);
       dims.qkv_bias = tied;
+      dims.qk_norm = !tied;
       Model model(dims, bf16);
-      expect_equal(by_segments(model), in_one_graph(model), model,
-                   std::string(tied ? "tied with biases" : "untied") + (bf16 ? ", bf16" : ", fp32"));
+      expect_equal(
+          by_segments(model), in_one_graph(model), model,
+          std::string(tied ? "tied with biases" : "untied with norms of heads") + (bf16 ? ", bf16" : ", fp32"));
     }
   }
 }
@@ -97,10 +99,12 @@ TEST(StagePass, RecomputationChangesNoBit) {
   use_one_thread();
   for (const Gemm gemm : {Gemm::kMkl, Gemm::kOneDnn}) {
     for (const bool bf16 : {false, true}) {
-      Model kept(tiny_dims(), bf16, gemm);
+      recipe::ModelDims dims = tiny_dims();
+      dims.qk_norm = true;
+      Model kept(dims, bf16, gemm);
       const std::vector<at::Tensor> expected = by_segments(kept);
       for (const std::int64_t every : {1, 2, 3}) {
-        Model again(tiny_dims(), bf16, gemm, every);
+        Model again(dims, bf16, gemm, every);
         expect_equal(by_segments(again), expected, kept,
                      "every " + std::to_string(every) + (bf16 ? ", bf16" : ", fp32"));
       }

@@ -1,0 +1,66 @@
+#include "converters/hf/families.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "ckpt/base/text.h"
+
+namespace titan::convert {
+namespace {
+
+using recipe::ModelDims;
+
+constexpr char kTable[] =
+#include "converters/hf/families.inc"
+    ;
+constexpr std::pair<const char*, bool ModelDims::*> kSwitches[] = {
+    {"qkv_bias", &ModelDims::qkv_bias},
+    {"qk_norm", &ModelDims::qk_norm},
+};
+
+[[noreturn]] void refuse(const std::string& line) { throw std::logic_error("table of families: " + line); }
+
+std::vector<bool ModelDims::*> read_switches(const std::string& text, const std::string& line) {
+  std::vector<bool ModelDims::*> switches;
+  for (const std::string& word : text == "-" ? std::vector<std::string>{} : ckpt::split(text, ',')) {
+    const auto* const found =
+        std::find_if(std::begin(kSwitches), std::end(kSwitches), [&](const auto& one) { return word == one.first; });
+    if (found == std::end(kSwitches)) refuse(line);
+    switches.push_back(found->second);
+  }
+  return switches;
+}
+
+}  // namespace
+
+bool HfFamily::has(bool ModelDims::*on) const { return std::ranges::find(switches, on) != switches.end(); }
+
+HfFamilies read_hf_families(std::string_view text) {
+  constexpr std::size_t kColumns = 5;
+  HfFamilies families;
+  for (const std::string& line : ckpt::split(text, '\n')) {
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::vector<std::string> columns = ckpt::split(line, '\t');
+    if (columns.size() != kColumns || columns[0].empty() || columns[1].empty()) refuse(line);
+    const auto kv_heads = ckpt::number_of<std::int64_t>(columns[2]),
+               head_dim = ckpt::number_of<std::int64_t>(columns[3]);
+    if (!kv_heads || !head_dim) refuse(line);
+    families.push_back({columns[0], columns[1], *kv_heads, *head_dim, read_switches(columns[4], line)});
+  }
+  return families;
+}
+
+const HfFamilies& hf_families() {
+  static const HfFamilies families = read_hf_families(kTable);
+  return families;
+}
+
+const HfFamily* family_for(const ModelDims& model, const HfFamilies& families) {
+  const auto same = [&](const HfFamily& family) {
+    return std::ranges::all_of(kSwitches, [&](const auto& one) { return family.has(one.second) == model.*one.second; });
+  };
+  const auto found = std::ranges::find_if(families, same);
+  return found == families.end() ? nullptr : &*found;
+}
+
+}  // namespace titan::convert

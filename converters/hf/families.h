@@ -1,0 +1,30 @@
+#pragma once
+// The model families that Hugging Face's configurations name, as data (families.tsv).
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "recipe/model/dims.h"
+
+namespace titan::convert {
+
+struct HfFamily {
+  std::string architecture, model_type;
+  std::int64_t default_kv_heads = 0;  ///< transformers' default; 0: as many as query heads
+  std::int64_t default_head_dim = 0;  ///< the same; 0: hidden_size / heads
+  std::vector<bool recipe::ModelDims::*> switches;
+  bool has(bool recipe::ModelDims::*on) const;
+};
+using HfFamilies = std::vector<HfFamily>;
+
+/// Reads a table of families: lines of columns between tabs, '#' before a comment. \error std::logic_error for a line
+/// that is none
+HfFamilies read_hf_families(std::string_view text);
+/// Those that we know.
+const HfFamilies& hf_families();
+
+/// The first family whose models have the parts of `model`; nullptr where none has.
+const HfFamily* family_for(const recipe::ModelDims& model, const HfFamilies& families);
+
+}  // namespace titan::convert
