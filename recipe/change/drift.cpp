@@ -73,6 +73,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
 /// Whether a checkpoint without a row `key` counts as having `value`: it is older than the key and ran with its
 /// default, or its trainer has no such setting.
 bool stands_for(const std::string& key, const std::string& value) {
+  if (key == "model.name") return true;  // follows from the rest of the model
   const Key* found = find_key(key);
   if (found == nullptr || found->slot == nullptr) return value == kNotSet;
   const std::optional<Value> standard = get_value(*found, Config{});

@@ -134,7 +134,9 @@ std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loade
   std::vector<std::string> keys;
   if (alone.config.model.flavor) {
     const std::string scaling = loaded.config.model.rope_scaling.value_or(kPlainRope);
-    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" + rope_scaling_text({}) +
+    const bool scales = dims.ok() && dims->rope_scaling;
+    return "model.flavor = " + toml_string(*alone.config.model.flavor) + " scales RoPE by \"" +
+           (scales ? rope_scaling_text(*dims->rope_scaling) : kPlainRope) +
            "\" now, and this run goes on as it began: model.rope_scaling = " + toml_string(scaling);
   }
   if (dims.ok()) {

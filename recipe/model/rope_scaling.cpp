@@ -142,6 +142,7 @@ bool is_sound(const RopeScaling& scaling) {
     case Kind::kYarn: return scaling.factor >= 1 && scaling.beta_slow > 0 && scaling.beta_fast > scaling.beta_slow;
     case Kind::kLongrope:
       return positive(scaling.factor) && !scaling.short_factors.empty() &&
+             scaling.short_factors.size() <= kMostFactors &&
              scaling.short_factors.size() == scaling.long_factors.size() &&
              std::ranges::all_of(scaling.short_factors, positive) &&
              std::ranges::all_of(scaling.long_factors, positive);

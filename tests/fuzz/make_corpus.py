@@ -65,6 +65,13 @@ CONFIGS = {
     "huge_numbers": LLAMA | {"hidden_size": 1 << 64, "vocab_size": -1, "num_hidden_layers": 1e300},
     "zero_heads": LLAMA | {"num_attention_heads": 0, "num_key_value_heads": 0, "head_dim": 0},
     "biased": LLAMA | {"attention_bias": True, "quantization_config": {"bits": 4}},
+    "qwen3": LLAMA | {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3"},
+    "linear": LLAMA | {"rope_scaling": {"type": "linear", "factor": 4}},
+    "dynamic": LLAMA | {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}, "max_position_embeddings": 64},
+    "yarn": LLAMA | {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e6, "original_max_position_embeddings": 64, "mscale": 1.0, "mscale_all_dim": 0.5,
+                                         "beta_fast": 16, "beta_slow": 2, "truncate": False}},
+    "longrope": LLAMA | {"rope_scaling": {"type": "longrope", "short_factor": [1, 1.5, 2, 3], "long_factor": [2, 3, 64.5, 1e3]}, "max_position_embeddings": 256,
+                         "original_max_position_embeddings": 64},
     "wrong_types": LLAMA | {"hidden_size": "48", "rope_scaling": []},
 }
 RAW_CONFIGS = {"deep": b"[" * 100 + b"]" * 100, "twice": b'{"a":1,"a":2}', "escape": b'{"a":"\\u0000\\ud83d\\ude00\\x"}', "cut": b'{"architectures":["Ll', "number": b"[01,1e,-,.5]"}

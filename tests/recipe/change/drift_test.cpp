@@ -69,6 +69,24 @@ TEST(Drift, BiasesAndScalingThatAreOffHaveNoValue) {
               ElementsAre(Drift{"model.rope_scaling", "not set", "\"llama3:8:1:4:8192\""}));
 }
 
+// Weights bring their family whatever the configuration calls it, and converted runs have no row for the name.
+TEST(Drift, TheFamilyIsThatOfTheDimensions) {
+  const std::vector<std::string> dims = {
+      "--model.dim=64",         "--model.n_heads=4",    "--model.head_dim=16",
+      "--model.ffn_dim=96",     "--model.n_layers=2",   "--model.norm_eps=1e-6",
+      "--model.rope_theta=1e6", "--model.qk_norm=true", "--model.tied_embeddings=false"};
+  std::vector<std::string> named = dims;
+  named.emplace_back("--model.name=qwen3");
+  ckpt::Settings stored = accepted(dims);
+  EXPECT_EQ(ckpt::setting(stored, "model.name"), "\"qwen3\"");
+  EXPECT_THAT(find_drift(stored, accepted(named)), IsEmpty());
+  EXPECT_EQ(std::erase_if(stored, [](const auto& row) { return row.first == "model.name"; }), 1u);
+  EXPECT_THAT(find_drift(stored, accepted(named)), IsEmpty());
+  std::vector<std::string> plain = dims;
+  plain.emplace_back("--model.qk_norm=false");
+  EXPECT_THAT(find_drift(accepted(dims), accepted(plain)), testing::SizeIs(2)) << "the name, and the norms";
+}
+
 TEST(Drift, NamesTheKeyAndBothValues) {
   struct Case {
     std::vector<std::string> flags;

@@ -42,6 +42,16 @@ TEST(RopeScaling, OfEachKindHasOneText) {
     EXPECT_EQ(parse_rope_scaling(text).status().code, ckpt::Code::kInvalid) << text;
 }
 
+TEST(RopeScaling, TakesAtMostAsManyFactorsAsALargeHeadHas) {
+  RopeScaling scaling{.kind = RopeScaling::Kind::kLongrope};
+  for (const std::size_t count : {4096, 4097}) {
+    scaling.short_factors.assign(count, 1);
+    scaling.long_factors.assign(count, 2);
+    EXPECT_EQ(is_sound(scaling), count == 4096);
+    EXPECT_EQ(read_rope_scaling(rope_scaling_text(scaling)).has_value(), count == 4096);
+  }
+}
+
 TEST(RopeScaling, AttentionFactorsAreThePapers) {
   EXPECT_DOUBLE_EQ(yarn_attention(4), 1.138629436111989);
   EXPECT_DOUBLE_EQ(yarn_attention(32), 1.3465735902799727);
