@@ -8,6 +8,7 @@
 #include "ckpt/save/component_writer.h"
 #include "ckpt/save/rewrite.h"
 #include "converters/companions.h"
+#include "converters/finite.h"
 #include "converters/view.h"
 
 namespace titan::convert {
@@ -18,8 +19,9 @@ namespace {
 
 constexpr unsigned kThreads = 2;  // that hash and write while the next leaf is read
 
-// Moves the tensors of one component, those of `chosen` among the plan's, into one shard.
-Status write_tensors(Fs& fs, const PlannedReader& reader, const ImportPlan& plan,
+// Moves the tensors of one component, those of `chosen` among the plan's, into one shard. What a run is to go on with
+// is looked at on the way.
+Status write_tensors(Fs& fs, const ForeignCheckpoint& source, const PlannedReader& reader, const ImportPlan& plan,
                      const std::vector<std::size_t>& chosen, const char* component, const std::string& folder,
                      Manifest& manifest, const std::function<Status(std::uint64_t bytes)>& moved) {
   std::vector<ckpt::TensorRef> refs;
@@ -27,6 +29,9 @@ Status write_tensors(Fs& fs, const PlannedReader& reader, const ImportPlan& plan
   const auto elements = [&](std::size_t tensor, std::uint64_t first,
                             std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
     TITAN_RETURN_IF_ERROR(reader.read(chosen[tensor], first, scratch));
+    if (const TensorPlan& one = plan.tensors[chosen[tensor]]; plan.train && dtype_of(source, one) == DType::kF32)
+      TITAN_RETURN_IF_ERROR(
+          check_state(scratch, first, source.tensors()[one.source].name, one.ref.slot, source.path()));
     TITAN_RETURN_IF_ERROR(moved(scratch.size()));
     return std::span<const std::byte>(scratch);
   };
@@ -101,7 +106,8 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
       if (plan.tensors[i].ref.slot.empty() == (component == std::string_view(ckpt::kModel))) chosen.push_back(i);
     if (chosen.empty()) continue;
     TITAN_RETURN_IF_ERROR(rewrite->make_folder_of(ckpt::shard_path(component, 0)));
-    TITAN_RETURN_IF_ERROR(write_tensors(fs, reader, plan, chosen, component, rewrite->folder(), manifest, moved));
+    TITAN_RETURN_IF_ERROR(
+        write_tensors(fs, source, reader, plan, chosen, component, rewrite->folder(), manifest, moved));
   }
   if (plan.lr)
     TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), builder));

@@ -18,8 +18,9 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
   ASSERT_TRUE(file.ok());
   std::vector<WrittenItem> items;
   const auto tensor = [&](std::vector<std::string> path, const std::vector<std::uint64_t>& shape, float value) {
-    if (std::ranges::find(mini.without, path.size() == 1 ? path[0] : path[0] + "." + path[1]) != mini.without.end())
-      return;
+    const std::string whole = path.size() == 1 ? path[0] : path[0] + "." + path[1];
+    if (std::ranges::find(mini.without, whole) != mini.without.end()) return;
+    if (const auto other = mini.values.find(whole); other != mini.values.end()) value = other->second;
     const bool slot = path.back().find(".exp_avg") != std::string::npos;
     const std::string dtype = path.size() == 1 ? mini.weights : slot ? mini.moments : "float32";
     std::string data;

@@ -26,6 +26,7 @@ struct Mini {
   std::vector<ExtraTensor> extra;
   std::vector<std::string> without;                      ///< tensors that are not written
   std::string weights = "float32", moments = "float32";  ///< element types: "bfloat16", "float64", too
+  std::map<std::string, float> values = {};              ///< of all elements of a tensor, in place of the usual one
 };
 inline constexpr double kNextLr = 0.00051;
 
