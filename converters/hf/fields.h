@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
+
+using ckpt::JsonValue;
 
 /// Reads members of known type; the first error sticks.
 class Fields {

@@ -1,7 +1,6 @@
 #pragma once
 // What configurations of transformers 4 and 5 say of RoPE <-> its base and scaling.
 #include "converters/hf/fields.h"
-#include "converters/hf/json_value.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {

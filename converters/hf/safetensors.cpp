@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "ckpt/base/printable.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/what_is_this.h"
 #include "ckpt/format/json_fields.h"
@@ -215,6 +216,12 @@ Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::s
   if (header.status().code != ckpt::Code::kCorrupt) return header;
   std::vector<std::byte> beginning(std::min<std::uint64_t>(size, ckpt::kSignatureBytes));
   TITAN_RETURN_IF_ERROR(file.pread(0, beginning));
+  // Read as a length, the first bytes of JSON are far more than a header may have.
+  if (const std::string_view text = ckpt::text_of(beginning);
+      (text.starts_with('{') || text.starts_with('[')) && text.substr(0, kSafetensorsPrefix).find('\0') == text.npos)
+    return ckpt::unsupported(what + " is JSON, whatever its name says: it begins with " +
+                             ckpt::printable(text.substr(0, 60)))
+        .with_hint("fetch the weights themselves: this may be a server's answer, an index or a configuration");
   return or_what_it_is(what, ckpt::text_of(beginning), header.status());
 }
 

@@ -3,10 +3,12 @@
 #include <optional>
 #include <string>
 
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert::nanotron {
+
+using ckpt::JsonValue;
 
 inline constexpr const char* kModelConfig = "model_config.json";
 inline constexpr const char* kMetadata = "checkpoint_metadata.json";

@@ -426,6 +426,12 @@ def web_page(folder):
     (folder / "model.safetensors").write_text("<!DOCTYPE html><html><body>Sign in</body></html>\n" * 20)
 
 
+@recipe("sibling: an answer of a hub", 2, "is JSON, whatever its name says")
+def json_answer(folder):
+    put_config(folder)
+    (folder / "model.safetensors").write_text('{"error":"Repository not found"}')
+
+
 @recipe("sibling: an answer of a store", 2, "an XML document")
 def error_page(folder):
     put_config(folder)
