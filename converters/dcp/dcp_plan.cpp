@@ -411,8 +411,12 @@ class Planner {
     TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
     TITAN_ASSIGN_OR_RETURN(const ResumedRun run,
                            layout_.huggingface
-                               ? check_plain_resume(source_.reader(), optimizer_, plan_.parameters,
-                                                    plan_.optimizer_steps, config, plan_.notes)
+                               ? check_plain_resume(
+                                     source_.reader(), optimizer_,
+                                     [&](const std::string& name) {
+                                       return layout_.key(optimizer_ + "state." + name + ".exp_avg").parameter;
+                                     },
+                                     plan_.parameters, plan_.optimizer_steps, config, plan_.notes)
                                : check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
     if (run.train.step != plan_.step)
       return ckpt::incompatible(source_.path() + ": Adam's count is " + std::to_string(run.train.step) +

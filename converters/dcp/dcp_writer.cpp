@@ -71,7 +71,7 @@ class DcpWriter final : public ForeignWriter {
   std::uint64_t halves_ = 0;  // head_dim where rows lie in halves: Hugging Face's names, and torchtitan's qwen3
   std::string config_json_;
   std::optional<WrittenRun> run_;
-  std::vector<std::string> written_;  // parameters, as they are called there
+  std::vector<WrittenParameter> written_;
   std::vector<TensorItem> tensors_;
   std::vector<ValueItem> values_;
   std::vector<StepItem> steps_;
@@ -117,9 +117,9 @@ Status DcpWriter::add_parameter(std::uint32_t index, const std::string& name) {
   if (huggingface_ && !theirs)
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in Hugging Face's model")
         .with_hint("leave it out with --skip GLOB");
-  written_.push_back(huggingface_ ? theirs->name : name);
-  add_tensor(written_.back(), {index, ""});
-  add_slots(index, written_.back());
+  written_.push_back({huggingface_ ? theirs->name : name, name});
+  add_tensor(written_.back().name, {index, ""});
+  add_slots(index, written_.back().name);
   return {};
 }
 
@@ -130,10 +130,11 @@ Status DcpWriter::add_tied_head(std::uint32_t embedding) {
     notes_.push_back("untied: " + std::string(recipe::kHeadName) + " is a copy of " +
                      std::string(recipe::kEmbeddingName) +
                      " with its optimizer state; not the same continuation, for the two will part");
-    written_.push_back(huggingface_ ? huggingface_names().theirs(recipe::kHeadName)->name
-                                    : std::string(recipe::kHeadName));
-    add_tensor(written_.back(), {embedding, ""});
-    add_slots(embedding, written_.back());
+    written_.push_back({huggingface_ ? huggingface_names().theirs(recipe::kHeadName)->name
+                                     : std::string(recipe::kHeadName),
+                        std::string(recipe::kEmbeddingName)});
+    add_tensor(written_.back().name, {embedding, ""});
+    add_slots(embedding, written_.back().name);
     return {};
   }
   if (!huggingface_ && halves_ == 0)
@@ -159,7 +160,9 @@ Status DcpWriter::add_parameters() {
   const std::string head(recipe::kHeadName);
   const auto embedding = by_name.find(std::string(recipe::kEmbeddingName));
   if (embedding && !by_name.find(head) && !skip_.takes(head)) TITAN_RETURN_IF_ERROR(add_tied_head(*embedding));
-  if (run_) values_ = run_values(*run_, options_.names, written_);
+  if (run_) {
+    TITAN_ASSIGN_OR_RETURN(values_, run_values(*run_, options_.names, written_, notes_));
+  }
   return skip_.check_used(source_.path());
 }
 

@@ -61,14 +61,20 @@ Status StoredValues::check_number(const std::string& name, const Value& value, d
   return near(value.number(), expected) ? Status{} : differ(name, value.to_string(), other, ckpt::toml_float(expected));
 }
 
-Status StoredValues::check_list(const std::string& name, double expected, const std::string& other) const {
+Status StoredValues::check_list(const std::string& name, double expected, const std::vector<double>& factors,
+                                const std::string& other) const {
   TITAN_ASSIGN_OR_RETURN(const Value value, need(name));
   if (value.kind != Value::Kind::kList) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
   if (value.parts.empty())
     return ckpt::incompatible(source_.path() + ": " + name +
                               " is empty, expected a learning rate: a run cannot go on from it")
         .with_hint(kTensorsAlone);
-  for (const Value& part : value.parts) TITAN_RETURN_IF_ERROR(check_number(name, part, expected, other));
+  for (const Value& part : value.parts) {
+    const bool fits = part.is_number() && std::ranges::any_of(factors, [&](double factor) {
+                        return near(part.number(), expected * factor);
+                      });
+    if (!fits) TITAN_RETURN_IF_ERROR(check_number(name, part, expected, other));
+  }
   return {};
 }
 
@@ -79,6 +85,22 @@ Status StoredValues::check_flag(const std::string& name, bool expected) const {
   return ckpt::incompatible(source_.path() + ": " + name + " is " + flag->to_string() + ", expected " +
                             (expected ? "True" : "False") + "; such an optimizer cannot go on here")
       .with_hint(kTensorsAlone);
+}
+
+GroupSettings settings_of(GroupSettings group, const recipe::UpdateSettings& update, const std::string& parameter) {
+  if (update != recipe::UpdateSettings{group.optimizer.weight_decay, 1}) group.rule = parameter;
+  group.optimizer.weight_decay = update.weight_decay;
+  group.initial_lr *= update.lr_factor;
+  group.lr *= update.lr_factor;
+  if (group.lr_of_step) *group.lr_of_step *= update.lr_factor;
+  return group;
+}
+
+std::vector<double> lr_factors(const std::vector<recipe::UpdateSettings>& updates) {
+  std::vector<double> factors = {1};
+  for (const recipe::UpdateSettings& update : updates)
+    if (std::ranges::find(factors, update.lr_factor) == factors.end()) factors.push_back(update.lr_factor);
+  return factors;
 }
 
 Status check_group(const StoredValues& values, const std::string& prefix, const GroupSettings& expected) {
@@ -93,7 +115,15 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
   if (expected.initial_needed || values.source().value(prefix + "initial_lr").ok())
     TITAN_RETURN_IF_ERROR(check("initial_lr", expected.initial_lr, "optimizer.lr of the configuration"));
   TITAN_RETURN_IF_ERROR(check("eps", optimizer.eps, "optimizer.eps of the configuration"));
-  TITAN_RETURN_IF_ERROR(check("weight_decay", optimizer.weight_decay, "optimizer.weight_decay of the configuration"));
+  Status decay = check("weight_decay", optimizer.weight_decay,
+                       expected.rule.empty() ? "optimizer.weight_decay of the configuration"
+                                             : "what optimizer.rules say for " + expected.rule);
+  // Most trainers leave norms and biases undecayed, in a group of their own.
+  if (decay.code == ckpt::Code::kIncompatible)
+    return decay.with_hint(
+        "give the decay that these parameters were trained with; where groups differ, by name: --set "
+        "'optimizer.rules=[\"*norm* weight_decay=0\"]'");
+  TITAN_RETURN_IF_ERROR(decay);
   TITAN_ASSIGN_OR_RETURN(const Value betas, values.need(prefix + "betas"));
   if (betas.parts.size() != 2)
     return ckpt::corrupt(values.source().path() + ": " + prefix + "betas is " + betas.to_string());

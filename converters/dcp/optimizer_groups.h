@@ -9,6 +9,7 @@
 #include "ckpt/model/tensor_meta.h"
 #include "converters/dcp/reader.h"
 #include "recipe/keys/config.h"
+#include "recipe/plan/parameter_rules.h"
 
 namespace titan::convert::dcp {
 
@@ -29,7 +30,9 @@ class StoredValues {
                 const std::string& expected) const;
   /// Compares to 1e-12 relative. \error kCorrupt: no number; as differ
   Status check_number(const std::string& name, const Value& value, double expected, const std::string& other) const;
-  Status check_list(const std::string& name, double expected, const std::string& other) const;
+  /// Each entry is `expected` times one of `factors`.
+  Status check_list(const std::string& name, double expected, const std::vector<double>& factors,
+                    const std::string& other) const;
   Status check_flag(const std::string& name, bool expected) const;
 
  private:
@@ -43,7 +46,14 @@ struct GroupSettings {
   std::string lr_name;                 ///< what `lr` is, in a message
   std::optional<double> lr_of_step{};  ///< also right: of a program that sets the rate at the beginning of a step
   bool initial_needed = true;          ///< else only where it is there
+  std::string rule = {};               ///< the parameter for which optimizer.rules say something else
 };
+
+/// The same for a parameter that is updated by `update`.
+GroupSettings settings_of(GroupSettings group, const recipe::UpdateSettings& update, const std::string& parameter);
+
+/// What optimizer.rules of a configuration multiply learning rates by, 1 first.
+std::vector<double> lr_factors(const std::vector<recipe::UpdateSettings>& updates);
 
 /// Compares the fields behind `prefix` ("optimizer.param_groups.norm.weight."). \error kIncompatible naming both
 /// values; kCorrupt

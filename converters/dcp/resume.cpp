@@ -24,13 +24,19 @@ class Checker {
     TITAN_RETURN_IF_ERROR(check_steps(values_, parameters, steps, "train_state.step", step));
     out.lr = ckpt::schedule_from(lr_);
     const double next = next_lr(lr_, step);
-    TITAN_RETURN_IF_ERROR(values_.check_list("lr_scheduler.base_lrs", lr_.peak, "optimizer.lr of the configuration"));
+    std::vector<std::string> unused;  // the run warns of rules that fit nothing
+    TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
+                           recipe::update_settings(config_, parameters, unused));
+    const std::vector<double> factors = lr_factors(updates);
+    TITAN_RETURN_IF_ERROR(
+        values_.check_list("lr_scheduler.base_lrs", lr_.peak, factors, "optimizer.lr of the configuration"));
     const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
-    TITAN_RETURN_IF_ERROR(values_.check_list("lr_scheduler._last_lr", next, next_name));
+    TITAN_RETURN_IF_ERROR(values_.check_list("lr_scheduler._last_lr", next, factors, next_name));
     TITAN_RETURN_IF_ERROR(check_fields());
     const GroupSettings group{config_.optimizer, lr_.peak, next, next_name};
-    for (const ckpt::ParameterMeta& parameter : parameters)
-      TITAN_RETURN_IF_ERROR(check_group(values_, "optimizer.param_groups." + parameter.name + ".", group));
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      TITAN_RETURN_IF_ERROR(check_group(values_, "optimizer.param_groups." + parameters[p].name + ".",
+                                        settings_of(group, updates[p], parameters[p].name)));
     if (__builtin_mul_overflow(tokens, out.world, &out.train.tokens))
       return ckpt::corrupt(source_.path() + ": train_state.ntokens_seen overflows");
     out.train.step = step;

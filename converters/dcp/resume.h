@@ -2,6 +2,7 @@
 // Checks that torchtitan's configuration belongs to a checkpoint. What both say must agree, or the run would follow a
 // wrong curve.
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,10 @@ ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const std::vector
 /// The same of a program that has no train state of torchtitan's: the step is that of Adam's counts. `optimizer` is
 /// what stands before "state." and "param_groups." in names ("optimizer."). The stored rate is that of the step which
 /// was done or of the next; tokens are train_state.tokens where that is there (our own exports), else what the
-/// configuration's batches make. `notes` gets what is taken from the configuration. \error kIncompatible naming both
-/// values, or what the configuration does not say; kCorrupt
+/// configuration's batches make. `our_name` of a parameter's name in the optimizer. `notes` gets what is taken from the
+/// configuration. \error kIncompatible naming both values, or what the configuration does not say; kCorrupt
 ckpt::Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string& optimizer,
+                                            const std::function<std::string(const std::string&)>& our_name,
                                             const std::vector<ckpt::ParameterMeta>& parameters,
                                             const std::vector<std::uint64_t>& optimizer_steps,
                                             const recipe::Config& config, std::vector<std::string>& notes);

@@ -25,6 +25,45 @@ Result<std::set<std::string>> groups_of(const DcpReader& source, const std::stri
   return groups;
 }
 
+// The parameters of a group by our names: the one that a flattened state names, or those that the group lists. None
+// where neither says it.
+Result<std::vector<std::string>> parameters_of(const DcpReader& source, const std::string& group,
+                                               const std::string& before,
+                                               const std::function<std::string(const std::string&)>& our_name) {
+  const std::string name = group.substr(before.size(), group.size() - before.size() - 1);
+  if (!std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; })) return std::vector{our_name(name)};
+  std::vector<std::string> names;
+  const Result<Value> listed = source.value(group + "params");
+  if (!listed.ok() && listed.status().code == ckpt::Code::kNotFound) return names;
+  TITAN_RETURN_IF_ERROR(listed.status());
+  for (const Value& part : listed->parts)
+    if (part.kind == Value::Kind::kText) names.push_back(our_name(part.text));
+  return names;
+}
+
+// A group whose parameters are known is what the configuration says of each; another is what it says of any.
+Status check_groups(const StoredValues& values, const std::string& before,
+                    const std::function<std::string(const std::string&)>& our_name, const GroupSettings& expected,
+                    const std::vector<ckpt::ParameterMeta>& parameters,
+                    const std::vector<recipe::UpdateSettings>& updates, const std::set<std::string>& groups) {
+  for (const std::string& group : groups) {
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                           parameters_of(values.source(), group, before, our_name));
+    Status first;
+    bool any = false;
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      if (!names.empty() && std::ranges::find(names, parameters[p].name) == names.end()) continue;
+      const Status status = check_group(values, group, settings_of(expected, updates[p], parameters[p].name));
+      if (!names.empty()) TITAN_RETURN_IF_ERROR(status);
+      any = any || status.ok();
+      if (first.ok()) first = status;
+      if (any && names.empty()) break;
+    }
+    if (names.empty() && !any) return first;
+  }
+  return {};
+}
+
 // Ranks that had data of their own; a batch of so many sequences on each of them is a step where no other is said.
 Result<std::uint64_t> world_of(const recipe::Config& config) {
   const std::uint64_t ranks = data_ranks(config);
@@ -41,6 +80,7 @@ std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world) {
 }  // namespace
 
 Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string& optimizer,
+                                      const std::function<std::string(const std::string&)>& our_name,
                                       const std::vector<ckpt::ParameterMeta>& parameters,
                                       const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config,
                                       std::vector<std::string>& notes) {
@@ -62,8 +102,11 @@ Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string
                                .lr_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve",
                                .lr_of_step = ckpt::lr_at(out.lr.phases, step),
                                .initial_needed = false};
-  TITAN_ASSIGN_OR_RETURN(const std::set<std::string> groups, groups_of(source, optimizer + "param_groups."));
-  for (const std::string& group : groups) TITAN_RETURN_IF_ERROR(check_group(values, group, expected));
+  const std::string before = optimizer + "param_groups.";
+  TITAN_ASSIGN_OR_RETURN(const std::set<std::string> groups, groups_of(source, before));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
+                         recipe::update_settings(config, parameters, notes));
+  TITAN_RETURN_IF_ERROR(check_groups(values, before, our_name, expected, parameters, updates, groups));
   if (groups.empty())
     notes.push_back("the optimizer's settings are the configuration's: the directory has no param_groups");
 

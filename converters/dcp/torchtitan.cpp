@@ -26,13 +26,16 @@ constexpr const char* kCompared[] = {"optimizer.beta1",
                                      "training.mixed_precision_reduce",
                                      "training.seq_len"};
 
+// torchtitan has none: a row only where there are some.
+constexpr const char* kRules = "optimizer.rules";
+
 }  // namespace
 
 const std::vector<std::string>& torchtitan_keys() {
   static const std::vector<std::string> keys = [] {
     std::vector<std::string> list = recipe::lr_keys();
     list.insert(list.end(), std::begin(kCompared), std::end(kCompared));
-    list.insert(list.end(), {"debug.seed", "model.flavor", "parallelism.data_parallel_replicate_degree",
+    list.insert(list.end(), {"debug.seed", kRules, "model.flavor", "parallelism.data_parallel_replicate_degree",
                              "parallelism.data_parallel_shard_degree"});
     return list;
   }();
@@ -64,6 +67,8 @@ Settings curve_rows(const recipe::Config& config, std::uint64_t world) {
   Settings rows = ckpt::lr_rows(recipe::lr_settings(said));
   for (const char* key : kCompared)
     rows.emplace_back(key, recipe::to_toml(*recipe::get_value(*recipe::find_key(key), said)));
+  if (!said.optimizer.rules.empty())
+    rows.emplace_back(kRules, recipe::to_toml(*recipe::get_value(*recipe::find_key(kRules), said)));
   std::ranges::sort(rows);
   return rows;
 }

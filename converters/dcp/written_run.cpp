@@ -9,6 +9,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/agreement.h"
 #include "converters/dcp/torchtitan.h"
+#include "recipe/plan/parameter_rules.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -138,14 +139,16 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
   return std::optional(std::move(run));
 }
 
-std::vector<ValueItem> run_values(const WrittenRun& run, DcpNames names, const std::vector<std::string>& parameters) {
-  const bool huggingface = names == DcpNames::kHuggingface;
-  // The superset of what torch up to 2.11 looks for.
-  const std::vector<std::pair<const char*, Value>> group = {
-      {"lr", Value::of(run.next_lr)},
+namespace {
+
+// The superset of what torch up to 2.11 looks for.
+std::vector<std::pair<const char*, Value>> group_fields(const WrittenRun& run, bool huggingface,
+                                                        const recipe::UpdateSettings& update) {
+  return {
+      {"lr", Value::of(run.next_lr * update.lr_factor)},
       {"betas", Value::tuple({Value::of(run.optimizer.beta1), Value::of(run.optimizer.beta2)})},
       {"eps", Value::of(run.optimizer.eps)},
-      {"weight_decay", Value::of(run.optimizer.weight_decay)},
+      {"weight_decay", Value::of(update.weight_decay)},
       {"amsgrad", Value::boolean(false)},
       {"maximize", Value::boolean(false)},
       {"foreach", huggingface ? Value::none() : Value::boolean(false)},  // torch's choice
@@ -153,16 +156,48 @@ std::vector<ValueItem> run_values(const WrittenRun& run, DcpNames names, const s
       {"differentiable", Value::boolean(false)},
       {"fused", huggingface ? Value::none() : Value::boolean(true)},  // torchtitan's default implementation
       {"decoupled_weight_decay", Value::boolean(true)},
-      {"initial_lr", Value::of(run.base_lr)},
+      {"initial_lr", Value::of(run.base_lr * update.lr_factor)},
   };
+}
+
+}  // namespace
+
+Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
+                                          const std::vector<WrittenParameter>& parameters,
+                                          std::vector<std::string>& notes) {
+  const bool huggingface = names == DcpNames::kHuggingface;
+  std::vector<ckpt::ParameterMeta> own;
+  for (const WrittenParameter& parameter : parameters) own.push_back({.name = parameter.own});
+  recipe::Config config;
+  config.optimizer = run.optimizer;
+  std::vector<std::string> unused;  // rules of parameters that are not written
+  TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
+                         recipe::update_settings(config, own, unused));
   std::vector<ValueItem> values;
   const auto add = [&](const char* part, std::string key, Value value) {
     values.push_back({{part, std::move(key)}, std::move(value)});
   };
-  std::vector<std::string> groups = parameters;
-  if (huggingface) groups.emplace_back("0");
-  for (const std::string& name : groups)
-    for (const auto& [field, value] : group) add("optimizer", "param_groups." + name + "." + field, value);
+  const auto add_group = [&](const std::string& name, const recipe::UpdateSettings& update) {
+    for (auto& [field, value] : group_fields(run, huggingface, update))
+      add("optimizer", "param_groups." + name + "." + field, std::move(value));
+  };
+  // By what updates them: the usual ones first, as loops do that leave norms undecayed.
+  std::vector<std::pair<recipe::UpdateSettings, std::vector<Value>>> listed = {{{run.optimizer.weight_decay, 1}, {}}};
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    add_group(parameters[p].name, updates[p]);
+    auto found = std::ranges::find(listed, updates[p], &decltype(listed)::value_type::first);
+    if (found == listed.end()) found = listed.insert(found, {updates[p], {}});
+    found->second.push_back(Value::of(parameters[p].name));
+  }
+  if (listed.front().second.empty()) listed.erase(listed.begin());
+  for (std::size_t group = 0; huggingface && group < listed.size(); ++group) {
+    const std::string number = std::to_string(group);
+    add_group(number, listed[group].first);
+    add("optimizer", "param_groups." + number + ".params", Value::list(std::move(listed[group].second)));
+  }
+  if (listed.size() > 1)
+    notes.push_back("the optimizer has " + std::to_string(listed.size()) +
+                    " groups, as optimizer.rules say: the loading program must have them in this order");
   const auto step = static_cast<std::int64_t>(run.step), tokens = static_cast<std::int64_t>(run.tokens);
   add("lr_scheduler", "base_lrs", Value::list({Value::of(run.base_lr)}));
   add("lr_scheduler", "last_epoch", Value::of(step));
@@ -173,9 +208,6 @@ std::vector<ValueItem> run_values(const WrittenRun& run, DcpNames names, const s
   add("train_state", "step", Value::of(step));
   add("train_state", huggingface ? "tokens" : "ntokens_seen", Value::of(tokens));
   if (!huggingface) return values;
-  std::vector<Value> all;
-  for (const std::string& name : parameters) all.push_back(Value::of(name));
-  add("optimizer", "param_groups.0.params", Value::list(std::move(all)));
   add("lr_scheduler", "lr_lambdas", Value::list({Value::none()}));  // LambdaLR's, of a plain function
   return values;
 }

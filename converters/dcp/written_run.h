@@ -19,6 +19,11 @@ struct WrittenRun {
   recipe::Config::Optimizer optimizer;
 };
 
+/// A parameter as it is called in the directory, and by us.
+struct WrittenParameter {
+  std::string name, own;
+};
+
 struct ValueItem {
   std::vector<std::string> path;  ///< as WrittenItem's
   Value value;
@@ -30,8 +35,11 @@ struct ValueItem {
 Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& source, const ExportOptions& options,
                                                    SkipRules& skip, Settings& rows, std::vector<std::string>& notes);
 
-/// Its values for `parameters`, which are called as in the directory. Hugging Face's names come with the optimizer's
-/// groups in both forms that torch's get_optimizer_state_dict has, flattened and as a list of one.
-std::vector<ValueItem> run_values(const WrittenRun& run, DcpNames names, const std::vector<std::string>& parameters);
+/// Its values for `parameters`, each updated as optimizer.rules say. Hugging Face's names come with the optimizer's
+/// groups in both forms that torch's get_optimizer_state_dict has, flattened and as a list: of one group, or where
+/// rules differ of one for each, which `notes` says. \error as recipe::update_settings
+Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
+                                          const std::vector<WrittenParameter>& parameters,
+                                          std::vector<std::string>& notes);
 
 }  // namespace titan::convert::dcp

@@ -78,6 +78,23 @@ TEST_F(DcpExport, ReadsBackWithEveryByteAndAllThatAResumeNeeds) {
   EXPECT_EQ(reader.metadata().value("dataloader.world_size"), nullptr);
 }
 
+TEST_F(DcpExport, WritesTheRulesOfTheOptimizerIntoTheirGroups) {
+  const Settings ruled{{"optimizer.rules", R"(["*norm* weight_decay=0 lr_factor=0.5"])"}};
+  const auto writer = create({.step = 10, .config = ruled}, options());
+  ASSERT_TRUE(writer.ok()) << writer.status().to_string();
+  ASSERT_TRUE(fs_.make_dir("/out").ok());
+  ASSERT_TRUE((*writer)->write(fs_, "/out", {}).ok());
+  const auto opened = dcp_format().open(fs_, "/out");
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  const DcpReader& reader = static_cast<const DcpCheckpoint&>(**opened).reader();
+  const double next = ckpt::lr_at(source_->lr_schedule()->phases, 11);
+  const auto value = [&](const std::string& field) { return reader.value("optimizer.param_groups." + field)->real; };
+  EXPECT_EQ(value("norm.weight.weight_decay"), 0);
+  EXPECT_EQ(value("norm.weight.lr"), next * 0.5);
+  EXPECT_EQ(value("output.weight.weight_decay"), 0.1);
+  EXPECT_EQ(value("output.weight.lr"), next);
+}
+
 TEST_F(DcpExport, RefusesAConfigurationThatSaysSomethingElse) {
   ExportOptions how = options();
   how.config = ckpt::with_rows(*how.config, {{"lr_scheduler.decay_type", "'cosine'"},

@@ -152,6 +152,40 @@ TEST(DcpPlainResume, RefusesWhatTheConfigurationContradicts) {
   EXPECT_THAT(refused({}, config({{"optimizer.name", "\"Adam\""}})), HasSubstr("only AdamW"));
 }
 
+// transformers and most others leave norms undecayed, in a group of their own.
+TEST(DcpPlainResume, GroupsMayDifferAsTheRulesOfTheConfigurationSay) {
+  const auto of = [](double decay, double lr, const std::vector<std::string>& names) {
+    Fields fields = group();
+    fields["weight_decay"] = Value::of(decay);
+    fields["lr"] = Value::of(lr);
+    std::vector<Value> params;
+    for (const std::string& name : names) params.push_back(Value::of(name));
+    fields["params"] = Value::list(params);
+    return fields;
+  };
+  std::vector<std::string> norms, others;
+  for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model()))
+    (parameter.name.find("norm") == std::string::npos ? others : norms)
+        .push_back(huggingface_names().theirs(parameter.name)->name);
+  Written two{.groups = {{"0", of(0.1, 0.002, others)}, {"1", of(0, 0.001, norms)}}};
+  const Settings ruled = config({{"optimizer.rules", R"(["*norm* weight_decay=0 lr_factor=0.5"])"}});
+  EXPECT_TRUE(plan(two, ruled).ok()) << plan(two, ruled).status().to_string();
+  const Status without = plan(two).status();
+  EXPECT_EQ(without.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(without.message, HasSubstr("param_groups.1.lr is 0.001"));
+  const Status swapped = plan({.groups = {{"0", of(0, 0.001, others)}, {"1", of(0.1, 0.002, norms)}}}, ruled).status();
+  EXPECT_EQ(swapped.code, ckpt::Code::kIncompatible) << "each group has the parameters that it lists";
+  Written unlisted = two;
+  for (auto& [name, fields] : unlisted.groups) fields.erase("params");
+  EXPECT_TRUE(plan(unlisted, ruled).ok()) << plan(unlisted, ruled).status().to_string();
+  const Status decay = plan({.groups = {{"0", of(0.1, 0.002, others)}, {"1", of(0, 0.002, norms)}}}).status();
+  EXPECT_THAT(decay.message, HasSubstr("param_groups.1.weight_decay is 0, but"));
+  EXPECT_THAT(decay.hint, HasSubstr("--set 'optimizer.rules=["));
+  const Written flattened{.groups = {{"model.norm.weight", of(0, 0.001, {})}, {"lm_head.weight", of(0.1, 0.002, {})}}};
+  EXPECT_TRUE(plan(flattened, ruled).ok()) << plan(flattened, ruled).status().to_string();
+  EXPECT_FALSE(plan(flattened).ok());
+}
+
 // The groups of another optimizer, of a discriminator say, are not this model's.
 TEST(DcpPlainResume, LooksAtTheGroupsOfItsOwnOptimizer) {
   Written how;
