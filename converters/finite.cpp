@@ -24,8 +24,8 @@ ckpt::Status check_state(std::span<const std::byte> values, std::uint64_t first,
     if (!is_bad(bits, second)) continue;
     float value = 0;
     std::memcpy(&value, &bits, sizeof value);
-    const std::string found = "element " + std::to_string(first + i) + " of " + name + " of " + source + " is " +
-                              std::to_string(value);
+    const std::string found =
+        "element " + std::to_string(first + i) + " of " + name + " of " + source + " is " + std::to_string(value);
     if (slot.empty())
       return ckpt::incompatible(found + ": a run cannot go on with it")
           .with_hint("the run that saved it had diverged: take an older checkpoint");

@@ -130,9 +130,9 @@ Status DcpWriter::add_tied_head(std::uint32_t embedding) {
     notes_.push_back("untied: " + std::string(recipe::kHeadName) + " is a copy of " +
                      std::string(recipe::kEmbeddingName) +
                      " with its optimizer state; not the same continuation, for the two will part");
-    written_.push_back({huggingface_ ? huggingface_names().theirs(recipe::kHeadName)->name
-                                     : std::string(recipe::kHeadName),
-                        std::string(recipe::kEmbeddingName)});
+    written_.push_back(
+        {huggingface_ ? huggingface_names().theirs(recipe::kHeadName)->name : std::string(recipe::kHeadName),
+         std::string(recipe::kEmbeddingName)});
     add_tensor(written_.back().name, {embedding, ""});
     add_slots(embedding, written_.back().name);
     return {};

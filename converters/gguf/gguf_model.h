@@ -5,11 +5,12 @@
 
 #include "converters/gguf/gguf_file.h"
 #include "recipe/model/dims.h"
+#include "recipe/model/family.h"
 
 namespace titan::convert {
 
 inline constexpr const char* kGgufEmbedding = "token_embd.weight";
-inline constexpr const char* kGgufHead = "output.weight";
+inline constexpr const char* kGgufHead = recipe::kHeadName.data();  // llama.cpp calls it as we do
 inline constexpr const char* kGgufRope = "rope_freqs.weight";
 /// A key of ours beside those of llama.cpp: model.rope_scaling, which the table of factors alone does not say.
 inline constexpr const char* kGgufOurRope = "titan.rope_scaling";

@@ -111,16 +111,16 @@ Status GgufWriter::add(std::uint32_t parameter) {
     return {};
   }
   const std::optional<MappedName> mapped = gguf_tensor_names().theirs(name);
-  if (!mapped || (model_.tied && name == "output.weight"))
+  if (!mapped || (model_.tied && name == recipe::kHeadName))
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
         .with_hint("leave it out with --skip GLOB");
   // Rows lie as ours in files of llama, which has no biases.
   const bool halves = model_.qkv_bias && mapped->rows != Rows::kStay && model_.head_dim != 2;
   TITAN_RETURN_IF_ERROR(add_item(parameter, mapped->name, halves ? model_.head_dim : 0));
-  if (!model_.tied || name != "tok_embeddings.weight") return {};
+  if (!model_.tied || name != recipe::kEmbeddingName) return {};
   if (options_.untie) return add_item(parameter, kGgufHead, 0);
   TensorReport line = report_.back();
-  line.from = "output.weight";
+  line.from = recipe::kHeadName;
   line.fate = Fate::kTied;
   report_.push_back(line);
   return {};

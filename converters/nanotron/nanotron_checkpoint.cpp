@@ -9,6 +9,7 @@
 #include "converters/name_table.h"
 #include "converters/skip.h"
 #include "converters/widen.h"
+#include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert::nanotron {
@@ -92,23 +93,29 @@ Status Checkpoint::open() {
 
 // Query, key and value are one projection in nanotron, and so are gate and up.
 std::vector<Checkpoint::Part> Checkpoint::parts_of(const std::string& name) const {
-  if (name == "model.token_position_embeddings.pp_block.token_embedding.weight")
-    return {{"model.embed_tokens.weight", 0}};
-  if (name == "model.final_layer_norm.pp_block.weight") return {{"model.norm.weight", 0}};
-  if (name == "model.lm_head.pp_block.weight") return {{"lm_head.weight", 0}};
+  using recipe::Part;
+  const auto theirs = [](Part part, std::string_view layer = {}) {
+    return recipe::filled_pattern(recipe::kind_of(part).huggingface, layer);
+  };
+  if (name == "model.token_position_embeddings.pp_block.token_embedding.weight") return {{theirs(Part::kEmbedding), 0}};
+  if (name == "model.final_layer_norm.pp_block.weight") return {{theirs(Part::kFinalNorm), 0}};
+  if (name == "model.lm_head.pp_block.weight") return {{theirs(Part::kHead), 0}};
   const std::size_t block = name.find(".pp_block.");
   if (!name.starts_with(kDecoder) || block == std::string::npos) return {{name, 0}};
-  const std::string layer = "model.layers." + name.substr(kDecoder.size(), block - kDecoder.size()) + ".";
+  const std::string number = name.substr(kDecoder.size(), block - kDecoder.size());
+  const std::string layer = "model.layers." + number + ".";
   const std::string rest = name.substr(block + 10), kind = rest.substr(rest.rfind('.') + 1);
   const auto rows = [&](std::int64_t heads) { return static_cast<std::uint64_t>(heads * model_.dims.head_dim); };
   const recipe::ModelDims& dims = model_.dims;
-  if (rest == "attn.qkv_proj." + kind)
-    return {{layer + "self_attn.q_proj." + kind, rows(dims.n_heads)},
-            {layer + "self_attn.k_proj." + kind, rows(dims.n_kv_heads)},
-            {layer + "self_attn.v_proj." + kind, rows(dims.n_kv_heads)}};
-  if (rest == "mlp.gate_up_proj." + kind)
-    return {{layer + "mlp.gate_proj." + kind, static_cast<std::uint64_t>(dims.ffn_dim)},
-            {layer + "mlp.up_proj." + kind, static_cast<std::uint64_t>(dims.ffn_dim)}};
+  if (rest == "attn.qkv_proj.weight" || rest == "attn.qkv_proj.bias") {
+    const bool bias = kind == "bias";
+    return {{theirs(bias ? Part::kQueryBias : Part::kQuery, number), rows(dims.n_heads)},
+            {theirs(bias ? Part::kKeyBias : Part::kKey, number), rows(dims.n_kv_heads)},
+            {theirs(bias ? Part::kValueBias : Part::kValue, number), rows(dims.n_kv_heads)}};
+  }
+  if (rest == "mlp.gate_up_proj.weight")
+    return {{theirs(Part::kGate, number), static_cast<std::uint64_t>(dims.ffn_dim)},
+            {theirs(Part::kUp, number), static_cast<std::uint64_t>(dims.ffn_dim)}};
   if (rest.starts_with("attn.")) return {{layer + "self_attn." + rest.substr(5), 0}};
   return {{layer + rest, 0}};
 }

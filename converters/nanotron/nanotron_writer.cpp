@@ -12,6 +12,7 @@
 #include "converters/ordered_reader.h"
 #include "converters/skip.h"
 #include "converters/write_behind.h"
+#include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert::nanotron {
@@ -30,43 +31,53 @@ struct Fused {
   bool sharded = true;
 };
 
-/// Which parameter of nanotron's holds `ours`, a name without its layer: folder below the block, and place in it.
+/// Which parameter of nanotron's holds a part of ours: folder below the block, and place in it.
 struct Target {
-  const char* ours;
-  const char* theirs;
+  recipe::Part part;
+  const char* theirs;  // nullptr: as Hugging Face calls it
   std::size_t place;
   bool turns;  // rows of queries and keys
 };
-constexpr Target kInLayer[] = {
-    {"attention.wq", "attn/qkv_proj", 0, true},        {"attention.wk", "attn/qkv_proj", 1, true},
-    {"attention.wv", "attn/qkv_proj", 2, false},       {"attention.wo", "attn/o_proj", 0, false},
-    {"feed_forward.w1", "mlp/gate_up_proj", 0, false}, {"feed_forward.w3", "mlp/gate_up_proj", 1, false},
-    {"feed_forward.w2", "mlp/down_proj", 0, false},    {"attention_norm", "input_layernorm", 0, false},
-    {"ffn_norm", "post_attention_layernorm", 0, false}};
-constexpr Target kOutside[] = {{"tok_embeddings", "token_position_embeddings/pp_block/token_embedding", 0, false},
-                               {"norm", "final_layer_norm/pp_block", 0, false},
-                               {"output", "lm_head/pp_block", 0, false}};
+using recipe::Part;
+constexpr Target kTargets[] = {{Part::kEmbedding, "token_position_embeddings/pp_block/token_embedding", 0, false},
+                               {Part::kQuery, "attn/qkv_proj", 0, true},
+                               {Part::kQueryBias, "attn/qkv_proj", 0, true},
+                               {Part::kKey, "attn/qkv_proj", 1, true},
+                               {Part::kKeyBias, "attn/qkv_proj", 1, true},
+                               {Part::kValue, "attn/qkv_proj", 2, false},
+                               {Part::kValueBias, "attn/qkv_proj", 2, false},
+                               {Part::kAttentionOut, nullptr, 0, false},
+                               {Part::kGate, "mlp/gate_up_proj", 0, false},
+                               {Part::kUp, "mlp/gate_up_proj", 1, false},
+                               {Part::kDown, nullptr, 0, false},
+                               {Part::kAttentionNorm, nullptr, 0, false},
+                               {Part::kFeedForwardNorm, nullptr, 0, false},
+                               {Part::kFinalNorm, "final_layer_norm/pp_block", 0, false},
+                               {Part::kHead, "lm_head/pp_block", 0, false}};
+
+// "attn/out" of "model.layers.#.self_attn.out.weight".
+std::string as_huggingface(const recipe::ParameterKind& kind) {
+  constexpr std::string_view kLayer = "model.layers.#.", kAttention = "self_attn.";
+  std::string_view rest = kind.huggingface.substr(kLayer.size());
+  std::string folder = rest.starts_with(kAttention) ? "attn/" : "";
+  if (!folder.empty()) rest.remove_prefix(kAttention.size());
+  folder += rest.substr(0, rest.rfind('.'));
+  std::ranges::replace(folder, '.', '/');
+  return folder;
+}
 
 struct Placed {
   std::string folder, suffix;
   const Target* target;
 };
 std::optional<Placed> place_of(const std::string& name) {
-  const std::size_t dot = name.rfind('.');
-  if (dot == std::string::npos) return std::nullopt;
-  const std::string suffix = name.substr(dot + 1);
-  std::string stem = name.substr(0, dot), block = "model/";
-  const Target *begin = std::begin(kOutside), *end = std::end(kOutside);
-  if (stem.starts_with("layers.")) {
-    const std::size_t after = stem.find('.', 7);
-    if (after == std::string::npos) return std::nullopt;
-    block += "decoder/" + stem.substr(7, after - 7) + "/pp_block/";
-    stem = stem.substr(after + 1);
-    begin = std::begin(kInLayer);
-    end = std::end(kInLayer);
-  }
-  const Target* at = std::find_if(begin, end, [&](const Target& target) { return stem == target.ours; });
-  return at == end ? std::nullopt : std::optional(Placed{block + at->theirs, suffix, at});
+  const std::optional<recipe::NamedPart> named = recipe::part_of(name);
+  if (!named) return std::nullopt;
+  const Target* at = std::ranges::find(kTargets, named->kind->part, &Target::part);
+  if (at == std::end(kTargets)) return std::nullopt;
+  const std::string theirs = at->theirs != nullptr ? at->theirs : as_huggingface(*named->kind);
+  const std::string block = named->kind->in_layer() ? "decoder/" + std::to_string(named->layer) + "/pp_block/" : "";
+  return Placed{"model/" + block + theirs, name.substr(name.rfind('.') + 1), at};
 }
 
 std::string dotted(const Fused& fused) {

@@ -15,14 +15,17 @@ constexpr ParameterKind kind(Part part, Extent rows, Extent columns, Rows order,
   return {part, {rows, columns}, order, start, only_with, ours, huggingface, mistral, newer, gguf};
 }
 
-// Columns: part, extents, rows, start, only with; ours, Hugging Face's, Mistral's, torchtitan 0.3.0's, llama.cpp's names.
+// Columns: part, extents, rows, start, only with; ours, Hugging Face's, Mistral's, torchtitan 0.3.0's, llama.cpp's
+// names.
 constexpr ParameterKind kKinds[] = {
     kind(Part::kEmbedding, Extent::kVocabulary, Extent::kWidth, Rows::kStay, Start::kEmbedding, kAlways, kEmbeddingName,
          "model.embed_tokens.weight", kEmbeddingName, "", "token_embd.weight"),
     kind(Part::kQueryNorm, Extent::kHeadDim, Extent::kNone, Rows::kQuery, Start::kOnes, &ModelDims::qk_norm,
-         "layers.#.attention.q_norm.weight", "model.layers.#.self_attn.q_norm.weight", "", "", "blk.#.attn_q_norm.weight"),
+         "layers.#.attention.q_norm.weight", "model.layers.#.self_attn.q_norm.weight", "", "",
+         "blk.#.attn_q_norm.weight"),
     kind(Part::kKeyNorm, Extent::kHeadDim, Extent::kNone, Rows::kKey, Start::kOnes, &ModelDims::qk_norm,
-         "layers.#.attention.k_norm.weight", "model.layers.#.self_attn.k_norm.weight", "", "", "blk.#.attn_k_norm.weight"),
+         "layers.#.attention.k_norm.weight", "model.layers.#.self_attn.k_norm.weight", "", "",
+         "blk.#.attn_k_norm.weight"),
     kind(Part::kQuery, Extent::kQueries, Extent::kWidth, Rows::kQuery, Start::kNarrow, kAlways,
          "layers.#.attention.wq.weight", "model.layers.#.self_attn.q_proj.weight", "layers.#.attention.wq.weight",
          "layers.#.attention.qkv_linear.wq.weight", "blk.#.attn_q.weight"),
@@ -42,7 +45,8 @@ constexpr ParameterKind kKinds[] = {
          "layers.#.attention.wv.bias", "model.layers.#.self_attn.v_proj.bias", "",
          "layers.#.attention.qkv_linear.wv.bias", "blk.#.attn_v.bias"),
     kind(Part::kAttentionOut, Extent::kWidth, Extent::kQueries, Rows::kStay, Start::kByDepth, kAlways,
-         "layers.#.attention.wo.weight", "model.layers.#.self_attn.o_proj.weight", "layers.#.attention.wo.weight", "", "blk.#.attn_output.weight"),
+         "layers.#.attention.wo.weight", "model.layers.#.self_attn.o_proj.weight", "layers.#.attention.wo.weight", "",
+         "blk.#.attn_output.weight"),
     kind(Part::kGate, Extent::kInner, Extent::kWidth, Rows::kStay, Start::kNarrow, kAlways,
          "layers.#.feed_forward.w1.weight", "model.layers.#.mlp.gate_proj.weight", "layers.#.feed_forward.w1.weight",
          "", "blk.#.ffn_gate.weight"),
@@ -50,12 +54,14 @@ constexpr ParameterKind kKinds[] = {
          "layers.#.feed_forward.w2.weight", "model.layers.#.mlp.down_proj.weight", "layers.#.feed_forward.w2.weight",
          "", "blk.#.ffn_down.weight"),
     kind(Part::kUp, Extent::kInner, Extent::kWidth, Rows::kStay, Start::kByDepth, kAlways,
-         "layers.#.feed_forward.w3.weight", "model.layers.#.mlp.up_proj.weight", "layers.#.feed_forward.w3.weight", "", "blk.#.ffn_up.weight"),
+         "layers.#.feed_forward.w3.weight", "model.layers.#.mlp.up_proj.weight", "layers.#.feed_forward.w3.weight", "",
+         "blk.#.ffn_up.weight"),
     kind(Part::kAttentionNorm, Extent::kWidth, Extent::kNone, Rows::kStay, Start::kOnes, kAlways,
          "layers.#.attention_norm.weight", "model.layers.#.input_layernorm.weight", "layers.#.attention_norm.weight",
          "", "blk.#.attn_norm.weight"),
     kind(Part::kFeedForwardNorm, Extent::kWidth, Extent::kNone, Rows::kStay, Start::kOnes, kAlways,
-         "layers.#.ffn_norm.weight", "model.layers.#.post_attention_layernorm.weight", "layers.#.ffn_norm.weight", "", "blk.#.ffn_norm.weight"),
+         "layers.#.ffn_norm.weight", "model.layers.#.post_attention_layernorm.weight", "layers.#.ffn_norm.weight", "",
+         "blk.#.ffn_norm.weight"),
     kind(Part::kFinalNorm, Extent::kWidth, Extent::kNone, Rows::kStay, Start::kOnes, kAlways, kFinalNormName,
          "model.norm.weight", kFinalNormName, "", "output_norm.weight"),
     kind(Part::kHead, Extent::kVocabulary, Extent::kWidth, Rows::kStay, Start::kHead, kAlways, kHeadName,

@@ -169,6 +169,8 @@ CASES = [
     ("ckpt/ops/diff.cpp: no_match_hint", "titan-ckpt diff run@1 run@2 --only 'norm.wieght'", "norm.weight", "titan-ckpt diff run@1 run@2 --only norm.weight", 1),
     ("cli/titan_ckpt/inspect.cpp: ckpt::no_match_hint", "titan-ckpt inspect run@2 --tensors norm.wieght", "norm.weight", "titan-ckpt inspect run@2 --tensors norm.weight", 0),
     ("cli/titan_ckpt/plot.cpp: hint", "titan-ckpt plot run -o x.pdf", "x.svg", "titan-ckpt plot run -o x.svg", 0),
+    ("give the decay that these parameters were trained with", "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7", "where groups differ, by name: --set 'optimizer.rules=",
+     "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7 --set 'optimizer.rules=[\"* weight_decay=0.1\"]'", 0),
     ("take the model alone: --skip 'optimizer.*'", "titan-ckpt convert dcp x --skip optimizer.state.norm.weight.exp_avg", "--skip 'optimizer.*'", "titan-ckpt convert dcp x --skip 'optimizer.*'", 0),
     ("leave one of them out with --skip", "titan-ckpt convert extra x --rename model.extra=model.norm.weight", "leave one of them out with --skip", "titan-ckpt convert extra x --skip model.extra", 0),
     ("converters/hf/hf_plan.cpp: hint", "titan-ckpt convert extra x", "--skip '*.extra'", "titan-ckpt convert extra x --skip '*.extra'", 0),
@@ -206,6 +208,7 @@ CASES = [
 
 # (a part of the hint in the source, or the expression that makes it; why no command follows it here)
 LEFT = [
+    ("finite.cpp: take an older checkpoint; or the model alone", "needs a moment that is NaN: tests/converters/finite_test makes one and follows the hint"),
     ("--dir DIR names another place", "needs a folder that takes no other beside the run; cli.train-replay computes in a folder of --dir"),
     ("recover.cpp: `titan-ckpt verify` says", "a tool that was killed between two renames, beside a damaged copy: tests/crash and tests/ckpt/run/recover_test hold it"),
     ("step_proof.cpp: somebody moved", "a step that somebody replaces while a run goes on: tests/libtrain/job/start and e2e.retention hold it"),

@@ -46,8 +46,8 @@ class Restarter {
       last = newest;
       wait = restart == 0 || Clock::now() - began >= options_.short_life ? options_.first_wait
                                                                          : std::min(2 * wait, options_.longest_wait);
-      options_.say("restart " + std::to_string(restart + 1) + " of " + std::to_string(options_.most) + " from " + place +
-                   " in " + std::to_string(wait.count() / 1000) + " s");
+      options_.say("restart " + std::to_string(restart + 1) + " of " + std::to_string(options_.most) + " from " +
+                   place + " in " + std::to_string(wait.count() / 1000) + " s");
       if (const int signal = stop_within(wait); signal != 0)
         return signal == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }

@@ -23,9 +23,9 @@ struct RestartOptions {
 
 /// Starts the job, and again after each failure (exit code 3, or a launcher that a signal ended), at most
 /// `options.most` times; not where no newer step came since the last restart, and not after a stop signal. Those are
-/// passed on to the child, which is in a process group of its own; the child gets SIGTERM when this process dies. Returns
-/// the last exit code; 130 or 143 for a stop between two starts. The calling process has one thread, and its signal mask
-/// and handlers count for the child.
+/// passed on to the child, which is in a process group of its own; the child gets SIGTERM when this process dies.
+/// Returns the last exit code; 130 or 143 for a stop between two starts. The calling process has one thread, and its
+/// signal mask and handlers count for the child.
 int run_with_restarts(const RestartOptions& options);
 
 }  // namespace titan::train
