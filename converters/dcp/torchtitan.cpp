@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_settings.h"
+#include "recipe/plan/parameter_rules.h"
 
 namespace titan::convert::dcp {
 
@@ -67,8 +68,7 @@ Settings curve_rows(const recipe::Config& config, std::uint64_t world) {
   Settings rows = ckpt::lr_rows(recipe::lr_settings(said));
   for (const char* key : kCompared)
     rows.emplace_back(key, recipe::to_toml(*recipe::get_value(*recipe::find_key(key), said)));
-  if (!said.optimizer.rules.empty())
-    rows.emplace_back(kRules, recipe::to_toml(*recipe::get_value(*recipe::find_key(kRules), said)));
+  if (!said.optimizer.rules.empty()) rows.emplace_back(kRules, recipe::rules_row(said.optimizer.rules));
   std::ranges::sort(rows);
   return rows;
 }

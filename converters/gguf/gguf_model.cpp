@@ -16,6 +16,11 @@ using Kind = GgufValue::Kind;
 
 namespace {
 
+constexpr const char *kLlama = "llama", *kQwen2 = "qwen2", *kQwen3 = "qwen3";
+
+/// llama.cpp's name of a part of the first layer.
+std::string first_layers(recipe::Part part) { return recipe::filled_pattern(recipe::kind_of(part).gguf, "0"); }
+
 constexpr double kTheta = 10000;  // llama.cpp's, where the file does not say it
 
 // Behind the architecture: what is read, and what shapes no number.
@@ -59,12 +64,12 @@ class Metadata {
   Result<GgufModel> read() {
     const std::optional<std::string> architecture = header_.text("general.architecture");
     if (!architecture) return incompatible(what_ + " does not say its architecture (general.architecture)");
-    if (*architecture != "llama" && *architecture != "qwen2")
+    if (*architecture != kLlama && *architecture != kQwen2 && *architecture != kQwen3)
       return ckpt::unsupported(what_ + " is a model of the architecture '" + architecture->substr(0, 40) +
-                               "', expected llama or qwen2");
+                               "', expected llama, qwen2 or qwen3");
     prefix_ = *architecture + ".";
     GgufModel model;
-    model.our_rows = *architecture == "llama";
+    model.our_rows = *architecture == kLlama;
     TITAN_RETURN_IF_ERROR(sizes(model.dims));
     TITAN_RETURN_IF_ERROR(numbers(model.dims));
     TITAN_RETURN_IF_ERROR(refuse_others());
@@ -117,7 +122,8 @@ class Metadata {
     TITAN_ASSIGN_OR_RETURN(dims.vocab_size, whole("vocab_size", rows ? recipe::to_dimension(embedding->shape[0]) : 0));
     if (rows) dims.vocab_size = recipe::to_dimension(embedding->shape[0]);
     dims.tied = tensor(kGgufHead) == nullptr;
-    dims.qkv_bias = tensor("blk.0.attn_q.bias") != nullptr;
+    dims.qkv_bias = tensor(first_layers(recipe::Part::kQueryBias)) != nullptr;
+    dims.qk_norm = tensor(first_layers(recipe::Part::kQueryNorm)) != nullptr;
     return {};
   }
 
@@ -162,7 +168,8 @@ class Metadata {
   Status llama3(ModelDims& dims) const {
     std::vector<RopeScaling> candidates{{8, 1, 4, 8192}, {32, 1, 4, 8192}};
     if (const auto own = header_.text(kGgufOurRope))
-      if (const auto parsed = recipe::read_rope_scaling(*own); parsed && recipe::is_sound(*parsed))
+      if (const auto parsed = recipe::read_rope_scaling(*own);
+          parsed && parsed->kind == RopeScaling::Kind::kLlama3 && recipe::is_sound(*parsed))
         candidates.insert(candidates.begin(), *parsed);
     if (dims.head_dim / 2 == static_cast<std::int64_t>(rope_.size()))
       for (const RopeScaling& candidate : candidates) {
@@ -183,6 +190,11 @@ class Metadata {
 };
 
 }  // namespace
+
+std::optional<std::string> gguf_architecture(const ModelDims& model) {
+  if (model.qk_norm) return model.qkv_bias ? std::nullopt : std::optional<std::string>(kQwen3);
+  return model.qkv_bias ? kQwen2 : kLlama;
+}
 
 Result<GgufModel> read_gguf_model(const std::string& what, const GgufHeader& header, const std::vector<float>& rope) {
   return Metadata(what, header, rope).read();

@@ -1,5 +1,6 @@
 #pragma once
 // The metadata of a GGUF file <-> the dimensions of a model.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct GgufModel {
   recipe::ModelDims dims;
   bool our_rows = false;  ///< rows of queries and keys lie in our order
 };
+
+/// llama.cpp's name of the architecture that has the parts of `model`; nothing where none has. Rows of queries and keys
+/// lie in our order in files of llama, and in halves in others.
+std::optional<std::string> gguf_architecture(const recipe::ModelDims& model);
 
 /// Reads the model of `header`. `rope` is the table rope_freqs.weight, empty where the file has none; `what` names the
 /// file in messages. \error kUnsupported: another architecture, a key that may change what the model computes and that

@@ -37,6 +37,7 @@ class GgufWriter final : public ForeignWriter {
       : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
 
   Status plan(Fs& fs);
+  Status check_model();
   const std::vector<TensorReport>& report() const override { return report_; }
   const std::vector<std::string>& notes() const override { return notes_; }
   std::uint64_t bytes() const override { return bytes_; }
@@ -58,6 +59,7 @@ class GgufWriter final : public ForeignWriter {
   ExportOptions options_;
   SkipRules skip_;
   ModelDims model_;
+  std::string architecture_;
   GgufBytes head_;
   std::vector<GgufEntry> entries_;
   std::vector<GgufItem> items_;  // one for each entry, but for the last where that is the table of RoPE
@@ -77,6 +79,7 @@ Status GgufWriter::plan(Fs& fs) {
     TITAN_ASSIGN_OR_RETURN(rows, agreed_rows(source_.path(), rows, *options_.config, {.untie = options_.untie}));
   }
   TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows));
+  TITAN_RETURN_IF_ERROR(check_model());
   TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
   for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
   TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
@@ -114,8 +117,7 @@ Status GgufWriter::add(std::uint32_t parameter) {
   if (!mapped || (model_.tied && name == recipe::kHeadName))
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
         .with_hint("leave it out with --skip GLOB");
-  // Rows lie as ours in files of llama, which has no biases.
-  const bool halves = model_.qkv_bias && mapped->rows != Rows::kStay && model_.head_dim != 2;
+  const bool halves = architecture_ != "llama" && mapped->rows != Rows::kStay && model_.head_dim != 2;
   TITAN_RETURN_IF_ERROR(add_item(parameter, mapped->name, halves ? model_.head_dim : 0));
   if (!model_.tied || name != recipe::kEmbeddingName) return {};
   if (options_.untie) return add_item(parameter, kGgufHead, 0);
@@ -164,6 +166,20 @@ void GgufWriter::add_rope_table() {
   bytes_ += entries_.back().bytes();
 }
 
+// What a file that is written anyway would leave out, in silence.
+Status GgufWriter::check_model() {
+  const std::optional<std::string> architecture = gguf_architecture(model_);
+  if (!architecture)
+    return ckpt::unsupported(source_.path() + ": no architecture of llama.cpp has both norms and biases of q and k");
+  architecture_ = *architecture;
+  if (model_.rope_scaling && model_.rope_scaling->kind != recipe::RopeScaling::Kind::kLlama3)
+    return ckpt::unsupported(source_.path() + ": RoPE is scaled in the way '" +
+                             recipe::rope_kind_name(model_.rope_scaling->kind) +
+                             "', which is not written into GGUF files yet: expected none or llama3")
+        .with_hint("convert_hf_to_gguf.py of llama.cpp writes it, from a Hugging Face folder (--to hf)");
+  return {};
+}
+
 // The context that the model allows, by the rules of a Hugging Face folder.
 Result<std::uint64_t> GgufWriter::context(Fs& fs) const {
   std::vector<std::string> unused;
@@ -174,7 +190,7 @@ Result<std::uint64_t> GgufWriter::context(Fs& fs) const {
 }
 
 Status GgufWriter::describe(Fs& fs) {
-  const std::string architecture = model_.qkv_bias ? "qwen2" : "llama", prefix = architecture + ".";
+  const std::string prefix = architecture_ + ".";
   // By llama.cpp's numbering of files, the type of the largest tensor.
   const auto elements = [](const GgufEntry& entry) { return ckpt::element_count(entry.shape); };
   const GgmlType& most = *std::max_element(entries_.begin(), entries_.end(), [&](const auto& a, const auto& b) {
@@ -189,7 +205,7 @@ Status GgufWriter::describe(Fs& fs) {
   for (const auto& [key, value] : recipe::kModelSizes)
     if (size(model_.*value) > kMaxNumber)
       return ckpt::unsupported(std::string(key) + " = " + std::to_string(model_.*value) + " is beyond 32 bits");
-  head_.put_text("general.architecture", architecture);
+  head_.put_text("general.architecture", architecture_);
   head_.put_text("general.type", "model");
   head_.put_u32("general.file_type", file_type);
   head_.put_u32("general.quantization_version", 2);

@@ -142,6 +142,7 @@ Status Writer::plan(Fs& fs) {
 
 Status Writer::check_model() const {
   const char* lack = model_.rope_scaling                              ? "RoPE that is scaled"
+                     : model_.qk_norm                                 ? "norms of queries and keys"
                      : model_.head_dim * model_.n_heads != model_.dim ? "heads of another width than dim / n_heads"
                                                                       : nullptr;
   if (lack != nullptr) return ckpt::unsupported(source_.path() + ": nanotron's model has no " + lack);

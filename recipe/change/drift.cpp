@@ -33,13 +33,6 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
   return toml_string(what + ", " + std::to_string(bytes) + " bytes, " + encoder.finish().hex().substr(0, 16));
 }
 
-/// In one form, whatever the order of words; what cannot be read has been refused with the plan.
-std::string rules_row(const std::vector<std::string>& words) {
-  const auto rules = parse_rules(words);
-  if (!rules.ok() || rules->empty()) return kNotSet;
-  return toml_string(ckpt::joined(rule_words(*rules)));
-}
-
 /// Derived values by key; they replace what the config says.
 std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                                   const ckpt::DataPosition& data) {

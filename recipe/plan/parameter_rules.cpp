@@ -4,6 +4,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
+#include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/config.h"
 
 namespace titan::recipe {
@@ -68,6 +69,12 @@ std::vector<std::string> rule_words(const std::vector<ParameterRule>& rules) {
     words.push_back(std::move(word));
   }
   return words;
+}
+
+std::string rules_row(const std::vector<std::string>& words) {
+  const auto rules = parse_rules(words);
+  if (!rules.ok() || rules->empty()) return ckpt::kNotSet;
+  return ckpt::toml_string(ckpt::joined(rule_words(*rules)));
 }
 
 bool fits(const std::string& pattern, const std::string& name) {

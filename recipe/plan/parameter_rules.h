@@ -26,6 +26,9 @@ struct UpdateSettings {
 ckpt::Result<std::vector<ParameterRule>> parse_rules(const std::vector<std::string>& words);
 /// The rules in the form that a checkpoint stores.
 std::vector<std::string> rule_words(const std::vector<ParameterRule>& rules);
+/// The row of a checkpoint's accepted settings for `words`: one text, whatever the order of words in a rule; kNotSet
+/// for none, and for what cannot be read.
+std::string rules_row(const std::vector<std::string>& words);
 bool fits(const std::string& pattern, const std::string& name);
 
 /// Of each of `parameters`: of the first rule that fits, else what `config` says. Where a rule comes into force for

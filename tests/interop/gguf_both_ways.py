@@ -17,7 +17,7 @@ import numpy as np
 import torch
 import transformers
 from gguf import GGMLQuantizationType as Type
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 import transformers_both_ways as both_ways
@@ -30,11 +30,12 @@ CASES = {
     "llama, llama3 scaling": (LlamaForCausalLM, LlamaConfig(**SIZE, **both_ways.rope(5e5, both_ways.LLAMA3))),
     "llama, tied, head_dim 12, odd": (LlamaForCausalLM, LlamaConfig(**SIZE | dict(intermediate_size=72), **both_ways.rope(1e4), head_dim=12, tie_word_embeddings=True)),
     "qwen2": (Qwen2ForCausalLM, Qwen2Config(**SIZE, **both_ways.rope(1e6))),
+    "qwen3": (Qwen3ForCausalLM, Qwen3Config(**SIZE, **both_ways.rope(1e6), head_dim=32)),
 }
-NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
          "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
          "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "model.layers": "blk"}
-ORDER = ["attn_q.weight", "attn_q.bias", "attn_k.weight", "attn_k.bias", "attn_v.weight", "attn_v.bias", "attn_output.weight", "ffn_gate.weight", "ffn_down.weight",
+ORDER = ["attn_q_norm.weight", "attn_k_norm.weight", "attn_q.weight", "attn_q.bias", "attn_k.weight", "attn_k.bias", "attn_v.weight", "attn_v.bias", "attn_output.weight", "ffn_gate.weight", "ffn_down.weight",
          "ffn_up.weight", "attn_norm.weight", "ffn_norm.weight"]
 
 

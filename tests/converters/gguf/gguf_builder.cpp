@@ -15,6 +15,8 @@ void pad(std::string& bytes, std::uint64_t alignment) {
 std::string gguf_name(std::string name) {
   const std::map<std::string, std::string> parts{{"model.embed_tokens", "token_embd"},
                                                  {"model.layers", "blk"},
+                                                 {"self_attn.q_norm", "attn_q_norm"},
+                                                 {"self_attn.k_norm", "attn_k_norm"},
                                                  {"self_attn.q_proj", "attn_q"},
                                                  {"self_attn.k_proj", "attn_k"},
                                                  {"self_attn.v_proj", "attn_v"},

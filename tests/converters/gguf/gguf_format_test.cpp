@@ -7,6 +7,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/gguf/gguf_file.h"
+#include "converters/gguf/gguf_model.h"
 #include "converters/view.h"
 #include "tests/converters/gguf/gguf_builder.h"
 #include "tests/converters/hf/folder.h"
@@ -33,6 +34,12 @@ ModelDims biased() {
   return model;
 }
 
+ModelDims normed() {
+  ModelDims model = tiny_model();
+  model.qk_norm = true;
+  return model;
+}
+
 std::string format_of(MemFs& fs, const std::string& path) {
   const auto format = detect_format(fs, path);
   return !format.ok() ? format.status().message : *format == nullptr ? "none" : (*format)->name();
@@ -55,9 +62,10 @@ TEST(GgufFormat, IsKnownByItsNameByItsFirstBytesAndInItsFolder) {
   for (const char* path : {"/a", "/named", "/nothing"}) EXPECT_TRUE(gguf_format().near_miss(fs, path).ok()) << path;
 }
 
-// Both architectures, there and back: what comes out of a Hugging Face folder of ours is what the file was made of.
+// All architectures, there and back: what comes out of a Hugging Face folder of ours is what the file was made of.
 TEST(GgufFormat, GivesEveryTensorInItsPlaceAndOrder) {
-  for (const auto& [model, architecture] : {std::pair{tiny_model(), "llama"}, {biased(), "qwen2"}}) {
+  for (const auto& [model, architecture] :
+       {std::pair{tiny_model(), "llama"}, {biased(), "qwen2"}, {normed(), "qwen3"}}) {
     MemFs fs;
     ASSERT_TRUE(put_text(fs, "/x.gguf", testing::model_file(model, architecture).file()).ok());
     expect_ok(convert_to(fs, "/x.gguf", "/ours"));
@@ -72,8 +80,27 @@ TEST(GgufFormat, GivesEveryTensorInItsPlaceAndOrder) {
   }
 }
 
+TEST(GgufFormat, RefusesToWriteWhatTheFileWouldNotSay) {
+  ModelDims yarn = tiny_model();
+  yarn.rope_scaling = recipe::read_rope_scaling("yarn:4:32");
+  ASSERT_TRUE(yarn.rope_scaling);
+  MemFs fs;
+  testing::make_hf_folder(fs, "/hf", yarn, testing::model_tensors(yarn));
+  expect_ok(convert_to(fs, "/hf", "/ours"));
+  for (const char* source : {"/hf", "/ours"}) {
+    const Status refused = convert_to(fs, source, "/out.gguf", {.to = "gguf"}).status();
+    EXPECT_EQ(refused.code, Code::kUnsupported) << source;
+    EXPECT_THAT(refused.message, HasSubstr("scaled in the way 'yarn'"));
+    EXPECT_FALSE(fs.stat("/out.gguf").ok());
+  }
+  ModelDims both = normed();
+  both.qkv_bias = true;
+  EXPECT_FALSE(gguf_architecture(both)) << "no file would say it";
+}
+
 TEST(GgufFormat, IsWrittenInTheOrderOfItsArchitecture) {
-  for (const auto& [model, architecture] : {std::pair{tiny_model(), "llama"}, {biased(), "qwen2"}}) {
+  for (const auto& [model, architecture] :
+       {std::pair{tiny_model(), "llama"}, {biased(), "qwen2"}, {normed(), "qwen3"}}) {
     MemFs fs;
     testing::make_hf_folder(fs, "/hf", model, testing::model_tensors(model));
     expect_ok(convert_to(fs, "/hf", "/out.gguf", {.to = "gguf"}));

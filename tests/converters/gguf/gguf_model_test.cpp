@@ -111,8 +111,8 @@ TEST(GgufModel, RefusesOtherModelsByName) {
   wrong_kind[3] = f32_key("llama.embedding_length", 12);
   const std::vector<std::tuple<std::vector<std::string>, Code, const char*>> cases{
       {{u32_key("x", 1)}, Code::kIncompatible, "does not say its architecture"},
-      {testing::model_keys(testing::tiny_model(), "qwen3"), Code::kUnsupported,
-       "architecture 'qwen3', expected llama or qwen2"},
+      {testing::model_keys(testing::tiny_model(), "gemma3"), Code::kUnsupported,
+       "architecture 'gemma3', expected llama, qwen2 or qwen3"},
       {layers, Code::kUnsupported, "is a list"},
       {lacking, Code::kIncompatible, "'llama.block_count' is missing"},
       {wrong_kind, Code::kIncompatible, "'llama.embedding_length' is missing or not a whole number"},

@@ -64,6 +64,10 @@ RawTensors model_tensors(const recipe::ModelDims& model) {
     add(layer + "mlp.gate_proj.weight", model.ffn_dim, model.dim);
     add(layer + "mlp.up_proj.weight", model.ffn_dim, model.dim);
     add(layer + "mlp.down_proj.weight", model.dim, model.ffn_dim);
+    if (model.qk_norm) {
+      add(layer + "self_attn.q_norm.weight", model.head_dim, 0);
+      add(layer + "self_attn.k_norm.weight", model.head_dim, 0);
+    }
     add(layer + "input_layernorm.weight", model.dim, 0);
     add(layer + "post_attention_layernorm.weight", model.dim, 0);
   }
