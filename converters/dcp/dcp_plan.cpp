@@ -40,6 +40,14 @@ bool says_run(const Settings& config) {
   });
 }
 
+// Norms of heads have the size of one, of which RoPE rotates pairs.
+Result<std::uint64_t> size_of_heads(const std::string& path, const recipe::Shapes& shapes) {
+  const std::int64_t size = recipe::dims_from_shapes(shapes).dims.head_dim;
+  if (size >= 2 && size % 2 == 0) return static_cast<std::uint64_t>(size);
+  return ckpt::incompatible(path + ": '" + recipe::name_of(recipe::Part::kQueryNorm) + "' has " + std::to_string(size) +
+                            " elements, expected an even number, those of a head");
+}
+
 class Planner {
  public:
   Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}
@@ -183,8 +191,7 @@ class Planner {
     recipe::Shapes shapes;
     for (const auto& [name, source] : parameters_) shapes[name] = source_.tensors()[source].shape;
     if (layout_.halves) {
-      // Norms of heads have the size of one.
-      head_dim_ = static_cast<std::uint64_t>(recipe::dims_from_shapes(shapes).dims.head_dim);
+      TITAN_ASSIGN_OR_RETURN(head_dim_, size_of_heads(source_.path(), shapes));
       if (options_.config && !options_.look) {
         TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> further, unsaid_of_run());
         TITAN_ASSIGN_OR_RETURN(model_, model_of(source_.path(), shapes, *options_.config, further));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
 #include "converters/dcp/dcp_checkpoint.h"
@@ -53,6 +54,7 @@ class DcpWriter final : public ForeignWriter {
  private:
   Status find_model(Fs& fs);
   Status note_flavor();
+  Status find_halves();
   Status add_parameters();
   Status add_parameter(std::uint32_t index, const std::string& name);
   Status add_tied_head(std::uint32_t embedding);
@@ -195,6 +197,29 @@ Status DcpWriter::note_flavor() {
   return {};
 }
 
+// Whose rows are put into halves' order: of Hugging Face's names, and of a model with norms of heads, which is
+// torchtitan's qwen3. Norms of heads have the size of one.
+Status DcpWriter::find_halves() {
+  if (huggingface_) {
+    halves_ = static_cast<std::uint64_t>(model_.head_dim);
+    return {};
+  }
+  const ckpt::ParameterIndex by_name(manifest_);
+  const auto norm = by_name.find(recipe::name_of(recipe::Part::kQueryNorm));
+  if (!norm) return {};
+  const std::vector<std::uint64_t>& size = manifest_.parameters[*norm].meta.shape;
+  halves_ = size.empty() ? 0 : size[0];
+  for (const ckpt::ParameterRecord& record : manifest_.parameters) {
+    const ckpt::ParameterMeta& meta = record.meta;
+    if (!recipe::has_head_rows(meta.name)) continue;
+    if (halves_ < 2 || halves_ % 2 != 0 || meta.shape.empty() || meta.shape[0] % halves_ != 0)
+      return ckpt::incompatible(source_.path() + ": tensor '" + meta.name + "' has the shape " +
+                                ckpt::shape_text(meta.shape) + ", which makes no whole heads of " +
+                                std::to_string(halves_) + " rows");
+  }
+  return {};
+}
+
 Status DcpWriter::plan(Fs& fs) {
   if (!huggingface_ && ckpt::setting(manifest_.config, "model.qkv_bias") == "true") {
     return ckpt::unsupported(source_.path() +
@@ -210,12 +235,7 @@ Status DcpWriter::plan(Fs& fs) {
   }
   TITAN_ASSIGN_OR_RETURN(run_, find_written_run(source_, options_, skip_, rows_, notes_));
   TITAN_RETURN_IF_ERROR(huggingface_ ? find_model(fs) : note_flavor());
-  const ckpt::ParameterIndex by_name(manifest_);
-  const auto norm = by_name.find(recipe::name_of(recipe::Part::kQueryNorm));
-  if (huggingface_)
-    halves_ = static_cast<std::uint64_t>(model_.head_dim);
-  else if (norm && !manifest_.parameters[*norm].meta.shape.empty())
-    halves_ = manifest_.parameters[*norm].meta.shape[0];
+  TITAN_RETURN_IF_ERROR(find_halves());
   return add_parameters();
 }
 

@@ -52,12 +52,14 @@ struct Planned {
 };
 
 // Element j of the i-th tensor is 1000 i + j.
-Planned planned(bool tied, const ImportOptions& options) {
+Planned planned(bool tied, const ImportOptions& options, const std::vector<std::uint64_t>& norm = {8}) {
   Planned out;
   EXPECT_TRUE(out.fs->make_dir(kFolder).ok());
   std::vector<testing::ShardedTensor> tensors;
   for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model(tied)))
-    tensors.push_back({parameter.name, parameter.shape, {{3}}});
+    tensors.push_back(parameter.name.ends_with("q_norm.weight")
+                          ? testing::ShardedTensor{parameter.name, norm, {}}
+                          : testing::ShardedTensor{parameter.name, parameter.shape, {{3}}});
   EXPECT_TRUE(testing::write_sharded(*out.fs, kFolder, tensors, {}).ok());
   auto opened = dcp_format().open(*out.fs, kFolder);
   EXPECT_TRUE(opened.ok()) << opened.status().to_string();
@@ -88,6 +90,14 @@ TEST(DcpQwen3, WithoutAConfigurationTheRowsMoveToo) {
   const Planned found = planned(false, {});
   ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
   EXPECT_THAT(found.rows("layers.0.attention.k_norm.weight", 8), ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+TEST(DcpQwen3, NormsThatAreNoHeadAreRefused) {
+  for (const std::vector<std::uint64_t>& norm : std::vector<std::vector<std::uint64_t>>{{}, {3}, {1}})
+    for (const ImportOptions& options : {ImportOptions{}, said({})})
+      EXPECT_THAT(planned(false, options, norm).plan.status().message,
+                  HasSubstr("expected an even number, those of a head"));
+  EXPECT_THAT(planned(false, said({}), {20}).plan.status().message, HasSubstr("whole heads"));
 }
 
 TEST(DcpQwen3, AnUnknownFlavourMustSayItsBase) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include "converters/hf/hf_config.h"
 #include "recipe/model/parameters.h"
 #include "recipe/plan/stage_cost.h"
@@ -18,10 +22,13 @@ TEST(Families, RefusesLinesThatAreNone) {
     EXPECT_THROW(read_hf_families(line), std::logic_error) << line;
 }
 
-// A family that no table of ours has: biases and norms of heads, two key heads and heads of 10 where nothing is said.
-TEST(Families, AThirdOneIsALineOfData) {
+// All that it takes is tests/converters/hf/third_family.tsv.
+TEST(Families, AThirdOneIsAFileOfData) {
+  std::ifstream file(std::string(TITAN_SOURCE_DIR) + "/tests/converters/hf/third_family.tsv");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
   HfFamilies families = hf_families();
-  const HfFamilies more = read_hf_families("ThirdForCausalLM\tthird\t2\t10\tqkv_bias,qk_norm\n");
+  const HfFamilies more = read_hf_families(text);
+  ASSERT_EQ(more.size(), 1u);
   families.insert(families.end(), more.begin(), more.end());
   const auto json = parse_json("config.json", R"({"architectures": ["ThirdForCausalLM"], "model_type": "third",
     "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 6, "intermediate_size": 80, "vocab_size": 101,
