@@ -5,6 +5,7 @@
 #include "converters/companions.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/metadata.h"
+#include "converters/deepspeed/deepspeed_checkpoint.h"
 #include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/gguf/gguf_format.h"
@@ -16,8 +17,12 @@
 namespace titan::convert {
 
 std::span<const Format* const> formats() {
-  static const std::array<const Format*, 5> all{&hf_format(), &dcp_format(), &mistral_format(), &gguf_format(),
-                                                &nanotron::nanotron_format()};
+  static const std::array<const Format*, 6> all{&hf_format(),
+                                                &dcp_format(),
+                                                &mistral_format(),
+                                                &gguf_format(),
+                                                &nanotron::nanotron_format(),
+                                                &deepspeed::deepspeed_format()};
   return all;
 }
 

@@ -139,7 +139,7 @@ Program titan_ckpt_program() {
           {"convert",
            {{"SRC", Names::kSource, Takes::kForeign}, {"DST", Names::kDestination, Takes::kForeign}},
            "from and to other formats",
-           {{"from", "titan|hf|dcp|mistral|gguf|nanotron", "format of SRC; detected when left out"},
+           {{"from", "titan|hf|dcp|mistral|gguf|nanotron|deepspeed", "format of SRC; detected when left out"},
             {"to", "titan|hf|dcp|gguf|nanotron", "format of DST; titan when left out and SRC is foreign"},
             {"names", "torchtitan|hf", "with --to dcp: whose names the tensors have (torchtitan)"},
             {"dry-run", "", "show what would be done and write nothing"},

@@ -91,7 +91,7 @@ class OptimizerReader {
       if (pickle.is(pickle.item(masters, i), NodeKind::kText))
         TITAN_RETURN_IF_ERROR(take(file, rank, number, std::string(pickle.text(pickle.item(masters, i))), kMaster,
                                    pickle.item(masters, i + 1)));
-    return take_groups(file, groups);
+    return read_groups(file, groups, out_.groups);
   }
 
   // Where the state of `name` on this rank goes; nullptr where another stage's counts.
@@ -128,37 +128,6 @@ class OptimizerReader {
     if (stored.dtype.empty()) stored.dtype = tensor.dtype;
     if (stored.dtype != tensor.dtype) return corrupt(file.path() + ": '" + name + "' has two types of elements");
     stored.by_tp[rank.tp][rank.dp] = {number, tensor.offset, tensor.elements};
-    return {};
-  }
-
-  Status take_groups(const TorchFile& file, NodeId groups) {
-    const Pickle& pickle = file.pickle();
-    if (!pickle.is(groups, NodeKind::kList)) return corrupt(file.path() + ": param_groups is no list");
-    for (std::size_t i = 0; i < pickle.size(groups); ++i) {
-      const NodeId group = pickle.item(groups, i);
-      GroupValues values;
-      for (const auto& [key, value] :
-           {std::pair{"lr", &values.lr}, {"eps", &values.eps}, {"weight_decay", &values.weight_decay}}) {
-        TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(group, key));
-        TITAN_ASSIGN_OR_RETURN(*value, file.number(node));
-      }
-      if (const NodeId node = pickle.find(group, "initial_lr"); node != dcp::kNoNode) {
-        TITAN_ASSIGN_OR_RETURN(values.initial_lr, file.number(node));
-      }
-      TITAN_ASSIGN_OR_RETURN(const NodeId betas, file.at(group, "betas"));
-      if ((!pickle.is(betas, NodeKind::kTuple) && !pickle.is(betas, NodeKind::kList)) || pickle.size(betas) != 2)
-        return corrupt(file.path() + ": betas is " + pickle.describe(betas));
-      TITAN_ASSIGN_OR_RETURN(values.beta1, file.number(pickle.item(betas, 0)));
-      TITAN_ASSIGN_OR_RETURN(values.beta2, file.number(pickle.item(betas, 1)));
-      const auto flag = [&](const char* key, bool otherwise) {
-        const NodeId node = pickle.find(group, key);
-        return pickle.is(node, NodeKind::kBool) ? pickle.boolean(node) : otherwise;
-      };
-      values.amsgrad = flag("amsgrad", false);
-      values.maximize = flag("maximize", false);
-      values.decoupled = flag("decoupled_weight_decay", true);
-      out_.groups.insert(values);
-    }
     return {};
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "converters/nanotron/shards.h"
+#include "converters/torch_save/trained_source.h"
 
 namespace titan::convert::nanotron {
 
@@ -15,14 +16,6 @@ struct ParameterState {
   PiecedTensor exp_avg, exp_avg_sq;
   std::optional<PiecedTensor> master;
   double step = 0;
-};
-
-/// The settings of AdamW for one parameter.
-struct GroupValues {
-  double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
-  std::optional<double> initial_lr;
-  bool amsgrad = false, maximize = false, decoupled = true;
-  auto operator<=>(const GroupValues&) const = default;
 };
 
 struct Optimizer {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_torch_corpus.py: writes the seeds of the targets torch_file and nanotron, which torch.save and safetensors make (run it with .deps/transformers5)."""
+"""make_torch_corpus.py: writes the seeds of the targets torch_file, nanotron and deepspeed, which torch.save and safetensors make (run it with .deps/transformers5)."""
 import argparse
 import collections
 import io
@@ -61,7 +61,22 @@ STEPS = {
     "old": step(metadata=METADATA | {"version": "1.1"}),
     "experts": step(config=CONFIG | {"moe_config": {"num_experts": 2}}),
 }
-for folder, files in (("torch_file", TORCH), ("nanotron", STEPS)):
+GROUP = {"lr": 1e-3, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1}
+
+
+def deepspeed(third=False, shapes=({"a": (2, 3), "b": (5,)},), length=11, **more):
+    """A step of one rank: a and b in a row, as stage 1 has them, or stage 3."""
+    module = {"a": torch.empty(0) if third else torch.arange(6.0).view(2, 3)}
+    model = saved({"module": module, "param_shapes": [collections.OrderedDict((name, torch.Size(shape)) for name, shape in group.items()) for group in shapes], "global_steps": 3})
+    state = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(length), "exp_avg_sq": torch.ones(length)}}, "param_groups": [GROUP]}
+    flat = [torch.arange(float(length))]
+    inner = {"zero_stage": 3, "fp32_flat_groups": flat, "optimizer_state_dict": state} if third else {"zero_stage": 1, "single_partition_of_fp32_groups": flat, "base_optimizer_state": state}
+    return struct.pack("<I", len(model))[:3] + model + saved({"optimizer_state_dict": inner | more})
+
+
+DEEPSPEED = {"stage_1": deepspeed(), "stage_3": deepspeed(True), "short": deepspeed(length=9), "long": deepspeed(length=20), "padded": deepspeed(param_alignment_paddings=[[0, 4]]),
+             "groups": deepspeed(shapes=({"a": (2, 3)}, {"b": (5,)})), "huge": deepspeed(shapes=({"a": (1 << 40, 1 << 40)},))}
+for folder, files in (("torch_file", TORCH), ("nanotron", STEPS), ("deepspeed", DEEPSPEED)):
     (HERE / folder).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (HERE / folder / name).write_bytes(content)

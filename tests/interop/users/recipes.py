@@ -482,13 +482,13 @@ def verl(folder):
     (folder / "fsdp_config.json").write_text('{"FSDP_version": 2, "world_size": 2}')
 
 
-@recipe("foreign.md I: DeepSpeed's step alone", 2, "a DeepSpeed checkpoint")
+@recipe("foreign.md I: DeepSpeed's step alone, without anything in it", 12, "no 'param_shapes'")
 def deepspeed_step(folder):
     torch.save({}, folder / "zero_pp_rank_0_mp_rank_00_model_states.pt")
     torch.save({}, folder / "zero_pp_rank_0_mp_rank_00_optim_states.pt")
 
 
-@recipe("sibling: ZeRO 1 and 2", 2, "a DeepSpeed checkpoint")
+@recipe("sibling: ZeRO 1 and 2", 12, "no 'param_shapes'")
 def deepspeed_zero2(folder):
     torch.save({}, folder / "mp_rank_00_model_states.pt")
     torch.save({}, folder / "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt")

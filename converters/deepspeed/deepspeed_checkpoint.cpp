@@ -1,0 +1,147 @@
+#include "converters/deepspeed/deepspeed_checkpoint.h"
+
+#include <algorithm>
+
+#include "ckpt/base/text.h"
+#include "converters/companions.h"
+#include "converters/deepspeed/zero.h"
+#include "converters/hf/hf_checkpoint.h"
+#include "converters/hf/hf_plan.h"
+#include "converters/widen.h"
+
+namespace titan::convert::deepspeed {
+namespace {
+
+constexpr std::uint64_t kMaxName = 4096;
+
+// The digits behind "global_step".
+std::optional<std::uint64_t> step_of_folder(const std::string& path) {
+  std::string name = ckpt::base_name(path);
+  if (!name.starts_with("global_step")) return std::nullopt;
+  name.erase(0, 11);
+  return ckpt::number_of<std::uint64_t>(name.substr(0, name.find('_')));
+}
+
+class Checkpoint final : public TrainedSource {
+ public:
+  Checkpoint(Fs& fs, std::string path, std::string folder)
+      : TrainedSource(fs, std::move(path)), folder_(std::move(folder)) {}
+
+  Status open() {
+    const auto zero = fs_.stat(ckpt::join_path(folder_, "zero"));
+    universal_ = zero.ok() && zero->type == ckpt::FileType::kDirectory;
+    TITAN_ASSIGN_OR_RETURN(content_,
+                           universal_ ? read_universal(fs_, folder_, files_) : read_zero(fs_, folder_, files_));
+    for (const auto& [name, state] : content_.states) add_part(name, add_pieced(state.weights), 0, state.weights.shape);
+    end_of_model();
+    for (const auto& [name, state] : content_.states) {
+      if (!state.exp_avg || !state.exp_avg_sq) continue;
+      add_part(kStatePrefix + name + "." + ckpt::kExpAvg, add_pieced(*state.exp_avg), 0, state.exp_avg->shape);
+      add_part(kStatePrefix + name + "." + ckpt::kExpAvgSq, add_pieced(*state.exp_avg_sq), 0, state.exp_avg_sq->shape);
+      set_step(name, state.step);
+    }
+    return {};
+  }
+
+  Result<ImportPlan> plan(const ImportOptions& options) const override {
+    TITAN_ASSIGN_OR_RETURN(const std::string config, folder_of_config());
+    TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_hf_import(fs_, config, *model_view(), of_model(options)));
+    plan.step = content_.step.value_or(step_of_folder(folder_).value_or(0));
+    plan.data_ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(content_.data_ranks, UINT32_MAX));
+    plan.notes.push_back("weights are the optimizer's, in float32");
+    TITAN_RETURN_IF_ERROR(take_slots(options, plan));
+    if (plan.optimizer_steps.empty()) return plan;
+    if (!content_.step && !step_of_folder(folder_)) plan.step = plan.optimizer_steps.front();
+    if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
+    if (!options.config || options.look) return plan;
+    RunFacts facts;
+    facts.groups = content_.groups;
+    facts.data_ranks = content_.data_ranks;
+    facts.lr_of_step = true;
+    TITAN_RETURN_IF_ERROR(take_run(*options.config, facts, plan));
+    return plan;
+  }
+
+ private:
+  // config.json is beside the files, or one or two folders above them, as transformers' Trainer and accelerate have it.
+  Result<std::string> folder_of_config() const {
+    std::string folder = folder_;
+    for (int i = 0; i < 3; ++i) {
+      TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs_, ckpt::join_path(folder, kHfConfig)));
+      if (there) return folder;
+      folder = ckpt::parent_path(folder);
+    }
+    return folder_;
+  }
+
+  const std::string folder_;
+  bool universal_ = false;
+  Content content_;
+};
+
+// Whether a folder holds the files of a step.
+Result<bool> is_step(Fs& fs, const std::string& path) {
+  const auto info = fs.stat(through_link(fs, path));
+  if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
+  if (!info.ok() || info->type != ckpt::FileType::kDirectory) return false;
+  const auto entries = fs.list(path);
+  if (!entries.ok() && entries.status().code != ckpt::Code::kNotFound) return entries.status();
+  bool zero = false, model = false;
+  for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i) {
+    const std::string& name = (*entries)[i].name;
+    if (name.ends_with("_optim_states.pt")) return true;
+    zero = zero || (name == "zero" && (*entries)[i].type == ckpt::FileType::kDirectory);
+    model = model || name.ends_with("model_states.pt");
+  }
+  return zero && model;
+}
+
+class DeepspeedFormat final : public Format {
+ public:
+  const char* name() const override { return "deepspeed"; }
+  const char* title() const override { return "DeepSpeed"; }
+  bool writes() const override { return false; }
+  Result<bool> probe(Fs& fs, const std::string& path) const override {
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
+    return !folder.empty();
+  }
+  bool is_member(const std::string&) const override { return false; }
+  Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
+    if (folder.empty()) return ckpt::not_found(path + " holds no checkpoint of DeepSpeed");
+    auto checkpoint = std::make_unique<Checkpoint>(fs, path, folder);
+    TITAN_RETURN_IF_ERROR(checkpoint->open());
+    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+  }
+  Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader&, const ExportOptions&) const override {
+    return ckpt::unsupported("DeepSpeed's checkpoints are read, not written")
+        .with_hint("--to hf writes weights that from_pretrained loads before deepspeed.initialize");
+  }
+};
+
+}  // namespace
+
+Result<std::string> find_step(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const bool itself, is_step(fs, path));
+  if (itself) return path;
+  for (const char* name : {"latest_universal", "latest"}) {
+    const std::string file = ckpt::join_path(path, name);
+    TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
+    if (!there) continue;
+    const auto bytes = ckpt::read_file(fs, file, kMaxName);
+    if (!bytes.ok()) continue;
+    std::string step(ckpt::text_of(*bytes));
+    while (step.ends_with('\n')) step.pop_back();
+    if (step.empty() || step.find_first_of("/\n") != std::string::npos || step == "." || step == "..") continue;
+    TITAN_ASSIGN_OR_RETURN(const bool found, is_step(fs, ckpt::join_path(path, step)));
+    if (found) return ckpt::join_path(path, step);
+  }
+  return std::string();
+}
+
+const Format& deepspeed_format() {
+  static const DeepspeedFormat format;
+  return format;
+}
+
+}  // namespace titan::convert::deepspeed

@@ -1,0 +1,388 @@
+#include "converters/deepspeed/zero.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ckpt/base/text.h"
+#include "ckpt/model/shape_text.h"
+#include "ckpt/ops/convert_dtype.h"
+
+namespace titan::convert::deepspeed {
+
+using ckpt::corrupt;
+using dcp::NodeId;
+using dcp::NodeKind;
+using dcp::Pickle;
+
+namespace {
+
+constexpr std::string_view kStates = "_optim_states.pt", kModelEnd = "mp_rank_00_model_states.pt";
+constexpr std::uint64_t kSample = 1024;  // elements of each parameter that are compared with the model's file
+
+using Shapes = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
+/// One flat vector, in the pieces of one rank.
+using Flat = std::vector<Segment>;
+
+std::uint64_t length_of(const Flat& flat) {
+  std::uint64_t sum = 0;
+  for (const Segment& segment : flat) sum += segment.elements;
+  return sum;
+}
+
+/// Elements [first, first + count) of `flat`; fewer where it ends before.
+Flat slice_of(const Flat& flat, std::uint64_t first, std::uint64_t count) {
+  Flat out;
+  std::uint64_t begin = 0;
+  for (const Segment& segment : flat) {
+    const std::uint64_t end = begin + segment.elements, from = std::max(first, begin),
+                        to = std::min(first + count, end);
+    if (from < to) out.push_back({segment.file, segment.offset + (from - begin) * sizeof(float), to - from});
+    begin = end;
+  }
+  return out;
+}
+
+std::optional<std::uint64_t> rank_of(const std::string& name) {
+  const std::size_t at = name.find("zero_pp_rank_");
+  if (at == std::string::npos) return std::nullopt;
+  const std::size_t begin = at + 13;
+  return ckpt::number_of<std::uint64_t>(name.substr(begin, name.find('_', begin) - begin));
+}
+
+/// The files of a step by what they are. \error kUnsupported
+struct Files {
+  std::string model;                           // of the first rank
+  std::map<std::uint64_t, std::string> ranks;  // of the optimizer, by data-parallel rank
+};
+Result<Files> files_of(Fs& fs, const std::string& folder) {
+  Files out;
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
+  for (const ckpt::DirEntry& entry : entries) {
+    const std::string path = ckpt::join_path(folder, entry.name);
+    if (entry.name.starts_with("layer_") && entry.name.ends_with("model_states.pt"))
+      return ckpt::unsupported(path + " is of a pipeline of DeepSpeed's own: not supported")
+          .with_hint(
+              "make it universal: python -m deepspeed.checkpoint.ds_to_universal --input_folder IN --output_folder "
+              "OUT");
+    if (entry.name.find("expert_") != std::string::npos)
+      return ckpt::unsupported(path + " is of an expert: models with experts are not supported");
+    if (entry.name.find("mp_rank_") != std::string::npos && entry.name.find("mp_rank_00_") == std::string::npos)
+      return ckpt::unsupported(path + " is of a second tensor-parallel rank: the files do not say how tensors are cut")
+          .with_hint(
+              "make it universal: python -m deepspeed.checkpoint.ds_to_universal --input_folder IN --output_folder "
+              "OUT");
+    const std::optional<std::uint64_t> rank = rank_of(entry.name);
+    if (entry.name.ends_with(kStates)) {
+      if (!rank) return corrupt(path + ": its name is none of DeepSpeed's");
+      if (!out.ranks.emplace(*rank, path).second) return corrupt(path + ": another file is of the same rank");
+    } else if (entry.name.ends_with(kModelEnd) && rank.value_or(0) == 0) {
+      out.model = path;
+    }
+  }
+  if (out.model.empty()) return corrupt(folder + " has no file of the model (*" + std::string(kModelEnd) + ")");
+  if (out.ranks.empty())
+    return ckpt::unsupported(folder + " has no optimizer of ZeRO 1 to 3 (*" + std::string(kStates) +
+                             "): not supported");
+  if (out.ranks.rbegin()->first + 1 != out.ranks.size())
+    return corrupt(folder + " lacks files of the optimizer: the last rank is " +
+                   std::to_string(out.ranks.rbegin()->first) + ", and there are " + std::to_string(out.ranks.size()) +
+                   " files");
+  return out;
+}
+
+// The shape that torch.Size makes.
+Result<std::vector<std::uint64_t>> size_of(const TorchFile& file, NodeId node) {
+  const Pickle& pickle = file.pickle();
+  if (pickle.is_made_by(node, "torch", "Size") && pickle.size(pickle.arguments(node)) == 1)
+    node = pickle.item(pickle.arguments(node), 0);
+  std::vector<std::uint64_t> shape;
+  std::uint64_t elements = 0;
+  bool sound = pickle.is(node, NodeKind::kTuple) || pickle.is(node, NodeKind::kList);
+  for (std::size_t i = 0; sound && i < pickle.size(node); ++i) {
+    const NodeId extent = pickle.item(node, i);
+    sound = pickle.is(extent, NodeKind::kInt) && pickle.integer(extent) >= 0;
+    if (sound) shape.push_back(static_cast<std::uint64_t>(pickle.integer(extent)));
+  }
+  if (!sound || shape.size() > 8 || !ckpt::checked_elements(shape, &elements))
+    return corrupt(file.path() + ": a shape is " + pickle.describe(node));
+  return shape;
+}
+
+// Parameters of each of the optimizer's groups, in the order of the flat vectors.
+Result<std::vector<Shapes>> shapes_of(const TorchFile& file) {
+  const Pickle& pickle = file.pickle();
+  TITAN_ASSIGN_OR_RETURN(const NodeId list, file.at(pickle.root(), "param_shapes"));
+  const auto wrong = [&] { return corrupt(file.path() + ": param_shapes is " + pickle.describe(list)); };
+  if (!pickle.is(list, NodeKind::kList)) return wrong();
+  std::vector<Shapes> out;
+  for (std::size_t g = 0; g < pickle.size(list); ++g) {
+    const NodeId group = pickle.item(list, g);
+    if (!pickle.is(group, NodeKind::kDict)) return wrong();
+    Shapes& shapes = out.emplace_back();
+    for (std::size_t i = 0; i + 1 < pickle.size(group); i += 2) {
+      if (!pickle.is(pickle.item(group, i), NodeKind::kText)) return wrong();
+      TITAN_ASSIGN_OR_RETURN(std::vector<std::uint64_t> shape, size_of(file, pickle.item(group, i + 1)));
+      shapes.emplace_back(pickle.text(pickle.item(group, i)), std::move(shape));
+    }
+  }
+  return out;
+}
+
+// A stage as a number, or as ZeroStageEnum(number).
+std::optional<std::int64_t> stage_of(const Pickle& pickle, NodeId node) {
+  if (pickle.is(node, NodeKind::kInstance) && pickle.size(pickle.arguments(node)) == 1)
+    node = pickle.item(pickle.arguments(node), 0);
+  return pickle.is(node, NodeKind::kInt) ? std::optional(pickle.integer(node)) : std::nullopt;
+}
+
+enum Field : std::size_t { kWeights, kMoment, kVariance, kFieldCount };
+
+class ZeroReader {
+ public:
+  ZeroReader(Fs& fs, std::string folder, PieceFiles& files) : fs_(fs), folder_(std::move(folder)), files_(files) {}
+
+  Result<Content> run() {
+    TITAN_ASSIGN_OR_RETURN(const Files files, files_of(fs_, folder_));
+    out_.data_ranks = files.ranks.size();
+    TITAN_ASSIGN_OR_RETURN(const TorchFile model, TorchFile::open(fs_, files.model));
+    TITAN_RETURN_IF_ERROR(read_model(model));
+    for (const auto& [rank, path] : files.ranks) TITAN_RETURN_IF_ERROR(read_rank(path));
+    TITAN_RETURN_IF_ERROR(stage_ == 3 ? assemble_stage_3() : assemble());
+    TITAN_RETURN_IF_ERROR(compare_with(model));
+    return std::move(out_);
+  }
+
+ private:
+  Status read_model(const TorchFile& model) {
+    const Pickle& pickle = model.pickle();
+    TITAN_ASSIGN_OR_RETURN(shapes_, shapes_of(model));
+    if (const NodeId steps = pickle.find(pickle.root(), "global_steps");
+        pickle.is(steps, NodeKind::kInt) && pickle.integer(steps) >= 0)
+      out_.step = static_cast<std::uint64_t>(pickle.integer(steps));
+    const NodeId frozen = pickle.find(pickle.root(), "frozen_param_shapes");
+    if (pickle.is(frozen, NodeKind::kDict) && pickle.size(frozen) > 0)
+      return ckpt::unsupported(model.path() +
+                               " has frozen parameters, which the optimizer does not hold: not supported");
+    return {};
+  }
+
+  Status take(const TorchFile& file, std::uint32_t number, NodeId node, Flat& flat) {
+    TITAN_ASSIGN_OR_RETURN(const StoredTensor tensor, file.tensor(node));
+    if (tensor.dtype != "float32")
+      return ckpt::unsupported(file.path() + ": the optimizer's state is of torch." + tensor.dtype +
+                               ", expected float32");
+    flat.push_back({number, tensor.offset, tensor.elements});
+    return {};
+  }
+
+  // One rank's flat vectors: a list of groups, each of one vector; or of sub-groups in stage 3, which are one vector.
+  Status read_rank(const std::string& path) {
+    TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
+    const Pickle& pickle = file.pickle();
+    const std::uint32_t number = files_.add(path);
+    TITAN_ASSIGN_OR_RETURN(const NodeId state, file.at(pickle.root(), "optimizer_state_dict"));
+    const std::optional<std::int64_t> stage = stage_of(pickle, pickle.find(state, "zero_stage"));
+    const NodeId third = pickle.find(state, "fp32_flat_groups");
+    const std::int64_t found = third != dcp::kNoNode ? 3 : stage.value_or(1);
+    if (found < 1 || found > 3 || (stage_ != 0 && stage_ != found))
+      return ckpt::unsupported(path + " is of ZeRO's stage " + std::to_string(found) + ": not supported");
+    stage_ = found;
+    if (const NodeId padding = pickle.find(state, "param_alignment_paddings"); has_number(pickle, padding, 0))
+      return ckpt::unsupported(path + " has paddings between parameters (parameter_alignment): not supported");
+    TITAN_ASSIGN_OR_RETURN(const NodeId weights,
+                           file.at(state, stage_ == 3 ? "fp32_flat_groups" : "single_partition_of_fp32_groups"));
+    if (!pickle.is(weights, NodeKind::kList)) return corrupt(path + ": its flat groups are no list");
+    const NodeId base =
+        stage_ == 3 ? pickle.find(state, "optimizer_state_dict") : pickle.find(state, "base_optimizer_state");
+    if (!pickle.is(base, NodeKind::kDict))
+      return ckpt::unsupported(path +
+                               " has no state of the optimizer in a form that is read (elastic checkpoints are not)");
+    TITAN_ASSIGN_OR_RETURN(const NodeId states, file.at(base, "state"));
+    TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(base, "param_groups"));
+    TITAN_RETURN_IF_ERROR(read_groups(file, groups, out_.groups));
+    auto& rank = ranks_.emplace_back();
+    for (std::size_t g = 0; g < pickle.size(weights); ++g) {
+      if (g == 0 || stage_ != 3) rank.emplace_back();
+      std::array<Flat, kFieldCount>& group = rank.back();
+      TITAN_RETURN_IF_ERROR(take(file, number, pickle.item(weights, g), group[kWeights]));
+      const NodeId of_group = state_at(pickle, states, static_cast<std::int64_t>(g));
+      if (of_group == dcp::kNoNode) continue;
+      TITAN_ASSIGN_OR_RETURN(const NodeId moment, file.at(of_group, ckpt::kExpAvg));
+      TITAN_ASSIGN_OR_RETURN(const NodeId variance, file.at(of_group, ckpt::kExpAvgSq));
+      TITAN_RETURN_IF_ERROR(take(file, number, moment, group[kMoment]));
+      TITAN_RETURN_IF_ERROR(take(file, number, variance, group[kVariance]));
+      NodeId step = pickle.find(of_group, "step");
+      if (step == dcp::kNoNode && pickle.size(groups) > 0) step = pickle.find(pickle.item(groups, 0), "step");
+      if (step == dcp::kNoNode) continue;
+      TITAN_ASSIGN_OR_RETURN(const double count, file.number(step));
+      if (count_ && *count_ != count) return corrupt(path + ": Adam has made other numbers of steps in other groups");
+      count_ = count;
+    }
+    if (rank.size() != (stage_ == 3 ? 1 : shapes_.size()))
+      return corrupt(path + " has " + std::to_string(rank.size()) + " flat groups, the model's file has " +
+                     std::to_string(shapes_.size()));
+    return {};
+  }
+
+  // Whether a number other than `expected` is in `node`, a list of lists.
+  static bool has_number(const Pickle& pickle, NodeId node, std::int64_t expected, int depth = 0) {
+    if (pickle.is(node, NodeKind::kInt)) return pickle.integer(node) != expected;
+    if (depth > 4 || (!pickle.is(node, NodeKind::kList) && !pickle.is(node, NodeKind::kTuple))) return false;
+    for (std::size_t i = 0; i < pickle.size(node); ++i)
+      if (has_number(pickle, pickle.item(node, i), expected, depth + 1)) return true;
+    return false;
+  }
+  static NodeId state_at(const Pickle& pickle, NodeId states, std::int64_t group) {
+    for (std::size_t i = 0; pickle.is(states, NodeKind::kDict) && i + 1 < pickle.size(states); i += 2)
+      if (pickle.is(pickle.item(states, i), NodeKind::kInt) && pickle.integer(pickle.item(states, i)) == group)
+        return pickle.item(states, i + 1);
+    return dcp::kNoNode;
+  }
+
+  Status put(const std::string& name, const std::vector<std::uint64_t>& shape, Field field, Flat segments) {
+    PiecedTensor tensor{"'" + name + "' of " + folder_, DType::kF32, shape, {}};
+    tensor.pieces.push_back(whole_piece(shape, std::move(segments)));
+    TITAN_RETURN_IF_ERROR(check_pieces(tensor));
+    State& state = out_.states[name];
+    state.step = count_.value_or(0);
+    if (field == kWeights) state.weights = std::move(tensor);
+    if (field == kMoment) state.exp_avg = std::move(tensor);
+    if (field == kVariance) state.exp_avg_sq = std::move(tensor);
+    return {};
+  }
+
+  // Stages 1 and 2: the ranks' vectors in a row hold the parameters of a group in a row.
+  Status assemble() {
+    for (std::size_t g = 0; g < shapes_.size(); ++g)
+      for (const Field field : {kWeights, kMoment, kVariance}) {
+        Flat all;
+        for (const auto& rank : ranks_) all.insert(all.end(), rank[g][field].begin(), rank[g][field].end());
+        if (all.empty() && field != kWeights) continue;
+        std::uint64_t at = 0;
+        for (const auto& [name, shape] : shapes_[g]) {
+          const std::uint64_t count = ckpt::element_count(shape);
+          TITAN_RETURN_IF_ERROR(put(name, shape, field, slice_of(all, at, count)));
+          at += count;
+        }
+        // The vectors are padded to a multiple of twice the ranks.
+        if (const std::uint64_t there = length_of(all); there < at || there - at >= 2 * ranks_.size())
+          return corrupt(folder_ + ": flat group " + std::to_string(g) + " has " + std::to_string(there) +
+                         " elements, its parameters " + std::to_string(at));
+      }
+    return {};
+  }
+
+  // Stage 3: each parameter is cut for itself, and padded to the same length on all ranks.
+  Status assemble_stage_3() {
+    const std::uint64_t ranks = ranks_.size();
+    for (const Field field : {kWeights, kMoment, kVariance}) {
+      if (ranks_[0][0][field].empty() && field != kWeights) continue;
+      std::uint64_t at = 0;
+      for (const Shapes& group : shapes_)
+        for (const auto& [name, shape] : group) {
+          const std::uint64_t count = ckpt::element_count(shape), part = (count + ranks - 1) / ranks;
+          Flat segments;
+          for (const auto& rank : ranks_) {
+            const Flat own = slice_of(rank[0][field], at, part);
+            segments.insert(segments.end(), own.begin(), own.end());
+          }
+          TITAN_RETURN_IF_ERROR(put(name, shape, field, std::move(segments)));
+          at += part;
+        }
+      for (const auto& rank : ranks_)
+        if (length_of(rank[0][field]) != at)
+          return corrupt(folder_ + ": a rank's flat vector has " + std::to_string(length_of(rank[0][field])) +
+                         " elements, its parts of the parameters " + std::to_string(at));
+    }
+    return {};
+  }
+
+  // The flat vectors have no names: their weights, rounded, must be those of the model's own file.
+  Status compare_with(const TorchFile& model) {
+    const Pickle& pickle = model.pickle();
+    const NodeId module = pickle.find(pickle.root(), "module");
+    const std::uint32_t number = files_.add(model.path());
+    for (const auto& [name, state] : out_.states) {
+      const NodeId node = pickle.find(module, name);
+      if (node == dcp::kNoNode) continue;
+      TITAN_ASSIGN_OR_RETURN(const StoredTensor stored, model.tensor(node));
+      const Result<DType> dtype = dtype_of_torch(name, stored.dtype);
+      if (stored.elements == 0 || !dtype.ok() || !ckpt::is_float(*dtype) || *dtype == DType::kF64)
+        continue;  // stage 3 leaves them empty
+      if (stored.shape != state.weights.shape)
+        return corrupt(model.path() + ": '" + name + "' has the shape " + ckpt::shape_text(stored.shape) +
+                       ", and in param_shapes " + ckpt::shape_text(state.weights.shape));
+      const std::uint64_t count = std::min(kSample, stored.elements);
+      std::vector<std::byte> exact(count * sizeof(float)), rounded(count * ckpt::dtype_size(*dtype)),
+          theirs(rounded.size());
+      TITAN_RETURN_IF_ERROR(files_.read(state.weights, 0, exact));
+      PiecedTensor of_model{
+          name, *dtype, stored.shape, {whole_piece(stored.shape, {{number, stored.offset, stored.elements}})}};
+      TITAN_RETURN_IF_ERROR(files_.read(of_model, 0, theirs));
+      ckpt::convert_elements(DType::kF32, exact, *dtype, rounded);
+      if (rounded != theirs)
+        return corrupt(folder_ + ": the optimizer's weights of '" + name + "' are not those of the model's file")
+            .with_hint(
+                "the flat vectors may be in another order than param_shapes says: let zero_to_fp32.py write the "
+                "weights");
+    }
+    return {};
+  }
+
+  Fs& fs_;
+  const std::string folder_;
+  PieceFiles& files_;
+  std::int64_t stage_ = 0;
+  std::vector<Shapes> shapes_;
+  std::vector<std::vector<std::array<Flat, kFieldCount>>> ranks_;  // by rank and group
+  std::optional<double> count_;
+  Content out_;
+};
+
+}  // namespace
+
+Result<Content> read_zero(Fs& fs, const std::string& folder, PieceFiles& files) {
+  return ZeroReader(fs, folder, files).run();
+}
+
+Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& files) {
+  Content out;
+  const std::string zero = ckpt::join_path(folder, "zero");
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(zero));
+  const auto tensor = [&](const std::string& path) -> Result<PiecedTensor> {
+    TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, path));
+    TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(file.pickle().root(), "param"));
+    TITAN_ASSIGN_OR_RETURN(const StoredTensor stored, file.tensor(node));
+    TITAN_ASSIGN_OR_RETURN(const DType dtype, dtype_of_torch(path, stored.dtype));
+    return PiecedTensor{
+        path, dtype, stored.shape, {whole_piece(stored.shape, {{files.add(path), stored.offset, stored.elements}})}};
+  };
+  for (const ckpt::DirEntry& entry : entries) {
+    if (entry.type != ckpt::FileType::kDirectory) continue;
+    const std::string at = ckpt::join_path(zero, entry.name);
+    State& state = out.states[entry.name];
+    TITAN_ASSIGN_OR_RETURN(state.weights, tensor(ckpt::join_path(at, "fp32.pt")));
+    for (const auto& [name, slot] : {std::pair{ckpt::kExpAvg, &state.exp_avg}, {ckpt::kExpAvgSq, &state.exp_avg_sq}}) {
+      const std::string path = ckpt::join_path(at, std::string(name) + ".pt");
+      TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, path));
+      if (!there) continue;
+      TITAN_ASSIGN_OR_RETURN(*slot, tensor(path));
+    }
+    const std::string step = ckpt::join_path(at, "step.pt");
+    TITAN_ASSIGN_OR_RETURN(const bool counted, is_file(fs, step));
+    if (!counted) continue;
+    TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, step));
+    TITAN_ASSIGN_OR_RETURN(state.step, file.number(file.pickle().root()));
+  }
+  const std::string groups = ckpt::join_path(zero, "optimizer_state.pt");
+  TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, groups));
+  if (there) {
+    TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, groups));
+    const NodeId list = file.pickle().find(file.pickle().root(), "param_groups");
+    if (list != dcp::kNoNode) TITAN_RETURN_IF_ERROR(read_groups(file, list, out.groups));
+  }
+  if (out.states.empty()) return corrupt(zero + " holds no parameters");
+  return out;
+}
+
+}  // namespace titan::convert::deepspeed

@@ -1,0 +1,35 @@
+#pragma once
+// The flat vectors of DeepSpeed's ZeRO as tensors, and the files of its universal form.
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "converters/torch_save/trained_source.h"
+
+namespace titan::convert::deepspeed {
+
+/// One parameter: float32 weights, and Adam's moments where they are there.
+struct State {
+  PiecedTensor weights;
+  std::optional<PiecedTensor> exp_avg, exp_avg_sq;
+  double step = 0;
+};
+
+struct Content {
+  std::map<std::string, State> states;
+  std::set<GroupValues> groups;
+  std::optional<std::uint64_t> step;  ///< global_steps
+  std::uint64_t data_ranks = 1;
+  std::vector<std::string> notes;
+};
+
+/// Reads the folder of a step. \error kCorrupt (lengths that do not fit, weights that are not those of the model's
+/// file), kUnsupported (stages, layouts and kinds of files that are not read, by name), kFailed
+/// \source DeepSpeed 0.19.8, utils/zero_to_fp32.py, runtime/zero/stage_1_and_2.py, runtime/bf16_optimizer.py
+Result<Content> read_zero(Fs& fs, const std::string& folder, PieceFiles& files);
+/// Reads the folder `zero` of the universal form. \error as read_zero
+Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& files);
+
+}  // namespace titan::convert::deepspeed

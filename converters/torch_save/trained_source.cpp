@@ -1,0 +1,131 @@
+#include "converters/torch_save/trained_source.h"
+
+#include <algorithm>
+
+#include "converters/hf/hf_checkpoint.h"
+#include "converters/skip.h"
+
+namespace titan::convert {
+namespace {
+
+constexpr const char* kSlots[] = {ckpt::kExpAvg, ckpt::kExpAvgSq};
+
+// The model's tensors alone, which are the first ones.
+class ModelView final : public ForeignCheckpoint {
+ public:
+  ModelView(const ForeignCheckpoint& whole, std::size_t tensors)
+      : whole_(whole),
+        tensors_(whole.tensors().begin(), whole.tensors().begin() + static_cast<std::ptrdiff_t>(tensors)) {}
+  const std::string& path() const override { return whole_.path(); }
+  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
+  Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
+    return whole_.read(tensor, first, out);
+  }
+  Result<ImportPlan> plan(const ImportOptions& options) const override { return whole_.plan(options); }
+  Result<ckpt::VerifyReport> verify(const Progress& progress) const override { return whole_.verify(progress); }
+
+ private:
+  const ForeignCheckpoint& whole_;
+  const std::vector<ForeignTensor> tensors_;
+};
+
+}  // namespace
+
+std::size_t TrainedSource::add_pieced(PiecedTensor pieced) {
+  pieced_.push_back(std::move(pieced));
+  return pieced_.size() - 1;
+}
+
+void TrainedSource::add_part(const std::string& name, std::size_t pieced, std::uint64_t first,
+                             std::vector<std::uint64_t> shape) {
+  tensors_.push_back({name, pieced_[pieced].dtype, std::move(shape)});
+  places_.push_back({pieced, first});
+}
+
+Status TrainedSource::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
+  const Place& place = places_[tensor];
+  return files_.read(pieced_[place.pieced], place.first + first, out);
+}
+
+std::unique_ptr<ForeignCheckpoint> TrainedSource::model_view() const {
+  return std::make_unique<ModelView>(*this, model_tensors_);
+}
+
+ImportOptions TrainedSource::of_model(const ImportOptions& options) const {
+  ImportOptions out = options;
+  out.skip.clear();
+  for (const std::string& glob : options.skip) {
+    SkipRules rule({glob});
+    bool of_slot = false, of_weights = false;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!rule.takes(tensors_[i].name)) continue;
+      (i < model_tensors_ ? of_weights : of_slot) = true;
+    }
+    if (of_weights || !of_slot) out.skip.push_back(glob);
+  }
+  return out;
+}
+
+Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan) const {
+  SkipRules skip(options.skip);
+  std::map<std::string, std::size_t> by_name;
+  for (std::size_t i = model_tensors_; i < tensors_.size(); ++i) {
+    if (!skip.takes(tensors_[i].name)) {
+      by_name[tensors_[i].name] = i;
+      continue;
+    }
+    plan.report.push_back(uncast(tensors_[i].name, Fate::kSkipped, tensors_[i].dtype, tensors_[i].shape));
+    plan.left_out.push_back(tensors_[i].name);
+  }
+  if (by_name.empty()) return {};
+  const std::size_t parameters = plan.parameters.size();
+  std::vector<std::string> missing;
+  for (std::uint32_t p = 0; p < parameters; ++p) {
+    const TensorPlan weights = plan.tensors[p];
+    const std::string& theirs = tensors_[weights.source].name;
+    for (const char* slot : kSlots) {
+      const auto at = by_name.find(kStatePrefix + theirs + "." + slot);
+      if (at == by_name.end()) {
+        missing.push_back(kStatePrefix + theirs + "." + slot);
+        continue;
+      }
+      plan.tensors.push_back({{p, slot}, at->second, weights.head_dim});
+      plan.report.push_back(uncast(at->first, Fate::kWritten, tensors_[at->second].dtype, tensors_[at->second].shape));
+      plan.report.back().to = plan.parameters[p].name + "." + slot;
+      plan.report.back().permuted = weights.head_dim != 0;
+      by_name.erase(at);
+    }
+    const auto step = steps_.find(theirs);
+    plan.optimizer_steps.push_back(step == steps_.end() ? 0 : static_cast<std::uint64_t>(std::max(step->second, 0.0)));
+  }
+  for (const auto& [name, source] : by_name) plan.left_out.push_back(name);
+  if (missing.empty()) return {};
+  if (!options.look)
+    return ckpt::incompatible(path() + ": optimizer state is missing: " + listed(missing))
+        .with_hint("take the model alone: --skip 'optimizer.*'");
+  plan.tensors.resize(parameters);
+  plan.optimizer_steps.clear();
+  return {};
+}
+
+Result<ckpt::VerifyReport> TrainedSource::verify(const Progress& progress) const {
+  constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
+  ckpt::VerifyReport report;
+  report.note = kSafetensorsNote;
+  std::uint64_t total = 0;
+  for (const ForeignTensor& tensor : tensors_) total += tensor.bytes();
+  std::vector<std::byte> buffer(std::min(kChunk, total));
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const std::uint64_t size = ckpt::dtype_size(tensors_[i].dtype), elements = ckpt::element_count(tensors_[i].shape);
+    for (std::uint64_t at = 0; at < elements; at += kChunk / size) {
+      const std::uint64_t count = std::min(kChunk / size, elements - at);
+      TITAN_RETURN_IF_ERROR(read(i, at, std::span(buffer).first(count * size)));
+      report.bytes += count * size;
+      if (progress) TITAN_RETURN_IF_ERROR(progress(report.bytes, total));
+    }
+    ++report.leaves;
+  }
+  return report;
+}
+
+}  // namespace titan::convert

@@ -1,0 +1,80 @@
+#pragma once
+// A foreign checkpoint of a trainer: the model's tensors, the optimizer's, and what a run needs to go on.
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "converters/format.h"
+#include "converters/torch_save/pieces.h"
+#include "converters/torch_save/torch_file.h"
+
+namespace titan::convert {
+
+/// What stands before the names of the optimizer's tensors.
+inline constexpr const char* kStatePrefix = "optimizer.state.";
+
+/// The settings of AdamW for a group of parameters.
+struct GroupValues {
+  double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  std::optional<double> initial_lr;
+  bool amsgrad = false, maximize = false, decoupled = true;
+  auto operator<=>(const GroupValues&) const = default;
+};
+/// Reads them from a list of dicts as torch's optimizers have it. \error kCorrupt
+Status read_groups(const TorchFile& file, dcp::NodeId groups, std::set<GroupValues>& into);
+
+/// Tensors in pieces under Hugging Face's names: the model's first, then "optimizer.state.NAME.exp_avg" and the like.
+class TrainedSource : public ForeignCheckpoint {
+ public:
+  const std::string& path() const override { return path_; }
+  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
+  Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
+  /// Reads every element once.
+  Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
+
+ protected:
+  TrainedSource(Fs& fs, std::string path) : fs_(fs), files_(fs), path_(std::move(path)) {}
+
+  /// Adds `pieced`; the tensors that are made of it follow by add_part.
+  std::size_t add_pieced(PiecedTensor pieced);
+  void add_part(const std::string& name, std::size_t pieced, std::uint64_t first, std::vector<std::uint64_t> shape);
+  /// From here on tensors are the optimizer's.
+  void end_of_model() { model_tensors_ = tensors_.size(); }
+  void set_step(const std::string& name, double step) { steps_[name] = step; }
+
+  /// The model's tensors alone, with the same indices.
+  std::unique_ptr<ForeignCheckpoint> model_view() const;
+  /// `options` without patterns that match tensors of the optimizer alone.
+  ImportOptions of_model(const ImportOptions& options) const;
+  /// Adds what the optimizer has for each parameter of `plan`. \error kIncompatible: some are missing
+  Status take_slots(const ImportOptions& options, ImportPlan& plan) const;
+  /// What the trainer says of a run.
+  struct RunFacts {
+    std::set<GroupValues> groups;
+    std::uint64_t data_ranks = 1;
+    std::optional<std::uint64_t> samples;  ///< trained so far; else what the configuration's batches make
+    bool lr_of_step = false;               ///< the stored rate may be that of the step which was done
+  };
+  /// Checks that `given` is the configuration of the run, which `plan` then goes on with. \error kIncompatible naming
+  /// both values
+  Status take_run(const Settings& given, const RunFacts& facts, ImportPlan& plan) const;
+
+  Fs& fs_;
+  PieceFiles files_;
+
+ private:
+  struct Place {
+    std::size_t pieced;
+    std::uint64_t first;  // element of it
+  };
+  const std::string path_;
+  std::vector<PiecedTensor> pieced_;
+  std::vector<ForeignTensor> tensors_;
+  std::vector<Place> places_;
+  std::size_t model_tensors_ = 0;
+  std::map<std::string, double> steps_;  // Adam's, by the name of the parameter
+};
+
+}  // namespace titan::convert

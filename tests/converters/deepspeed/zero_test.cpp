@@ -1,0 +1,239 @@
+// The flat vectors of DeepSpeed's ZeRO as tensors, and what is refused of them.
+#include "converters/deepspeed/zero.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "converters/dcp/pickle_writer.h"
+#include "converters/deepspeed/deepspeed_checkpoint.h"
+#include "tests/converters/torch_save/torch_zip.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert::deepspeed::zero_test {
+namespace {
+
+using ckpt::Code;
+using ckpt::testing::MemFs;
+using ckpt::testing::put_text;
+using dcp::PickleWriter;
+using ::testing::HasSubstr;
+using Floats = std::vector<float>;
+
+// A file whose pickle a test writes, with the storages of its tensors.
+struct File {
+  PickleWriter out{2};
+  std::vector<std::string> storages;
+
+  void tensor(const Floats& values, const std::vector<std::uint64_t>& shape) {
+    out.global("torch._utils", "_rebuild_tensor_v2");
+    out.mark();
+    out.mark();
+    out.text("storage");
+    out.global("torch", "FloatStorage");
+    out.text(std::to_string(storages.size()));
+    out.text("cpu");
+    out.integer(static_cast<std::int64_t>(values.size()));
+    out.tuple(5);
+    out.persistent();
+    out.integer(0);
+    out.integers(shape);
+    std::vector<std::uint64_t> stride(shape.size(), 1);
+    for (std::size_t d = shape.size(); d-- > 1;) stride[d - 1] = stride[d] * shape[d];
+    out.integers(stride);
+    out.boolean(false);
+    out.none();
+    out.tuple(6);
+    out.reduce();
+    storages.push_back(testing::floats(values));
+  }
+  void flat(const Floats& values) { tensor(values, {values.size()}); }
+  void begin(const char* key = nullptr) {
+    if (key != nullptr) out.text(key);
+    out.empty_dict();
+    out.mark();
+  }
+  void end() { out.set_items(); }
+  std::string bytes() && { return testing::torch_file(std::move(out).finish(), storages); }
+};
+
+// Parameters a [2, 3] and b [5] in one group; `module`: the values of a in the model's file, none in stage 3.
+std::string model_file(const Floats& module, bool frozen = false) {
+  File file;
+  file.begin();
+  file.begin("module");
+  file.out.text("a");
+  file.tensor(module, module.empty() ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{2, 3});
+  file.end();
+  file.out.text("param_shapes");
+  file.out.empty_list();
+  file.out.mark();
+  file.begin();
+  file.out.text("a");
+  file.out.size({2, 3});
+  file.out.text("b");
+  file.out.size({5});
+  file.end();
+  file.out.appends();
+  file.out.text("global_steps");
+  file.out.integer(7);
+  if (frozen) {
+    file.begin("frozen_param_shapes");
+    file.out.text("c");
+    file.out.size({1});
+    file.end();
+  }
+  file.end();
+  return std::move(file).bytes();
+}
+
+struct RankFile {
+  Floats weights, moments;
+  std::int64_t stage = 1;
+  std::int64_t padding = 0;  // between parameters
+};
+std::string rank_file(const RankFile& rank) {
+  const bool third = rank.stage == 3;
+  File file;
+  file.begin();
+  file.begin("optimizer_state_dict");
+  file.out.text("zero_stage");
+  file.out.global("deepspeed.runtime.zero.config", "ZeroStageEnum");
+  file.out.integer(rank.stage);
+  file.out.tuple(1);
+  file.out.reduce();
+  file.out.text(third ? "fp32_flat_groups" : "single_partition_of_fp32_groups");
+  file.out.empty_list();
+  file.out.mark();
+  file.flat(rank.weights);
+  file.out.appends();
+  file.out.text("param_alignment_paddings");
+  file.out.empty_list();
+  file.out.mark();
+  file.out.integer(rank.padding);
+  file.out.appends();
+  file.begin(third ? "optimizer_state_dict" : "base_optimizer_state");
+  file.begin("state");
+  file.out.integer(0);
+  file.begin();
+  for (const char* slot : {"exp_avg", "exp_avg_sq"}) {
+    file.out.text(slot);
+    file.flat(rank.moments);
+  }
+  file.out.text("step");
+  file.tensor({7}, {});
+  file.end();
+  file.end();
+  file.out.text("param_groups");
+  file.out.empty_list();
+  file.out.mark();
+  file.begin();
+  for (const auto& [key, value] : {std::pair{"lr", 0.5}, {"eps", 1e-8}, {"weight_decay", 0.1}}) {
+    file.out.text(key);
+    file.out.real(value);
+  }
+  file.out.text("betas");
+  file.out.real(0.9);
+  file.out.real(0.95);
+  file.out.tuple(2);
+  file.end();
+  file.out.appends();
+  file.end();
+  file.end();
+  file.end();
+  return std::move(file).bytes();
+}
+
+const Floats kA{0, 1, 2, 3, 4, 5}, kB{6, 7, 8, 9, 10};
+std::string name_of(int rank) { return "bf16_zero_pp_rank_" + std::to_string(rank) + "_mp_rank_00_optim_states.pt"; }
+
+using FileMap = std::map<std::string, std::string>;
+FileMap stage_1(std::int64_t stage = 1) {
+  return {{"mp_rank_00_model_states.pt", model_file(kA)},
+          {name_of(0), rank_file({{0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4, 5}, stage})},
+          {name_of(1), rank_file({{6, 7, 8, 9, 10}, {6, 7, 8, 9, 10, 99}, stage})}};
+}
+FileMap stage_3() {
+  return {{"zero_pp_rank_0_mp_rank_00_model_states.pt", model_file({})},
+          {name_of(0), rank_file({{0, 1, 2, 6, 7, 8}, {0, 1, 2, 6, 7, 8}, 3})},
+          {name_of(1), rank_file({{3, 4, 5, 9, 10, 99}, {3, 4, 5, 9, 10, 99}, 3})}};
+}
+
+Status read(MemFs& fs, const FileMap& files, std::map<std::string, Floats>& found) {
+  for (const auto& [name, bytes] : files) EXPECT_TRUE(put_text(fs, "/s/" + name, bytes).ok());
+  PieceFiles pieces(fs);
+  TITAN_ASSIGN_OR_RETURN(const Content content, read_zero(fs, "/s", pieces));
+  EXPECT_EQ(content.step, 7u);
+  EXPECT_EQ(content.data_ranks, 2u);
+  EXPECT_EQ(content.groups.size(), 1u);
+  for (const auto& [name, state] : content.states)
+    for (const PiecedTensor* tensor : {&state.weights, &*state.exp_avg}) {
+      Floats values(ckpt::element_count(tensor->shape));
+      TITAN_RETURN_IF_ERROR(pieces.read(*tensor, 0, std::as_writable_bytes(std::span(values))));
+      found[name + (tensor == &state.weights ? "" : ".exp_avg")] = values;
+    }
+  return {};
+}
+
+TEST(DeepspeedZero, FlatVectorsOfEachStageAreTheParameters) {
+  for (const FileMap& files : {stage_1(), stage_1(2), stage_3()}) {
+    MemFs fs;
+    std::map<std::string, Floats> found;
+    const Status status = read(fs, files, found);
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    EXPECT_EQ(found, (std::map<std::string, Floats>{{"a", kA}, {"a.exp_avg", kA}, {"b", kB}, {"b.exp_avg", kB}}));
+  }
+}
+
+TEST(DeepspeedZero, RefusesWhatCannotBeAndWhatIsNotRead) {
+  const auto with = [](FileMap files, const std::string& name, const std::string& bytes) {
+    files[name] = bytes;
+    return files;
+  };
+  FileMap lacks = stage_1();
+  lacks.erase(name_of(0));
+  const std::vector<std::tuple<FileMap, Code, const char*>> cases{
+      {lacks, Code::kCorrupt, "lacks files of the optimizer"},
+      {with(stage_1(), name_of(1), rank_file({{6, 7, 8, 9}, {6, 7, 8, 9, 10, 0}})), Code::kCorrupt, "needs 5 elements"},
+      {with(stage_1(), name_of(1), rank_file({Floats(9, 0), Floats(9, 0)})), Code::kCorrupt,
+       "has 15 elements, its parameters 11"},
+      {with(stage_3(), name_of(1), rank_file({Floats(7, 0), Floats(6, 0), 3})), Code::kCorrupt,
+       "has 7 elements, its parts of the parameters 6"},
+      {with(stage_1(), "mp_rank_00_model_states.pt", model_file({0, 1, 2, 3, 4, 6})), Code::kCorrupt,
+       "are not those of the model's file"},
+      {with(stage_1(), "mp_rank_00_model_states.pt", model_file(kA, true)), Code::kUnsupported, "frozen parameters"},
+      {with(stage_1(), name_of(0), rank_file({kA, kA, 1, 4})), Code::kUnsupported, "paddings between parameters"},
+      {with(stage_1(), name_of(1), rank_file({kB, kB, 2})), Code::kUnsupported, "of ZeRO's stage 2"},
+      {with(stage_1(), "mp_rank_01_model_states.pt", "x"), Code::kUnsupported, "second tensor-parallel rank"},
+      {with(stage_1(), "layer_01-model_00-model_states.pt", "x"), Code::kUnsupported,
+       "of a pipeline of DeepSpeed's own"},
+      {with(stage_1(), "expert_0_mp_rank_00_optim_states.pt", "x"), Code::kUnsupported, "of an expert"},
+      {with(stage_1(), "zero_pp_rank_x_mp_rank_00_optim_states.pt", "x"), Code::kCorrupt,
+       "its name is none of DeepSpeed's"},
+      {{{"mp_rank_00_model_states.pt", "x"}}, Code::kUnsupported, "has no optimizer of ZeRO"}};
+  for (const auto& [files, code, message] : cases) {
+    MemFs fs;
+    std::map<std::string, Floats> found;
+    const Status status = read(fs, files, found);
+    EXPECT_EQ(status.code, code) << message << ": " << status.message;
+    EXPECT_THAT(status.message, HasSubstr(message));
+  }
+}
+
+TEST(DeepspeedZero, AStepIsFoundThroughLatestAndNowhereElse) {
+  MemFs fs;
+  for (const auto& [path, text] : {std::pair{"/run/latest", "global_step7\n"},
+                                   {"/run/global_step7/zero_pp_rank_0_mp_rank_00_optim_states.pt", "x"},
+                                   {"/out/latest", "../run/global_step7"},
+                                   {"/bare/latest", "global_step9"},
+                                   {"/u/latest_universal", "u7"},
+                                   {"/u/u7/zero/a/fp32.pt", "x"},
+                                   {"/u/u7/mp_rank_00_model_states.pt", "x"}})
+    ASSERT_TRUE(put_text(fs, path, text).ok());
+  EXPECT_EQ(*find_step(fs, "/run"), "/run/global_step7");
+  EXPECT_EQ(*find_step(fs, "/run/global_step7"), "/run/global_step7");
+  EXPECT_EQ(*find_step(fs, "/u"), "/u/u7");
+  for (const char* path : {"/out", "/bare", "/nothing"}) EXPECT_EQ(*find_step(fs, path), "") << path;
+}
+
+}  // namespace
+}  // namespace titan::convert::deepspeed::zero_test

@@ -1,0 +1,25 @@
+// Any bytes as a step of DeepSpeed: the model's file behind its length (u24, little-endian), then the optimizer's.
+// Whatever opens can be planned and verified.
+#include <algorithm>
+#include <cstdlib>
+
+#include "converters/deepspeed/deepspeed_checkpoint.h"
+#include "tests/fuzz/bytes_file.h"
+#include "tests/fuzz/mend_crc.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace titan::convert;
+  if (size < 3) return 0;
+  const auto bytes = std::as_bytes(std::span(data, size)).subspan(3);
+  const std::size_t length = std::min<std::size_t>(data[0] | data[1] << 8 | data[2] << 16, bytes.size());
+  titan::fuzz::BytesFolder fs({{"/d/mp_rank_00_model_states.pt", bytes.first(length)},
+                               {"/d/zero_pp_rank_0_mp_rank_00_optim_states.pt", bytes.subspan(length)}});
+  const auto opened = deepspeed::deepspeed_format().open(fs, "/d");
+  if (!opened.ok()) return 0;
+  static_cast<void>((*opened)->plan({}).ok());
+  static_cast<void>((*opened)->plan({.look = true}).ok());
+  std::uint64_t total = 0;
+  for (const ForeignTensor& tensor : (*opened)->tensors()) total += tensor.bytes();
+  if (total < (1 << 20) && !(*opened)->verify({}).ok()) std::abort();
+  return 0;
+}
