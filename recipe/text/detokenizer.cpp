@@ -1,5 +1,7 @@
 #include "recipe/text/detokenizer.h"
 
+#include <algorithm>
+
 #include "ckpt/base/utf8.h"
 #include "recipe/text/byte_alphabet.h"
 #include "recipe/text/json_types.h"
@@ -11,6 +13,9 @@ using ckpt::Result;
 using ckpt::Status;
 
 namespace {
+
+constexpr std::size_t kMostReplacements = 2;
+constexpr std::size_t kMostWritten = std::size_t{512} << 20;
 
 /// The byte of "<0x0A>"; -1 for other tokens.
 int fallback_byte(std::string_view token) {
@@ -55,6 +60,8 @@ Status Detokenizer::add_part(const JsonValue& part) {
     Replacement replacement;
     TITAN_ASSIGN_OR_RETURN(replacement.from, text_of(*pattern, "String"));
     TITAN_ASSIGN_OR_RETURN(replacement.to, text_of(part, "content"));
+    if (replacements_.size() == kMostReplacements || grows(replacement.from, replacement.to))
+      return refused_type("the decoder's", "Replace, more than two or of longer texts,");
     replacements_.push_back(std::move(replacement));
   } else if (type == "Strip") {
     TITAN_ASSIGN_OR_RETURN(const std::string content, text_of(part, "content"));
@@ -87,11 +94,20 @@ std::string Detokenizer::decoded(std::string_view token) const {
   return text;
 }
 
-void Detokenizer::add(std::uint32_t id, std::string_view token) {
-  if (id + std::size_t{1} < begins_.size()) return;  // the first token of an id counts
-  begins_.resize(id + std::size_t{1}, written_.size());
+Status Detokenizer::add(std::uint32_t id, std::string_view token) {
+  if (!tokens_.empty() && id <= tokens_.back().id) return {};  // the first token of an id counts
+  tokens_.push_back({id, written_.size()});
   written_ += first_without_.empty() ? decoded(token) : std::string(token);
-  begins_.push_back(written_.size());
+  if (written_.size() > kMostWritten) return ckpt::invalid("the tokens have more than 512 MiB as text");
+  return {};
+}
+
+std::string_view Detokenizer::written(std::uint32_t id) const {
+  const auto at = std::lower_bound(tokens_.begin(), tokens_.end(), id,
+                                   [](const Token& token, std::uint32_t other) { return token.id < other; });
+  if (at == tokens_.end() || at->id != id) return {};
+  const std::uint64_t end = at + 1 == tokens_.end() ? written_.size() : (at + 1)->begin;
+  return std::string_view(written_).substr(at->begin, end - at->begin);
 }
 
 std::string DecodeRun::stripped(std::string text) {
@@ -103,8 +119,7 @@ std::string DecodeRun::stripped(std::string text) {
 
 std::string DecodeRun::push(std::uint32_t id) {
   const Detokenizer& of = detokenizer_;
-  if (id + std::size_t{1} >= of.begins_.size()) return {};
-  std::string text = of.written_.substr(of.begins_[id], of.begins_[id + 1] - of.begins_[id]);
+  std::string text(of.written(id));
   if (!of.first_without_.empty()) {
     if (first_) text = without(std::move(text), of.first_without_, "");
     text = of.decoded(text);

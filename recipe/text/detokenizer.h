@@ -18,8 +18,9 @@ class Detokenizer {
   /// characters; kInvalid
   static ckpt::Result<Detokenizer> read(const ckpt::JsonValue* part, bool byte_level);
 
-  /// Takes the tokens by id, ascending; `as_written`: what is not decoded. Ids between them are written as nothing.
-  void add(std::uint32_t id, std::string_view token);
+  /// Takes the tokens by id, ascending. Ids between them are written as nothing. \error kInvalid: all together are more
+  /// than 512 MiB as text
+  ckpt::Status add(std::uint32_t id, std::string_view token);
 
  private:
   friend class DecodeRun;
@@ -27,14 +28,19 @@ class Detokenizer {
     std::string from, to;
   };
   std::string decoded(std::string_view token) const;
+  std::string_view written(std::uint32_t id) const;
   ckpt::Status add_part(const ckpt::JsonValue& part);
 
   bool byte_level_ = false, byte_fallback_ = false;
   std::string first_without_;  // Metaspace: the first token loses these
   bool strips_space_ = false;  // one, at the beginning of the text
   std::vector<Replacement> replacements_;
-  std::string written_;                   // all tokens
-  std::vector<std::uint64_t> begins_{0};  // of each id in it, and its end
+  struct Token {
+    std::uint32_t id;
+    std::uint64_t begin;  // in written_, up to the next one's
+  };
+  std::vector<Token> tokens_;  // by id
+  std::string written_;
 };
 
 /// Decodes ids one after the other; the detokenizer outlives it.

@@ -51,6 +51,8 @@ Result<std::vector<const JsonValue*>> parts_of(const JsonValue& part, const char
   return parts;
 }
 
+bool grows(const std::string& from, const std::string& to) { return to.size() > 4 * from.size(); }
+
 Status refused_type(const char* what, const std::string& type) {
   return ckpt::unsupported(std::string(what) + " '" + type + "' is not supported yet");
 }

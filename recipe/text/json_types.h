@@ -18,6 +18,9 @@ ckpt::Result<std::string> text_of(const ckpt::JsonValue& part, const char* key);
 /// The parts of a Sequence (whose list is the member `key`), or the one that `part` is itself. \error kInvalid: too
 /// many
 ckpt::Result<std::vector<const ckpt::JsonValue*>> parts_of(const ckpt::JsonValue& part, const char* key);
+/// Whether `to` in place of `from` makes texts more than four times as long: no tokenizer does, and texts would have no
+/// bound.
+bool grows(const std::string& from, const std::string& to);
 /// What a part of the kind `what` of the type `type` is answered.
 ckpt::Status refused_type(const char* what, const std::string& type);
 

@@ -9,7 +9,8 @@ namespace {
 using ckpt::JsonValue;
 using ckpt::Result;
 
-constexpr std::size_t kLongest = 1024;  // bytes of a text that is put in for another
+constexpr std::size_t kLongestPrefix = 1024;  // bytes
+constexpr std::size_t kMostNormalizers = 4;
 
 void append_replaced(std::string_view text, const std::string& from, const std::string& to, std::string& out) {
   std::size_t at = 0;
@@ -36,14 +37,17 @@ Result<Normalizer> Normalizer::read(const JsonValue* part) {
       TITAN_ASSIGN_OR_RETURN(step.from, text_of(*pattern, "String"));
       TITAN_ASSIGN_OR_RETURN(step.to, text_of(*each, "content"));
       if (step.from.empty()) return ckpt::invalid("the normalizer 'Replace' replaces an empty text");
+      if (grows(step.from, step.to)) return refused_type("the normalizer's", "Replace by a text four times as long");
     } else if (type == "Prepend") {
       step.kind = Kind::kPrepend;
       TITAN_ASSIGN_OR_RETURN(step.to, text_of(*each, "prepend"));
     } else if (type != "NFC") {
       return refused_type("the normalizer", type);
     }
-    if (step.to.size() > kLongest) return ckpt::invalid("the normalizer '" + type + "' puts in more than 1024 bytes");
+    if (step.to.size() > kLongestPrefix)
+      return ckpt::invalid("the normalizer '" + type + "' puts in more than 1024 bytes");
     normalizer.steps_.push_back(std::move(step));
+    if (normalizer.steps_.size() > kMostNormalizers) return ckpt::invalid("the normalizer has more than 4 steps");
   }
   return normalizer;
 }

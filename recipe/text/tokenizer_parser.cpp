@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostAdded = 1 << 17;
 constexpr std::size_t kMostMerges = 1 << 24;
+constexpr std::size_t kLongestToken = 1 << 14;  // bytes, as they stand in the file
 
 Status damaged(Status status) {  // a file that somebody gave, no checkpoint
   if (status.code == ckpt::Code::kCorrupt) status.code = ckpt::Code::kInvalid;
@@ -70,6 +71,7 @@ class TokenizerParser {
         in_.object([&](std::string_view token) {
           const std::uint32_t id = in_.u32();
           if (id >= Tokenizer::kMostIds) in_.fail("an id of " + std::to_string(id) + ", above any vocabulary's");
+          if (token.size() > kLongestToken) in_.fail("a token of more than 16384 bytes");
           vocabulary_.emplace_back(token, id);
         });
       } else if (key == "merges" && in_.peek() == '[') {
@@ -183,7 +185,7 @@ class TokenizerParser {
     if (!parts.byte_level && made_.bpe_.never_joins(Bpe::kSpaceMark))
       made_.splitter_.cut_before_runs_of(std::string(Bpe::kSpaceMark));
     add_tokens();
-    fill_detokenizer();
+    TITAN_RETURN_IF_ERROR(fill_detokenizer());
     made_.bos_ = named("bos_token");
     made_.eos_ = named("eos_token");
     return around();
@@ -203,14 +205,15 @@ class TokenizerParser {
     }
   }
 
-  void fill_detokenizer() {
+  Status fill_detokenizer() {
     std::vector<std::pair<std::uint32_t, std::string_view>> by_id;
     by_id.reserve(made_.ids_.size());
     for (const auto& [token, id] : made_.ids_) by_id.emplace_back(id, token);
     std::sort(by_id.begin(), by_id.end());
-    for (const auto& [id, token] : by_id) made_.detokenizer_.add(id, token);
+    for (const auto& [id, token] : by_id) TITAN_RETURN_IF_ERROR(made_.detokenizer_.add(id, token));
     made_.tokens_ = by_id.size();
     made_.id_bound_ = by_id.empty() ? 0 : std::uint64_t{by_id.back().first} + 1;
+    return {};
   }
 
   std::optional<std::uint32_t> named(const char* key) const {

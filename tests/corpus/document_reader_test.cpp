@@ -49,7 +49,7 @@ TEST(DocumentReader, SeparatorsCutATextAndGo) {
 
 TEST(DocumentReader, ASeparatorMayLieAcrossTwoReads) {
   MemFs fs;
-  const std::string first(262144 - 3, 'x');  // a call reads 256 KiB
+  const std::string first(ckpt::kSignatureBytes - 3, 'x');  // as much is read to look at it
   ASSERT_TRUE(put_text(fs, "/a", first + "<|end|>y").ok());
   const auto found = documents(fs, {.inputs = {"/a"}, .separator = "<|end|>"}, 1);
   EXPECT_THAT(*found, ElementsAre("0t1:" + first, "0t2:y"));

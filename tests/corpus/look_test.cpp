@@ -66,7 +66,10 @@ TEST_F(Look, FindsDamage) {
   ends[0] = 100;
   overwrite("/d/ends-00000.bin", ends);
   options.show = 1;
-  EXPECT_EQ(look(fs, options).status().code, Code::kCorrupt) << "a document ends behind the tokens";
+  const auto behind = look(fs, options);
+  ASSERT_FALSE(behind.ok());
+  EXPECT_EQ(behind.status().code, Code::kCorrupt);
+  EXPECT_THAT(behind.status().message, ::testing::HasSubstr("document 0 ends at token 100, expected 0 to"));
 }
 
 TEST_F(Look, RefusesAnotherTokenizer) {

@@ -101,7 +101,7 @@ CASES = [
     ("--replace-malformed puts", "printf 'caf\\351' > latin.txt; titan-ckpt tokenize latin.txt -o new --tokenizer tok", "--replace-malformed puts U+FFFD there",
      "titan-ckpt tokenize latin.txt -o new --tokenizer tok --replace-malformed", 0),
     ("--split TEXT says", "head -c 70000000 /dev/zero | tr '\\0' 'x' > large.txt; echo >> large.txt; titan-ckpt tokenize large.txt -o new --tokenizer tok", "--split TEXT says what stands between",
-     "titan-ckpt tokenize large.txt -o new --tokenizer tok --split xxx", 2),
+     "titan-ckpt tokenize large.txt -o new --tokenizer tok --split xxx", 0),
     ("titan-ckpt tokenize makes one of text", "titan-ckpt tokens tok", "titan-ckpt tokenize makes one of text", "titan-ckpt tokenize text.txt -o new --tokenizer tok && titan-ckpt tokens new", 0),
     ("add --show 3", "titan-ckpt tokens ids --tokenizer tok", "add --show 3", "titan-ckpt tokens ids --tokenizer tok --show 3", 0),
     ("add --training.dataset=tokens ", "titan-train plan small.toml --job.dump_folder=new --training.dataset_path=ids --model.vocab_size=301", "--training.dataset=tokens --training.token_dtype=uint16",

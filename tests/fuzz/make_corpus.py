@@ -147,3 +147,37 @@ write("safetensors", SAFETENSORS)
 write("hf_config", {name: json.dumps(config, indent=1).encode() for name, config in CONFIGS.items()} | RAW_CONFIGS)
 write("hf_index", INDICES)
 write("gguf", GGUFS)
+
+
+def split(pattern, behavior="Isolated"):
+    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
+
+
+def tokenizer(vocab, merges, pre=None, normalizer=None, decoder=None, added=(), post=None, **model):
+    return {"added_tokens": list(added), "normalizer": normalizer, "pre_tokenizer": pre, "post_processor": post, "decoder": decoder,
+            "model": {"type": "BPE", "vocab": vocab, "merges": merges} | model}
+
+
+LETTERS = {letter: number for number, letter in enumerate("helo 12\u0120\u0121\u010a")}
+SPACED = {"\u2581": 0, "h": 1, "e": 2, "l": 3, "o": 4, "\u2581h": 5, "ll": 6, "<unk>": 7, "<s>": 8} | {f"<0x{byte:02X}>": 9 + byte for byte in range(256)}
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True}
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+BACK = [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]
+SPECIAL = {"id": 8, "content": "<s>", "single_word": True, "lstrip": True, "rstrip": True, "normalized": False, "special": True}
+TOKENIZERS = {
+    "byte_level": tokenizer(LETTERS | {"ll": 20, "he": 21}, ["l l", "h e"], BYTE_LEVEL, decoder={"type": "ByteLevel"}, ignore_merges=True),
+    "pattern": tokenizer(LETTERS | {"ll": 20}, [["l", "l"]], {"type": "Sequence", "pretokenizers": [
+        split({"Regex": "[^\\s\\p{L}]?\\p{L}+|\\p{N}{1,3}|\\s+(?!\\S)|\\s+"}), BYTE_LEVEL | {"use_regex": False}]}, {"type": "NFC"}, {"type": "ByteLevel"}),
+    "spaces": tokenizer(SPACED, ["\u2581 h", "l l"], None, {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, REPLACE]},
+                        {"type": "Sequence", "decoders": BACK}, [SPECIAL], unk_token="<unk>", fuse_unk=True, byte_fallback=True),
+    "metaspace": tokenizer(SPACED, ["l l"], {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}, None, {"type": "Metaspace", "replacement": "\u2581"},
+                           [SPECIAL | {"normalized": True}], {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+                                                              "special_tokens": {"<s>": {"id": "<s>", "ids": [8], "tokens": ["<s>"]}}}, unk_token="<unk>"),
+    "behaviors": tokenizer(SPACED, ["l l"], {"type": "Sequence", "pretokenizers": [split({"String": "l"}, name) for name in (
+        "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")] + [{"type": "Digits", "individual_digits": True}]}, None, {"type": "Fuse"}, unk_token="<unk>"),
+    "same_merge_twice": tokenizer(LETTERS | {"ll": 20, "llll": 21}, ["l l", "ll ll", "l l"], BYTE_LEVEL),
+    "merge_of_nothing": tokenizer(LETTERS, ["l x"], BYTE_LEVEL),
+    "unigram": {"model": {"type": "Unigram", "vocab": [["a", -1.0]]}},
+    "large_id": tokenizer({"a": 16777215}, [], BYTE_LEVEL),
+}
+write("tokenizer", {name: json.dumps(value, ensure_ascii=False).encode() for name, value in TOKENIZERS.items()})

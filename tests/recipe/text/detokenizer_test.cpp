@@ -19,7 +19,7 @@ ckpt::Result<Detokenizer> read(const char* json, bool byte_level = false) {
 std::string text(const char* json, const std::vector<std::string>& tokens, bool byte_level = false) {
   auto detokenizer = read(json, byte_level);
   if (!detokenizer.ok()) return detokenizer.status().message;
-  for (std::uint32_t id = 0; id < tokens.size(); ++id) detokenizer->add(id, tokens[id]);
+  for (std::uint32_t id = 0; id < tokens.size(); ++id) EXPECT_TRUE(detokenizer->add(id, tokens[id]).ok());
   DecodeRun run(*detokenizer);
   std::string all;
   for (std::uint32_t id = 0; id < tokens.size(); ++id) all += run.push(id);
@@ -59,8 +59,8 @@ TEST(Detokenizer, MetaspaceTakesTheFirstMark) {
 
 TEST(Detokenizer, IdsWithoutATokenAreNothing) {
   auto detokenizer = read(R"({"type":"ByteLevel"})");
-  detokenizer->add(2, "x");
-  detokenizer->add(2, "y");
+  ASSERT_TRUE(detokenizer->add(2, "x").ok());
+  ASSERT_TRUE(detokenizer->add(2, "y").ok());
   DecodeRun run(*detokenizer);
   EXPECT_EQ(run.push(0) + run.push(1) + run.push(2) + run.push(3) + run.push(0xffffffff), "x");
 }

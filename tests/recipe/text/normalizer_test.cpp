@@ -37,6 +37,7 @@ TEST(Normalizer, RefusesOthersByName) {
   }
   EXPECT_FALSE(read(R"({"type":"Replace","pattern":{"Regex":" +"},"content":"_"})").ok());
   EXPECT_FALSE(read(R"({"type":"Replace","pattern":{"String":""},"content":"_"})").ok());
+  EXPECT_FALSE(read(R"({"type":"Replace","pattern":{"String":"a"},"content":"aaaaa"})").ok()) << "a text has a bound";
   EXPECT_FALSE(read(("{\"type\":\"Prepend\",\"prepend\":\"" + std::string(2000, 'x') + "\"}").c_str()).ok());
 }
 

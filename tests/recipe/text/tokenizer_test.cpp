@@ -128,6 +128,16 @@ TEST(Tokenizer, DamagedFilesAreOneErrorEach) {
       Tokenizer::parse("t", R"({"added_tokens":[{"id":1,"content":")" + std::string(3000, 'a') + "\"}]}").ok());
 }
 
+TEST(Tokenizer, MemoryDoesNotDependOnWhatAFileClaims) {
+  const std::string byte_level = R"({"type":"ByteLevel"})";
+  const auto sparse =
+      Tokenizer::parse("t", with_pattern(byte_level, R"("model":{"vocab":{"a":16777215},"merges":[]})"));
+  ASSERT_TRUE(sparse.ok()) << sparse.status().to_string();
+  EXPECT_EQ(decode(*sparse, {16777215, 7}), "a");
+  const std::string token = R"("model":{"vocab":{")" + std::string(20000, 'a') + R"(":0},"merges":[]})";
+  EXPECT_EQ(Tokenizer::parse("t", with_pattern(byte_level, token)).status().code, Code::kInvalid);
+}
+
 TEST(Tokenizer, NoTextMakesItQuadratic) {
   const auto tokenizer = Tokenizer::parse("t", small_tokenizer());
   ASSERT_TRUE(tokenizer.ok());
