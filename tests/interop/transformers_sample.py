@@ -5,7 +5,8 @@ Greedy, in float32, 64 tokens: folders that transformers saves are sampled as th
 give the ids of model.generate(). Random models are nearly undecided now and then, so the first seed is taken whose 64 choices all
 lead by MARGIN; the smallest lead is printed. A model that ends its text ends it here at the same token.
 Then a run on text is exported: pipeline("text-generation") works on the folder as it is, writes the text that `sample` writes for the
-run, and its tokenizer maps every text to its bytes and back. TITAN_BIN names the folder of the programs.
+run, and its tokenizer maps every text to its bytes and back. So does it for a run on ids that `titan-ckpt tokenize` made. TITAN_BIN names
+the folder of the programs.
 """
 import json
 import pathlib
@@ -18,6 +19,7 @@ import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, pipeline
 
 import transformers_both_ways as both_ways
+import transformers_fine_tuned as fine_tuned
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import harness  # noqa: E402
@@ -115,11 +117,31 @@ def byte_model(work):
     return f"pipeline on the export of a run on text: {theirs!r}"
 
 
+def token_model(work):
+    """Text, ids of it, a run on these, an export: the tokenizer comes along, and the pipeline writes what `sample` writes."""
+    run, export, words, data = work / "run", work / "export", work / "words", work / "data"
+    words.mkdir()
+    tokenizer = fine_tuned.make_tokenizer(words)
+    harness.write_text(work / "text", 20000)
+    both_ways.titan_ckpt("tokenize", work / "text", "-o", data, "--tokenizer", words)
+    harness.train("", 1, {"job.dump_folder": run, "job.threads_per_rank": 1, "training.dataset": "tokens", "training.dataset_path": data, "training.seq_len": 48,
+                          "training.local_batch_size": 4, "training.steps": 40, "training.mixed_precision_param": "float32", "optimizer.lr": 0.01, "lr_scheduler.warmup_steps": 2,
+                          "debug.seed": 5, "model.dim": 48, "model.n_layers": 2, "model.n_heads": 4, "model.ffn_dim": 96, "model.vocab_size": len(tokenizer)})
+    both_ways.titan_ckpt("convert", f"{run}@latest", export, "--to", "hf")
+    prompt = "the quick "
+    theirs = pipeline("text-generation", model=str(export), torch_dtype=torch.float32)(prompt, do_sample=False, max_new_tokens=40)[0]["generated_text"]
+    for checkpoint, flags in ((f"{run}@latest", []), (export, []), (export, ["--tokenizer", str(words)])):
+        ours = sample(checkpoint, "--prompt", prompt, "--max-new-tokens", "40", *flags)
+        if ours["prompt_ids"] != tokenizer(prompt).input_ids or ours["prompt"] + ours["text"] != theirs:
+            both_ways.fail(f"sample of {checkpoint}: {ours['prompt_ids']}, {ours['text']!r}, the pipeline writes {theirs!r}")
+    return f"pipeline on the export of a run on token ids: {theirs!r}"
+
+
 def main():
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
-    for check, arguments in [(greedy, (case,)) for case in CASES] + [(byte_model, ())]:
+    for check, arguments in [(greedy, (case,)) for case in CASES] + [(byte_model, ()), (token_model, ())]:
         with tempfile.TemporaryDirectory() as folder, torch.no_grad():
             print(check(*arguments, pathlib.Path(folder)), flush=True)
     print(f"transformers {transformers.__version__}: sample writes the same")
