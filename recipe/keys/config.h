@@ -138,7 +138,8 @@ struct Config {
     bool disable_color_printing = false;
     bool enable_tensorboard = false;
     std::string save_tb_folder = "tb";
-    std::optional<double> peak_tflops;  ///< none: by the device's name; unknown for processors
+    std::optional<double> peak_tflops;       ///< none: by the device's name; unknown for processors
+    std::optional<std::string> status_file;  ///< below job.dump_folder unless absolute; none: not written
   } metrics;
 
   struct Profiling {

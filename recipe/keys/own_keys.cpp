@@ -393,6 +393,11 @@ std::vector<Key> own_keys() {
           "of those, below job.dump_folder; all starts of a run make one curve there", {.of_machine = true}),
       key(TITAN_KEY(metrics.peak_tflops), kLogging,
           "TFLOP/s of a rank's device that mfu is the share of; unset: no mfu on a CPU", {.range = positive()}),
+      key(TITAN_KEY(metrics.status_file), kLogging,
+          "step, loss, tokens/s, last durable step and failures in Prometheus' text format, written anew at most once "
+          "a "
+          "second; below job.dump_folder unless absolute; unset: none",
+          {.of_machine = true}),
 
       key(TITAN_KEY(profiling.enable_profiling), kLogging,
           "write a Chrome trace of every profiling.profile_freq-th step: the actions of all ranks as measured",

@@ -62,7 +62,8 @@ Settings replay_rows(const Settings& stored, const ReplayLayout& layout, std::ui
     const recipe::Key* key = recipe::find_key(row.first);
     const bool loads = row.first.starts_with("checkpoint.initial_load") || row.first == "checkpoint.load_step";
     const bool placed = layout.nproc > 0 && key != nullptr && key->cls == recipe::KeyClass::kLayout;
-    const bool own = row.first == "checkpoint.folder" || row.first == "checkpoint.keep_best";
+    const bool own = row.first == "checkpoint.folder" || row.first == "checkpoint.keep_best" ||
+                     row.first == "metrics.status_file";  // of the run itself, wherever it lies
     if (!loads && !placed && !own) rows.push_back(row);
   }
   Settings ours{{"checkpoint.enable", "true"},

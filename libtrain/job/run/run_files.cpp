@@ -61,6 +61,13 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
       .what = ckpt::join_path(run_dir_, "metrics.jsonl") + (board_ ? " or " + board_folder_ : ""), .say = log_warn});
   metrics_->leave_to(late_.get());
   if (board_) board_->leave_to(late_.get());
+  if (const auto& name = config.metrics.status_file) {
+    RunStatus status{run_dir_, attempt.number};
+    if (!resumed_from.empty()) status.durable = step;
+    const std::string path = name->starts_with('/') ? *name : ckpt::join_path(run_dir_, *name);
+    status_ = std::make_shared<StatusFile>(fs_, path, std::move(status), *late_);
+    status_->write_soon();
+  }
   return ckpt::ok_status();
 }
 
@@ -80,6 +87,7 @@ void RunFiles::show(const Metrics& metrics) {
 
 void RunFiles::step(const StepMetrics& values, bool due) {
   (void)metrics_->step(values);
+  if (status_) status_->step(values);
   if (due) show(values);
 }
 
@@ -95,12 +103,14 @@ void RunFiles::saved(const SaveMetrics& values, EventFields fields) {
                              {"durable_s", values.durable_s},   {"gb_per_s", values.gb_per_s}};
   fields.insert(fields.end(), costs.begin(), costs.end());
   event(values.step, "save_commit", fields);
+  if (status_) status_->saved(values.step);
   show(values);
   late_->add(LateWriter::Keep::kAlways, 0, [metrics = metrics_] { return metrics->sync(); });
 }
 
 void RunFiles::event(std::uint64_t step, std::string_view name, const EventFields& fields) {
   (void)metrics_->event(step, name, fields);
+  if (status_) status_->event(name);
 }
 
 void RunFiles::parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
@@ -142,6 +152,7 @@ Status RunFiles::sync(std::chrono::milliseconds timeout) {
 
 Status RunFiles::close(std::chrono::milliseconds timeout) {
   if (!late_) return ckpt::ok_status();
+  if (status_) status_->write_soon();
   return late_->sync(
       [metrics = metrics_, board = board_] {
         const Status lines = metrics->close();

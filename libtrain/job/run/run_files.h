@@ -11,6 +11,7 @@
 #include "libtrain/job/metrics/event_file.h"
 #include "libtrain/job/metrics/late_writer.h"
 #include "libtrain/job/metrics/metrics_file.h"
+#include "libtrain/job/metrics/status_file.h"
 #include "recipe/keys/config.h"
 
 namespace titan::train {
@@ -64,7 +65,8 @@ class RunFiles {
 
   ckpt::Fs& fs_;
   std::shared_ptr<MetricsFile> metrics_;
-  std::shared_ptr<EventFile> board_;  ///< null: not asked for
+  std::shared_ptr<EventFile> board_;    ///< null: not asked for
+  std::shared_ptr<StatusFile> status_;  ///< likewise
   std::string run_dir_, board_folder_;
   ckpt::RunGuard locks_;
   std::unique_ptr<LateWriter> late_;  ///< ends first: it writes into the files
