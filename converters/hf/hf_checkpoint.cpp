@@ -1,12 +1,15 @@
 #include "converters/hf/hf_checkpoint.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
 #include "ckpt/base/text.h"
+#include "ckpt/model/shape_text.h"
 #include "converters/companions.h"
 #include "converters/elsewhere.h"
+#include "converters/hf/float8.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/safetensors.h"
@@ -27,6 +30,8 @@ class HfCheckpoint final : public ForeignCheckpoint {
 
   Status open(Fs& fs, const std::vector<std::string>& files);
   Status check_index(const WeightMap& index);
+  /// Hides the scales of weights in F8_E4M3, which are float32 from here on. \error kIncompatible, kUnsupported
+  Status scale_float8();
   std::size_t files() const { return names_.size(); }
 
   const std::string& path() const override { return path_; }
@@ -46,13 +51,17 @@ class HfCheckpoint final : public ForeignCheckpoint {
   struct Place {
     std::size_t file;
     std::uint64_t offset;
+    bool float8 = false;
+    std::uint64_t scales = 0, scales_file = 0;  // of a float8 tensor: where they are
   };
+  Status read_float8(const Place& place, std::uint64_t columns, std::uint64_t first, std::span<std::byte> out) const;
   Fs* fs_ = nullptr;
   std::string path_;
   std::vector<std::string> names_;  // of files
   std::vector<std::unique_ptr<ckpt::File>> files_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
+  BlockSize blocks_;  // of float8 tensors
 };
 
 Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
@@ -64,9 +73,9 @@ Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
     if (!opened.ok() && opened.status().code == ckpt::Code::kNotFound)
       return corrupt(path + " is missing; the index names it");
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, std::move(opened));
-    TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header, read_safetensors_header(*file, path));
+    TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header, read_safetensors_header(*file, path, true));
     for (SafetensorsEntry& entry : header.entries) {
-      places_.push_back({files_.size(), header.buffer_offset + entry.begin});
+      places_.push_back({files_.size(), header.buffer_offset + entry.begin, entry.float8});
       tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape)});
     }
     names_.push_back(name);
@@ -99,8 +108,79 @@ Status HfCheckpoint::check_index(const WeightMap& index) {
   return ckpt::ok_status();
 }
 
+Status HfCheckpoint::scale_float8() {
+  const auto is_float8 = [](const Place& place) { return place.float8; };
+  if (std::none_of(places_.begin(), places_.end(), is_float8)) return {};
+  const std::string config = join_path(folder_, kHfConfig);
+  Result<std::vector<std::byte>> read = ckpt::read_file(*fs_, through_link(*fs_, config), kMaxHfConfigBytes);
+  if (read.status().code == ckpt::Code::kNotFound)
+    return ckpt::incompatible(folder_ + " has no " + kHfConfig + ", which says the blocks of the weights in F8_E4M3");
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, std::move(read));
+  TITAN_ASSIGN_OR_RETURN(const JsonValue json, parse_json(config, ckpt::text_of(bytes)));
+  TITAN_ASSIGN_OR_RETURN(blocks_, read_block_size(config, json));
+  std::map<std::string, std::size_t> by_name;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) by_name[tensors_[i].name] = i;
+  std::set<std::size_t> hidden;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (!places_[i].float8) continue;
+    ForeignTensor& tensor = tensors_[i];
+    const auto scales = by_name.find(tensor.name + "_scale_inv");
+    if (scales == by_name.end() || tensor.shape.size() != 2)
+      return ckpt::incompatible(
+          path_ + ": '" + tensor.name + "' is of F8_E4M3, and " +
+          (tensor.shape.size() == 2 ? "has no '" + tensor.name + "_scale_inv' beside it" : "no matrix"));
+    const ForeignTensor& found = tensors_[scales->second];
+    const auto cut = [](std::uint64_t extent, std::uint64_t block) {
+      return extent / block + (extent % block != 0 ? 1 : 0);
+    };
+    const std::vector<std::uint64_t> expected{cut(tensor.shape[0], blocks_.rows),
+                                              cut(tensor.shape[1], blocks_.columns)};
+    if (found.shape != expected || found.dtype != DType::kF32)
+      return ckpt::incompatible(path_ + ": '" + found.name + "' is " + std::string(ckpt::dtype_name(found.dtype)) +
+                                " " + ckpt::shape_text(found.shape) + ", expected float32 " +
+                                ckpt::shape_text(expected) + " by the weight_block_size of " + kHfConfig);
+    places_[i].scales = places_[scales->second].offset;
+    places_[i].scales_file = places_[scales->second].file;
+    tensor.dtype = DType::kF32;
+    hidden.insert(scales->second);
+  }
+  notes_.push_back(std::to_string(hidden.size()) + (hidden.size() == 1 ? " tensor" : " tensors") +
+                   " of F8_E4M3 with scales of blocks: taken as the float32 values that these stand for");
+  for (auto at = hidden.rbegin(); at != hidden.rend(); ++at) {
+    tensors_.erase(tensors_.begin() + static_cast<std::ptrdiff_t>(*at));
+    places_.erase(places_.begin() + static_cast<std::ptrdiff_t>(*at));
+  }
+  return {};
+}
+
+// Row by row: the scales of a row are those of its blocks.
+Status HfCheckpoint::read_float8(const Place& place, std::uint64_t columns, std::uint64_t first,
+                                 std::span<std::byte> out) const {
+  std::vector<float> scales((columns + blocks_.columns - 1) / blocks_.columns), values;
+  std::vector<std::byte> bytes;
+  std::uint64_t loaded = ~std::uint64_t{0};  // row of blocks whose scales are there
+  for (std::uint64_t at = first; !out.empty();) {
+    const std::uint64_t row = at / columns, column = at % columns;
+    const std::uint64_t count = std::min<std::uint64_t>(columns - column, out.size() / sizeof(float));
+    if (row / blocks_.rows != loaded) {
+      loaded = row / blocks_.rows;
+      TITAN_RETURN_IF_ERROR(files_[place.scales_file]->pread(place.scales + loaded * scales.size() * sizeof(float),
+                                                             std::as_writable_bytes(std::span(scales))));
+    }
+    bytes.resize(count);
+    values.resize(count);
+    TITAN_RETURN_IF_ERROR(files_[place.file]->pread(place.offset + at, bytes));
+    scale_row(bytes, column, scales, blocks_.columns, values);
+    std::memcpy(out.data(), values.data(), count * sizeof(float));
+    out = out.subspan(count * sizeof(float));
+    at += count;
+  }
+  return {};
+}
+
 Status HfCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
   const Place& place = places_[tensor];
+  if (place.float8) return read_float8(place, tensors_[tensor].shape[1], first, out);
   return out.empty() ? ckpt::ok_status()
                      : files_[place.file]->pread(place.offset + first * ckpt::dtype_size(tensors_[tensor].dtype), out);
 }
@@ -148,6 +228,7 @@ Opened open_files(Fs& fs, const std::string& path, const std::string& folder, co
   checkpoint->folder_ = folder;
   TITAN_RETURN_IF_ERROR(checkpoint->open(fs, files));
   if (index != nullptr) TITAN_RETURN_IF_ERROR(checkpoint->check_index(*index));
+  TITAN_RETURN_IF_ERROR(checkpoint->scale_float8());
   return checkpoint;
 }
 

@@ -85,6 +85,7 @@ void refuse_lacks(Fields& fields, const HfFamily& family) {
     const JsonValue* const quantized = fields.find(key);
     const JsonValue* const method = quantized != nullptr ? quantized->find("quant_method") : nullptr;
     if (quantized == nullptr) continue;
+    if (method != nullptr && method->text() != nullptr && *method->text() == "fp8") continue;  // float8.h
     const std::string by = method != nullptr && method->text() != nullptr ? " by " + *method->text() : "";
     fields.fail(unsupported(fields.what() + ": the weights are quantized" + by + " (" + key + ")")
                     .with_hint("take the model that it was made from, or dequantize() it in transformers, then "
@@ -168,6 +169,7 @@ JsonValue write_hf_config(const ModelDims& model, const JsonValue& base, const H
                           const HfFamilies& families) {
   if (describes(base, model)) {
     JsonValue config = base;
+    config.remove("quantization_config");  // what is written has no scales
     const char* key =
         config.find("dtype") == nullptr && config.find("torch_dtype") != nullptr ? "torch_dtype" : "dtype";
     config.set(key, JsonValue::string(defaults.dtype));

@@ -68,8 +68,8 @@ std::string quoted(std::string_view name) { return "tensor '" + std::string(name
 // Decodes the entries in the file's order, each checked for itself.
 class Decoder {
  public:
-  Decoder(const std::string& what, std::string_view json, std::uint64_t buffer_bytes)
-      : what_(what), json_(what, json), buffer_bytes_(buffer_bytes) {}
+  Decoder(const std::string& what, std::string_view json, std::uint64_t buffer_bytes, bool float8)
+      : what_(what), json_(what, json), buffer_bytes_(buffer_bytes), float8_(float8) {}
 
   Result<SafetensorsHeader> run() {
     std::unordered_set<std::string_view> names;
@@ -141,6 +141,9 @@ class Decoder {
     }
     if (element->ours) {
       entry.dtype = *element->ours;
+    } else if (float8_ && dtype == "F8_E4M3") {
+      entry.dtype = DType::kU8;
+      entry.float8 = true;
     } else if (unsupported_.ok()) {
       unsupported_ =
           ckpt::unsupported(what_ + ": " + quoted(entry.name) + " has elements of type " + std::string(dtype) +
@@ -174,6 +177,7 @@ class Decoder {
   std::string what_;
   JsonReader json_;
   std::uint64_t buffer_bytes_;
+  const bool float8_;
   SafetensorsHeader header_;
   Status unsupported_;
 };
@@ -181,14 +185,14 @@ class Decoder {
 }  // namespace
 
 Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
-                                                    std::uint64_t buffer_bytes) {
+                                                    std::uint64_t buffer_bytes, bool float8) {
   if (!json.starts_with('{')) return corrupt(what + ": the header does not begin with '{'");
-  return Decoder(what, json, buffer_bytes).run();
+  return Decoder(what, json, buffer_bytes, float8).run();
 }
 
 namespace {
 
-Result<SafetensorsHeader> read_header(ckpt::File& file, std::uint64_t size, const std::string& what) {
+Result<SafetensorsHeader> read_header(ckpt::File& file, std::uint64_t size, const std::string& what, bool float8) {
   if (size < kSafetensorsPrefix)
     return corrupt(what + " has " + std::to_string(size) + " bytes, too few for a safetensors file");
   std::byte prefix[kSafetensorsPrefix];
@@ -203,16 +207,16 @@ Result<SafetensorsHeader> read_header(ckpt::File& file, std::uint64_t size, cons
   std::string json(length, '\0');
   TITAN_RETURN_IF_ERROR(file.pread(kSafetensorsPrefix, std::as_writable_bytes(std::span(json))));
   TITAN_ASSIGN_OR_RETURN(SafetensorsHeader header,
-                         decode_safetensors_header(what, json, size - kSafetensorsPrefix - length));
+                         decode_safetensors_header(what, json, size - kSafetensorsPrefix - length, float8));
   header.buffer_offset = kSafetensorsPrefix + length;
   return header;
 }
 
 }  // namespace
 
-Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what) {
+Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what, bool float8) {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file.size());
-  Result<SafetensorsHeader> header = read_header(file, size, what);
+  Result<SafetensorsHeader> header = read_header(file, size, what, float8);
   if (header.status().code != ckpt::Code::kCorrupt) return header;
   std::vector<std::byte> beginning(std::min<std::uint64_t>(size, ckpt::kSignatureBytes));
   TITAN_RETURN_IF_ERROR(file.pread(0, beginning));

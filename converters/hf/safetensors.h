@@ -23,6 +23,7 @@ struct SafetensorsEntry {
   ckpt::DType dtype = ckpt::DType::kF32;
   std::vector<std::uint64_t> shape;
   std::uint64_t begin = 0, end = 0;
+  bool float8 = false;  ///< of F8_E4M3: `dtype` is then kU8
   bool operator==(const SafetensorsEntry&) const = default;
 };
 
@@ -35,11 +36,12 @@ struct SafetensorsHeader {
 
 /// Decodes the JSON of a header for a buffer of `buffer_bytes`; `what` names it in messages. \error kCorrupt (a broken
 /// rule), kUnsupported (an element type that no checkpoint of ours can hold)
+/// `float8`: F8_E4M3 is taken, too.
 ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
-                                                          std::uint64_t buffer_bytes);
+                                                          std::uint64_t buffer_bytes, bool float8 = false);
 
 /// Reads the header of `file`, called `what`. \error as above, kFailed
-ckpt::Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what);
+ckpt::Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what, bool float8 = false);
 
 /// Lays `entries` out in the canonical order (larger alignment first, then by name), sets their offsets, and returns
 /// the bytes before the buffer: length and JSON, padded with spaces to a multiple of 8.

@@ -596,9 +596,23 @@ def mlx_quantized(folder):
     put_hf(folder, quantization={"group_size": 64, "bits": 4})
 
 
-@recipe("FP8 weights", 2, "F8_E4M3")
+@recipe("FP8 weights without scales", 13, "has no quantization_config")
 def fp8(folder):
     put_hf(folder, {n: t.to(torch.float8_e4m3fn) if t.dim() == 2 else t for n, t in tensors().items()})
+
+
+@recipe("FP8 of DeepSeek's and Qwen's kind: a scale for each block", says="tensors of F8_E4M3 with scales of blocks")
+def fp8_blocks(folder):
+    weights, size = {}, 24  # not a divisor of any dimension
+    for name, tensor in tensors().items():
+        if "proj" not in name:
+            weights[name] = tensor
+            continue
+        rows, columns = (-(-extent // size) for extent in tensor.shape)
+        scales = torch.stack([torch.stack([tensor[i * size:(i + 1) * size, j * size:(j + 1) * size].abs().max() / 448 for j in range(columns)]) for i in range(rows)])
+        weights[name] = (tensor / scales.repeat_interleave(size, 0)[:len(tensor)].repeat_interleave(size, 1)[:, :tensor.shape[1]]).to(torch.float8_e4m3fn)
+        weights[f"{name}_scale_inv"] = scales
+    put_hf(folder, weights, quantization_config={"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [size, size]})
 
 
 @recipe("another family", 2, "MixtralForCausalLM")
