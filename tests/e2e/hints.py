@@ -169,6 +169,9 @@ CASES = [
     ("ckpt/ops/diff.cpp: no_match_hint", "titan-ckpt diff run@1 run@2 --only 'norm.wieght'", "norm.weight", "titan-ckpt diff run@1 run@2 --only norm.weight", 1),
     ("cli/titan_ckpt/inspect.cpp: ckpt::no_match_hint", "titan-ckpt inspect run@2 --tensors norm.wieght", "norm.weight", "titan-ckpt inspect run@2 --tensors norm.weight", 0),
     ("cli/titan_ckpt/plot.cpp: hint", "titan-ckpt plot run -o x.pdf", "x.svg", "titan-ckpt plot run -o x.svg", 0),
+    ("convert_hf_to_gguf.py of llama.cpp writes it", "cp -r hf y; python3 -c 'import json; c = json.load(open(\"y/config.json\")); s = {\"rope_type\": \"yarn\", \"factor\": 4.0, "
+     "\"original_max_position_embeddings\": 16}; c.update(rope_scaling=s, rope_parameters=s | {\"rope_theta\": 20000.0}); json.dump(c, open(\"y/config.json\", \"w\"))'; titan-ckpt convert y z.gguf --to gguf",
+     "from a Hugging Face folder (--to hf)", "titan-ckpt convert y z --to titan && titan-ckpt convert z w --to hf", 0),
     ("give the decay that these parameters were trained with", "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7", "where groups differ, by name: --set 'optimizer.rules=",
      "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7 --set 'optimizer.rules=[\"* weight_decay=0.1\"]'", 0),
     ("take the model alone: --skip 'optimizer.*'", "titan-ckpt convert dcp x --skip optimizer.state.norm.weight.exp_avg", "--skip 'optimizer.*'", "titan-ckpt convert dcp x --skip 'optimizer.*'", 0),
