@@ -21,11 +21,6 @@ std::string fallback_token(unsigned byte) {
   return name;
 }
 
-/// Orders a heap: the lowest rank on top, of equal ones the leftmost.
-bool later(const Bpe::Scratch::Candidate& a, const Bpe::Scratch::Candidate& b) {
-  return a.rank != b.rank ? a.rank > b.rank : a.at > b.at;
-}
-
 }  // namespace
 
 // \source Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators (the mix of SplitMix64)
@@ -144,21 +139,17 @@ Status Bpe::symbols_of(std::string_view piece, Scratch& scratch) const {
 
 void Bpe::merge(Scratch& scratch) const {
   std::vector<Scratch::Symbol>& symbols = scratch.symbols;
-  std::vector<Scratch::Candidate>& heap = scratch.heap;
-  heap.clear();
+  MergeQueue& queue = scratch.queue;
+  queue.clear();
   const auto candidate = [&](std::int32_t left, std::int32_t right) {
-    if (left < 0 || right < 0) return false;
+    if (left < 0 || right < 0) return;
     const Slot* slot = find(symbols[left].id, symbols[right].id);
-    if (slot != nullptr) heap.push_back({slot->rank, static_cast<std::uint32_t>(left), slot->made});
-    return slot != nullptr;
+    if (slot != nullptr) queue.push({slot->rank, static_cast<std::uint32_t>(left), slot->made});
   };
   for (std::size_t i = 1; i < symbols.size(); ++i)
     candidate(static_cast<std::int32_t>(i) - 1, static_cast<std::int32_t>(i));
-  std::make_heap(heap.begin(), heap.end(), later);
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end(), later);
-    const Scratch::Candidate best = heap.back();
-    heap.pop_back();
+  while (!queue.empty()) {
+    const MergeQueue::Candidate best = queue.pop();
     Scratch::Symbol& left = symbols[best.at];
     if (left.gone || left.after < 0) continue;
     Scratch::Symbol& right = symbols[left.after];
@@ -169,8 +160,8 @@ void Bpe::merge(Scratch& scratch) const {
     right.gone = true;
     const auto at = static_cast<std::int32_t>(best.at);
     if (left.after >= 0) symbols[left.after].before = at;
-    if (candidate(left.before, at)) std::push_heap(heap.begin(), heap.end(), later);
-    if (candidate(at, left.after)) std::push_heap(heap.begin(), heap.end(), later);
+    candidate(left.before, at);
+    candidate(at, left.after);
   }
 }
 

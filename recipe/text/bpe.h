@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
+#include "recipe/text/merge_queue.h"
 
 namespace titan::recipe {
 
@@ -34,11 +35,8 @@ class Bpe {
       std::int32_t before, after;  ///< -1: none
       bool gone;
     };
-    struct Candidate {
-      std::uint32_t rank, at, made;
-    };
     std::vector<Symbol> symbols;
-    std::vector<Candidate> heap;
+    MergeQueue queue;
   };
   /// Appends the ids of `piece`: as bytes where the vocabulary is byte-level, else as characters. n log n in its
   /// length. \error kInvalid: a symbol that the vocabulary has no way to write
