@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 
-#include "converters/hf/json_value.h"
+#include "ckpt/format/json_value.h"
 
 namespace titan::convert {
+
+using ckpt::JsonValue;
 
 /// Rows and columns of a block.
 struct BlockSize {

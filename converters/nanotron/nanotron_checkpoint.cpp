@@ -18,7 +18,7 @@ constexpr std::string_view kDecoder = "model.decoder.";
 
 Result<JsonValue> read_json(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, path, kMaxJson));
-  return parse_json(path, ckpt::text_of(bytes));
+  return ckpt::parse_json(path, ckpt::text_of(bytes));
 }
 
 PiecedTensor weights_of(const Parameter& parameter) {
