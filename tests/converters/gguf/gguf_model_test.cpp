@@ -83,7 +83,7 @@ TEST(GgufModel, TakesTyingBiasesAndWhatIsNotSaidFromTheTensors) {
 
 TEST(GgufModel, KnowsLlama3sTableAndOurOwn) {
   const ModelDims model = testing::tiny_model();
-  for (const recipe::RopeScaling scaling : {recipe::RopeScaling{8, 1, 4, 8192}, recipe::RopeScaling{32, 1, 4, 8192}}) {
+  for (const recipe::RopeScaling& scaling : {recipe::RopeScaling{8, 1, 4, 8192}, recipe::RopeScaling{32, 1, 4, 8192}}) {
     std::vector<float> table = rope_factors(model, scaling);
     for (float& factor : table) factor *= 1 + 1e-7f;
     EXPECT_EQ(model_of(testing::model_keys(model, "llama"), table)->dims.rope_scaling, scaling);

@@ -17,7 +17,7 @@ std::string config_with(const std::string& more) {
          (more.empty() ? "" : ", " + more) + "}";
 }
 ckpt::Result<Model> read(const std::string& text) {
-  const auto json = parse_json("c", text);
+  const auto json = ckpt::parse_json("c", text);
   return json.ok() ? read_model_config("c", *json) : json.status();
 }
 
@@ -57,7 +57,7 @@ TEST(NanotronModel, RefusesWhatItDoesNotKnow) {
 }
 
 TEST(NanotronModel, MetadataOfVersions12To15IsRead) {
-  const auto read = [](const std::string& text) { return read_metadata("m", *parse_json("m", text)); };
+  const auto read = [](const std::string& text) { return read_metadata("m", *ckpt::parse_json("m", text)); };
   const auto position =
       read(R"({"version": "1.5", "tp": 2, "dp": 3, "metas": {"last_train_step": 7, "consumed_train_samples": 28}})");
   ASSERT_TRUE(position.ok());
