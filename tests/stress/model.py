@@ -29,6 +29,7 @@ def require(condition, tag, text):
 class Model:
     def __init__(self, checkpoint, ids, lines):
         self.checkpoint, self.ids, self.lines = checkpoint, ids, lines
+        self.without_lines = set()  # steps whose lines no store took
         self.kinds = {}  # content -> "full", "part", "seen", "loaded", "unmet"
         self.elsewhere = {}  # folders beside the run that nobody may touch: path -> content
         self.before = view(checkpoint)
