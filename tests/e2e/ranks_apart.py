@@ -120,7 +120,7 @@ class RanksApart(Runs):
 
     def test_a_line_of_metrics_that_rank_0_cannot_write_is_the_error_of_all_ranks(self):
         shim = {"UNDER": self.run_dir, "RANK": 0, "CALL": "pwrite", "MATCH": "metrics.jsonl", "K": 3, "DO": errno.ENOSPC, "STICKY": 1}
-        ended = self.start(CONFIG, [(self.work, []), (self.work, [])], {"checkpoint.interval": 50},
+        ended = self.start(CONFIG, [(self.work, []), (self.work, [])], {"checkpoint.interval": 50, "checkpoint.on_save_error": "stop"},
                            LD_PRELOAD=str(harness.BIN / "titan-fail-calls.so"), **{"TITAN_SHIM_" + key: str(value) for key, value in shim.items()})
         self.assertEqual([code for code, _ in ended], [3, 3], ended)
         for _, out in ended:
