@@ -57,7 +57,7 @@ std::vector<Flag> device_flags() {
       {"nvlink", "GB/s", "with --device: link of a GPU to others of its node, in one direction"},
       {"nic", "GB/s", "with --device: network of a GPU to other nodes, in one direction"},
       {"gpus-per-node", "N", "with --device (default: 8)"},
-      {"compute-share", "SHARE", "with --device: of the peak that is reached (default: 0.5)"},
+      {"compute-share", "SHARE", "with --device: of the peak that is reached (default: 0.42)"},
       {"link-share", "SHARE", "with --device: of links and memory that is reached (default: 0.8)"},
   };
 }

@@ -123,7 +123,7 @@ class Metadata {
     if (rows) dims.vocab_size = recipe::to_dimension(embedding->shape[0]);
     dims.tied = tensor(kGgufHead) == nullptr;
     dims.qkv_bias = tensor(first_layers(recipe::Part::kQueryBias)) != nullptr;
-    dims.qk_norm = tensor(first_layers(recipe::Part::kQueryNorm)) != nullptr;
+    dims.qk_norm = prefix_ == std::string(kQwen3) + ".";
     return {};
   }
 

@@ -116,7 +116,7 @@ Status HfCheckpoint::scale_float8() {
   if (read.status().code == ckpt::Code::kNotFound)
     return ckpt::incompatible(folder_ + " has no " + kHfConfig + ", which says the blocks of the weights in F8_E4M3");
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, std::move(read));
-  TITAN_ASSIGN_OR_RETURN(const JsonValue json, parse_json(config, ckpt::text_of(bytes)));
+  TITAN_ASSIGN_OR_RETURN(const JsonValue json, ckpt::parse_json(config, ckpt::text_of(bytes)));
   TITAN_ASSIGN_OR_RETURN(blocks_, read_block_size(config, json));
   std::map<std::string, std::size_t> by_name;
   for (std::size_t i = 0; i < tensors_.size(); ++i) by_name[tensors_[i].name] = i;

@@ -17,7 +17,7 @@ struct DeviceFigures {
   double nvlink_gb_s = 0;           ///< to the other GPUs of its node
   double nic_gb_s = 0;              ///< its share of the node's network
   std::uint32_t per_node = 8;       ///< GPUs of a node
-  double compute_share = 0.5;       ///< of the peak that products, attention and all between them reach
+  double compute_share = 0.42;      ///< of the peak that products, attention and all between them reach
   double link_share = 0.8;          ///< of links and memory that transfers reach
   std::uint64_t reserve_bytes = 0;  ///< context, workspaces and communicators: what tensors cannot have
 };

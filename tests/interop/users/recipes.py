@@ -571,7 +571,12 @@ def gguf_experts(folder):
     put_gguf(folder / "moe.gguf", expert_count=8)
 
 
-@recipe("Qwen3 in GGUF", 2, "architecture 'qwen3'")
+@recipe("Gemma in GGUF", 2, "architecture 'gemma3'")
+def gguf_gemma3(folder):
+    put_gguf(folder / "gemma.gguf", arch="gemma3")
+
+
+@recipe("sibling: a file that says qwen3 and has no norms of queries", 13, "attn_q_norm.weight")
 def gguf_qwen3(folder):
     put_gguf(folder / "qwen3.gguf", arch="qwen3")
 
