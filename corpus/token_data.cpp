@@ -46,7 +46,7 @@ Status check_file(ckpt::Fs& fs, const std::string& folder, const std::string& na
   const std::string path = ckpt::join_path(folder, name);
   if (!info.ok()) return ckpt::invalid("'" + path + "' is missing or no plain file: " + info.status().message);
   if (items > info->size / width || info->size != items * width)
-    return ckpt::invalid("'" + path + "' has " + std::to_string(info->size) + " bytes, expected " +
+    return ckpt::corrupt("'" + path + "' has " + std::to_string(info->size) + " bytes, expected " +
                          std::to_string(items) + " times " + std::to_string(width) + " by " + kDataFile);
   return {};
 }

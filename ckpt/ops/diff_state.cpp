@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "ckpt/base/text.h"
+#include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
 
 namespace titan::ckpt {
@@ -197,6 +199,17 @@ std::vector<std::string> not_compared(const InspectReport& a, const InspectRepor
   return both;
 }
 
+namespace {
+
+/// Says that RoPE is not scaled where no row does: a foreign configuration that has its base says all of it.
+Settings with_plain_rope(const Settings& config) {
+  constexpr const char* kScaling = "model.rope_scaling";
+  if (setting(config, kScaling) != kNotSet || setting(config, "model.rope_theta") == kNotSet) return config;
+  return with_rows(config, {{kScaling, toml_string("none")}});
+}
+
+}  // namespace
+
 std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b) {
   std::vector<Difference> out;
   Collector layout(out, "layout");
@@ -215,8 +228,8 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
   if (!foreign) layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
   if (!foreign) layout.field("stage_cuts", cuts(a.manifest), cuts(b.manifest));
   if (foreign) {
-    note_settings("config", common(a.manifest.config, b.manifest.config), common(b.manifest.config, a.manifest.config),
-                  out);
+    const Settings mine = with_plain_rope(a.manifest.config), theirs = with_plain_rope(b.manifest.config);
+    note_settings("config", common(mine, theirs), common(theirs, mine), out);
   } else {
     note_settings("config", a.manifest.config, b.manifest.config, out);
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/toml_text.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/model/shape_text.h"
@@ -72,6 +73,13 @@ constexpr const char* kFunctionKeys[] = {"model.n_heads",  "model.n_kv_heads", "
                                          "model.norm_eps", "model.rope_theta", "model.rope_scaling",
                                          "model.qkv_bias", "model.qk_norm",    "model.tied_embeddings"};
 
+/// What `config` says under `key`. RoPE that is not scaled may be said by no row, where there is one of its base.
+std::string said(const Settings& config, const std::string& key) {
+  const std::string text = setting(config, key);
+  const bool plain = text == kNotSet && key == "model.rope_scaling" && setting(config, "model.rope_theta") != kNotSet;
+  return plain ? toml_string("none") : text;
+}
+
 std::string tensor_text(const ParameterRecord& record) {
   return shape_text(record.meta.shape) + " " + std::string(dtype_name(record.model->dtype));
 }
@@ -96,7 +104,7 @@ Status check_same_model(const CheckpointReader& base, const CheckpointReader& ot
   for (const ParameterRecord& theirs : b.parameters)
     if (!known.find(theirs.meta.name)) return differs("it has a tensor more, " + theirs.meta.name);
   for (const char* key : kFunctionKeys) {
-    const std::string mine = setting(a.config, key), theirs = setting(b.config, key);
+    const std::string mine = said(a.config, key), theirs = said(b.config, key);
     if (mine != kNotSet && theirs != kNotSet && mine != theirs)
       return differs(std::string(key) + " is " + theirs + ", expected " + mine);
   }
@@ -302,8 +310,11 @@ Result<MergeReport> merge_checkpoints(Fs& fs, const MergeOptions& options) {
   for (const ParameterRecord& record : newest.parameters)
     report.bytes += element_count(record.meta.shape) * dtype_size(record.model->dtype);
   note_decay(sources, report);
+  // A step's name is that of the newest source.
+  const bool names_step = parse_step_name(base_name(options.dst)).has_value();
   for (const Opened& source : sources)
-    TITAN_RETURN_IF_ERROR(check_rewrite(fs, source.reader.path(), options.dst, options.force));
+    if (!names_step || source.manifest().step == newest.step)
+      TITAN_RETURN_IF_ERROR(check_rewrite(fs, source.reader.path(), options.dst, options.force));
   TITAN_RETURN_IF_ERROR(check_step_name(options.dst, report.step));
   if (!options.dry_run) TITAN_RETURN_IF_ERROR(write_sum(fs, options, sources, report));
   return report;

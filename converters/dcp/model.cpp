@@ -25,8 +25,9 @@ constexpr const char* kMasked[] = {
 
 // What nobody says, all at once, with a line to paste. torchtitan's own flavours have theta 500000 and scale RoPE; a
 // user's flavour may differ, and the tensors do not show it. `further`: settings that are missing beyond the model.
-Status not_said(const std::string& what, const std::string& flavor, bool qwen3, std::vector<std::string> keys,
-                const std::vector<std::string>& further) {
+Status not_said(const std::string& what, const std::optional<std::string>& given, bool qwen3,
+                std::vector<std::string> keys, const std::vector<std::string>& further) {
+  const std::string flavor = given.value_or("");
   const bool masked = std::ranges::any_of(kMasked, [&](const char* name) { return flavor == name; });
   const bool rope = std::ranges::any_of(keys, [](const std::string& key) { return key.starts_with("model.rope"); });
   keys.insert(keys.end(), further.begin(), further.end());
@@ -34,14 +35,17 @@ Status not_said(const std::string& what, const std::string& flavor, bool qwen3, 
   for (const std::string& key : keys)
     line += " --set " + key + "=" +
             (key == kTheta     ? (qwen3 ? "1000000" : "500000")
-             : key == kScaling ? "llama3:8:1:4:8192"
+             : key == kScaling ? (given ? "llama3:8:1:4:8192" : "none")
              : key == kHeads   ? "N"
                                : "R");
   std::string names = keys.front();
   for (std::size_t i = 1; i < keys.size(); ++i) names += (i + 1 < keys.size() ? ", " : " and ") + keys[i];
-  return ckpt::incompatible("the configuration does not say " + names + " of " + what + ": flavour `" + flavor + "` " +
-                            (masked ? "masks attention between documents, which Titan's model does not do"
-                                    : "is not known, or is of another size"))
+  return ckpt::incompatible(
+             "the configuration does not say " + names + " of " + what + ": " +
+             (given ? "flavour `" + flavor + "` " : "it names no flavour, and torchtitan's debugmodel ") +
+             (masked  ? "masks attention between documents, which Titan's model does not do"
+              : given ? "is not known, or is of another size"
+                      : "is of another size"))
       .with_hint(
           std::string(masked ? "this goes on without the mask:" : "add:") + line +
           (rope && !qwen3
@@ -94,7 +98,7 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   if (model.n_heads == 0) unsaid.emplace_back(kHeads);
   if (!known && !given.model.rope_theta) unsaid.emplace_back(kTheta);
   if (!known && !scaling_given && !qwen3) unsaid.emplace_back(kScaling);
-  if (!unsaid.empty()) return not_said(what, name, qwen3, std::move(unsaid), further);
+  if (!unsaid.empty()) return not_said(what, config.model.flavor, qwen3, std::move(unsaid), further);
   if (q % model.n_heads != 0 || kv % (q / model.n_heads) != 0) {
     return ckpt::incompatible(what + ": " + std::to_string(q) + " query rows and " + std::to_string(kv) +
                               " key rows do not make whole heads when model.n_heads is " +

@@ -172,10 +172,13 @@ Status GgufWriter::check_model() {
   if (!architecture)
     return ckpt::unsupported(source_.path() + ": no architecture of llama.cpp has both norms and biases of q and k");
   architecture_ = *architecture;
-  if (model_.rope_scaling && model_.rope_scaling->kind != recipe::RopeScaling::Kind::kLlama3)
+  // llama.cpp multiplies by a table of factors in models of llama alone.
+  const bool table = architecture_ == "llama";
+  if (model_.rope_scaling && !(table && model_.rope_scaling->kind == recipe::RopeScaling::Kind::kLlama3))
     return ckpt::unsupported(source_.path() + ": RoPE is scaled in the way '" +
                              recipe::rope_kind_name(model_.rope_scaling->kind) +
-                             "', which is not written into GGUF files yet: expected none or llama3")
+                             "', which is not written into GGUF files of " + architecture_ + " yet: expected none" +
+                             (table ? " or llama3" : ""))
         .with_hint("convert_hf_to_gguf.py of llama.cpp writes it, from a Hugging Face folder (--to hf)");
   return {};
 }

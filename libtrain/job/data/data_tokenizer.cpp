@@ -11,6 +11,16 @@ namespace {
 
 constexpr const char* kTokenizer = "hf/tokenizer.json";
 
+/// One id stands for one text. \error kInvalid: one of `folders`, which `key` names, is of another tokenizer
+ckpt::Status check_same(const TokenFolder& first, const std::vector<TokenFolder>& folders, const char* key) {
+  for (const TokenFolder& folder : folders)
+    if (folder.tokenizer != first.tokenizer)
+      return ckpt::invalid(std::string(key) + ": " + folder.path + " was made by another tokenizer than " + first.path +
+                           ": the same ids stand for other texts")
+          .with_hint("make all of the data by one tokenizer.json");
+  return ckpt::ok_status();
+}
+
 }  // namespace
 
 ckpt::Result<std::vector<ckpt::ModelFilePlace>> tokenizer_of_data(const recipe::Config& config) {
@@ -20,8 +30,12 @@ ckpt::Result<std::vector<ckpt::ModelFilePlace>> tokenizer_of_data(const recipe::
                          find_data_files(*config.training.dataset_path, "training.dataset_path"));
   if (found.folders.empty()) return places;
   const TokenFolder& first = found.folders.front();
-  for (const TokenFolder& folder : found.folders)
-    if (folder.tokenizer != first.tokenizer) return places;
+  TITAN_RETURN_IF_ERROR(check_same(first, found.folders, "training.dataset_path"));
+  if (config.validation.enable && config.validation.dataset_path) {
+    TITAN_ASSIGN_OR_RETURN(const FoundFiles judged,
+                           find_data_files(*config.validation.dataset_path, "validation.dataset_path"));
+    TITAN_RETURN_IF_ERROR(check_same(first, judged.folders, "validation.dataset_path"));
+  }
   places.push_back({"", ckpt::join_path(first.path, "tokenizer.json"), kTokenizer, first.tokenizer});
   const std::string config_path = ckpt::join_path(first.path, "tokenizer_config.json");
   if (ckpt::posix_fs().stat(config_path).ok()) places.push_back({"", config_path, "hf/tokenizer_config.json", {}});
@@ -34,7 +48,7 @@ std::string other_tokenizer(const std::vector<ckpt::ModelFile>& files,
   const auto data = std::ranges::find(places, std::string(kTokenizer), &ckpt::ModelFilePlace::member);
   if (own == files.end() || data == places.end() || own->digest == data->digest) return "";
   return "the data were made with " + data->path +
-         ", which is another file than the tokenizer.json that came with the weights: are the ids the same?";
+         ", which is another file than the tokenizer.json that goes into the checkpoints: are the ids the same?";
 }
 
 }  // namespace titan::train

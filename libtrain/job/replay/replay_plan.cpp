@@ -76,6 +76,13 @@ Settings replay_rows(const Settings& stored, const ReplayLayout& layout, std::ui
                 {"profiling.enable_profiling", "false"},
                 {"validation.freq", std::to_string(kNever)}};
   if (layout.nproc > 0) ours.emplace_back("parallelism.pipeline_parallel_degree", std::to_string(layout.pp));
+  // A later start was given more steps, which its curve allowed: the curve stays that of the fewer ones.
+  const std::string steps = ckpt::setting(stored, "training.steps");
+  if (const auto known = ckpt::number_of<std::uint64_t>(steps); known && *known < to) {
+    ours.emplace_back("training.steps", std::to_string(to));
+    if (ckpt::setting(stored, "lr_scheduler.total_steps") == ckpt::kNotSet)
+      ours.emplace_back("lr_scheduler.total_steps", steps);
+  }
   return ckpt::with_rows(std::move(rows), ours);
 }
 
@@ -122,6 +129,11 @@ Result<ReplayPlan> plan_replay(ckpt::Fs& fs, const ReplayRange& range, const Rep
   if (plan.published.steps.empty() && plan.published.ids.empty())
     return ckpt::not_found(range.run + " has published nothing of steps " + std::to_string(range.from + 1) + " to " +
                            std::to_string(range.to) + ": there is nothing to compare with");
+  const std::uint64_t last = std::max(plan.published.steps.empty() ? 0 : plan.published.steps.rbegin()->first,
+                                      plan.published.ids.empty() ? 0 : plan.published.ids.rbegin()->first);
+  if (last < range.to)
+    return ckpt::not_found(range.run + " has published nothing behind step " + std::to_string(last) + ": steps to " +
+                           std::to_string(range.to) + " cannot be compared");
   const std::vector<std::uint64_t> cuts = cuts_of(history, range);
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     ReplaySegment segment{cuts[i], cuts[i + 1]};

@@ -150,6 +150,11 @@ TEST_F(Merge, AnotherModelIsRefusedByTheNameOfTheTensor) {
   make("/deep", 40, {.layers = 3});
   options_.sources = {"/run@10", "/deep@40"};
   EXPECT_THAT(refused().message, HasSubstr("it has a tensor more, layers.2."));
+  // RoPE that is not scaled has no row beside that of its base.
+  make("/rope", 40, {.config = {{"model.rope_theta", "10000.0"}}});
+  make("/rope", 50, {.seed = 2, .config = {{"model.rope_scaling", "\"linear:4\""}, {"model.rope_theta", "10000.0"}}});
+  options_.sources = {"/rope@*"};
+  EXPECT_THAT(refused().message, HasSubstr("model.rope_scaling is \"linear:4\", expected \"none\""));
   make("/heads", 40, {.config = {{"model.n_heads", "4"}}});
   make("/heads", 50, {.seed = 2, .config = {{"model.n_heads", "8"}}});
   options_.sources = {"/heads@*"};

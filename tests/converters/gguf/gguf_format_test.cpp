@@ -93,6 +93,12 @@ TEST(GgufFormat, RefusesToWriteWhatTheFileWouldNotSay) {
     EXPECT_THAT(refused.message, HasSubstr("scaled in the way 'yarn'"));
     EXPECT_FALSE(fs.stat("/out.gguf").ok());
   }
+  // llama.cpp multiplies by a table of factors in models of llama alone.
+  ModelDims scaled = biased();
+  scaled.rope_scaling = recipe::RopeScaling{};
+  testing::make_hf_folder(fs, "/qwen2", scaled, testing::model_tensors(scaled));
+  EXPECT_THAT(convert_to(fs, "/qwen2", "/out.gguf", {.to = "gguf"}).status().message,
+              HasSubstr("files of qwen2 yet: expected none"));
   ModelDims both = normed();
   both.qkv_bias = true;
   EXPECT_FALSE(gguf_architecture(both)) << "no file would say it";

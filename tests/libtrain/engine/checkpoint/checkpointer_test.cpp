@@ -129,8 +129,8 @@ TEST(Checkpointer, AResumeReadsEachStoredByteOnceAndTheRanksShareWhatTheyRead) {
         EXPECT_TRUE(same_bits(floats(p->compute), floats(expected))) << p->name;
       }
     });
-    // Weights and two moments; rows of digests come on top, which weigh more here, where leaves have 4 KiB. In bf16 each
-    // rank owns a part of the embedding and one of the rest: rows of one range more.
+    // Weights and two moments; rows of digests come on top, which weigh more here, where leaves have 4 KiB. In bf16
+    // each rank owns a part of the embedding and one of the rest: rows of one range more.
     constexpr std::uint64_t kRowsOfRange = 1024;
     EXPECT_GE(fs.bytes_read(), 3 * 4 * elements);
     EXPECT_LE(fs.bytes_read(), 3 * 4 * elements * 11 / 10 + (bf16 ? plan.mesh.world() * kRowsOfRange : 0))

@@ -41,7 +41,15 @@ TEST(DataTokenizer, IsThatOfTheFolders) {
   dir.write("one/tokenizer_config.json", "{}");
   EXPECT_THAT(members(one), ElementsAre("hf/tokenizer.json", "hf/tokenizer_config.json"));
   EXPECT_THAT(members(same + "," + one), ElementsAre("hf/tokenizer.json"));
-  EXPECT_THAT(members(one + "," + other), IsEmpty()) << "which one is it?";
+  recipe::Config config;
+  config.training.dataset = "tokens";
+  config.training.dataset_path = one + "," + other;
+  EXPECT_EQ(tokenizer_of_data(config).status().code, ckpt::Code::kInvalid) << "one id stands for two texts";
+  config.training.dataset_path = one;
+  config.validation.dataset_path = other;
+  EXPECT_TRUE(tokenizer_of_data(config).ok()) << "nothing is validated";
+  config.validation.enable = true;
+  EXPECT_THAT(tokenizer_of_data(config).status().message, ::testing::HasSubstr("validation.dataset_path: "));
   EXPECT_THAT(members(one, "text"), IsEmpty());
   EXPECT_THAT(members(dir.write("raw.bin", "abcd")), IsEmpty());
 }

@@ -65,6 +65,27 @@ TEST_F(ReplayPlanning, KeepsTheConfigurationButForPlacesAndSaves) {
   EXPECT_EQ(value("parallelism.data_parallel_sharding"), "\"zero1\"");
 }
 
+// A later start may have had more steps, which its curve allowed: the first one's configuration has too few of them.
+TEST_F(ReplayPlanning, StepsThatALaterStartAddedAreComputedOnTheCurveOfTheFirst) {
+  for (const std::uint64_t step : {110, 120}) {
+    ckpt::testing::Synthetic made;
+    made.step = step;
+    made.config = {{"training.steps", step == 110 ? "115" : "120"}};
+    ASSERT_TRUE(ckpt::testing::make_checkpoint(ckpt::posix_fs(), dir_ / "run/checkpoint", made).ok());
+  }
+  const auto made = plan(30, 120);
+  ASSERT_TRUE(made.ok()) << made.status().to_string();
+  const ckpt::Settings& config = made->segments.front().config;
+  EXPECT_EQ(ckpt::setting(config, "training.steps"), "120");
+  EXPECT_EQ(ckpt::setting(config, "lr_scheduler.total_steps"), "115");
+}
+
+TEST_F(ReplayPlanning, ARangeBeyondTheEndIsNotProved) {
+  const auto made = plan(10, 40);
+  EXPECT_EQ(made.status().code, ckpt::Code::kNotFound);
+  EXPECT_THAT(made.status().message, HasSubstr("nothing behind step 30: steps to 40"));
+}
+
 TEST_F(ReplayPlanning, AnotherLayoutLeavesOutThatOfTheRun) {
   const auto made = plan(10, 20, {.nproc = 4, .pp = 2});
   ASSERT_TRUE(made.ok());
