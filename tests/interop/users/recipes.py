@@ -576,7 +576,7 @@ def gguf_gemma3(folder):
     put_gguf(folder / "gemma.gguf", arch="gemma3")
 
 
-@recipe("sibling: a file that says qwen3 and has no norms of queries", 13, "attn_q_norm.weight")
+@recipe("sibling: a file that says qwen3 and has no norms of queries", 13, "q_norm.weight")
 def gguf_qwen3(folder):
     put_gguf(folder / "qwen3.gguf", arch="qwen3")
 
