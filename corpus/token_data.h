@@ -35,7 +35,7 @@ struct TokenData {
 /// The text of data.json.
 std::string write_token_data(const TokenData& data);
 /// Reads data.json of `folder` and looks at the sizes of the files that it names. \error kInvalid: `folder` is
-/// something else, or not whole; kFailed
+/// something else, or lacks a file; kCorrupt: a file of another size; kFailed
 ckpt::Result<TokenData> read_token_data(ckpt::Fs& fs, const std::string& folder);
 /// Whether `folder` has a data.json of this kind, readable or not.
 bool is_token_data(ckpt::Fs& fs, const std::string& folder);

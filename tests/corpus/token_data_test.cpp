@@ -53,9 +53,9 @@ TEST(TokenData, SaysWhatIsNotRight) {
   EXPECT_EQ(broken([](TokenData& data) { data.token_bytes = 3; }), Code::kInvalid);
   EXPECT_EQ(broken([](TokenData& data) { data.tokens = 4; }), Code::kInvalid) << "the sum of the shards";
   EXPECT_EQ(broken([](TokenData& data) { data.documents = 1; }), Code::kInvalid);
-  EXPECT_EQ(broken([](TokenData& data) { data.tokens = data.shards[0].tokens = 4; }), Code::kInvalid)
+  EXPECT_EQ(broken([](TokenData& data) { data.tokens = data.shards[0].tokens = 4; }), Code::kCorrupt)
       << "the size of the file";
-  EXPECT_EQ(broken([](TokenData& data) { data.tokens = data.shards[0].tokens = 1ull << 63; }), Code::kInvalid);
+  EXPECT_EQ(broken([](TokenData& data) { data.tokens = data.shards[0].tokens = 1ull << 63; }), Code::kCorrupt);
   EXPECT_EQ(broken([](TokenData& data) { data.shards[0].ends_file = "none"; }), Code::kInvalid);
   EXPECT_EQ(broken([](TokenData& data) { data.shards[0].tokens_file = "../d/tokens-00000.bin"; }), Code::kInvalid);
   EXPECT_EQ(broken([](TokenData& data) { data.before.assign(65, 0); }), Code::kInvalid);

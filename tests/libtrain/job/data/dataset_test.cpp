@@ -168,7 +168,7 @@ TEST(Dataset, AFolderOfTokensGivesItsShardsAndSaysHowTheyAreRead) {
   EXPECT_EQ(refused(300).hint, "add --training.dataset=tokens --training.token_dtype=uint16");
   config = config_for(dir / "d", 10);
   dir.write("d/tokens-1", counting(49));
-  EXPECT_EQ(refused(300).code, Code::kInvalid) << "a shard is not whole";
+  EXPECT_EQ(refused(300).code, Code::kCorrupt) << "a shard is not whole";
 }
 
 TEST(Dataset, ARunFolderOfItsOwnIsNoDataAndDoubtIsHandedOn) {
