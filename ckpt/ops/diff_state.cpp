@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ckpt/base/text.h"
-#include "ckpt/base/toml_text.h"
+#include "ckpt/ops/plain_rope.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
@@ -198,17 +198,6 @@ std::vector<std::string> not_compared(const InspectReport& a, const InspectRepor
   std::set_intersection(in_a.begin(), in_a.end(), in_b.begin(), in_b.end(), std::back_inserter(both));
   return both;
 }
-
-namespace {
-
-/// Says that RoPE is not scaled where no row does: a foreign configuration that has its base says all of it.
-Settings with_plain_rope(const Settings& config) {
-  constexpr const char* kScaling = "model.rope_scaling";
-  if (setting(config, kScaling) != kNotSet || setting(config, "model.rope_theta") == kNotSet) return config;
-  return with_rows(config, {{kScaling, toml_string("none")}});
-}
-
-}  // namespace
 
 std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b) {
   std::vector<Difference> out;

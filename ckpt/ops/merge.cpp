@@ -6,12 +6,12 @@
 #include <set>
 
 #include "ckpt/base/parallel.h"
-#include "ckpt/base/toml_text.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/derive.h"
+#include "ckpt/ops/plain_rope.h"
 #include "ckpt/ops/weighted_sum.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/read/range_reader.h"
@@ -73,13 +73,6 @@ constexpr const char* kFunctionKeys[] = {"model.n_heads",  "model.n_kv_heads", "
                                          "model.norm_eps", "model.rope_theta", "model.rope_scaling",
                                          "model.qkv_bias", "model.qk_norm",    "model.tied_embeddings"};
 
-/// What `config` says under `key`. RoPE that is not scaled may be said by no row, where there is one of its base.
-std::string said(const Settings& config, const std::string& key) {
-  const std::string text = setting(config, key);
-  const bool plain = text == kNotSet && key == "model.rope_scaling" && setting(config, "model.rope_theta") != kNotSet;
-  return plain ? toml_string("none") : text;
-}
-
 std::string tensor_text(const ParameterRecord& record) {
   return shape_text(record.meta.shape) + " " + std::string(dtype_name(record.model->dtype));
 }
@@ -103,8 +96,9 @@ Status check_same_model(const CheckpointReader& base, const CheckpointReader& ot
   const ParameterIndex known(a);
   for (const ParameterRecord& theirs : b.parameters)
     if (!known.find(theirs.meta.name)) return differs("it has a tensor more, " + theirs.meta.name);
+  const Settings ours = with_plain_rope(a.config), others = with_plain_rope(b.config);
   for (const char* key : kFunctionKeys) {
-    const std::string mine = said(a.config, key), theirs = said(b.config, key);
+    const std::string mine = setting(ours, key), theirs = setting(others, key);
     if (mine != kNotSet && theirs != kNotSet && mine != theirs)
       return differs(std::string(key) + " is " + theirs + ", expected " + mine);
   }
