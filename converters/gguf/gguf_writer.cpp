@@ -10,6 +10,7 @@
 #include "converters/gguf/gguf_checkpoint.h"
 #include "converters/gguf/gguf_model.h"
 #include "converters/hf/written_config.h"
+#include "converters/model_alone.h"
 #include "converters/name_table.h"
 #include "converters/ordered_reader.h"
 #include "converters/skip.h"
@@ -37,7 +38,6 @@ class GgufWriter final : public ForeignWriter {
       : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
 
   Status plan(Fs& fs);
-  Status check_model();
   const std::vector<TensorReport>& report() const override { return report_; }
   const std::vector<std::string>& notes() const override { return notes_; }
   std::uint64_t bytes() const override { return bytes_; }
@@ -45,6 +45,7 @@ class GgufWriter final : public ForeignWriter {
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
+  Status check_model();
   Status add(std::uint32_t parameter);
   Status add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
   void add_rope_table();
@@ -73,11 +74,7 @@ class GgufWriter final : public ForeignWriter {
 
 Status GgufWriter::plan(Fs& fs) {
   if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
-  Settings rows = manifest_.config;
-  // The plan of a foreign checkpoint has already used the configuration.
-  if (options_.config && !source_.foreign()) {
-    TITAN_ASSIGN_OR_RETURN(rows, agreed_rows(source_.path(), rows, *options_.config, {.untie = options_.untie}));
-  }
+  TITAN_ASSIGN_OR_RETURN(const Settings rows, model_rows(source_, options_.config, options_.untie));
   TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows));
   TITAN_RETURN_IF_ERROR(check_model());
   TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
@@ -103,16 +100,7 @@ Status GgufWriter::plan(Fs& fs) {
 Status GgufWriter::add(std::uint32_t parameter) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const std::string& name = record.meta.name;
-  for (const ckpt::SlotTensor& slot : record.slots) {
-    const std::string slot_name = name + "." + slot.name;
-    const Fate fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped;
-    report_.push_back(uncast(slot_name, fate, slot.tensor.dtype, record.meta.shape));
-  }
-  if (!record.model) return {};
-  if (skip_.takes(name)) {
-    report_.push_back(uncast(name, Fate::kSkipped, record.model->dtype, record.meta.shape));
-    return {};
-  }
+  if (!writes_weights(record, skip_, report_)) return {};
   const std::optional<MappedName> mapped = gguf_tensor_names().theirs(name);
   if (!mapped || (model_.tied && name == recipe::kHeadName))
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")

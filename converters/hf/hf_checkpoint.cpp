@@ -13,6 +13,7 @@
 #include "converters/hf/hf_index.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/safetensors.h"
+#include "converters/read_all.h"
 
 namespace titan::convert {
 
@@ -187,23 +188,7 @@ Status HfCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std
 
 Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const {
   // The structure was checked when it was opened; what is left is that every byte can be read.
-  constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
-  ckpt::VerifyReport report;
-  report.note = kSafetensorsNote;
-  std::uint64_t total = 0;
-  for (const ForeignTensor& tensor : tensors_) total += tensor.bytes();
-  std::vector<std::byte> buffer(kChunk);
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const std::uint64_t size = ckpt::dtype_size(tensors_[i].dtype), elements = ckpt::element_count(tensors_[i].shape);
-    for (std::uint64_t at = 0; at < elements; at += kChunk / size) {
-      const std::uint64_t count = std::min(kChunk / size, elements - at);
-      TITAN_RETURN_IF_ERROR(read(i, at, std::span(buffer).first(count * size)));
-      report.bytes += count * size;
-      if (progress) TITAN_RETURN_IF_ERROR(progress(report.bytes, total));
-    }
-    ++report.leaves;
-  }
-  return report;
+  return read_all(*this, kSafetensorsNote, progress);
 }
 
 // Other files of this kind (training_args.bin, data) are no weights.

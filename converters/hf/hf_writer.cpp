@@ -13,6 +13,7 @@
 #include "converters/hf/hf_config.h"
 #include "converters/hf/safetensors.h"
 #include "converters/hf/written_config.h"
+#include "converters/model_alone.h"
 #include "converters/name_table.h"
 #include "converters/ordered_reader.h"
 #include "converters/skip.h"
@@ -64,7 +65,6 @@ class HfWriter final : public ForeignWriter {
  private:
   Status add(std::uint32_t parameter);
   void add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
-  Result<Settings> model_rows() const;
   void cut_files();
   Status settle_tokenizer(Fs& fs);
   std::uint64_t item_bytes(const Item& item) const {
@@ -95,7 +95,7 @@ Status HfWriter::plan(Fs& fs) {
   if (options_.dtype && !is_castable(*options_.dtype))
     return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) +
                              ", expected float32, bfloat16 or float16");
-  TITAN_ASSIGN_OR_RETURN(const Settings settings, model_rows());
+  TITAN_ASSIGN_OR_RETURN(const Settings settings, model_rows(source_, options_.config, options_.untie));
   TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), settings));
   TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
   for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
@@ -111,24 +111,10 @@ Status HfWriter::plan(Fs& fs) {
 
 // The configuration adds what the checkpoint does not say about its model, and must not contradict it. The plan of a
 // foreign checkpoint has already used the configuration, by its format's rules.
-Result<Settings> HfWriter::model_rows() const {
-  if (!options_.config || source_.foreign()) return manifest_.config;
-  return agreed_rows(source_.path(), manifest_.config, *options_.config, {.untie = options_.untie});
-}
-
 Status HfWriter::add(std::uint32_t parameter) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const std::string& name = record.meta.name;
-  for (const ckpt::SlotTensor& slot : record.slots) {
-    const std::string slot_name = name + "." + slot.name;
-    const Fate fate = skip_.takes(slot_name) ? Fate::kSkipped : Fate::kDropped;
-    report_.push_back(uncast(slot_name, fate, slot.tensor.dtype, record.meta.shape));
-  }
-  if (!record.model) return ckpt::ok_status();
-  if (skip_.takes(name)) {
-    report_.push_back(uncast(name, Fate::kSkipped, record.model->dtype, record.meta.shape));
-    return ckpt::ok_status();
-  }
+  if (!writes_weights(record, skip_, report_)) return ckpt::ok_status();
   const std::optional<MappedName> mapped = huggingface_names().theirs(name);
   if (!mapped || (model_.tied && name == recipe::kHeadName))
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")

@@ -8,6 +8,7 @@
 #include "converters/cast.h"
 #include "converters/hf/safetensors.h"
 #include "converters/hf/written_config.h"
+#include "converters/model_alone.h"
 #include "converters/nanotron/model_config.h"
 #include "converters/ordered_reader.h"
 #include "converters/skip.h"
@@ -120,10 +121,7 @@ class Writer final : public ForeignWriter {
 
 Status Writer::plan(Fs& fs) {
   if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
-  Settings rows = manifest_.config;
-  if (options_.config && !source_.foreign()) {
-    TITAN_ASSIGN_OR_RETURN(rows, agreed_rows(source_.path(), rows, *options_.config, {}));
-  }
+  TITAN_ASSIGN_OR_RETURN(const Settings rows, model_rows(source_, options_.config, /*untie=*/false));
   TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows));
   TITAN_RETURN_IF_ERROR(check_model());
   TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
@@ -155,16 +153,8 @@ Status Writer::check_model() const {
 Status Writer::add(std::uint32_t parameter) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const std::string& name = record.meta.name;
-  for (const ckpt::SlotTensor& slot : record.slots)
-    report_.push_back(uncast(name + "." + slot.name,
-                             skip_.takes(name + "." + slot.name) ? Fate::kSkipped : Fate::kDropped, slot.tensor.dtype,
-                             record.meta.shape));
-  if (!record.model) return {};
+  if (!writes_weights(record, skip_, report_)) return {};
   const DType from = record.model->dtype, to = options_.dtype && is_castable(from) ? *options_.dtype : from;
-  if (skip_.takes(name)) {
-    report_.push_back(uncast(name, Fate::kSkipped, from, record.meta.shape));
-    return {};
-  }
   const std::optional<Placed> placed = place_of(name);
   if (!placed)
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "converters/hf/hf_checkpoint.h"
+#include "converters/read_all.h"
 #include "converters/skip.h"
 
 namespace titan::convert {
@@ -109,23 +110,7 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
 }
 
 Result<ckpt::VerifyReport> TrainedSource::verify(const Progress& progress) const {
-  constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
-  ckpt::VerifyReport report;
-  report.note = kSafetensorsNote;
-  std::uint64_t total = 0;
-  for (const ForeignTensor& tensor : tensors_) total += tensor.bytes();
-  std::vector<std::byte> buffer(std::min(kChunk, total));
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const std::uint64_t size = ckpt::dtype_size(tensors_[i].dtype), elements = ckpt::element_count(tensors_[i].shape);
-    for (std::uint64_t at = 0; at < elements; at += kChunk / size) {
-      const std::uint64_t count = std::min(kChunk / size, elements - at);
-      TITAN_RETURN_IF_ERROR(read(i, at, std::span(buffer).first(count * size)));
-      report.bytes += count * size;
-      if (progress) TITAN_RETURN_IF_ERROR(progress(report.bytes, total));
-    }
-    ++report.leaves;
-  }
-  return report;
+  return read_all(*this, kSafetensorsNote, progress);
 }
 
 }  // namespace titan::convert
