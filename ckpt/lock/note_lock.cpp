@@ -188,13 +188,13 @@ Status NoteLock::still_ours() const {
 }
 
 Status NoteLock::lost() const {
-  const MutexLock guard(mutex_);
+  const MutexLock guard(lost_mutex_);
   return lost_;
 }
 
 Status NoteLock::pulse() {
+  TITAN_RETURN_IF_ERROR(lost());
   const MutexLock guard(mutex_);
-  if (!lost_.ok()) return lost_;
   return wait_.now() - last_beat_ < kBeatSeconds ? ok_status() : beat_locked(seconds_since_epoch());
 }
 
@@ -205,7 +205,10 @@ Status NoteLock::beat(double now) {
 
 Status NoteLock::beat_locked(double now) {
   const Status ours = look();
-  if (ours.code == Code::kLocked) lost_ = ours;
+  if (ours.code == Code::kLocked) {
+    const MutexLock guard(lost_mutex_);
+    lost_ = ours;
+  }
   TITAN_RETURN_IF_ERROR(ours);
   self_.heartbeat = now == self_.heartbeat ? now + 0.001 : now;  // a note that stays the same looks dead
   last_beat_ = wait_.now();
@@ -233,7 +236,7 @@ void NoteLock::beat_until_closed() {
     const Status status = beat_locked(seconds_since_epoch());
     if (!status.ok() && status.message != said) wait_.say("heartbeat: " + status.message);
     said = status.message;
-    if (!lost_.ok()) return;
+    if (!lost().ok()) return;
   }
 }
 

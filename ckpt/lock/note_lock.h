@@ -51,7 +51,7 @@ class NoteLock {
   Status beat(double now);
   /// Looks at the note anew. \error kLocked when another process has taken the lock, or somebody removed it
   Status still_ours() const;
-  /// What a heartbeat found out: kLocked once the lock is lost. Reads nothing.
+  /// What a heartbeat found out: kLocked once the lock is lost. Reads nothing, and waits for no heartbeat.
   Status lost() const;
   /// Ends the heartbeat: the lock is about to be given up.
   void stop_beating();
@@ -78,8 +78,9 @@ class NoteLock {
   bool rivals_possible_ = false;                   // others may have claimed it in the same moment
   mutable Mutex mutex_;                            // of the file, too
   double last_beat_ TITAN_GUARDED_BY(mutex_) = 0;  // of wait_.now
-  Status lost_ TITAN_GUARDED_BY(mutex_);
   bool closing_ TITAN_GUARDED_BY(mutex_) = false;
+  mutable Mutex lost_mutex_;  // held for no reading or writing: who asks each step must not wait for a store
+  Status lost_ TITAN_GUARDED_BY(lost_mutex_);
   Condition wake_;
   std::thread thread_;
 };

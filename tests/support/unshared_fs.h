@@ -19,6 +19,7 @@ class UnsharedFs final : public Fs {
   std::function<void(const std::string& path)> on_lock;  ///< called after a lock was granted, before its taker goes on
 
   std::function<void(const std::string& path)> on_create;  ///< called before a file is created
+  std::function<void(const std::string& path)> on_read;    ///< called before a file is opened to be read
 
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
 
@@ -27,7 +28,10 @@ class UnsharedFs final : public Fs {
     return inner_.create(path);
   }
   Result<std::unique_ptr<File>> open_large(const std::string& path) override { return inner_.open_large(path); }
-  Result<std::unique_ptr<File>> open_read(const std::string& path) override { return inner_.open_read(path); }
+  Result<std::unique_ptr<File>> open_read(const std::string& path) override {
+    if (on_read) on_read(path);
+    return inner_.open_read(path);
+  }
   Status make_dir(const std::string& path) override { return inner_.make_dir(path); }
   Status remove_file(const std::string& path) override { return inner_.remove_file(path); }
   Status remove_dir(const std::string& path) override { return inner_.remove_dir(path); }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <thread>
+
 #include "ckpt/lock/run_lock.h"
 #include "tests/support/fake_wait.h"
 #include "tests/support/files.h"
@@ -219,6 +222,25 @@ TEST_F(NoteLockTest, EveryHeartbeatChangesTheNoteAndPulseIsOneWhenItIsDue) {
   wait.time += kBeatSeconds;
   ASSERT_TRUE((*lock)->pulse().ok());
   EXPECT_NE(get_text(fs, kFile), last);
+}
+
+// A trainer asks at each step, and its peers wait for its answer.
+TEST_F(NoteLockTest, AHeartbeatInAStoreThatHangsHoldsNobodyUp) {
+  auto lock = RunLock::take(fs, "/run", owner("a"), wait);
+  ASSERT_TRUE(lock.ok());
+  std::promise<void> reads, goes_on;
+  fs.on_read = [&](const std::string&) {
+    reads.set_value();
+    goes_on.get_future().wait();
+  };
+  std::thread heartbeat([&] { EXPECT_TRUE((*lock)->beat(2000).ok()); });
+  reads.get_future().wait();
+  auto asked = std::async(std::launch::async, [&] { return (*lock)->lost(); });
+  EXPECT_EQ(asked.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  fs.on_read = {};
+  goes_on.set_value();
+  heartbeat.join();
+  EXPECT_TRUE(asked.get().ok());
 }
 
 TEST_F(NoteLockTest, NotesAreOfOneLengthSoThatNoMixtureOfTwoCanStay) {
