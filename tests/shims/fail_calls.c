@@ -15,6 +15,7 @@
 //   TITAN_SHIM_MATCH   only paths that contain this text
 //   TITAN_SHIM_LOG     a file: a line "RANK KIND PATH" for each such call, "RANK FIRED KIND PATH" where it struck
 //   TITAN_SHIM_NO_FLAGS  1: renameat2 with flags answers EINVAL, as NFS does
+//   TITAN_SHIM_PACE    so many milliseconds before each line on standard output: a run takes time without computing
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -47,7 +48,7 @@ static struct {
   enum Effect effect;
   const char* file;
   long value;  // errno, milliseconds, or a bit
-  long for_ms;
+  long for_ms, pace_ms;
 } plan;
 
 struct shared {
@@ -83,6 +84,7 @@ static void read_plan(void) {
   plan.k = (text = getenv("TITAN_SHIM_K")) ? atol(text) : 0;
   plan.sticky = (text = getenv("TITAN_SHIM_STICKY")) && *text == '1';
   plan.no_flags = (text = getenv("TITAN_SHIM_NO_FLAGS")) && *text == '1';
+  plan.pace_ms = (text = getenv("TITAN_SHIM_PACE")) ? atol(text) : 0;
   if ((text = getenv("TITAN_SHIM_DO")) != NULL) {
     if (!strcmp(text, "short")) {
       plan.effect = kShort;
@@ -335,7 +337,14 @@ typedef ssize_t (*Pwrite)(int, const void*, size_t, off64_t);
 ssize_t read(int fd, void* data, size_t size) TRANSFER(read, "read", Read, size)
 ssize_t pread(int fd, void* data, size_t size, off_t at) TRANSFER(pread, "pread", Pread, size, at)
 ssize_t pread64(int fd, void* data, size_t size, off64_t at) TRANSFER(pread64, "pread", Pread, size, at)
-ssize_t write(int fd, const void* data, size_t size) SENDING(write, "write", Write, size)
+static ssize_t write_now(int fd, const void* data, size_t size) SENDING(write, "write", Write, size)
+ssize_t write(int fd, const void* data, size_t size) {
+  if (fd == STDOUT_FILENO && plan.pace_ms > 0) {
+    const struct timespec pause = {plan.pace_ms / 1000, plan.pace_ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+  }
+  return write_now(fd, data, size);
+}
 ssize_t pwrite(int fd, const void* data, size_t size, off_t at) SENDING(pwrite, "pwrite", Pwrite, size, at)
 ssize_t pwrite64(int fd, const void* data, size_t size, off64_t at) SENDING(pwrite64, "pwrite", Pwrite, size, at)
 

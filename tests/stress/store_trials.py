@@ -25,6 +25,7 @@ from programs import harness  # noqa: E402
 FULL, BROKEN = ("ENOSPC", "EDQUOT"), ("EIO", "ESTALE")
 TIMEOUT = 8  # comm.train_timeout_seconds
 STARTED = 20  # the step that half of the trials go on from
+PACE = 100  # ms that rank 0 waits at each step of a run whose store fails, so that many trials fit beside each other
 
 
 class Wrong(Exception):
@@ -52,12 +53,13 @@ class Trial:
 class Bench:
     """Runs in folders of their own, and the ids of runs that nobody disturbed."""
 
-    def __init__(self, steps, interval):
+    def __init__(self, steps, interval, pace):
+        self.pace = pace
         self.work = harness.scratch("store-trials")
         self.data = self.work / "text.txt"
         harness.write_text(self.data, 20_000)
         self.keys = {"training.dataset_path": self.data, "training.steps": steps, "checkpoint.interval": interval}
-        self.keys |= {"lr_scheduler.total_steps": 10 * steps, "comm.train_timeout_seconds": TIMEOUT}
+        self.keys |= {"lr_scheduler.total_steps": 10 * steps, "comm.train_timeout_seconds": TIMEOUT, "metrics.log_freq": 1}
         self.steps = steps
         begun = self.work / "begun"
         harness.train(programs.CONFIG, 2, self.of(begun) | {"training.steps": STARTED, "checkpoint.interval": STARTED // 2})
@@ -99,7 +101,7 @@ class Bench:
 
     def attempt(self, trial):
         run = self.fresh(trial.resumes)
-        outcome = self.run(run, trial.nproc, trial.keys, trial.plan)
+        outcome = self.run(run, trial.nproc, trial.keys, trial.plan | {"pace": self.pace})
         self.judge(trial, run, outcome)
         return outcome
 
@@ -154,8 +156,9 @@ def main():
     parser.add_argument("--window", type=float, default=10, help="seconds")
     parser.add_argument("--steps", type=int, help="of a run; left out: as many as take longer than the store fails")
     args = parser.parse_args()
-    steps = args.steps or (120 if args.kind == "flip" else int(STARTED + 150 * args.window))
-    bench = Bench(steps, 40 if args.kind == "flip" else max(20, steps // 10))
+    pace = 0 if args.kind == "flip" else PACE
+    steps = args.steps or (120 if args.kind == "flip" else int(STARTED + 1.5 * args.window * 1000 / PACE))
+    bench = Bench(steps, 40 if args.kind == "flip" else max(20, steps // 10), pace)
     codes, wrong, met, begin = collections.Counter(), [], 0, time.time()
     try:
         print(f"an undisturbed run takes {bench.seconds:.1f} s", flush=True)
