@@ -4,7 +4,7 @@ include(GNUInstallDirs)
 find_program(TITAN_PYTHON python3 REQUIRED)
 
 # The scripts are made by the program itself when it has been linked, from the table that its parser uses.
-function(titan_install_program program) # ARGN: folders of its libraries
+function(titan_install_program program)
   set(folder ${CMAKE_BINARY_DIR}/completions)
   file(MAKE_DIRECTORY ${folder})
   foreach(shell bash zsh fish)
@@ -22,12 +22,11 @@ function(titan_install_program program) # ARGN: folders of its libraries
     DEPENDS ${program} ${CMAKE_SOURCE_DIR}/packaging/man_pages.py COMMENT "Man pages of ${program}" VERBATIM)
   add_custom_target(${program}-man ALL DEPENDS ${man}.stamp)
 
-  # Libraries beside the program come first. LibTorch stays where it is: the installed program finds it as the built one does.
+  # Libraries beside the program come first.
   # None for a static program: glibc 2.36 crashes at the start of one that has a run path.
   get_target_property(options ${program} LINK_OPTIONS)
   if(NOT "-static-pie" IN_LIST options)
-    set(run_paths "$ORIGIN" "$ORIGIN/../lib" ${ARGN})
-    set_target_properties(${program} PROPERTIES INSTALL_RPATH "${run_paths}")
+    set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib")
   endif()
   # As `cmake --install --strip` does.
   install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)" COMPONENT ${program})
@@ -36,4 +35,11 @@ function(titan_install_program program) # ARGN: folders of its libraries
   install(FILES ${folder}/${program}.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _${program} COMPONENT ${program})
   install(FILES ${folder}/${program}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT ${program})
   install(DIRECTORY ${man}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT ${program})
+endfunction()
+
+# A program that another one executes, of the other's component. LibTorch stays where it is: the installed program finds it as the built one does.
+function(titan_install_part program component) # ARGN: folders of its libraries
+  set(run_paths "$ORIGIN" "$ORIGIN/../lib" ${ARGN})
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH "${run_paths}")
+  install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR} COMPONENT ${component})
 endfunction()

@@ -1,4 +1,4 @@
-"""The relocatable archive of titan-train: bin/titan-train finds LibTorch and starts libexec/titan-train."""
+"""The relocatable archive of titan-train: bin/titan-train finds LibTorch and starts libexec/titan-train, which executes libexec/titan-train-engine."""
 import os
 import shutil
 import subprocess
@@ -11,10 +11,9 @@ LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "titan-train
 def write_train_archive(out, name, stage, build, epoch):
     """stage: where the component titan-train was installed. Returns the archive's path."""
     program = os.path.join(stage, "libexec/titan-train")
-    os.makedirs(os.path.dirname(program))
     shutil.move(os.path.join(stage, "bin/titan-train"), program)
     shutil.copy(LAUNCHER, os.path.join(stage, "bin/titan-train"))
-    parts = {program: "$ORIGIN/../lib"}
+    parts = {path: "$ORIGIN/../lib" for path in (program, program + "-engine")}
     # The module for GPUs goes with it where one was built.
     cuda = os.path.join(build, "bin/libtitan_cuda.so")
     if os.path.exists(cuda):

@@ -30,6 +30,7 @@ INCLUDES = [
     (["libtrain"], r"converters/|cli/|CLI/", "libtrain knows nothing of converters and programs"),
     (["libtrain/job"], TORCH + r"|libtrain/engine/", "job has no tensors: it is built without LibTorch and knows nothing of the engine"),
     (["cli/titan_ckpt", "cli/kit", "cli/plot"], TORCH + r"|libtrain/", "titan-ckpt starts in milliseconds"),
+    (["cli/titan_train"], r"ATen/|c10/|torch/(?!version\.h)|libtrain/engine/|cli/titan_engine/", "titan-train loads no LibTorch: cli/titan_engine computes"),
     (["cli/kit"], r"cli/titan|ckpt/ops/|recipe/|converters/", "the kit knows no verb and no operation"),
     (["ckpt", "recipe", "corpus", "converters", "api", "libtrain", "cli", "tests"], r"torch/torch\.h$|torch/extension\.h$", "a file with torch/torch.h takes half a minute to compile"),
     (["ckpt", "recipe", "corpus", "converters", "api", "libtrain", "cli"], r"tests/", "tests stay outside"),

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "libtrain/engine/model/runtime.h"
+#include "cli/titan_train/engine.h"
 #include "libtrain/job/host/attention_choice.h"
 #include "libtrain/job/host/device_choice.h"
 
@@ -23,8 +23,7 @@ train::HostFacts look_at_host(const std::string& word) {
 Result<SettledDevice> find_device(const std::string& word) {
   const train::DeviceChoice first = train::choose_device(word, look_at_host(word));
   if (first.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, {}, first.note};
-  TITAN_ASSIGN_OR_RETURN(train::CudaModule module,
-                         train::CudaModule::open(train::cuda_module_path(), train::torch_version()));
+  TITAN_ASSIGN_OR_RETURN(train::CudaModule module, train::CudaModule::open(train::cuda_module_path(), torch_version()));
   const train::GpuFacts found = module.probe();
   const train::DeviceChoice choice = train::confirm_device(word, found);
   if (choice.kind == train::DeviceKind::kCpu) return SettledDevice{std::nullopt, {}, choice.note};

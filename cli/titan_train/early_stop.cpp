@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "cli/kit/stop.h"
+#include "cli/titan_train/engine.h"
 #include "libtrain/job/launch/rank_process.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/start/go_on.h"
@@ -22,7 +23,9 @@ __attribute__((section(".preinit_array"), used)) void (*const kBeforeConstructor
 
 void note_early_stops() {
   train::install_stop_handlers();
-  if (train::threads_of_restart() > 0) train::release_stop_signals();
+  const bool held = std::getenv(kStopsHeld) != nullptr;
+  unsetenv(kStopsHeld);
+  if (held || train::threads_of_restart() > 0) train::release_stop_signals();
 }
 
 void answer_early_stops(const Command& command) {

@@ -1,4 +1,4 @@
-// titan-train: trains, saves, resumes. Contract: the flags and exit codes that README.md lists.
+// titan-train, and titan-train-engine: trains, saves, resumes. Contract: the flags and exit codes that README.md lists.
 #include <sys/prctl.h>
 
 #include <csignal>
@@ -12,6 +12,7 @@
 #include "cli/kit/output.h"
 #include "cli/kit/verb.h"
 #include "cli/titan_train/early_stop.h"
+#include "cli/titan_train/engine.h"
 #include "cli/titan_train/program.h"
 
 namespace titan::cli {
@@ -40,6 +41,8 @@ int main(int argc, char** argv) {
   try {
     const ckpt::Result<cli::Command> command = cli::parse_titan_train(cli::typed_words(argc, argv));
     if (!command.ok()) return cli::report_error(command.status(), false, cli::ColorChoice::kAuto);
+    if (const ckpt::Status one = cli::check_front(); !one.ok())
+      return cli::report_error(one, false, cli::ColorChoice::kAuto);
     cli::answer_early_stops(*command);
     return cli::run_command(cli::titan_train_program(), *command);
   } catch (const std::exception& error) {

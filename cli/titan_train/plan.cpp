@@ -4,13 +4,12 @@
 
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/titan_train/device.h"
+#include "cli/titan_train/engine.h"
 #include "cli/titan_train/plan_files.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
-#include "libtrain/engine/train/measure_parts.h"
 #include "libtrain/job/host/attention_choice.h"
 #include "libtrain/job/host/cores.h"
-#include "libtrain/job/host/measured_costs.h"
 #include "libtrain/job/launch/launch_env.h"
 #include "libtrain/job/launch/process_limits.h"
 #include "libtrain/job/start/look_ahead.h"
@@ -151,13 +150,12 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
 }
 
 /// Times the parts of the model here, and stores the times beside the run.
-Status measure(const Command& command, const Config& config) {
-  TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(command, config));
+Status measure(const Request& request, const Config& config) {
+  TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(request.command, config));
   Config any_cost = config;
   any_cost.parallelism.stage_cost = "flops";
   TITAN_ASSIGN_OR_RETURN(const recipe::RunPlan plan, recipe::make_run_plan(any_cost, ranks.count));
-  return train::store_measured_costs(ckpt::posix_fs(), config,
-                                     train::measure_parts(plan, threads_of(ranks, config, nullptr)));
+  return measure_costs(request, config, plan, threads_of(ranks, config, nullptr));
 }
 
 /// What the report has shown in full is not said again.
@@ -174,7 +172,7 @@ Answer run_plan(const Request& request) {
   const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides, &refused);
   if (!loaded.ok()) return {.error = loaded.status()};
   if (command.has("measure"))
-    if (const Status status = measure(command, loaded->config); !status.ok()) return {.error = status};
+    if (const Status status = measure(request, loaded->config); !status.ok()) return {.error = status};
   PlanReport report;
   if (const Status status = make_report(command, *loaded, report); !status.ok()) return {.error = status};
   if (!refused.ok()) report.refused = refused;

@@ -8,13 +8,11 @@
 #include "cli/kit/notices.h"
 #include "cli/kit/verb.h"
 #include "cli/titan_train/config.h"
-#include "cli/titan_train/eval.h"
+#include "cli/titan_train/engine.h"
 #include "cli/titan_train/plan.h"
 #include "cli/titan_train/replay.h"
 #include "cli/titan_train/run.h"
-#include "cli/titan_train/sample.h"
 #include "converters/view.h"
-#include "libtrain/engine/model/runtime.h"
 #include "libtrain/job/start/go_on.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/record/best_step.h"
@@ -204,7 +202,7 @@ const Program& titan_train_program() {
       recipe::resolve_best,
       kNoticesOfTitanTrain,
       {convert::words_after_run, convert::tensor_names},
-      [] { return ", LibTorch " + train::torch_version(); },
+      [] { return ", LibTorch " + torch_version(); },
   };
   return table;
 }

@@ -14,12 +14,10 @@
 #include "cli/kit/version.h"
 #include "cli/titan_train/console.h"
 #include "cli/titan_train/device.h"
+#include "cli/titan_train/engine.h"
 #include "cli/titan_train/go_on.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
-#include "libtrain/engine/parallel/rendezvous.h"
-#include "libtrain/engine/train/open_device.h"
-#include "libtrain/engine/train/trainer.h"
 #include "libtrain/job/host/cores.h"
 #include "libtrain/job/launch/launch_env.h"
 #include "libtrain/job/launch/launcher.h"
@@ -39,87 +37,6 @@ namespace titan::cli {
 namespace {
 
 using ckpt::Status;
-
-// Our launcher has decided, or this process before it executed itself anew; else rank 0 looks at the checkpoint for
-// all, where torchrun's agent carries its word.
-int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& env) {
-  if (env.threads > 0) return env.threads;
-  if (const int threads = train::threads_of_restart(); threads > 0) return threads;
-  const auto look = [&] { return std::to_string(train::choose_threads(ckpt::posix_fs(), inputs, env.local_world)); };
-  const auto timeout =
-      std::chrono::milliseconds(static_cast<std::int64_t>(inputs.loaded.config.comm.init_timeout_seconds * 1000));
-  return std::max(1, std::atoi(train::word_of_rank_0(env, timeout, look).c_str()));
-}
-
-// The process of one rank. Leaves without running static destructors: LibTorch's threads may still be alive.
-[[noreturn]] void be_rank(const Command& command, const train::LaunchEnv& env, ColorChoice color) {
-  // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.
-  const auto leave = [&](const Status& status) {
-    if (env.local_rank == 0)
-      report_error(status, false, color);
-    else
-      report_note("rank " + std::to_string(env.rank) + " ends with exit code " +
-                      std::to_string(ckpt::exit_code(status.code)) + ": " + status.message,
-                  color);
-    train::note_said_why(ckpt::exit_code(status.code));
-    std::_Exit(ckpt::exit_code(status.code));
-  };
-  if (const Status bound = train::bind_to_launcher(); !bound.ok()) leave(bound);
-  auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
-  if (!loaded.ok()) leave(loaded.status());
-  const auto mesh = recipe::make_run_mesh(loaded->config, static_cast<std::uint32_t>(env.world));
-  if (!mesh.ok()) leave(mesh.status());
-  const bool of_launcher = env.source == "titan";
-  const auto device = settle_device(loaded->config, env.local_world, !of_launcher);
-  if (!device.ok()) leave(device.status());
-  if (!device->note.empty() && env.rank == 0 && !of_launcher) report_note(device->note, color);
-
-  train::TrainOptions options;
-  options.resume = command.value("resume").value_or("auto");
-  options.allow = command.all("allow");
-  options.open_weights = weight_opener(loaded->config);
-  options.threads = threads_of_rank(
-      {*loaded, options.resume, options.allow, static_cast<std::uint32_t>(env.world), options.open_weights}, env);
-  // The program that takes this one's place knows nothing of a signal that came before.
-  train::hold_stop_signals();
-  if (train::stop_requested()) {
-    const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";
-    leave(train::stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
-  }
-  train::ensure_thread_env(options.threads);
-  train::handle_stops_in_own_thread();
-  if (device->module) {
-    const int index = train::gpu_of_rank(device->found, env.local_rank);
-    const Status opened = train::open_device(*device->module, loaded->config, index, options.threads);
-    if (!opened.ok()) leave(opened);
-  }
-  options.loaded = std::move(*loaded);
-  options.env = env;
-  options.version = version_line("titan-train");
-  std::unique_ptr<Console> console;
-  if (env.rank == options.loaded.config.metrics.log_rank) {
-    console = make_console(options.loaded.config, color);
-    options.watcher = console.get();
-  } else {
-    show_log_of_rank(env.rank, color);
-  }
-  if (!of_launcher) options.go_on = "the same job goes on from the newest step";
-  train::TrainOutcome outcome = train::train(options);
-  if (console) console->end(outcome.exit_code, command.words);
-  const Status& status = outcome.status;
-  const train::Left left = outcome.is_cause ? train::Left::kCause : train::Left::kLostOne;
-  if (!status.ok() && outcome.report &&
-      !(outcome.lost_rank && train::leave_to_launcher(left, status.message, status.hint))) {
-    report_error(status, false, color);
-    train::note_said_why(outcome.exit_code);
-  }
-  const bool goes_on =
-      outcome.at_stop || ckpt::stopped_early(outcome.exit_code) || (outcome.lost_rank && outcome.report);
-  if (!of_launcher && goes_on && (env.rank == 0 || outcome.lost_rank))
-    say_how_to_go_on(outcome.exit_code, command.words, options.loaded.config, Starter::kLauncher, color);
-  train::flush_log();
-  std::_Exit(outcome.exit_code);
-}
 
 // A run that is complete never starts ranks again: what its last deletion left would hold its space for good.
 void free_leftovers(const recipe::Config& config, ColorChoice color) {
@@ -221,7 +138,7 @@ Answer run_run(const Request& request) {
                                    " starts these ranks")
                          .with_hint("leave it out: that launcher restarts its job itself")};
   if (restarts) return run_again(request, *restarts);
-  if (env) be_rank(command, *env, request.color);
+  if (env) return be_rank(request, *env);
 
   // What every rank would refuse is refused here, once.
   auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
@@ -246,6 +163,7 @@ Answer run_run(const Request& request) {
   for (const std::string& warning : loaded->warnings) report_note(warning, ColorChoice::kAuto);
 
   train::LaunchOptions options;
+  TITAN_ASSIGN_OR_ANSWER(options.program, engine_program());
   options.nproc = nproc;
   options.argv = command.words;
   const train::CoreShare cores{train::allowed_cores()};

@@ -18,7 +18,7 @@ try:
 except OSError:
     pass
 
-assert b"libtorch_cuda.so" not in (folder / "titan-train").read_bytes(), "titan-train itself loads no CUDA"
+assert b"libtorch_cuda.so" not in (folder / "titan-train-engine").read_bytes(), "titan-train-engine itself loads no CUDA"
 module = ctypes.CDLL(str(folder / "libtitan_cuda.so"))
 module.titan_cuda_try.restype = ctypes.c_bool
 text = ctypes.create_string_buffer(4096)

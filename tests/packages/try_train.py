@@ -53,15 +53,16 @@ def main(source, build, torch):
         os.makedirs(root + "/tmp")
         run("tar", "-xzf", archive, "-C", root + "/opt/titan", "--strip-components=1")
 
-        program = root + "/opt/titan/libexec/titan-train"
-        needed, run_path = libraries(program)
-        torchs = {"libtorch_cpu.so", "libc10.so", "libgomp.so.1", "libstdc++.so.6", "libgcc_s.so.1"}  # LibTorch needs the last two as well
-        assert set(needed) <= torchs | {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}, needed
-        assert run_path == ["$ORIGIN/../lib"], run_path
-        assert newest_glibc(program) <= (2, 36), newest_glibc(program)
-        no_debug_information(program)
-        for path in (build, torch + "/lib"):
-            assert path.encode() not in open(program, "rb").read(), path
+        plain = {"libstdc++.so.6", "libgcc_s.so.1", "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}  # LibTorch needs them as well
+        for name, torchs in {"titan-train": set(), "titan-train-engine": {"libtorch_cpu.so", "libc10.so", "libgomp.so.1"}}.items():
+            program = f"{root}/opt/titan/libexec/{name}"
+            needed, run_path = libraries(program)
+            assert torchs <= set(needed) <= torchs | plain, (name, needed)
+            assert run_path == ["$ORIGIN/../lib"], run_path
+            assert newest_glibc(program) <= (2, 36), newest_glibc(program)
+            no_debug_information(program)
+            for path in (build, torch + "/lib"):
+                assert path.encode() not in open(program, "rb").read(), path
         module = root + "/opt/titan/lib/libtitan_cuda.so"
         with_cuda = os.path.exists(build + "/bin/libtitan_cuda.so")
         assert os.path.exists(module) == with_cuda, "the module for GPUs goes with the archive where it was built"
@@ -121,11 +122,17 @@ def main(source, build, torch):
 
         prefix = os.path.join(folder, "prefix")
         run("cmake", "--install", build, "--component", "titan-train", "--prefix", prefix)
-        no_debug_information(prefix + "/bin/titan-train")
-        assert libraries(prefix + "/bin/titan-train")[1] == [f"$ORIGIN:$ORIGIN/../lib:{torch}/lib"], libraries(prefix + "/bin/titan-train")
+        for program, run_path in {"bin/titan-train": "$ORIGIN:$ORIGIN/../lib", "libexec/titan-train-engine": f"$ORIGIN:$ORIGIN/../lib:{torch}/lib"}.items():
+            no_debug_information(f"{prefix}/{program}")
+            assert libraries(f"{prefix}/{program}")[1] == [run_path], libraries(f"{prefix}/{program}")
         moved = os.path.join(folder, "moved")
         os.rename(prefix, moved)
         assert subprocess.run([moved + "/bin/titan-train", "--version"], env={}, cwd="/", stdout=subprocess.DEVNULL).returncode == 0
+        there = subprocess.run([moved + "/bin/titan-train", "eval", "none", "--text", "none"], env={}, cwd="/", capture_output=True, text=True)
+        assert there.returncode == 2 and "none" in there.stderr, there.stderr
+        os.remove(moved + "/libexec/titan-train-engine")
+        gone = subprocess.run([moved + "/bin/titan-train", "eval", "none", "--text", "none"], env={}, cwd="/", capture_output=True, text=True)
+        assert gone.returncode == 2 and "titan-train-engine is not there" in gone.stderr, gone.stderr
         print("cmake --install  works")
 
 

@@ -3,11 +3,12 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include "libtrain/job/host/program_folder.h"
 
 namespace titan::train {
 namespace {
@@ -20,13 +21,6 @@ constexpr const char *kName = "libtitan_cuda.so", *kNamed = "TITAN_CUDA_MODULE";
 bool is_named() {
   const char* const name = std::getenv(kNamed);
   return name != nullptr && *name != '\0';
-}
-
-std::string program_folder() {
-  char path[PATH_MAX];
-  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
-  const std::string program(path, length > 0 ? static_cast<std::size_t>(length) : 0);
-  return program.substr(0, program.rfind('/') + 1);
 }
 
 std::string last_error() {
@@ -61,8 +55,7 @@ std::string marked_torch(std::string_view bytes) {
 
 std::string cuda_module_path() {
   if (is_named()) return std::getenv(kNamed);
-  const std::string folder = program_folder(), beside = folder + kName, installed = folder + "../lib/" + kName;
-  return ::access(beside.c_str(), F_OK) == 0 ? beside : installed;
+  return path_beside_program(kName, "lib");
 }
 
 bool has_cuda_module() { return ::access(cuda_module_path().c_str(), F_OK) == 0; }

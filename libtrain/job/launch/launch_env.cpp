@@ -144,6 +144,7 @@ bool is_of_rank(std::string_view name) {
                                          "SLURM_NODEID",
                                          "TITAN_LAUNCHER_PID",
                                          "TITAN_RUN_ID",
+                                         "TITAN_FRONT",
                                          "TITAN_MASTER_FD",
                                          "TITAN_REPORT_FD",
                                          "TITAN_THREADS_PER_RANK",

@@ -1,7 +1,7 @@
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
-#include "cli/titan_train/eval.h"
+#include "cli/titan_engine/eval.h"
 
 namespace titan::cli {
 

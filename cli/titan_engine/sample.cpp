@@ -1,4 +1,4 @@
-#include "cli/titan_train/sample.h"
+#include "cli/titan_engine/sample.h"
 
 #include <unistd.h>
 
@@ -12,8 +12,9 @@
 #include "cli/kit/output.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/text.h"
-#include "cli/titan_train/prompt.h"
-#include "cli/titan_train/speech.h"
+#include "cli/titan_engine/prompt.h"
+#include "cli/titan_engine/speech.h"
+#include "cli/titan_train/engine.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/job/host/cores.h"
 #include "recipe/text/text_stream.h"

@@ -1,5 +1,5 @@
 #include "cli/kit/json_out.h"
-#include "cli/titan_train/sample.h"
+#include "cli/titan_engine/sample.h"
 
 namespace titan::cli {
 namespace {

@@ -1,6 +1,6 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
-#include "cli/titan_train/sample.h"
+#include "cli/titan_engine/sample.h"
 
 namespace titan::cli {
 

@@ -1,4 +1,4 @@
-#include "cli/titan_train/eval.h"
+#include "cli/titan_engine/eval.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +9,8 @@
 #include "ckpt/store/output_file.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
-#include "cli/titan_train/speech.h"
+#include "cli/titan_engine/speech.h"
+#include "cli/titan_train/engine.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/job/host/cores.h"
 

@@ -1,4 +1,4 @@
-#include "cli/titan_train/speech.h"
+#include "cli/titan_engine/speech.h"
 
 #include "recipe/text/tokenizer.h"
 

@@ -1,5 +1,5 @@
 #include "cli/kit/json_out.h"
-#include "cli/titan_train/eval.h"
+#include "cli/titan_engine/eval.h"
 
 namespace titan::cli {
 

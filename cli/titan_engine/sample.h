@@ -9,8 +9,6 @@
 
 namespace titan::cli {
 
-Answer run_sample(const Request& request);
-
 struct SampleReport {
   std::string checkpoint, id, dtype;
   std::uint64_t step = 0;

@@ -1,9 +1,9 @@
-#include "cli/titan_train/prompt.h"
+#include "cli/titan_engine/prompt.h"
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
-#include "cli/titan_train/speech.h"
+#include "cli/titan_engine/speech.h"
 
 namespace titan::cli {
 

@@ -7,8 +7,6 @@
 
 namespace titan::cli {
 
-Answer run_eval(const Request& request);
-
 struct EvalReport {
   std::string checkpoint, id, tokens_file, logits_file;
   std::uint64_t step = 0, left_over = 0, row_length = 0;

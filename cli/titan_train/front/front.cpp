@@ -1,0 +1,61 @@
+// titan-train itself: what needs tensors is done by the program beside it.
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "cli/kit/version.h"
+#include "cli/titan_train/engine.h"
+#include "libtrain/job/host/program_folder.h"
+#include "libtrain/job/launch/signals.h"
+
+namespace titan::cli {
+namespace {
+
+constexpr const char* kEngine = "titan-train-engine";
+
+/// Executes the engine in the place of this program. \error kInvalid: it is not there; kFailed: it cannot be executed
+ckpt::Status become_engine(const Command& command) {
+  TITAN_ASSIGN_OR_RETURN(const std::string program, engine_program());
+  std::vector<std::string> words = command.words;
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  // A signal that came already, or comes now, waits for the engine.
+  train::hold_stop_signals();
+  if (train::stop_requested()) std::raise(train::stop_signal());
+  setenv(kStopsHeld, "1", 1);
+  execv(program.c_str(), argv.data());
+  const int error = errno;
+  train::release_stop_signals();
+  return ckpt::failed(program + " cannot be executed: " + std::strerror(error));
+}
+
+}  // namespace
+
+ckpt::Result<std::string> engine_program() {
+  const std::string path = train::path_beside_program(kEngine, "libexec");
+  if (::access(path.c_str(), X_OK) != 0)
+    return ckpt::invalid(std::string(kEngine) + " is not there, which computes for titan-train: " + path)
+        .with_hint("install it together with titan-train (cmake --install), or build the target " +
+                   std::string(kEngine));
+  setenv(kFront, version_line("titan-train").c_str(), 1);
+  return path;
+}
+
+ckpt::Status check_front() { return ckpt::ok_status(); }
+
+Answer run_eval(const Request& request) { return {.error = become_engine(request.command)}; }
+
+Answer run_sample(const Request& request) { return {.error = become_engine(request.command)}; }
+
+Answer be_rank(const Request& request, const train::LaunchEnv&) { return {.error = become_engine(request.command)}; }
+
+ckpt::Status measure_costs(const Request& request, const recipe::Config&, const recipe::RunPlan&, int) {
+  return become_engine(request.command);
+}
+
+}  // namespace titan::cli
