@@ -63,7 +63,8 @@ Result<EvalReport> evaluate(const Command& command) {
     return ckpt::invalid("`--text` is given with `--" + std::string(command.has("tokens") ? "tokens" : "token-dtype") +
                          "`: one of them says what is read");
   if (command.has("tokenizer") && !text) return ckpt::invalid("`--tokenizer` has no effect without --text");
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, weight_opener()(command.positionals[0]));
+  TITAN_ASSIGN_OR_RETURN(const recipe::NameRules rules, rules_of(command));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, open_given(command));
   TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims, model_of(*source, command.positionals[0], "eval"));
   train::TokenRows::Options options;
   TITAN_ASSIGN_OR_RETURN(options.row_length, parse_seq_len(command));
@@ -104,7 +105,7 @@ Result<EvalReport> evaluate(const Command& command) {
     TITAN_RETURN_IF_ERROR(logits->append(std::as_bytes(std::span(header))));
     sink = [&logits](std::span<const float> row) { return logits->append(std::as_bytes(row)); };
   }
-  TITAN_ASSIGN_OR_RETURN(report.evaluation, train::evaluate(*source, dims, rows, train::allowed_cores(), sink));
+  TITAN_ASSIGN_OR_RETURN(report.evaluation, train::evaluate(*source, dims, rows, train::allowed_cores(), sink, rules));
   if (logits) TITAN_RETURN_IF_ERROR(logits->publish());
   return report;
 }

@@ -133,7 +133,9 @@ Answer run_sample(const Request& request) {
   const Command& command = request.command;
   if (const Status given = check_prompt(command); !given.ok()) return {.error = given};
   std::unique_ptr<ckpt::WeightSource> source;
-  TITAN_ASSIGN_OR_ANSWER(source, weight_opener()(command.positionals[0]));
+  TITAN_ASSIGN_OR_ANSWER(source, open_given(command));
+  recipe::NameRules rules;
+  TITAN_ASSIGN_OR_ANSWER(rules, rules_of(command));
   recipe::ModelDims dims;
   TITAN_ASSIGN_OR_ANSWER(dims, model_of(*source, command.positionals[0], "sample"));
   Texts texts;
@@ -186,7 +188,7 @@ Answer run_sample(const Request& request) {
     report.stopped = stream.stopped();
     return read && !stream.stopped();
   };
-  auto generation = train::generate(*source, dims, report.options, hear, gate);
+  auto generation = train::generate(*source, dims, report.options, hear, gate, rules);
   if (as_text && !stream.stopped()) {
     std::string rest = stream.push(speech.finish());
     rest += stream.finish();

@@ -104,6 +104,11 @@ const Program& titan_train_program() {
     for (const Flag& flag : device_flags()) flags.push_back(flag);
     return flags;
   }();
+  const Flag skip = {"skip", "GLOB", "leave out the weights whose names match", 0, Repeat::kMany};
+  const Flag rename = {"rename", "FROM=TO", "what weights are called instead; * stands for a part without dots", 0,
+                       Repeat::kMany};
+  const Flag rows = {"rows", "hf|interleaved",
+                     "how rows of queries and keys lie there, where a rename crosses layouts"};
   static const std::vector<Flag> eval_flags = {
       {"tokens", "FILE", "integers [B,T] as .npy, or raw ids that are cut into rows"},
       {"text", "FILE", "text, for models of bytes or with a tokenizer.json, that is cut into rows"},
@@ -111,6 +116,9 @@ const Program& titan_train_program() {
       {"seq-len", "T", "tokens of a row (default: the checkpoint's training.seq_len)"},
       {"token-dtype", "uint16|uint32", "type of raw ids, little-endian (default: uint16 where the vocabulary fits)"},
       {"logits", "OUT.npy", "also write the logits, float32 [B,T,vocabulary]"},
+      skip,
+      rename,
+      rows,
   };
   static const std::vector<Flag> sample_flags = {
       {"prompt", "TEXT", "text that the model goes on with, for models of bytes or with a tokenizer.json"},
@@ -128,6 +136,9 @@ const Program& titan_train_program() {
       {"no-kv-cache", "", "compute all tokens again for each new one: slow, to compare with"},
       {"dtype", "float32|bfloat16", "type to compute in (default: float32)"},
       {"threads", "N", "threads that compute (default: one a core)"},
+      skip,
+      rename,
+      rows,
   };
   static const std::vector<Flag> replay_flags = {
       {"nproc", "N", "local ranks that compute (default: as many as the run had)"},

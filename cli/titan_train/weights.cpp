@@ -34,6 +34,15 @@ ckpt::Settings said_rows(const recipe::Config& config) {
   return rows;
 }
 
+/// A configuration that says the rules of the flags, and nothing else.
+recipe::Config config_of_flags(const Command& command) {
+  recipe::Config config;
+  config.checkpoint.initial_load_skip = command.all("skip");
+  config.checkpoint.initial_load_rename = command.all("rename");
+  config.checkpoint.initial_load_rows = command.value("rows");
+  return config;
+}
+
 }  // namespace
 
 ckpt::WeightOpener weight_opener(const recipe::Config& config) {
@@ -49,6 +58,14 @@ ckpt::WeightOpener weight_opener(const recipe::Config& config) {
     TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any_with(fs, folder, options));
     return ckpt::weights_of(std::move(reader));
   };
+}
+
+Result<recipe::NameRules> rules_of(const Command& command) {
+  return recipe::given_rules(ckpt::posix_fs(), config_of_flags(command));
+}
+
+Result<std::unique_ptr<ckpt::WeightSource>> open_given(const Command& command) {
+  return weight_opener(config_of_flags(command))(command.positionals[0]);
 }
 
 Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given,

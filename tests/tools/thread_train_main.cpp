@@ -46,7 +46,7 @@ ckpt::Result<double> loss_of(const std::string& checkpoint, const std::string& t
   options.row_length = row_length;
   options.raw_bytes = 2;
   TITAN_ASSIGN_OR_RETURN(const train::TokenRows rows, train::TokenRows::open(tokens, options));
-  TITAN_ASSIGN_OR_RETURN(const train::EvaluationReport report, train::evaluate(*source, dims, rows, 1, {}));
+  TITAN_ASSIGN_OR_RETURN(const train::EvaluationReport report, train::evaluate(*source, dims, rows, 1, {}, {}));
   return report.loss;
 }
 

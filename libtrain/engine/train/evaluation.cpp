@@ -15,13 +15,15 @@
 namespace titan::train {
 
 ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
-                                        const TokenRows& rows, int threads, const LogitsSink& sink) {
+                                        const TokenRows& rows, int threads, const LogitsSink& sink,
+                                        const recipe::NameRules& rules) {
   setup_determinism(threads);
   const at::NoGradGuard no_grad;
   const auto length = static_cast<std::int64_t>(rows.length());
   const recipe::RunPlan plan = recipe::whole_model_plan(dims, length);
-  // No rules: every weight must be a parameter, and every parameter a weight.
-  TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, {}));
+  // Every weight that no rule skips must be a parameter, and every parameter a weight.
+  TITAN_ASSIGN_OR_RETURN(const recipe::NameRules own, rules_for_ours(source, rules));
+  TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, own));
   RankStages stages(plan, 0, length);
   TITAN_RETURN_IF_ERROR(load_weights(source, match, stages));
   stages.refresh();

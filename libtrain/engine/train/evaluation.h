@@ -9,7 +9,8 @@
 
 namespace titan::recipe {
 struct ModelDims;
-}
+struct NameRules;
+}  // namespace titan::recipe
 
 namespace titan::train {
 
@@ -23,9 +24,10 @@ struct EvaluationReport {
 using LogitsSink = std::function<ckpt::Status(std::span<const float> row)>;
 
 /// Computes in float32 with `threads` threads; weights of other types are widened or rounded to it. `sink` may be
-/// empty.
+/// empty. `rules`: for the names of the weights.
 /// \error kIncompatible (weights that are not those of `dims`), kInvalid (token ids), kCorrupt, kFailed, or the sink's
 ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
-                                        const TokenRows& rows, int threads, const LogitsSink& sink);
+                                        const TokenRows& rows, int threads, const LogitsSink& sink,
+                                        const recipe::NameRules& rules);
 
 }  // namespace titan::train

@@ -57,7 +57,7 @@ bool can_be_drawn_from(std::span<const float> logits) {
 
 ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
                                         const GenerationOptions& options, const TokenListener& listener,
-                                        const TokenGate& gate) {
+                                        const TokenGate& gate, const recipe::NameRules& rules) {
   GenerationReport report;
   Clock::time_point begin = Clock::now();
   setup_determinism(options.threads);
@@ -66,7 +66,8 @@ ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const 
       recipe::whole_model_plan(dims, static_cast<std::int64_t>(options.prompt.size() + options.most));
   plan.bf16 = options.bf16;
   plan.gemm = gemm_of(processor_name());
-  TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, {}));
+  TITAN_ASSIGN_OR_RETURN(const recipe::NameRules own, rules_for_ours(source, rules));
+  TITAN_ASSIGN_OR_RETURN(const WeightMatch match, match_weights(source.tensors(), plan.parameters, own));
   RankStages stages(plan, 0, plan.batch.seq_len);
   TITAN_RETURN_IF_ERROR(load_weights(source, match, stages));
   Stage& stage = *stages.stages().front();

@@ -37,10 +37,11 @@ using TokenListener = std::function<bool(std::int64_t token)>;
 /// Called when the weights are there, before the first token; gives what ends the writing between two tokens.
 using TokenGate = std::function<ckpt::CancelToken()>;
 
+/// `rules`: for the names of the weights.
 /// \error kIncompatible (weights that are not those of `dims`), kCorrupt, kFailed (logits that are not finite),
 /// kInterrupted, kTerminated: what the listener has heard stands
 ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
                                         const GenerationOptions& options, const TokenListener& listener,
-                                        const TokenGate& gate);
+                                        const TokenGate& gate, const recipe::NameRules& rules);
 
 }  // namespace titan::train

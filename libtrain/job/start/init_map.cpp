@@ -16,21 +16,29 @@ using ckpt::Status;
 
 namespace {
 
+/// What does not fit.
+struct Misfit {
+  bool rows = false;      ///< names of another layout, and nobody says how rows lie
+  bool stranger = false;  ///< a weight of which the model has no parameter
+  std::vector<std::string> missing;
+};
+
 /// The likely reason, where one key of the model explains what does not fit; else the ways to say it by hand.
-std::string way_on(const std::vector<std::string>& weights, const std::vector<std::string>& parameters, bool rows,
-                   const std::vector<std::string>& missing) {
-  if (rows) return recipe::kSayRows;
+std::string way_on(const std::vector<std::string>& weights, const std::vector<std::string>& parameters,
+                   const Misfit& misfit) {
+  if (misfit.rows) return recipe::kSayRows;
   const std::int64_t there = recipe::layers_in(weights), here = recipe::layers_in(parameters);
   if (there > 0 && there != here)
     return "the weights have " + std::to_string(there) + " layers, the model " + std::to_string(here) +
            ": set model.n_layers, or in a config.json beside the weights set num_hidden_layers to " +
            std::to_string(there) + "; or leave layers out with --skip GLOB";
-  if (missing == std::vector<std::string>{std::string(recipe::kHeadName)})
+  if (!misfit.stranger && misfit.missing == std::vector<std::string>{std::string(recipe::kHeadName)})
     return "if the head is the embedding, set tie_word_embeddings to true in the config.json beside the weights, or "
            "model.tied_embeddings; else draw it anew with create = [\"" +
            std::string(recipe::kHeadName) + "\"] in a file for --init-map";
   return "set the model.* keys as the checkpoint's (titan-ckpt inspect --config), or say what goes where: titan-train "
-         "run has --skip GLOB, --rename FROM=TO and --init-map FILE, titan-ckpt convert the first two";
+         "run has --skip GLOB, --rename FROM=TO and --init-map FILE; its eval and sample, and titan-ckpt convert, the "
+         "first two";
 }
 
 }  // namespace
@@ -42,8 +50,8 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
   for (std::size_t i = 0; i < parameters.size(); ++i) index_of[parameters[i].name] = i;
 
   WeightMatch found;
-  std::vector<std::string> problems, names, wanted, missing;
-  bool rows = false;
+  std::vector<std::string> problems, names, wanted;
+  Misfit misfit;
   std::map<std::size_t, std::size_t> taken;  // parameter -> weight
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::string& name = weights[i].name;
@@ -57,6 +65,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     const std::string as = target == name ? "" : " (renamed to " + target + ")";
     if (place == index_of.end()) {
       problems.push_back(name + as + ": the model has no such parameter, and no rule skips it");
+      misfit.stranger = true;
     } else if (recipe::any_match(rules.create, target)) {
       problems.push_back(name + as + ": the parameter is to be created, and the weight is there; skip one of them");
     } else if (const auto [other, first] = taken.emplace(place->second, i); !first) {
@@ -69,7 +78,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
                          ", expected a float type");
     } else if (const std::string unsaid = recipe::rows_unsaid(name, target, rules); !unsaid.empty()) {
       problems.push_back(unsaid);
-      rows = true;
+      misfit.rows = true;
     } else {
       const bool halves = rules.rows == recipe::HeadRows::kHalves && recipe::has_head_rows(target);
       found.loaded.push_back({i, place->second, halves && head_dim != 2 ? head_dim : 0});
@@ -82,7 +91,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
       found.created.push_back(i);
     } else {
       problems.push_back(parameters[i].name + ": no weight for this parameter, and no rule creates it");
-      missing.push_back(parameters[i].name);
+      misfit.missing.push_back(parameters[i].name);
     }
   }
   // Rules that match nothing are typing errors as a rule.
@@ -102,7 +111,14 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     problems.push_back("and " + std::to_string(more) + " more");
   }
   status.causes = std::move(problems);
-  return status.with_hint(way_on(names, wanted, rows, missing));
+  return status.with_hint(way_on(names, wanted, misfit));
+}
+
+Result<recipe::NameRules> rules_for_ours(const ckpt::WeightSource& source, const recipe::NameRules& rules) {
+  if (source.manifest() == nullptr) return recipe::NameRules{.create = rules.create};
+  if (rules.rows != recipe::HeadRows::kHalves) return rules;
+  return ckpt::invalid("rows = \"hf\" is for names of other programs, and " + source.path() + " has ours")
+      .with_hint("leave it out: rows of our checkpoints lie as the model's");
 }
 
 std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,

@@ -29,6 +29,10 @@ ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& wei
                                         const std::vector<ckpt::ParameterMeta>& parameters,
                                         const recipe::NameRules& rules, std::uint64_t head_dim = 0);
 
+/// Those of `rules` that act on names of ours: what opens another format has applied the rules already, but for
+/// `create`. \error kInvalid: rows of a checkpoint of ours cannot lie otherwise than the model's
+ckpt::Result<recipe::NameRules> rules_for_ours(const ckpt::WeightSource& source, const recipe::NameRules& rules);
+
 /// A table for people: counts, and a line for each weight that was renamed or skipped and each parameter that is
 /// created.
 std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,

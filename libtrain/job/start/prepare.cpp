@@ -259,11 +259,8 @@ Result<WeightMatch> match_transfer(const ckpt::WeightSource& source, const recip
   if (source.manifest() == nullptr) {  // what opens another format applies the rules to the names in its files
     left_out = source.left_out();
     std::erase_if(left_out, [&](const std::string& name) { return !recipe::any_match(rules.skip, name); });
-    rules = {.create = rules.create};
-  } else if (rules.rows == recipe::HeadRows::kHalves) {
-    return ckpt::invalid("rows = \"hf\" is for names of other programs, and " + source.path() + " has ours")
-        .with_hint("leave it out: rows of our checkpoints lie as the model's");
   }
+  TITAN_ASSIGN_OR_RETURN(rules, rules_for_ours(source, rules));
   auto match = match_weights(source.tensors(), plan.parameters, rules, static_cast<std::uint64_t>(plan.dims.head_dim));
   if (match.ok()) match->left_out = std::move(left_out);
   const bool attention = !match.ok() || std::ranges::any_of(match->loaded, [&](const WeightMatch::Pair& pair) {
