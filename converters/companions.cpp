@@ -36,13 +36,13 @@ std::string through_link(Fs& fs, const std::string& path) {
 }
 
 Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions,
-                                               const std::string& checkpoint, const std::string& folder) {
+                                               const std::string& checkpoint) {
   std::vector<FileEntry> entries;
   if (companions.empty()) return entries;
-  TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(checkpoint, folder)));
+  TITAN_RETURN_IF_ERROR(fs.make_dir(join_path(checkpoint, kCompanionFolder)));
   for (const Companion& companion : companions) {
     FileEntry entry;
-    entry.path = folder + "/" + companion.name;
+    entry.path = join_path(kCompanionFolder, companion.name);
     entry.role = ckpt::FileRole::kDerived;
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(companion.path));
     TITAN_ASSIGN_OR_RETURN(entry.bytes, from->size());
@@ -54,7 +54,8 @@ Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Compani
   return entries;
 }
 
-std::vector<Companion> companions_of(const CheckpointReader& checkpoint, const std::string& folder) {
+std::vector<Companion> companions_of(const CheckpointReader& checkpoint) {
+  const std::string folder = kCompanionFolder;
   std::vector<Companion> list;
   for (const FileEntry& entry : checkpoint.manifest().files) {
     const std::string name = entry.path.substr(std::min(folder.size() + 1, entry.path.size()));

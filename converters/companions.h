@@ -1,6 +1,6 @@
 #pragma once
-// Files that travel with a model (tokenizer, configuration): members `<format>/<name>` of a checkpoint, with the role
-// "derived".
+// Files that travel with a model (tokenizer, configuration): members `hf/<name>` of a checkpoint, with the role
+// "derived", whatever the format that they came with.
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,13 +12,15 @@ namespace titan::convert {
 /// `path`, or where it leads when it is a symbolic link: Hugging Face's cache consists of links to its blobs.
 std::string through_link(Fs& fs, const std::string& path);
 
-/// Copies `companions` to `<checkpoint>/<folder>/`, synced (the folder is made, its names are not synced); returns
+inline constexpr const char* kCompanionFolder = "hf";
+
+/// Copies `companions` to `<checkpoint>/hf/`, synced (the folder is made, its names are not synced); returns
 /// their member entries.
 Result<std::vector<ckpt::FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions,
-                                                     const std::string& checkpoint, const std::string& folder);
+                                                     const std::string& checkpoint);
 
-/// The members `<folder>/<name>` of a checkpoint of ours.
-std::vector<Companion> companions_of(const CheckpointReader& checkpoint, const std::string& folder);
+/// The members `hf/<name>` of a checkpoint of ours.
+std::vector<Companion> companions_of(const CheckpointReader& checkpoint);
 
 /// Reads a companion, checked against its digest. \error kCorrupt, kFailed
 Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint64_t limit);

@@ -7,7 +7,6 @@
 #include "ckpt/run/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
-#include "converters/hf/hf_format.h"
 #include "converters/view.h"
 #include "recipe/model/from_rows.h"
 
@@ -89,7 +88,7 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
                            const ConvertOptions& options) {
   if (format == nullptr) {
     TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
-    std::vector<Companion> companions = companions_of(reader, hf_format().name());
+    std::vector<Companion> companions = companions_of(reader);
     return Source{std::move(reader), std::move(companions), {}, {}};
   }
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> source, format->open(fs, path));

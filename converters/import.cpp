@@ -116,7 +116,7 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
   if (plan.train)
     TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kTrainState, ckpt::encode_train_state(*plan.train), builder));
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::FileEntry> companions,
-                         take_companions(fs, plan.companions, rewrite->folder(), format.name()));
+                         take_companions(fs, plan.companions, rewrite->folder()));
   for (const ckpt::FileEntry& file : companions) builder.add_file(file);
   builder.seal({plan.lr.value_or(ckpt::LrSchedule()), plan.data.value_or(ckpt::DataPosition()),
                 plan.train ? plan.train->tokens : 0});

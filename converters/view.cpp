@@ -8,6 +8,7 @@
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
 #include "ckpt/run/run_resolve.h"
+#include "converters/companions.h"
 
 namespace titan::convert {
 
@@ -74,7 +75,6 @@ class View final : public ckpt::CheckpointContent {
  public:
   View(const Format& format, std::shared_ptr<const ForeignCheckpoint> source, ImportPlan plan)
       : CheckpointContent(source->path(), view_manifest(format, *source, plan)),
-        format_(format),
         source_(std::move(source)),
         plan_(std::move(plan)),
         reader_(*source_, plan_) {}
@@ -92,7 +92,7 @@ class View final : public ckpt::CheckpointContent {
   std::vector<ckpt::ModelFilePlace> model_files() const override {
     std::vector<ckpt::ModelFilePlace> files;
     for (const Companion& file : plan_.companions)
-      files.push_back({"", file.path, std::string(format_.name()) + "/" + file.name, file.digest});
+      files.push_back({"", file.path, ckpt::join_path(kCompanionFolder, file.name), file.digest});
     return files;
   }
   std::vector<std::string> model_file_notes() const override { return plan_.notes; }
@@ -105,7 +105,6 @@ class View final : public ckpt::CheckpointContent {
     return *value;
   }
 
-  const Format& format_;
   std::shared_ptr<const ForeignCheckpoint> source_;
   ImportPlan plan_;
   PlannedReader reader_;

@@ -55,7 +55,7 @@ class DcpFormat final : public Format {
     });
   }
   bool is_member(const std::string& name) const override {
-    return name == dcp::kMetadataFile || name.ends_with(".distcp") || name == kHfConfig;
+    return name == dcp::kMetadataFile || name.ends_with(".distcp") || is_companion(name);
   }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     // Megatron's files lie in a DCP directory, too.

@@ -6,6 +6,7 @@
 
 #include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "converters/dcp/beside.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/hf_model.h"
 #include "converters/dcp/layout.h"
@@ -73,11 +74,15 @@ class Planner {
     TITAN_RETURN_IF_ERROR(settle(missing));
     if (options_.widen && !plan_.optimizer_steps.empty()) TITAN_RETURN_IF_ERROR(widen_state(source_, plan_));
     note_values();
+    TITAN_RETURN_IF_ERROR(take_files_beside(source_.reader().fs(), source_.path(), layout_.huggingface, plan_));
     TITAN_RETURN_IF_ERROR(take_step());
     if (options_.look) return std::move(plan_);
     TITAN_ASSIGN_OR_RETURN(const std::string beside, optimizer_beside(source_.reader().fs(), source_.path()));
     if (!beside.empty())
-      plan_.notes.push_back("the optimizer's state lies beside it, in " + beside + ": the folder above holds both");
+      plan_.notes.push_back("the optimizer's state lies beside it, in " + beside + ": " +
+                            (beside.ends_with("_0") ? "the folder above holds both"
+                                                    : "a folder with links to both, named pytorch_model_fsdp_0 and "
+                                                      "optimizer_0, is read whole"));
     if (options_.config && (!layout_.huggingface || says_run(*options_.config))) {
       TITAN_RETURN_IF_ERROR(take_run());
     } else if (layout_.huggingface) {

@@ -6,6 +6,7 @@
 #include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
+#include "converters/companions.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/flavor_args.h"
 #include "converters/dcp/metadata_writer.h"
@@ -288,9 +289,11 @@ Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progr
   std::uint64_t done = 0;
   for (const TensorItem& item : tensors_) TITAN_RETURN_IF_ERROR(write_tensor(*file, item, written, progress, done));
   TITAN_RETURN_IF_ERROR(file->finish());
-  if (!config_json_.empty())
+  if (!config_json_.empty()) {
     TITAN_RETURN_IF_ERROR(
         ckpt::write_new_file(fs, ckpt::join_path(folder, kHfConfig), std::as_bytes(std::span(config_json_))));
+    TITAN_RETURN_IF_ERROR(copy_companions(fs, options_.companions, folder, is_further_companion));
+  }
   // Last: its existence says that the rest is there.
   const std::string metadata = encode_metadata(kDataFile, written);
   return ckpt::write_new_file(fs, ckpt::join_path(folder, kMetadataFile), std::as_bytes(std::span(metadata)));

@@ -2,6 +2,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "converters/dcp/beside.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/model_agreement.h"
@@ -11,18 +12,6 @@ namespace titan::convert::dcp {
 namespace {
 
 constexpr const char* kRopeScaling = "model.rope_scaling";
-constexpr const char* kFolders[] = {"", ".hf_metadata", "huggingface", "pytorch_model_fsdp_0"};
-
-Result<std::string> find_config(Fs& fs, const std::string& path) {
-  for (const std::string& near : {path, ckpt::parent_path(path)}) {
-    for (const std::string folder : kFolders) {
-      const std::string file = ckpt::join_path(folder.empty() ? near : ckpt::join_path(near, folder), kHfConfig);
-      TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
-      if (there) return file;
-    }
-  }
-  return std::string();
-}
 
 Settings model_rows_of(const Settings& config) {
   Settings rows = flavor_rows(config);

@@ -11,6 +11,7 @@ namespace {
 
 // accelerate numbers models and optimizers. Of several the first is the one that is trained.
 constexpr const char* kModelPart = "pytorch_model_fsdp_0";
+constexpr std::string_view kModelPrefix = "pytorch_model_fsdp_", kOptimizerPrefix = "optimizer_";
 // torch's writer puts shards here that it means to consolidate, as torchtitan's last save in Hugging Face's format
 // does.
 constexpr const char* kShardedPart = "sharded";
@@ -19,6 +20,13 @@ constexpr const char* kOptimizerParts[] = {"optimizer_0", "optimizer", "optim"};
 
 Result<bool> is_directory_of_dcp(ckpt::Fs& fs, const std::string& path) {
   return is_file(fs, ckpt::join_path(path, kMetadataFile));
+}
+
+/// N of "<prefix>N", as it is written; "" for other names.
+std::string number_behind(std::string_view prefix, const std::string& name) {
+  if (!name.starts_with(prefix) || name.size() == prefix.size()) return "";
+  const std::string number = name.substr(prefix.size());
+  return number.find_first_not_of("0123456789") == std::string::npos ? number : "";
 }
 
 // By name; of two the first, which is the model's.
@@ -52,9 +60,25 @@ Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path)
   return parts;
 }
 
+Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path) {
+  FurtherParts further;
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> parts, parts_of(fs, path));
+  if (parts.front() != kModelPart) return further;
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
+  for (const ckpt::DirEntry& entry : entries)
+    for (const auto& [prefix, names] :
+         {std::pair(kModelPrefix, &further.models), std::pair(kOptimizerPrefix, &further.optimizers)})
+      if (const std::string number = number_behind(prefix, entry.name); !number.empty() && number != "0")
+        names->push_back(entry.name);
+  std::ranges::sort(further.models);
+  std::ranges::sort(further.optimizers);
+  return further;
+}
+
 Result<std::string> optimizer_beside(ckpt::Fs& fs, const std::string& path) {
-  if (ckpt::base_name(path) != kModelPart) return std::string();
-  const std::string optimizer = ckpt::join_path(ckpt::parent_path(path), kOptimizerParts[0]);
+  const std::string number = number_behind(kModelPrefix, ckpt::base_name(path));
+  if (number.empty()) return std::string();
+  const std::string optimizer = ckpt::join_path(ckpt::parent_path(path), std::string(kOptimizerPrefix) + number);
   TITAN_ASSIGN_OR_RETURN(const bool there, is_directory_of_dcp(fs, optimizer));
   return there ? optimizer : std::string();
 }

@@ -13,6 +13,12 @@ namespace titan::convert::dcp {
 /// The directories of the checkpoint `path`, relative to it ("" is `path` itself): that of the model, and that of the
 /// optimizer where it is another. \error kFailed
 Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path);
+/// What accelerate numbered from 1 on: further models and optimizers, of which none is a part of the checkpoint `path`.
+struct FurtherParts {
+  std::vector<std::string> models, optimizers;  ///< names in `path`, ascending
+};
+/// Nothing where `path` is no folder of accelerate's. \error kFailed
+Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path);
 /// Where the optimizer of the model at `path` lies when that is one of two such directories; else "". \error kFailed
 Result<std::string> optimizer_beside(ckpt::Fs& fs, const std::string& path);
 

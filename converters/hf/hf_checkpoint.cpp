@@ -34,6 +34,7 @@ class HfCheckpoint final : public ForeignCheckpoint {
   /// Hides the scales of weights in F8_E4M3, which are float32 from here on. \error kIncompatible, kUnsupported
   Status scale_float8();
   std::size_t files() const { return names_.size(); }
+  bool has_file(const std::string& name) const { return std::ranges::find(names_, name) != names_.end(); }
 
   const std::string& path() const override { return path_; }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
@@ -278,6 +279,21 @@ Opened open_one_of_two(Fs& fs, const std::string& path) {
                            " " + index + ".old");
 }
 
+// What is not read must not be taken for read: accelerate's second model (model_1.safetensors), an adapter, Mistral's
+// own file.
+Status note_others(Fs& fs, const std::string& path, HfCheckpoint& checkpoint) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
+  std::vector<std::string> others;
+  for (const ckpt::DirEntry& entry : entries)
+    if (entry.name.ends_with(kSafetensorsSuffix) && !checkpoint.has_file(entry.name)) others.push_back(entry.name);
+  if (others.empty()) return {};
+  std::ranges::sort(others);
+  checkpoint.notes_.push_back("not read: " + listed(others) + " beside " +
+                              (checkpoint.files() == 1 ? kHfWeights : "the files of " + std::string(kHfIndex)) +
+                              "; a file is read when it is given itself, as in " + join_path(path, others.front()));
+  return {};
+}
+
 }  // namespace
 
 bool is_vocabulary(const std::string& name) {
@@ -295,6 +311,8 @@ bool is_companion(const std::string& name) {
   return is_vocabulary(name) ||
          std::ranges::find(kNames, name, [](const char* text) { return std::string(text); }) != std::end(kNames);
 }
+
+bool is_further_companion(const std::string& name) { return name != kHfConfig && is_companion(name); }
 
 Result<bool> probe_hf(Fs& fs, const std::string& path) {
   for (const std::string& file : {path, join_path(path, kHfWeights), join_path(path, kHfIndex)}) {
@@ -361,6 +379,7 @@ Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& pa
                   : single            ? open_files(fs, path, path, {kHfWeights})
                                       : open_index(fs, path);
   if (!opened.ok()) return opened.status();
+  if (single != indexed && !file) TITAN_RETURN_IF_ERROR(note_others(fs, path, **opened));
   return std::unique_ptr<ForeignCheckpoint>(std::move(*opened));
 }
 

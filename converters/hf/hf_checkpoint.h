@@ -22,5 +22,7 @@ Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& pa
 bool is_vocabulary(const std::string& name);
 /// Files of tokenizers and of text generation, and the configuration.
 bool is_companion(const std::string& name);
+/// Those but the configuration, which a writer makes anew.
+bool is_further_companion(const std::string& name);
 
 }  // namespace titan::convert

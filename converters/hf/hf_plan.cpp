@@ -265,23 +265,22 @@ bool is_training_state(const std::string& name) {
   return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
-// Whoever means to go on with a run must know that its state was not taken.
-void note_training_state(const std::vector<ckpt::DirEntry>& entries, ImportPlan& plan) {
+}  // namespace
+
+std::vector<std::string> training_state(const std::vector<ckpt::DirEntry>& entries) {
   std::vector<std::string> names;
   for (const ckpt::DirEntry& entry : entries)
     if (is_training_state(entry.name)) names.push_back(entry.name);
   std::ranges::sort(names);
-  if (!names.empty())
-    plan.notes.push_back("left behind: " + listed(names) +
-                         ": the state of a run in pickles, which is not read; the weights alone are taken");
+  return names;
 }
 
-Status find_companions(Fs& fs, const std::string& folder, bool whole_folder, ImportPlan& plan) {
+Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
-  if (whole_folder) note_training_state(entries, plan);
   for (const ckpt::DirEntry& entry : entries) {
     if (const char* why = why_left_behind(entry.name)) plan.notes.push_back(entry.name + " is not taken along: " + why);
     if (!is_companion(entry.name)) continue;
+    if (std::ranges::find(plan.companions, entry.name, &Companion::name) != plan.companions.end()) continue;
     const std::string name = join_path(folder, entry.name), path = through_link(fs, name);
     TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(path));
     if (path != name && !may_travel(fs, folder, path)) {
@@ -295,8 +294,6 @@ Status find_companions(Fs& fs, const std::string& folder, bool whole_folder, Imp
   }
   return ckpt::ok_status();
 }
-
-}  // namespace
 
 Result<ModelDims> read_hf_config_file(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
@@ -331,7 +328,14 @@ Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const Forei
   TITAN_ASSIGN_OR_RETURN(const ReadModel model, read_model(fs, folder, source.path(), options));
   const ModelLayout layout{huggingface_names(), "tie_word_embeddings", kHfConfig, model.keys};
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(source, model.dims, layout, options));
-  TITAN_RETURN_IF_ERROR(find_companions(fs, folder, source.path() == folder, plan));
+  if (source.path() == folder) {
+    TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
+    // Whoever means to go on with a run must know that its state was not taken.
+    if (const std::vector<std::string> names = training_state(entries); !names.empty())
+      plan.notes.push_back("left behind: " + listed(names) +
+                           ": the state of a run in pickles, which is not read; the weights alone are taken");
+  }
+  TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));
   return plan;
 }
 

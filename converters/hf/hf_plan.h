@@ -28,6 +28,12 @@ Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims
 /// The model that the config.json at `path` says. \error kNotFound, kCorrupt, kUnsupported, kFailed
 Result<recipe::ModelDims> read_hf_config_file(Fs& fs, const std::string& path);
 
+/// Adds to `plan` the files of a tokenizer and the like that lie in `folder`, where it has none of that name, and notes
+/// which cannot be taken.
+Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan);
+/// The names among `entries` of what trainers keep the state of a run in, which is not read.
+std::vector<std::string> training_state(const std::vector<ckpt::DirEntry>& entries);
+
 /// Whether two tensors of `source` have equal types, shapes and bytes: a tied head and its embedding. \error kCorrupt,
 /// kFailed
 Result<bool> same_elements(const ForeignCheckpoint& source, std::size_t a, std::size_t b);

@@ -204,8 +204,7 @@ Status HfWriter::write(Fs& fs, const std::string& folder, const Progress& progre
     TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, kHfTokenizer), byte_tokenizer_json()));
     TITAN_RETURN_IF_ERROR(write_text(fs, join_path(folder, "tokenizer_config.json"), config));
   }
-  return copy_companions(fs, options_.companions, folder,
-                         [](const std::string& name) { return name != kHfConfig && is_companion(name); });
+  return copy_companions(fs, options_.companions, folder, is_further_companion);
 }
 
 std::string HfWriter::index_text() const {

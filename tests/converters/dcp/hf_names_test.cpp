@@ -7,13 +7,16 @@
 #include <span>
 
 #include "ckpt/plan/lr_settings.h"
+#include "converters/convert.h"
 #include "converters/dcp/dcp_checkpoint.h"
+#include "converters/dcp/parts.h"
 #include "converters/hf/hf_config.h"
 #include "converters/name_table.h"
 #include "converters/view.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
 #include "tests/converters/dcp/dcp_builder.h"
+#include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert::dcp::hf_names_test {
@@ -256,6 +259,81 @@ TEST(DcpOfHuggingFace, RulesThatMatchNothingAreRefused) {
   ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
   EXPECT_EQ(found.plan->parameters.size(), 2u + 12u);
   EXPECT_THAT(found.plan->left_out, Contains("lm_head.weight"));
+}
+
+// A second model and its optimizer, and the other files of accelerate and of a trainer, in the folder above.
+void write_accelerates(ckpt::testing::MemFs& fs) {
+  write(fs, {});
+  const std::string home = "/run/checkpoint-7/";
+  for (const char* folder : {"pytorch_model_fsdp_1", "optimizer_1", "optimizer_0"})
+    ASSERT_TRUE(fs.make_dir(home + folder).ok());
+  ASSERT_TRUE(testing::write_sharded(fs, home + "pytorch_model_fsdp_1", {{"w", {2}, {}}}, {}).ok());
+  ASSERT_TRUE(testing::write_sharded(fs, home + "optimizer_1", {{"state.w.exp_avg", {2}, {}}}, {}).ok());
+  for (const char* name : {"scheduler.bin", "random_states_0.pkl", "tokenizer.json", "notes.txt"})
+    ASSERT_TRUE(ckpt::testing::put_text(fs, home + name, "some").ok());
+}
+
+TEST(DcpOfHuggingFace, FurtherModelsOfAccelerateAndPicklesAreNamed) {
+  ckpt::testing::MemFs fs;
+  write_accelerates(fs);
+  const auto notes = [&](const std::string& path) {
+    const auto source = dcp_format().open(fs, path);
+    EXPECT_TRUE(source.ok()) << source.status().to_string();
+    const auto plan = (*source)->plan({.look = true});
+    EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+    return plan.ok() ? plan->notes : std::vector<std::string>{};
+  };
+  const std::vector<std::string> whole = notes("/run/checkpoint-7");
+  EXPECT_THAT(whole,
+              Contains("not read: 'optimizer_1', 'pytorch_model_fsdp_1': accelerate saved several here, of which "
+                       "the first is taken; for another model give its own folder, as in "
+                       "/run/checkpoint-7/pytorch_model_fsdp_1"));
+  EXPECT_THAT(whole, Contains(HasSubstr("left behind: 'random_states_0.pkl', 'scheduler.bin'")));
+  EXPECT_THAT(notes(kFolder), ::testing::Not(Contains(HasSubstr("not read"))));
+  const auto second = dcp_format().open(fs, "/run/checkpoint-7/pytorch_model_fsdp_1");
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ((*second)->tensors().size(), 1u);
+  EXPECT_EQ(*optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"), "/run/checkpoint-7/optimizer_1");
+  ASSERT_TRUE(fs.remove_file("/run/checkpoint-7/optimizer_1/.metadata").ok());
+  EXPECT_EQ(*optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"), "");
+}
+
+TEST(DcpOfHuggingFace, FilesOfTheModelTravelFromTheDirectoryAndFromBesideTheConfigJson) {
+  ckpt::testing::MemFs fs;
+  write_accelerates(fs);
+  ASSERT_TRUE(ckpt::testing::put_text(fs, std::string(kFolder) + "/generation_config.json", "{}").ok());
+  for (const char* source : {"/run/checkpoint-7", kFolder}) {
+    const bool folder_of_dcp = std::string(source) == kFolder;
+    const auto taken = convert_checkpoint(fs, {.source = source, .destination = "/ours", .to = "titan", .force = true});
+    ASSERT_TRUE(taken.ok()) << taken.status().to_string();
+    for (const auto& [from, to] : {std::pair("/ours", "/hf"), std::pair(source, "/straight")}) {
+      const auto written = convert_checkpoint(fs, {.source = from, .destination = to, .to = "hf", .force = true});
+      ASSERT_TRUE(written.ok()) << written.status().to_string();
+      EXPECT_EQ(ckpt::testing::get_text(fs, std::string(to) + "/tokenizer.json"), "some");
+      EXPECT_EQ(fs.stat(std::string(to) + "/generation_config.json").ok(), folder_of_dcp);
+      EXPECT_THAT(written->notes, ::testing::Not(Contains(HasSubstr("no config.json came with the model"))));
+    }
+  }
+  const auto again =
+      convert_checkpoint(fs, {.source = "/ours", .destination = "/dcp", .to = "dcp", .names = DcpNames::kHuggingface});
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_EQ(ckpt::testing::tree(fs, "/dcp"), (std::vector<std::string>{".metadata", "__0_0.distcp", "config.json",
+                                                                       "generation_config.json", "tokenizer.json"}));
+  EXPECT_TRUE(
+      convert_checkpoint(
+          fs, {.source = "/ours", .destination = "/dcp", .to = "dcp", .force = true, .names = DcpNames::kHuggingface})
+          .ok());
+  // A directory of torchtitan's names takes what lies in it, and nothing of the folder above.
+  ASSERT_TRUE(fs.make_dir("/run/checkpoint-7/step-1").ok());
+  std::vector<testing::ShardedTensor> tensors;
+  for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model()))
+    tensors.push_back({parameter.name, parameter.shape, {}});
+  ASSERT_TRUE(testing::write_sharded(fs, "/run/checkpoint-7/step-1", tensors, {}).ok());
+  const auto torchtitan = dcp_format().open(fs, "/run/checkpoint-7/step-1");
+  ASSERT_TRUE(torchtitan.ok());
+  EXPECT_TRUE((*torchtitan)->plan({.look = true})->companions.empty());
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/run/checkpoint-7/step-1/tokenizer.json", "own").ok());
+  EXPECT_EQ((*torchtitan)->plan({.look = true})->companions.size(), 1u);
 }
 
 // Torchtitan's own names may lie behind a prefix, too.

@@ -107,5 +107,30 @@ TEST_F(TwoSources, WhatATrainerLeftIsNamed) {
   EXPECT_THAT(file->notes, Not(Contains(HasSubstr("left behind")))) << "the folder was not asked for";
 }
 
+TEST_F(TwoSources, AnotherModelBesideIsNamedAndReadWhenItIsGiven) {
+  for (const char* name : {kShards[0], kShards[1], "model.safetensors.index.json"})
+    ASSERT_TRUE(fs.remove_file(std::string("/hf/") + name).ok());
+  RawTensors second = tensors;
+  second.at("model.norm.weight").bytes[1] ^= 1;
+  put("model_1.safetensors", testing::safetensors_file(second));  // accelerate's second model
+  put("adapter_model.safetensors", "x");
+  EXPECT_THAT(notes(), Contains("not read: 'adapter_model.safetensors', 'model_1.safetensors' beside "
+                                "model.safetensors; a file is read when it is given itself, as in "
+                                "/hf/adapter_model.safetensors"));
+  const auto given = convert_to(fs, "/hf/model_1.safetensors", "/second");
+  testing::expect_ok(given);
+  EXPECT_THAT(given->notes, Not(Contains(HasSubstr("not read"))));
+  testing::expect_ok(convert_to(fs, "/second", "/back", {.to = "hf"}));
+  EXPECT_EQ(testing::read_safetensors(fs, "/back/model.safetensors").at("model.norm.weight").bytes,
+            second.at("model.norm.weight").bytes);
+}
+
+TEST_F(TwoSources, FilesOfNoIndexAreNamedBesideThoseOfOne) {
+  ASSERT_TRUE(fs.remove_file("/hf/model.safetensors").ok());
+  EXPECT_THAT(notes(), Not(Contains(HasSubstr("not read"))));
+  put("consolidated.safetensors", "x");
+  EXPECT_THAT(notes(), Contains(HasSubstr("'consolidated.safetensors' beside the files of model.safetensors.index")));
+}
+
 }  // namespace
 }  // namespace titan::convert::two_sources_test
