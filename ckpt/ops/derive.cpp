@@ -11,9 +11,16 @@ std::string lasting_path(Fs& fs, const std::string& path) {
   return real.ok() ? *real : path;
 }
 
+DerivedFrom derived_from(Fs& fs, const CheckpointReader& source) {
+  const Manifest& manifest = source.manifest();
+  DerivedFrom from{manifest.id, manifest.step, lasting_path(fs, source.path())};
+  if (manifest.derived_from) from.merged = manifest.derived_from->merged;
+  return from;
+}
+
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options) {
   Manifest manifest = source.manifest();
-  manifest.derived_from = DerivedFrom{manifest.id, manifest.step, lasting_path(fs, source.path())};
+  manifest.derived_from = derived_from(fs, source);
   manifest.writer = options.writer;
   manifest.created = options.created;
   return manifest;

@@ -28,6 +28,8 @@ struct CarriedFile {
 
 /// `path` in a form that means the same from any folder: absolute, without links. Unchanged when it cannot be resolved.
 std::string lasting_path(Fs& fs, const std::string& path);
+/// What a checkpoint made of `source` says about that; the sources of a weighted sum are handed on.
+DerivedFrom derived_from(Fs& fs, const CheckpointReader& source);
 /// The manifest of `source` with `derived_from`, writer and time of the new one; its id is still the source's.
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options);
 /// Checks every byte of the checkpoint `src` where the options ask for it; returns whether they did. \error kCorrupt,

@@ -122,7 +122,8 @@ Status weigh(const MergeWeights& weights, std::vector<Opened>& sources) {
   const auto same = std::adjacent_find(steps.begin(), steps.end());
   const bool ordered = weights.decay.has_value() || weights.ema.has_value();
   if (ordered && same != steps.end())
-    return invalid("two sources are at step " + std::to_string(*same) + ": these weights follow the order of steps")
+    return invalid((*same == 0 ? "two sources have no step" : "two sources are at step " + std::to_string(*same)) +
+                   ": these weights follow the order of steps")
         .with_hint("--weights mean, or one number for each source, needs no order");
   std::vector<double> all;
   if (weights.decay) {

@@ -141,7 +141,7 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
   if (!made.ok()) return hinted(made.status());
   made->writer = options.writer;
   made->created = options.created;
-  made->derived_from = DerivedFrom{source.manifest().id, source.manifest().step, lasting_path(fs, path)};
+  made->derived_from = derived_from(fs, source);
   for (const FileEntry& file : source.manifest().files) {
     if (!came_with_model(file)) continue;
     if (const Status carried = rewrite->carry(file, options.cancel).status(); !carried.ok()) return hinted(carried);

@@ -9,6 +9,16 @@ void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest
   json.text(key, digest.hex());
 }
 
+std::optional<std::string> source_step(std::uint64_t step, const ckpt::Digest& id) {
+  if (step == 0 && id == ckpt::Digest{}) return std::nullopt;
+  return std::to_string(step);
+}
+
+void source_step_json(JsonOut& json, std::uint64_t step, const ckpt::Digest& id) {
+  if (!source_step(step, id)) return json.null("step");
+  json.count("step", step);
+}
+
 std::string mesh_text(const ckpt::Mesh& mesh) {
   std::string text = std::to_string(mesh.dp) + "x" + std::to_string(mesh.pp);
   if (mesh.tp > 1) text += "x" + std::to_string(mesh.tp);

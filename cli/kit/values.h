@@ -1,5 +1,7 @@
 #pragma once
 // Values of checkpoints as text and as JSON, as every verb writes them. Pure.
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,10 @@ namespace titan::cli {
 std::string digest_text(const ckpt::Digest& digest);
 /// The same as JSON: hex digits or null.
 void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest);
+/// The step of a checkpoint with this id; none where it is of another format, whose files need not say one.
+std::optional<std::string> source_step(std::uint64_t step, const ckpt::Digest& id);
+/// The member "step": that number, or null.
+void source_step_json(JsonOut& json, std::uint64_t step, const ckpt::Digest& id);
 using ckpt::shape_text;
 /// "4x2": DP degree x PP degree.
 std::string mesh_text(const ckpt::Mesh& mesh);

@@ -111,12 +111,13 @@ std::string inspect_json(const InspectReport& report, const InspectView& view) {
   train(json, report.train);
   if (m.derived_from) {
     json.begin_object("derived_from");
-    json.members("id", m.derived_from->id.hex(), "step", m.derived_from->step);
+    digest_json(json, "id", m.derived_from->id);
+    source_step_json(json, m.derived_from->step, m.derived_from->id);
     json.path("path", m.derived_from->path);
     if (!m.derived_from->merged.empty())
       json.each("merged", m.derived_from->merged, [&](const ckpt::MergedSource& source) {
         json.path("path", source.path);
-        json.count("step", source.step);
+        source_step_json(json, source.step, source.id);
         digest_json(json, "id", source.id);
         json.real("weight", source.weight);
       });

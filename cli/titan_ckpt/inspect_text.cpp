@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "ckpt/model/history.h"
 #include "ckpt/plan/lr_schedule.h"
@@ -22,11 +23,23 @@ using ckpt::TensorRow;
 
 constexpr std::size_t kTopTensors = 8;
 
+/// "step 40, " before more; nothing where files of its format say no step.
+std::string step_and(std::uint64_t step, const ckpt::Digest& id) {
+  const std::optional<std::string> known = source_step(step, id);
+  return known ? "step " + *known + ", " : "";
+}
+
+std::string derived_text(const ckpt::DerivedFrom& from) {
+  const bool titan = from.id != ckpt::Digest{};
+  const std::optional<std::string> step = source_step(from.step, from.id);
+  return (step ? " step " + *step : "") + (titan ? ", id " + from.id.hex() : "");
+}
+
 // The first sources of a weighted sum: there may be hundreds.
 void add_merged(const std::vector<ckpt::MergedSource>& sources, Facts& facts) {
   constexpr std::size_t kShown = 10;
   for (std::size_t i = 0; i < std::min(sources.size(), kShown); ++i)
-    facts.add("merged", format_rounded(sources[i].weight, 6) + " x step " + std::to_string(sources[i].step) + ", " +
+    facts.add("merged", format_rounded(sources[i].weight, 6) + " x " + step_and(sources[i].step, sources[i].id) +
                             escape(sources[i].path));
   if (sources.size() > kShown) facts.add("merged", std::to_string(sources.size() - kShown) + " more; --json has all");
 }
@@ -49,9 +62,7 @@ std::string summary(const InspectReport& report, const TextStyle& style) {
   facts.add("writer", escape(m.writer));
   facts.add("mesh", mesh_text(m.mesh) + " (DP x PP" + (m.mesh.tp > 1 ? " x TP)" : ")"));
   facts.add("leaf", format_count(m.leaf_elements) + " elements");
-  if (m.derived_from)
-    facts.add("derived from", escape(m.derived_from->path) + " step " + std::to_string(m.derived_from->step) + ", id " +
-                                  m.derived_from->id.hex());
+  if (m.derived_from) facts.add("derived from", escape(m.derived_from->path) + derived_text(*m.derived_from));
   if (m.derived_from) add_merged(m.derived_from->merged, facts);
   return facts.render(style.palette);
 }

@@ -11,7 +11,7 @@ std::string merge_json(const ckpt::MergeReport& report) {
   digest_json(json, "id", report.id);
   json.each("sources", report.sources, [&](const ckpt::MergeSource& source) {
     json.path("path", source.path);
-    json.count("step", source.step);
+    source_step_json(json, source.step, source.id);
     digest_json(json, "id", source.id);
     json.real("weight", source.weight);
   });

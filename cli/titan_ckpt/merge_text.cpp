@@ -1,6 +1,7 @@
 #include "cli/titan_ckpt/merge.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/kit/curve.h"
@@ -19,7 +20,7 @@ constexpr std::size_t kWidestCurve = 100;
 std::string sources_table(const MergeReport& report, const TextStyle& style) {
   Table table({{"step", Align::kRight}, {"weight", Align::kRight}, {"id"}, {"source"}});
   for (const ckpt::MergeSource& source : report.sources)
-    table.row({std::to_string(source.step), format_rounded(source.weight, 6),
+    table.row({source_step(source.step, source.id).value_or("-"), format_rounded(source.weight, 6),
                ckpt::Digest{} == source.id ? "-" : source.id.hex().substr(0, 12), escape(source.path)});
   return table.render(style.palette, "  ");
 }
@@ -58,8 +59,9 @@ std::string decay(const MergeReport& report, const TextStyle& style, std::size_t
 }  // namespace
 
 std::string merge_text(const MergeReport& report, const TextStyle& style, std::size_t width) {
+  const std::optional<std::string> step = source_step(report.step, report.sources.back().id);
   std::string out = style.palette.paint(Role::kName, std::to_string(report.sources.size()) + " checkpoints") +
-                    ", their parameters alone: step " + std::to_string(report.step) + ", " +
+                    ", their parameters alone: " + (step ? "step " + *step + ", " : "") +
                     format_counted(report.tensors, "tensor", "tensors") + ", " +
                     format_bytes(report.bytes, style.exact_bytes) + "\n\n" + sources_table(report, style);
   if (report.nearest) out += decay(report, style, width);

@@ -11,6 +11,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/ops/run_history.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/read/verifier.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
@@ -54,6 +55,7 @@ class ReplayFolder {
     return *this;
   }
   const std::string& path() const { return path_; }
+  bool kept() const { return kept_; }
 
  private:
   explicit ReplayFolder(ckpt::Fs& fs) : fs_(&fs) {}
@@ -62,15 +64,16 @@ class ReplayFolder {
   bool kept_ = false;
 };
 
-/// The last lines of what a start printed.
-std::vector<std::string> last_lines(ckpt::Fs& fs, const std::string& path) {
+/// The last lines of what a start printed, without those that name something below `gone`.
+std::vector<std::string> last_lines(ckpt::Fs& fs, const std::string& path, const std::string& gone) {
   constexpr std::uint64_t kMost = std::uint64_t{16} << 20;
   constexpr std::size_t kShown = 8;
   const Result<std::vector<std::byte>> text = ckpt::read_file(fs, path, kMost);
   if (!text.ok()) return {};
   std::vector<std::string> lines;
   for (const std::string& line : ckpt::split(ckpt::text_of(*text), '\n'))
-    if (!ckpt::trimmed(line).empty()) lines.emplace_back(ckpt::trimmed(line));
+    if (!ckpt::trimmed(line).empty() && (gone.empty() || line.find(gone) == std::string::npos))
+      lines.emplace_back(ckpt::trimmed(line));
   if (lines.size() > kShown) lines.erase(lines.begin(), lines.end() - kShown);
   return lines;
 }
@@ -88,7 +91,7 @@ class Replayer {
     recipe::RunRecord computed;
     for (const train::ReplaySegment& segment : outcome.plan.segments) {
       const std::string place = ckpt::join_path(folder.path(), "from-" + std::to_string(segment.from));
-      TITAN_RETURN_IF_ERROR(compute(segment, place));
+      TITAN_RETURN_IF_ERROR(compute(segment, place, folder.kept()));
       const std::string run = ckpt::join_path(place, "run");
       TITAN_ASSIGN_OR_RETURN(recipe::RunRecord part, recipe::read_record(fs_, run, segment.from + 1, segment.to));
       computed.steps.merge(part.steps);
@@ -102,7 +105,7 @@ class Replayer {
 
  private:
   /// One start in a folder of its own, whose first step is a link to the published one.
-  Status compute(const train::ReplaySegment& segment, const std::string& place) {
+  Status compute(const train::ReplaySegment& segment, const std::string& place, bool kept) {
     const std::string run = ckpt::join_path(place, "run"), steps = ckpt::join_path(run, "checkpoint");
     TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs_, steps));
     std::error_code failed;
@@ -120,11 +123,25 @@ class Replayer {
     TITAN_ASSIGN_OR_RETURN(const int code, train::run_and_wait("/proc/self/exe", words, log, cancel_));
     TITAN_RETURN_IF_ERROR(cancel_.check());
     if (code == 0 || ckpt::stopped_early(code)) return ckpt::ok_status();
+    TITAN_RETURN_IF_ERROR(check_start(segment.checkpoint));
     Status status = ckpt::failed("the steps from " + std::to_string(segment.from) +
                                  " on cannot be computed: titan-train ended with " + std::to_string(code))
                         .with_hint("--dir DIR keeps the folder of the replay, with the whole log");
-    status.causes = last_lines(fs_, log);
+    status.causes = last_lines(fs_, log, kept ? "" : place);
     return status;
+  }
+
+  /// Why nothing follows from the checkpoint at `path`. \error kCorrupt naming its first damaged place
+  Status check_start(const std::string& path) {
+    const Result<ckpt::VerifyReport> report = ckpt::verify_checkpoint(fs_, path, {}, cancel_);
+    if (!report.ok()) return report.status();
+    if (report->damage.empty()) return ckpt::ok_status();
+    const ckpt::Damage& first = report->damage.front();
+    const std::string place =
+        first.tensor.empty() ? first.unit : "leaf " + std::to_string(first.leaf) + " of " + first.tensor;
+    return ckpt::corrupt(ckpt::join_path(path, first.file) + ": " + place + ": " + first.detail)
+        .wrapped("the steps behind it cannot be computed")
+        .with_hint("`titan-ckpt verify " + path + "` names every damaged place");
   }
 
   /// Another class of machine gives other bits; that proves nothing about the run.
@@ -225,6 +242,7 @@ Answer run_bisect(const Request& request) {
   }
   outcome.proved = outcome.steps[low];
   return {.text = request.json ? bisect_json(outcome) : bisect_text(outcome, request.style),
+          .notes = outcome.notes(),
           .exit_code = outcome.follows() ? 0 : 1};
 }
 

@@ -29,6 +29,7 @@ struct BisectOutcome {
   std::uint64_t proved = 0;            ///< every step up to this one follows from the first
   /// The last replay found what does not follow.
   bool follows() const { return replays.empty() || replays.back().follows(); }
+  std::vector<std::string> notes() const;  ///< of the replays, each once
 };
 
 std::string replay_text(const ReplayOutcome& outcome, const TextStyle& style);

@@ -43,6 +43,14 @@ std::string differences_text(const ReplayOutcome& outcome, const TextStyle& styl
   return out;
 }
 
+/// What was found equal. A run may have lost its metrics.jsonl, or its checkpoints.
+std::string proof_text(const ReplayOutcome& outcome) {
+  const bool losses = outcome.result.steps > 0, ids = outcome.result.ids > 0;
+  if (losses && ids) return "losses and ids are those that were published";
+  return ids ? "ids are those that were published; metrics.jsonl has no losses to compare"
+             : "losses are those that were published; no id is left to compare";
+}
+
 void outcome_json(JsonOut& json, const ReplayOutcome& outcome) {
   const train::ReplayPlan& plan = outcome.plan;
   json.members("from", plan.range.from, "to", plan.range.to, "nproc", plan.segments.front().nproc, "follows",
@@ -62,8 +70,7 @@ std::string replay_text(const ReplayOutcome& outcome, const TextStyle& style) {
                     std::to_string(outcome.result.steps) + " steps and " + std::to_string(outcome.result.ids) +
                     (outcome.result.ids == 1 ? " id" : " ids") + " compared\n";
   if (outcome.follows())
-    return out + style.palette.paint(Role::kOk, "they follow from each other") +
-           ": losses and ids are those that were published\n";
+    return out + style.palette.paint(Role::kOk, "they follow from each other") + ": " + proof_text(outcome) + "\n";
   out += differences_text(outcome, style);
   return out +
          style.palette.paint(Role::kError,
@@ -88,6 +95,14 @@ std::pair<std::uint64_t, std::uint64_t> broken_pair(const BisectOutcome& outcome
 }
 
 }  // namespace
+
+std::vector<std::string> BisectOutcome::notes() const {
+  std::vector<std::string> all;
+  for (const ReplayOutcome& replay : replays)
+    for (const std::string& note : replay.notes)
+      if (std::find(all.begin(), all.end(), note) == all.end()) all.push_back(note);
+  return all;
+}
 
 std::string bisect_text(const BisectOutcome& outcome, const TextStyle& style) {
   std::string out;
