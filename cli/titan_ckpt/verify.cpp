@@ -3,11 +3,13 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
+#include "cli/titan_ckpt/repair.h"
 #include "converters/view.h"
 
 namespace titan::cli {
 
 Answer run_verify(const Request& request) {
+  if (asks_for_repair(request.command)) return run_repair(request);
   Progress progress(!request.json);
   ckpt::VerifyOptions options;
   options.cancel = stop_on_signals();

@@ -4,6 +4,7 @@
 
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
+#include "cli/titan_ckpt/damage_text.h"
 
 namespace titan::cli {
 namespace {
@@ -11,16 +12,6 @@ namespace {
 using ckpt::Damage;
 using ckpt::VerifiedStep;
 using ckpt::VerifySummary;
-
-/// "model/shard-00000.h5: leaf 17 of layers.7.w2.weight, bytes 17825792 to 18874368: checksum 9f.. expected 41..".
-std::string damage_line(const Damage& damage) {
-  std::string text = escape(damage.file) + ": " + escape(damage.unit);
-  if (damage.unit == "leaf") text += " " + std::to_string(damage.leaf);
-  if (!damage.tensor.empty()) text += " of " + escape(damage.tensor);
-  if (damage.bytes > 0) text += ", " + format_count(damage.bytes) + " bytes at offset " + format_count(damage.offset);
-  if (!damage.detail.empty()) text += ": " + escape(damage.detail);
-  return text;
-}
 
 std::string places(std::uint64_t count) { return format_count(count) + (count == 1 ? " place" : " places"); }
 

@@ -1,0 +1,65 @@
+#include "cli/titan_ckpt/repair.h"
+
+#include <ctime>
+
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/units.h"
+#include "cli/kit/version.h"
+#include "converters/view.h"
+
+namespace titan::cli {
+namespace {
+
+constexpr const char* kRepairFlags[] = {"from", "output", "force"};
+
+ckpt::Status check_flags(const Command& command) {
+  for (const char* flag : kRepairFlags)
+    if (!command.has("repair") && command.has(flag))
+      return ckpt::invalid(std::string("`--") + flag + "` is for `verify --repair`")
+          .with_hint("`titan-ckpt verify CKPT --repair --from OTHER -o DST` makes a whole one of a damaged one");
+  if (!command.has("output"))
+    return ckpt::invalid("`verify --repair` needs `-o DST`, the checkpoint to be made")
+        .with_hint("`titan-ckpt verify --help` shows its arguments");
+  if (!command.has("from"))
+    return ckpt::invalid("`verify --repair` needs `--from OTHER`: another step, a copy or an export of the checkpoint")
+        .with_hint("`titan-ckpt verify --help` shows its arguments");
+  return ckpt::ok_status();
+}
+
+}  // namespace
+
+bool asks_for_repair(const Command& command) {
+  if (command.has("repair")) return true;
+  for (const char* flag : kRepairFlags)
+    if (command.has(flag)) return true;
+  return false;
+}
+
+Answer run_repair(const Request& request) {
+  const Command& command = request.command;
+  if (const ckpt::Status status = check_flags(command); !status.ok()) return {.error = status};
+  ckpt::RepairOptions options;
+  options.src = command.positionals[0];
+  options.dst = *command.value("output");
+  options.force = command.has("force");
+  options.donors = command.all("from");
+  options.writer = version_line("titan-ckpt") + " verify --repair";
+  options.created = format_utc(std::time(nullptr));
+  options.open = convert::open_any;
+  options.resolve = convert::resolve_any;
+  options.cancel = stop_on_signals();
+  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
+  Progress progress(!request.json);
+  options.begin = [&](const std::string& what) { progress.begin(what); };
+  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const ckpt::Result<ckpt::RepairReport> report = ckpt::repair_checkpoint(request.fs, options);
+  progress.erase();
+  if (!report.ok()) return {.error = report.status()};
+  return {.text = request.json ? repair_json(*report) : repair_text(*report, request.style),
+          .notes = report->warnings,
+          .exit_code = report->whole() || report->written ? 0 : 1};
+}
+
+}  // namespace titan::cli

@@ -1,0 +1,170 @@
+#include "ckpt/ops/repair.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/files.h"
+#include "tests/support/make_checkpoint.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::ckpt::repair_test {
+namespace {
+
+using namespace titan::ckpt::testing;  // NOLINT: the file is about these
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class Repair : public ::testing::TestWithParam<Codec> {
+ protected:
+  Repair() {
+    made_.codec = GetParam();
+    made_.dp = made_.pp = 2;
+    EXPECT_TRUE(make_checkpoint(fs_, "/run", made_).ok());
+    Synthetic elsewhere = made_;  // the same state on another layout
+    elsewhere.dp = 3;
+    elsewhere.pp = 1;
+    elsewhere.codec = Codec::kRaw;
+    EXPECT_TRUE(make_checkpoint(fs_, "/copy", elsewhere).ok());
+    elsewhere.seed = 2;  // and another one
+    EXPECT_TRUE(make_checkpoint(fs_, "/odd", elsewhere).ok());
+    EXPECT_TRUE(fs_.make_dir("/out").ok());
+    options_.src = "/run/step-00000010";
+    options_.dst = "/out/fixed";
+    options_.donors = {"/odd/step-00000010", "/copy/step-00000010"};
+    options_.open = CheckpointReader::open;
+    options_.writer = "test";
+    options_.created = "2026-01-02T03:04:05Z";
+    manifest_ = *read_manifest(fs_, options_.src);
+  }
+
+  void flip(const std::string& member, std::uint64_t offset) {
+    const std::string path = options_.src + "/" + member, text = get_text(fs_, path);
+    const std::byte changed = static_cast<std::byte>(text[offset]) ^ std::byte{4};
+    ASSERT_TRUE(fs_.overwrite(path, offset, {&changed, 1}).ok());
+  }
+  const FileEntry& file(const std::string& path) const {
+    for (const FileEntry& entry : manifest_.files)
+      if (entry.path == path) return entry;
+    ADD_FAILURE() << path;
+    return manifest_.files[0];
+  }
+  void lose(const std::string& member) { ASSERT_TRUE(fs_.remove_file(options_.src + "/" + member).ok()); }
+  /// Where the first leaf of a parameter lies.
+  std::pair<std::string, std::uint64_t> first_leaf(const std::string& name) const {
+    for (const ParameterRecord& record : manifest_.parameters)
+      if (record.meta.name == name)
+        return {manifest_.files[record.model->pieces[0].file].path, record.model->pieces[0].offset};
+    return {};
+  }
+  RepairReport repaired() {
+    const auto report = repair_checkpoint(fs_, options_);
+    EXPECT_TRUE(report.ok()) << report.status().to_string();
+    return report.ok() ? *report : RepairReport{};
+  }
+  void expect_whole() {
+    const auto found = verify_checkpoint(fs_, options_.dst);
+    ASSERT_TRUE(found.ok()) << found.status().to_string();
+    EXPECT_THAT(found->damage, IsEmpty());
+    EXPECT_EQ(found->id, manifest_.id);
+  }
+
+  MemFs fs_;
+  Synthetic made_;
+  RepairOptions options_;
+  Manifest manifest_;
+};
+
+TEST_P(Repair, TakesALeafFromTheDonorThatHasTheSameBytes) {
+  const auto [member, offset] = first_leaf("norm.weight");
+  flip(member, offset + 3);
+  const RepairReport report = repaired();
+  EXPECT_TRUE(report.written);
+  EXPECT_EQ(report.places, 1u);
+  EXPECT_THAT(report.files, ElementsAre(member));
+  ASSERT_EQ(report.given.size(), 2u);
+  EXPECT_EQ(report.given[0].leaves, 0u) << "of another seed";
+  EXPECT_EQ(report.given[1].leaves, 1u);
+  expect_whole();
+}
+
+TEST_P(Repair, MakesLostFilesOfEveryKind) {
+  for (const char* member : {"model/shard-00000.h5", "optimizer/shard-00003.h5", "model/model.h5", "dataloader.json"})
+    lose(member);
+  flip("train_state.json", 5);
+  EXPECT_TRUE(make_checkpoint(fs_, "/twin", made_).ok());  // the train state knows its layout
+  options_.donors.push_back("/twin/step-00000010");
+  const RepairReport report = repaired();
+  EXPECT_TRUE(report.written);
+  EXPECT_THAT(report.files, UnorderedElementsAre("model/shard-00000.h5", "optimizer/shard-00003.h5", "model/model.h5",
+                                                 "dataloader.json", "train_state.json"));
+  ASSERT_EQ(report.given.size(), 3u);
+  EXPECT_EQ(report.given[2].files, 1u);
+  expect_whole();
+}
+
+// Where the table is lost the tensors' digests prove the leaves, as far as it is known where they lie.
+TEST_P(Repair, MakesUpForALostLeafTable) {
+  flip("model/shard-00001.h5", file("model/shard-00001.h5").table_offset + 40);
+  if (GetParam() == Codec::kRaw) options_.donors = {"/odd/step-00000010"};
+  const RepairReport report = repaired();
+  EXPECT_TRUE(report.written);
+  const bool raw = GetParam() == Codec::kRaw;  // the leaves are whole, and it is known where they lie
+  EXPECT_EQ(report.given.back().leaves == 0, raw);
+  expect_whole();
+}
+
+TEST_P(Repair, MakesUpForALostTableWithDamagedLeaves) {
+  const auto [member, offset] = first_leaf("tok_embeddings.weight");
+  flip(member, file(member).table_offset + 40);
+  flip(member, offset + 3);
+  EXPECT_TRUE(repaired().written);
+  expect_whole();
+}
+
+TEST_P(Repair, NamesLeavesThatNobodyHasAndLeavesNothing) {
+  options_.donors = {"/odd/step-00000010"};
+  const auto [member, offset] = first_leaf("norm.weight");
+  flip(member, offset + 3);
+  const RepairReport report = repaired();
+  EXPECT_FALSE(report.written);
+  ASSERT_EQ(report.lost.size(), 1u);
+  EXPECT_EQ(report.lost[0].file, member);
+  EXPECT_EQ(report.lost[0].tensor, "norm.weight");
+  EXPECT_EQ(report.lost[0].leaf, 0u);
+  EXPECT_THAT(tree(fs_, "/out"), IsEmpty());
+}
+
+TEST_P(Repair, ADamagedDonorIsPassedOver) {
+  const auto [member, offset] = first_leaf("norm.weight");
+  EXPECT_TRUE(make_checkpoint(fs_, "/hurt", made_).ok());
+  const std::byte changed{0x55};
+  ASSERT_TRUE(fs_.overwrite("/hurt/step-00000010/" + member, offset + 3, {&changed, 1}).ok());
+  flip(member, offset + 3);
+  options_.donors = {"/hurt/step-00000010", "/copy/step-00000010"};
+  const RepairReport report = repaired();
+  EXPECT_TRUE(report.written);
+  EXPECT_EQ(report.given[1].leaves, 1u);
+  expect_whole();
+}
+
+TEST_P(Repair, WritesNothingWhereNothingIsDamaged) {
+  const RepairReport report = repaired();
+  EXPECT_TRUE(report.whole());
+  EXPECT_FALSE(report.written);
+  EXPECT_THAT(tree(fs_, "/out"), IsEmpty());
+}
+
+TEST_P(Repair, WithoutAManifestNothingIsKnown) {
+  flip("manifest.json", 300);
+  const RepairReport report = repaired();
+  EXPECT_FALSE(report.written);
+  ASSERT_EQ(report.lost.size(), 1u);
+  EXPECT_EQ(report.lost[0].file, "manifest.json");
+}
+
+INSTANTIATE_TEST_SUITE_P(Codecs, Repair, ::testing::Values(Codec::kRaw, Codec::kZstd),
+                         [](const auto& info) { return info.param == Codec::kRaw ? "raw" : "zstd"; });
+
+}  // namespace
+}  // namespace titan::ckpt::repair_test
