@@ -8,8 +8,8 @@ from tarball import write_tarball
 LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "titan-train.sh")
 
 
-def write_train_archive(out, name, stage, build, epoch):
-    """stage: where the component titan-train was installed. Returns the archive's path."""
+def lay_out(stage, build):
+    """Makes of a folder in which the component titan-train was installed one that runs anywhere, beside any LibTorch."""
     program = os.path.join(stage, "libexec/titan-train")
     shutil.move(os.path.join(stage, "bin/titan-train"), program)
     shutil.copy(LAUNCHER, os.path.join(stage, "bin/titan-train"))
@@ -27,6 +27,11 @@ def write_train_archive(out, name, stage, build, epoch):
         for part, run_path in parts.items():
             file.write(f'file(RPATH_SET FILE "{part}" NEW_RPATH "{run_path}")\n')
     subprocess.run(["cmake", "-P", work], check=True)
+
+
+def write_train_archive(out, name, stage, build, epoch):
+    """stage: where the component titan-train was installed. Returns the archive's path."""
+    lay_out(stage, build)
     path = os.path.join(out, name + ".tar.gz")
     write_tarball(path, stage, name, epoch)
     return path

@@ -11,7 +11,8 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("TITAN_BIN", ROOT / "build" / "bin"))
+# `bin`: where the tree is a folder of `scripts/package --gpu-kit`.
+BIN = pathlib.Path(os.environ.get("TITAN_BIN", ROOT / "bin" if (ROOT / "bin" / "titan-train").exists() else ROOT / "build" / "bin"))
 TRAIN = str(BIN / "titan-train")
 CKPT = str(BIN / "titan-ckpt")
 

@@ -3,7 +3,7 @@
 NCCL do their work as late as the rules allow, or early, and the CPU's kernels compute. Every layout has the same bits, which a missing wait changes.
 Without these kernels LibTorch's are launched, and do nothing: what it refuses, and which it chooses, is seen all the same.
 
-    simulated_gpu.py --gpu FOLDER
+    simulated_gpu.py --gpu FOLDER [--only PART,...]
 """
 import argparse
 import json
@@ -21,7 +21,9 @@ os.environ.pop("CUDA_VISIBLE_DEVICES", None)  # the GPUs are stand-ins
 CONFIG = harness.ROOT / "tests" / "e2e" / "small.toml"
 parser = argparse.ArgumentParser()
 parser.add_argument("--gpu", type=pathlib.Path, required=True, help="with libcuda.so.1 and titan-simulated-gpu.so")
-GPU = parser.parse_args().gpu.resolve()
+parser.add_argument("--only", default="", help="parts by name")
+given = parser.parse_args()
+GPU = given.gpu.resolve()
 BF16 = {"training__mixed_precision_param": "bfloat16"}
 PP2 = {"parallelism__pipeline_parallel_degree": 2}
 PARTS = {"parallelism__exchange_parts": 3}
@@ -92,10 +94,13 @@ def same(folder, name, reference):
     assert harness.checkpoint_id(folder / name, 4) == harness.checkpoint_id(folder / reference, 4), name
 
 
-def every_layout(work):
+def reference(work):
     trained(run(work, device="cpu", job__dump_folder=work / "cpu"))
     trained(run(work, job__dump_folder=work / "one"))
     near(work / "one", work / "cpu", 1e-5)
+
+
+def every_layout(work):
     for order in {}, {"TITAN_SIMULATED_GPU_EARLY": 1}:
         for name, (ranks, settings) in LAYOUTS.items():
             folder = name + ("-early" if order else "")
@@ -168,6 +173,14 @@ def own_kernels(work):
     trained(run(work, 1, host, job__dump_folder=work / "still-math", training__attention="math", debug__deterministic=False, **BF16))
     assert "flash" not in names.read_text(), names.read_text()
     trained(run(work, 1, host, job__dump_folder=work / "still-norm", training__norm_type=1))
+
+
+def traced(work):
+    """LibTorch's profiler writes a step where that is asked for, and changes nothing."""
+    file = work / "trace.json"
+    trained(run(work, host=machine(work, TITAN_GPU_TRACE=file), job__dump_folder=work / "traced"))
+    same(work, "traced", "one")
+    assert any(event.get("name") == "aten::mm" for event in json.loads(file.read_text())["traceEvents"])
 
 
 def no_hidden_waits(work):
@@ -252,6 +265,15 @@ def bound_gpus(work):
     assert [rank.returncode for rank in ranks] == [13] * 2 and "cublas_workspace: not set on rank 0, :16:8 on rank 1" in told[0], told
 
 
+def shared_gpu(work):
+    """For tests on a machine with one GPU: all ranks on it, each a host of its own for NCCL, which refuses two of one host."""
+    one = machine(work, TITAN_SIMULATED_GPUS=1)
+    text = error_of(run(work, 2, one, job__dump_folder=work / "refused"), 2)
+    assert "2 ranks on this host, and 1 GPU" in text, text
+    trained(run(work, 2, one | {"TITAN_SHARE_GPU": "1"}, job__dump_folder=work / "shared"))
+    same(work, "shared", "one")
+
+
 def sick_gpu(work):
     """CUDA says the same error for good. No thread of LibTorch aborts the process before it is told, whatever the cluster asks for."""
     asked = {name: 1 for name in ("NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_BLOCKING_WAIT", "TORCH_NCCL_ENABLE_MONITORING")}
@@ -276,10 +298,13 @@ def lost_rank(work):
     assert ranks[0].returncode == 3 and "rank 1" in said and time.monotonic() - killed < 30, (ranks[0].returncode, said)
 
 
+PARTS_OF_TEST = (every_layout, tied_head, two_hosts, six_gpus, bfloat16, resumed, own_kernels, traced, no_hidden_waits, host_keeps_pace, memory, mistakes,
+                 bound_gpus, shared_gpu, sick_gpu, lost_rank)
+named = given.only.split(",") if given.only else [part.__name__ for part in PARTS_OF_TEST]
 with tempfile.TemporaryDirectory() as folder:
     place = pathlib.Path(folder)
     harness.write_tokens(place / "tokens.bin", 40_000, 256)
-    for part in every_layout, tied_head, two_hosts, six_gpus, bfloat16, resumed, own_kernels, no_hidden_waits, host_keeps_pace, memory, mistakes, bound_gpus, sick_gpu, lost_rank:
+    for part in (reference, *(part for part in PARTS_OF_TEST if part.__name__ in named)):
         began = time.monotonic()
         part(place)
         print(f"{part.__name__}: {time.monotonic() - began:.1f} s")

@@ -42,6 +42,22 @@ def newest_glibc(program):
     return max(tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([0-9.]+)", run("readelf", "-WV", program)))
 
 
+def gpu_kit(source, build, torch, work):
+    """The folder that travels runs elsewhere, in calls with a budget, with the torch that Python imports."""
+    run(os.path.join(source, "scripts/package"), "--build", build, "--out", work, "--gpu-kit")
+    size = int(run("du", "-sb", work + "/gpu-kit").split()[0])
+    assert size < 64 << 20, size
+    for program in "libexec/titan-train", "bin/titan-ckpt", "lib/libtitan_cuda.so":
+        no_debug_information(f"{work}/gpu-kit/{program}")
+        assert build.encode() not in open(f"{work}/gpu-kit/{program}", "rb").read(), program
+    os.rename(work + "/gpu-kit", work + "/elsewhere")
+    env = {"PATH": "/usr/bin", "PYTHONPATH": os.path.dirname(torch), "TMPDIR": work, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = ["python3", work + "/elsewhere/scripts/gpu-check", "--device", "cpu", "--out", work + "/report.json"]
+    told = run(*command, "--only", "1,18", env=env, cwd="/")
+    assert re.search(r" 1  passed", told) and re.search(r"18  passed", told), told
+    print(f"the kit for a GPU, {size / 1e6:.1f} MB  works")
+
+
 def main(source, build, torch):
     with tempfile.TemporaryDirectory(prefix="titan-packages-") as folder:
         out = os.path.join(folder, "dist")
@@ -120,6 +136,8 @@ def main(source, build, torch):
         assert "none.toml" in text, text
         print("refusals  work")
 
+        if with_cuda:
+            gpu_kit(source, build, torch, root + "/work")
         prefix = os.path.join(folder, "prefix")
         run("cmake", "--install", build, "--component", "titan-train", "--prefix", prefix)
         for program, run_path in {"bin/titan-train": "$ORIGIN:$ORIGIN/../lib", "libexec/titan-train-engine": f"$ORIGIN:$ORIGIN/../lib:{torch}/lib"}.items():

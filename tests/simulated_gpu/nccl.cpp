@@ -126,6 +126,15 @@ ncclResult_t give(bool sends, const void* memory, std::size_t count, ncclDataTyp
   return ncclSuccess;
 }
 
+/// Which GPU it is, and on which host, as NCCL compares them.
+std::string place_of_process() {
+  int device = 0;
+  cudaGetDevice(&device);
+  const char *const visible = std::getenv("CUDA_VISIBLE_DEVICES"), *const host = std::getenv("NCCL_HOSTID");
+  return std::to_string(device + (visible == nullptr ? 0 : std::atoi(visible))) + " of " +
+         (host == nullptr ? "this host" : host);
+}
+
 }  // namespace
 
 extern "C" {
@@ -142,13 +151,19 @@ ncclResult_t ncclCommInitRank(ncclComm_t* made, int size, ncclUniqueId id, int r
   if (does("refuses")) return ncclSystemError;
   *made = new ncclComm{id.internal, rank, size, {}, {}};
   const auto place = [&](int of) { return folder() / ((*made)->id + ".rank" + std::to_string(of)); };
-  std::ofstream(place(rank)).flush();
+  std::ofstream(place(rank).string() + ".new") << place_of_process();
+  fs::rename(place(rank).string() + ".new", place(rank));
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   for (int other = 0; other < size; ++other)
     while (!fs::exists(place(other))) {
       if (std::chrono::steady_clock::now() > until) return ncclSystemError;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+  for (int other = 0; other < size; ++other) {
+    std::string where;
+    std::getline(std::ifstream(place(other)), where);
+    if (other != rank && where == place_of_process()) return ncclInvalidUsage;  // "Duplicate GPU detected"
+  }
   return ncclSuccess;
 }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig_t*) {

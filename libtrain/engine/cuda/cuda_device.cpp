@@ -17,6 +17,7 @@
 #include "libtrain/engine/cuda/cuda_lane.h"
 #include "libtrain/engine/cuda/gpu_switches.h"
 #include "libtrain/engine/cuda/gpu_wait.h"
+#include "libtrain/engine/cuda/kernel_trace.h"
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/device/leaf_norm.h"
 
@@ -75,6 +76,7 @@ CudaDevice::CudaDevice(DeviceSettings settings)
 std::string CudaDevice::name() const { return at::cuda::getDeviceProperties(place_.index())->name; }
 
 std::string CudaDevice::unit() const {
+  if (gpu_is_shared()) return {};
   const cudaUUID_t& uuid = at::cuda::getDeviceProperties(place_.index())->uuid;
   std::string text = "GPU-";
   for (const char byte : uuid.bytes) {
@@ -239,6 +241,7 @@ at::Tensor CudaDevice::loss_sum(const at::Tensor& losses) {
 }
 
 void CudaDevice::leaf_norms(std::span<const Leaf> leaves, int p) {
+  trace_step_end();  // the norms are the last that every step asks for
   if (leaves.empty()) return;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> views;

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -55,6 +56,8 @@ std::string driver_row() {
 
 }  // namespace
 
+bool gpu_is_shared() { return std::getenv("TITAN_SHARE_GPU") != nullptr; }
+
 void set_variables() {
   // Streams that share a queue wait for each other where nothing asks them to.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
@@ -69,6 +72,12 @@ void set_variables() {
   // Of collectives, which nothing here uses: their objects cost memory and time at the start, and fail in some
   // containers.
   for (const char* const unused : {"NCCL_COLLNET_ENABLE", "NCCL_NVLS_ENABLE"}) ::setenv(unused, "0", 0);
+  // NCCL connects no two ranks of a host on one GPU. So each is a host of its own, and they meet over loopback.
+  if (const char* const rank = std::getenv("RANK"); gpu_is_shared() && rank != nullptr) {
+    ::setenv("NCCL_HOSTID", ("titan-rank-" + std::string(rank)).c_str(), 1);
+    ::setenv("NCCL_IB_DISABLE", "1", 0);
+    ::setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+  }
   // Their old names would win.
   for (const char* const old : {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG"})
     ::unsetenv(old);

@@ -5,6 +5,9 @@
 
 namespace titan::train {
 
+/// Whether the ranks of this host share its one GPU (TITAN_SHARE_GPU): for tests of NCCL where there is no second.
+bool gpu_is_shared();
+
 /// Environment variables that CUDA, NCCL and c10d read, whatever an image of a cluster asks for. In the main thread,
 /// before the first call of any of them.
 void set_variables();

@@ -1,28 +1,11 @@
-"""gpu_kernels.py CHECK [SHAPE...]: one check of scripts/gpu-check that asks LibTorch itself, by its Python package. Prints one JSON line; exits with 77
+"""kernels.py CHECK: one check of scripts/gpu-check that asks LibTorch itself, by its Python package. Prints one JSON line; exits with 77
 where it cannot be tried here."""
-import json
 import os
-import sys
 import time
 
 import torch
 
-STEPS, MICRO_BATCHES = 13, 8
-
-
-def skip(why):
-    print(why)
-    sys.exit(77)
-
-
-def strict(on=True):
-    """The switches of a deterministic run, those of libtrain/engine/cuda/gpu_switches.cpp."""
-    torch.use_deterministic_algorithms(on)
-    torch.utils.deterministic.fill_uninitialized_memory = False
-    torch.backends.cudnn.deterministic = on
-    torch.backends.cudnn.benchmark = not on
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = (not on, True)  # (sums in bf16, split sums)
-    torch.backends.cuda.matmul.fp32_precision = "ieee"
+from device import need_gpu, skip, strict, tell, words
 
 
 def versions():
@@ -100,58 +83,8 @@ def attention():
     return found
 
 
-def rotated(x, turns):
-    """RoPE as torchtitan computes it: pairs as complex numbers in fp32."""
-    return torch.view_as_real(torch.view_as_complex(x.float().unflatten(-1, (-1, 2))) * turns).flatten(-2).type_as(x)
-
-
-def eager(layers, dim, heads, kv_heads, ffn, vocab, tokens):
-    """A plain Llama with AdamW, bf16 by autocast: tokens per second."""
-    strict(False)
-    from torch import nn
-    head = dim // heads
-    angles = torch.outer(torch.arange(tokens), 500_000.0 ** (-torch.arange(0, head, 2) / head)).cuda()
-    turns = torch.polar(torch.ones_like(angles), angles)[:, None]
-
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norms = nn.ModuleList([nn.RMSNorm(dim), nn.RMSNorm(dim)])
-            self.q, self.k, self.v = (nn.Linear(dim, n * head, bias=False) for n in (heads, kv_heads, kv_heads))
-            self.out = nn.Linear(dim, dim, bias=False)
-            self.up, self.gate, self.down = nn.Linear(dim, ffn, bias=False), nn.Linear(dim, ffn, bias=False), nn.Linear(ffn, dim, bias=False)
-
-        def forward(self, x):
-            h = self.norms[0](x)
-            q, k, v = (part(h).unflatten(-1, (-1, head)) for part in (self.q, self.k, self.v))
-            q, k, v = (t.transpose(1, 2) for t in (rotated(q, turns), rotated(k, turns), v))
-            out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=kv_heads != heads)
-            x = x + self.out(out.transpose(1, 2).flatten(2))
-            h = self.norms[1](x)
-            return x + self.down(nn.functional.silu(self.gate(h)) * self.up(h))
-
-    model = nn.Sequential(nn.Embedding(vocab, dim), *[Block() for _ in range(layers)], nn.RMSNorm(dim), nn.Linear(dim, vocab, bias=False)).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    spent = []
-    for _ in range(STEPS):
-        torch.cuda.synchronize()
-        began = time.time()
-        for _ in range(MICRO_BATCHES):
-            ids = torch.randint(0, vocab, (1, tokens + 1), device="cuda")
-            with torch.autocast("cuda", torch.bfloat16):
-                logits = model(ids[:, :-1])
-            nn.functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten()).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        torch.cuda.synchronize()
-        spent.append(time.time() - began)
-    return {"tokens_per_s": MICRO_BATCHES * tokens / sorted(spent[3:])[5], "peak_bytes": torch.cuda.max_memory_allocated()}
-
-
 if __name__ == "__main__":
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    if not torch.cuda.is_available():
-        skip("the Python package of LibTorch finds no GPU")
-    check, *shape = sys.argv[1:]
-    print(json.dumps({"versions": versions, "lists": lists, "attention": attention, "eager": eager}[check](*map(int, shape))))
+    need_gpu()
+    check, = words()
+    tell({"versions": versions, "lists": lists, "attention": attention}[check]())
