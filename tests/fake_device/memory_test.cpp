@@ -42,5 +42,39 @@ TEST(DeviceMemory, IsWhatThePlanSays) {
   train::use_device(nullptr);
 }
 
+// All ranks' tensors lie here. What a start makes stays, so that its end is its peak; plan knows each byte of it.
+TEST(DeviceMemory, AStartHoldsNothingThatTheRunDoesNot) {
+  use_one_thread();
+  static FakeDevice fake;
+  train::use_device(&fake);
+  const recipe::RunPlan plan = make_plan(kModel, {4, {}}, 8, /*bf16=*/true);
+  const ckpt::Ownership owners = owners_of(plan);
+  DeviceMemory& memory = DeviceMemory::get();
+  for (const train::Masters masters : {train::Masters::kNone, train::Masters::kOnHost}) {
+    const std::size_t before = memory.bytes().current;
+    memory.reset_peak();
+    std::size_t held = 0;
+    run_ranks(plan.mesh, [&](train::World& world) {
+      train::RankStages stage(plan, 0, kTokens, masters);
+      train::ShardedAdamW optimizer(plan, owners, world, stage, {});
+      if (masters == train::Masters::kOnHost)
+        stage.init_weights(7);
+      else
+        optimizer.init_weights(plan, 7);
+      optimizer.own_masters(stage);
+      train::GradientExchange exchange(world, plan, owners, stage);
+      exchange.share(optimizer.params());
+      world.io->barrier();
+      if (world.rank == 0) held = memory.bytes().current - before;
+      world.io->barrier();
+    });
+    const auto peak = static_cast<double>(memory.bytes().peak - before);
+    EXPECT_LT(peak / static_cast<double>(held), 1.01);
+    const train::RankMemory planned = train::rank_memory(plan, 0, {}, 1);
+    EXPECT_LT(peak, 1.05 * 4 * static_cast<double>(planned.weights + planned.optimizer + planned.exchange));
+  }
+  train::use_device(nullptr);
+}
+
 }  // namespace
 }  // namespace titan::test::memory_test

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -14,12 +15,19 @@ namespace {
 // Computing goes first where cores are few; the threads that write inherit it.
 constexpr int kNice = 10;
 
+constexpr unsigned kCopies = 4;  // at a time from a device to staging
+
 }  // namespace
 
 BackgroundSaver::~BackgroundSaver() {
   if (!busy()) return;
   source_->close();
+  join();
+}
+
+void BackgroundSaver::join() {
   thread_.join();
+  if (stager_.joinable()) stager_.join();
 }
 
 void BackgroundSaver::start(ckpt::Snapshot snapshot, const ShardedAdamW& optimizer, Clock::time_point due,
@@ -38,6 +46,11 @@ void BackgroundSaver::start(ckpt::Snapshot snapshot, const ShardedAdamW& optimiz
   thread_ = std::thread([this, on_begin = std::move(on_begin)] {
     (void)setpriority(PRIO_PROCESS, 0, kNice);  // of this thread: Linux has one per thread
     work(on_begin);
+  });
+  if (!options_.stages_ahead) return;
+  stager_ = std::thread([this] {
+    setup_thread();
+    source_->stage_ahead(std::max(options_.threads, kCopies));
   });
 }
 
@@ -78,7 +91,7 @@ bool BackgroundSaver::done() const {
 
 SaveOutcome BackgroundSaver::take() {
   done_.wait(false);
-  thread_.join();
+  join();
   source_.reset();
   snapshot_.reset();
   if (error_) std::rethrow_exception(error_);

@@ -26,6 +26,9 @@ class BackgroundSaver {
     std::uint64_t leaf_bytes = 0;
     std::uint64_t staging_bytes = 0;
     unsigned threads = 1;  ///< of computing
+    /// Staging begins with the save, and not where an update would overtake it: on a device, whose copies cost the run
+    /// nothing.
+    bool stages_ahead = false;
   };
   using Clock = std::chrono::steady_clock;
 
@@ -53,6 +56,7 @@ class BackgroundSaver {
 
  private:
   void work(const std::function<void(const std::string&)>& on_begin);
+  void join();
 
   Checkpointer& checkpointer_;
   const Options options_;
@@ -64,7 +68,7 @@ class BackgroundSaver {
   Clock::time_point due_;
   double stall_seconds_ = 0, snapshot_seconds_ = 0;
   std::atomic<bool> done_ = false;
-  std::thread thread_;
+  std::thread thread_, stager_;
 };
 
 }  // namespace titan::train

@@ -90,7 +90,7 @@ void LiveSource::stage(std::size_t index) {
   row.place = Place::kStaged;
 }
 
-void LiveSource::let_change(unsigned threads) {
+void LiveSource::stage_ahead(unsigned threads) {
   std::size_t count = 0;
   {
     const MutexLock lock(mutex_);
@@ -102,6 +102,10 @@ void LiveSource::let_change(unsigned threads) {
     stage(count - 1 - i);
     return ckpt::ok_status();
   });
+}
+
+void LiveSource::let_change(unsigned threads) {
+  stage_ahead(threads);
   MutexLock lock(mutex_);
   while (copies_ > 0 || (live_ > 0 && !closed_)) changed_.wait(lock);
   if (error_ != nullptr) std::rethrow_exception(error_);

@@ -28,6 +28,9 @@ class LiveSource final : public ckpt::TensorSource {
   /// Always filled into `scratch`.
   ckpt::Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
                                                 std::span<std::byte> scratch) override;
+  /// Copies to staging what is not read yet and has room there, on up to `threads`, so that let_change() waits for
+  /// little or nothing. From any thread, beside the others.
+  void stage_ahead(unsigned threads);
   /// Returns when the tensors may change: each leaf was read, or lies in staging. Up to `threads` copy. \error what a
   /// copy from the device threw, in whichever thread; nothing more is read then
   void let_change(unsigned threads);

@@ -1,34 +1,59 @@
 #include "libtrain/engine/checkpoint/staging.h"
 
+#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "libtrain/engine/device/device.h"
 
 namespace titan::train {
+namespace {
+
+// Pinning memory costs a call of the driver, behind whose lock the run's launches wait: few large ones.
+constexpr std::uint64_t kSlab = 64 << 20;
+
+}  // namespace
 
 Staging::Buffer Staging::take() {
-  const ckpt::MutexLock guard(mutex_);
-  Memory memory;
-  {
-    const ckpt::MutexLock lock(free_->mutex);
-    if (!free_->memory.empty()) {
-      memory = std::move(free_->memory.back());
-      free_->memory.pop_back();
-    } else if (left_ > 0) {
-      free_->memory.reserve(made_ + 1);  // what gives back must not throw
+  Memory memory = take_free();
+  if (!memory) {
+    const ckpt::MutexLock lock(making_);
+    memory = take_free();
+    if (!memory && left_ > 0) {
+      make_some();
+      memory = take_free();
     }
   }
-  if (!memory) {
-    if (left_ == 0) return nullptr;
-    memory = device().host_memory(leaf_bytes_);
-    --left_;
-    ++made_;
-  }
+  if (!memory) return nullptr;
   std::byte* const bytes = memory.get();
   return {bytes, [memory = std::move(memory), free = free_](std::byte*) mutable {
             const ckpt::MutexLock lock(free->mutex);
             free->memory.push_back(std::move(memory));
           }};
+}
+
+Staging::Memory Staging::take_free() {
+  const ckpt::MutexLock lock(free_->mutex);
+  if (free_->memory.empty()) return nullptr;
+  Memory memory = std::move(free_->memory.back());
+  free_->memory.pop_back();
+  return memory;
+}
+
+void Staging::make_some() {
+  const std::uint64_t count = std::min(left_, std::max<std::uint64_t>(1, kSlab / leaf_bytes_));
+  Memory slab;
+  try {
+    slab = device().host_memory(count * leaf_bytes_);
+  } catch (const std::exception&) {
+    left_ = 0;  // what has no room is waited for
+    return;
+  }
+  left_ -= count;
+  made_ += count;
+  const ckpt::MutexLock lock(free_->mutex);
+  free_->memory.reserve(made_);  // what gives back must not throw
+  for (std::uint64_t i = 0; i < count; ++i) free_->memory.emplace_back(slab, slab.get() + i * leaf_bytes_);
 }
 
 }  // namespace titan::train

@@ -9,8 +9,8 @@
 
 namespace titan::train {
 
-/// Buffers of one leaf each, in memory that the device chooses: made when they are first needed, and kept for the next
-/// save. Thread-safe.
+/// Buffers of one leaf each, in memory that the device chooses: made many at a time when they are first needed, and
+/// kept for the next save. Thread-safe.
 class Staging {
  public:
   /// Gives its memory back where its last owner ends, on whichever path.
@@ -18,7 +18,7 @@ class Staging {
 
   Staging(std::uint64_t leaf_bytes, std::uint64_t limit) : leaf_bytes_(leaf_bytes), left_(limit / leaf_bytes) {}
 
-  /// Null where all that `limit` allows is in use.
+  /// Null where all that `limit` allows is in use, or the host has no more memory.
   Buffer take();
 
  private:
@@ -28,10 +28,13 @@ class Staging {
     std::vector<Memory> memory TITAN_GUARDED_BY(mutex);
   };
 
+  Memory take_free();
+  void make_some() TITAN_REQUIRES(making_);
+
   const std::uint64_t leaf_bytes_;
-  ckpt::Mutex mutex_;
-  std::uint64_t left_ TITAN_GUARDED_BY(mutex_);  ///< buffers that may still be made
-  std::uint64_t made_ TITAN_GUARDED_BY(mutex_) = 0;
+  ckpt::Mutex making_;                            ///< held while memory is made, which takes long where it is pinned
+  std::uint64_t left_ TITAN_GUARDED_BY(making_);  ///< buffers that may still be made
+  std::uint64_t made_ TITAN_GUARDED_BY(making_) = 0;
   const std::shared_ptr<Free> free_ = std::make_shared<Free>();  ///< buffers may outlive this object
 };
 

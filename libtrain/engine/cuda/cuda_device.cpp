@@ -30,6 +30,8 @@ struct EventFence : Fence {
 
 constexpr std::size_t kPinned = 4 << 20;  // bytes at once: a leaf, which has 1 MiB
 
+constexpr std::chrono::microseconds kSaversSpin{50};  // what a leaf takes, about
+
 /// Of the process, outside of LibTorch's pool: in that copies would lie behind NCCL's transfers.
 c10::cuda::CUDAStream make_stream(c10::DeviceIndex index) {
   const c10::cuda::CUDAGuard here(index);
@@ -190,7 +192,7 @@ void CudaDevice::copy_out(const at::Tensor& values, std::span<std::byte> to, con
     C10_CUDA_CHECK(cudaMemcpyAsync(place, from + done, part, cudaMemcpyDeviceToHost, copies_.stream()));
     at::cuda::CUDAEvent over;
     over.record(copies_);
-    wait_for_event(over);
+    wait_for_event(over, kSaversSpin);
     if (!direct) std::memcpy(to.data() + done, place, part);
     done += part;
   }

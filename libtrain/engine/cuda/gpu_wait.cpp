@@ -17,7 +17,8 @@ using Clock = RunningClock;  // no transfer ends while the process is stopped
 
 constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
 constexpr const char* kWhereToLook =
-    "NCCL_DEBUG=INFO shows what NCCL does; comm.train_timeout_seconds is how long it may take";
+    "NCCL_DEBUG=INFO shows what NCCL does; comm.train_timeout_seconds is how long it may take; if this is the first "
+    "step, try CUDA_MODULE_LOADING=EAGER";
 
 WaitRules& rules() {
   static WaitRules chosen;
@@ -83,9 +84,8 @@ void set_wait_rules(WaitRules chosen) { rules() = std::move(chosen); }
 
 void note_transfer(const std::string& group, std::function<void()> look) { transfers().add(group, std::move(look)); }
 
-void wait_for_event(const at::cuda::CUDAEvent& event) {
+void wait_for_event(const at::cuda::CUDAEvent& event, std::chrono::microseconds spin) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
-  constexpr auto kSpin = std::chrono::milliseconds(2);  // most waits are short, and a sleep would lengthen them
   constexpr auto kNap = std::chrono::microseconds(50);
   const auto began = Clock::now();
   auto looked = began;
@@ -95,7 +95,7 @@ void wait_for_event(const at::cuda::CUDAEvent& event) {
       look();
       looked = now;
     }
-    if (now - began >= kSpin) std::this_thread::sleep_for(kNap);
+    if (now - began >= spin) std::this_thread::sleep_for(kNap);
   }
 }
 

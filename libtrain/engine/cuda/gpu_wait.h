@@ -21,8 +21,9 @@ void set_wait_rules(WaitRules rules);
 void note_transfer(const std::string& group, std::function<void()> look);
 
 /// Returns when the GPU has come to `event`. Any thread. \error what the look throws, CommError where no
-/// transfer has ended within the patience, and CUDA's own errors
-void wait_for_event(const at::cuda::CUDAEvent& event);
+/// transfer has ended within the patience, and CUDA's own errors. Asking takes a lock that launches need: who can wait
+/// asks in a hurry for a short `spin` only.
+void wait_for_event(const at::cuda::CUDAEvent& event, std::chrono::microseconds spin = std::chrono::milliseconds(2));
 
 /// Returns when the GPU has done what the current stream was given so far.
 void wait_for_gpu();

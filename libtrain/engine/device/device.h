@@ -24,8 +24,8 @@ class Fence {
   virtual ~Fence() = default;
 };
 
-/// Launches, about, of a layer backward, of a piece of an exchange, and of a product of weights with its sum.
-inline constexpr std::size_t kLaunchesOfLayer = 100, kLaunchesOfPiece = 20, kLaunchesOfProduct = 5;
+/// Launches, about, of a layer backward, of a transfer, and of a product of weights with its sum.
+inline constexpr std::size_t kLaunchesOfLayer = 100, kLaunchesOfTransfer = 4, kLaunchesOfProduct = 5;
 
 /// In bytes; 0 where nobody counts.
 struct MemoryFigures {

@@ -33,6 +33,9 @@ void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const 
   }
 }
 
+/// Parts of the row that lie in [from, to), each of which is copied by itself.
+std::size_t parts_in(const SegmentRow& row, std::int64_t from, std::int64_t to) { return row.cut(from, to).size(); }
+
 std::int64_t length_in(const SegmentRow& row, std::int64_t from, std::int64_t to) {
   return std::max<std::int64_t>(0, std::min(to, row.length()) - from);
 }
@@ -76,7 +79,8 @@ void RowExchange::swap_rows(Fabric& group, const ExchangePlan& plan, const Swap&
     for_parts(take, index * plan.piece, (index + 1) * plan.piece, slots, one.in, use);
   };
   for (std::int64_t index = 0; index < pieces; ++index) {
-    device().keep_pace(kLaunchesOfPiece);
+    const std::int64_t from = index * plan.piece, to = from + plan.piece;
+    device().keep_pace(kLaunchesOfTransfer + parts_in(give, from, to) + parts_in(take, from, to));
     begin(index);
     if (index > 0) end(index - 1);
   }
@@ -132,7 +136,6 @@ template <typename Fill>
 at::Tensor RowExchange::exchange_slice(Fabric& group, const ExchangePlan& plan, std::uint64_t tag,
                                        const Splits& out_splits, const Splits& in_splits, at::ScalarType type,
                                        const Fill& fill) const {
-  device().keep_pace(kLaunchesOfPiece);
   const auto total = [](const Splits& splits) {
     return std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
   };
@@ -151,6 +154,10 @@ void RowExchange::sum_by_slices(Fabric& group, const ExchangePlan& plan, std::ui
                                 const std::vector<Slots>& partials) const {
   for (std::int64_t index = 0; index < plan.slices(); ++index) {
     const Slice slice = slice_of(plan, index);
+    std::size_t copies = plan.additions.size() + parts_in(plan.owners[plan.me], slice.from, slice.to);
+    for (std::size_t rank = 0; rank < plan.owners.size(); ++rank)
+      copies += plan.gives[rank].count * parts_in(plan.owners[rank], slice.from, slice.to);
+    device().keep_pace(kLaunchesOfTransfer + copies);
     // Rows by owner, then node; they arrive by rank, then node.
     const auto fill = [&](const at::Tensor& in) {
       std::int64_t at = 0;
@@ -181,6 +188,11 @@ void RowExchange::copy_by_slices(Fabric& group, const ExchangePlan& plan, at::Sc
         for_parts(plan.owners[plan.me], slice.from, slice.to, slots, in.narrow(0, at, slice.length), copy_to_buffer);
     };
     const std::uint64_t tag = kWeightSliceTags + static_cast<std::uint64_t>(index) % kTagsOfSlices;
+    std::size_t copies = 0;
+    for (const SegmentRow& row : plan.owners) copies += parts_in(row, slice.from, slice.to);
+    for (const std::int64_t length : slice.of_mine)
+      if (length > 0) copies += parts_in(plan.owners[plan.me], slice.from, slice.to);
+    device().keep_pace(kLaunchesOfTransfer + copies);
     const at::Tensor out = exchange_slice(group, plan, tag, slice.of_owners, slice.of_mine, type, fill);
     std::int64_t at = 0;
     for (std::size_t rank = 0; rank < plan.owners.size(); ++rank) {

@@ -25,8 +25,15 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
   const at::Tensor buffer = rows_.buffer(0, room, type_);
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan_.slices(); ++index) {
-    device().keep_pace(kLaunchesOfPiece);
     const std::int64_t from = index * plan_.slice, to = from + plan_.slice;
+    // Each part is packed, and what arrives of each rank is kept or added.
+    std::vector<std::vector<Segment>> parts;
+    std::size_t launches = kLaunchesOfTransfer;
+    for (const SegmentRow& row : plan_.owners) {
+      parts.push_back(slots.empty() ? std::vector<Segment>() : row.cut(from, to));
+      launches += parts.back().size() + 1;
+    }
+    device().keep_pace(launches);
     const auto length = [&](const SegmentRow& row) {
       return std::max<std::int64_t>(0, std::min(to, row.length()) - from);
     };
@@ -34,8 +41,7 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       in_splits[rank] = slots.empty() ? 0 : length(plan_.owners[rank]);
       out_total += out_splits[rank] = first + rank < block_.hi ? length(mine) : 0;
-      if (slots.empty()) continue;
-      for (const Segment& segment : plan_.owners[rank].cut(from, to)) {
+      for (const Segment& segment : parts[rank]) {
         buffer.narrow(0, at, segment.length).copy_(slots[segment.slot].narrow(0, segment.begin, segment.length));
         at += segment.length;
       }

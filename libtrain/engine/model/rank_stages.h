@@ -11,7 +11,8 @@ namespace titan::train {
 class RankStages {
  public:
   /// Those of `rank` of the pipeline, uninitialised. `max_seq_len` sizes the RoPE tables.
-  RankStages(const recipe::RunPlan& plan, std::uint32_t rank, std::int64_t max_seq_len);
+  RankStages(const recipe::RunPlan& plan, std::uint32_t rank, std::int64_t max_seq_len,
+             Masters masters = Masters::kOnDevice);
   RankStages(const RankStages&) = delete;
   RankStages& operator=(const RankStages&) = delete;
 

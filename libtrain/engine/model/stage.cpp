@@ -17,9 +17,8 @@ namespace {
 
 using recipe::Part;
 
-at::Tensor make_leaf(const at::Tensor& master, bool bf16) {
-  at::Tensor leaf = bf16 ? at::empty(master.sizes(), device().options(at::kBFloat16)) : master.detach();
-  return leaf.set_requires_grad(true);
+at::Tensor bf16_leaf(at::IntArrayRef sizes) {
+  return at::empty(sizes, device().options(at::kBFloat16)).set_requires_grad(true);
 }
 
 }  // namespace
@@ -35,15 +34,18 @@ StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint3
           .head = end == head_group + 1};
 }
 
-Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len)
+Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len, Masters masters)
     : index_(stage),
+      masters_(masters),
       gemm_(plan.gemm),
       loss_chunk_(plan.loss_chunk),
       dims_(plan.dims),
       spec_(stage_spec(plan.dims, plan.stage_cuts, stage)),
       bf16_(plan.bf16) {
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
-    if (plan.stage_of(i) == stage) add_parameter(plan.parameters[i].name, i, plan.parameters[i].shape);
+    if (plan.stage_of(i) == stage)
+      add_parameter(plan.parameters[i].name, i, plan.parameters[i].shape,
+                    bf16_ && plan.parameters[i].name != recipe::kEmbeddingName);
   if (spec_.head && dims_.tied) add_tied_head(plan);
   if (spec_.embedding) {
     embedding_ = place(std::string(recipe::kEmbeddingName));
@@ -72,10 +74,17 @@ void Stage::add_layer(std::int64_t index, bool recompute) {
   segments_.push_back(std::move(segment));
 }
 
-void Stage::add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape) {
+void Stage::add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape,
+                          bool bf16) {
   StageParameter parameter{.name = name, .index = index};
-  parameter.master = at::empty(std::vector<std::int64_t>(shape.begin(), shape.end()), device().options(at::kFloat));
-  parameter.compute = make_leaf(parameter.master, bf16_ && name != recipe::kEmbeddingName);
+  const std::vector<std::int64_t> sizes(shape.begin(), shape.end());
+  if (bf16) parameter.compute = bf16_leaf(sizes);
+  if (!bf16 || masters_ == Masters::kOnDevice) {
+    parameter.master = at::empty(sizes, device().options(at::kFloat));
+  } else if (masters_ == Masters::kOnHost) {
+    parameter.master = at::empty(sizes, at::kFloat);
+  }
+  if (!bf16) parameter.compute = parameter.master.detach().set_requires_grad(true);
   parameters_.push_back(std::move(parameter));
 }
 
@@ -84,13 +93,13 @@ void Stage::add_tied_head(const recipe::RunPlan& plan) {
                                   [](const auto& p) { return p.name == recipe::kEmbeddingName; });
   if (found == plan.parameters.end()) throw std::invalid_argument("a tied model without an embedding");
   if (!spec_.embedding) {
-    add_parameter(found->name, found - plan.parameters.begin(), found->shape);
+    add_parameter(found->name, found - plan.parameters.begin(), found->shape, bf16_);
   } else {
-    parameters_.push_back(parameters_[embedding_]);
+    StageParameter head = parameters_[embedding_];
+    head.compute = bf16_ ? bf16_leaf(head.master.sizes()) : head.master.detach().set_requires_grad(true);
+    parameters_.push_back(std::move(head));
   }
-  StageParameter& head = parameters_.back();
-  head.compute = make_leaf(head.master, bf16_);
-  head.tied_head = true;
+  parameters_.back().tied_head = true;
 }
 
 std::size_t Stage::place(const std::string& name) const {
@@ -102,16 +111,20 @@ std::size_t Stage::place(const std::string& name) const {
 void Stage::init_weights(std::uint64_t seed) {
   std::vector<at::Tensor> hosts;
   std::vector<Drawing> drawings;
-  for (const StageParameter& p : parameters_)
-    drawings.push_back({p.name, 0, mutable_host_values<float>(hosts.emplace_back(device().host_for(p.master)))});
+  for (const StageParameter& p : parameters_) {
+    hosts.push_back(p.master.is_cpu() ? p.master : device().host_for(p.master));
+    drawings.push_back({p.name, 0, mutable_host_values<float>(hosts.back())});
+  }
   draw_all(dims_, seed, drawings);
-  for (std::size_t i = 0; i < parameters_.size(); ++i) device().upload(hosts[i], parameters_[i].master);
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (!parameters_[i].master.is_cpu()) device().upload(hosts[i], parameters_[i].master);
   refresh();
 }
 
 void Stage::refresh() {
   for (StageParameter& p : parameters_)
-    if (p.compute.scalar_type() != at::kFloat) p.compute.detach().copy_(p.master);
+    if (p.compute.scalar_type() != at::kFloat && p.master.device() == p.compute.device())
+      p.compute.detach().copy_(p.master);
 }
 
 at::Tensor Stage::part(const Layer& layer, Part which) const {

@@ -33,10 +33,10 @@ struct StageSpec {
 };
 StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
 
-/// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned; `compute` is what the forward uses: a leaf
-/// that requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh() renews. The embedding's
-/// lookup uses an fp32 leaf in both modes: rows commute with rounding, and LibTorch would add up a token's bf16
-/// gradients in bf16, where 256 + 1 = 256.
+/// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned, or not there (Masters); `compute` is what the
+/// forward uses: a leaf that requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh()
+/// renews. The embedding's lookup uses an fp32 leaf in both modes: rows commute with rounding, and LibTorch would add
+/// up a token's bf16 gradients in bf16, where 256 + 1 = 256.
 struct StageParameter {
   std::string name;
   std::uint32_t index = 0;  ///< into RunPlan::parameters
@@ -47,10 +47,15 @@ struct StageParameter {
   bool tied_head = false;
 };
 
+/// Where the fp32 masters lie that bf16 compute copies stand for. On the host they take nothing of a device's memory
+/// while weights are read; kNone: whoever updates has values of its own.
+enum class Masters : std::uint8_t { kOnDevice, kOnHost, kNone };
+
 class Stage {
  public:
   /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.
-  Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len);
+  Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_seq_len,
+        Masters masters = Masters::kOnDevice);
 
   std::uint32_t index() const { return index_; }  ///< among the stages of the model
   const StageSpec& spec() const { return spec_; }
@@ -61,7 +66,7 @@ class Stage {
   /// Draws every parameter from its own generator keyed by (seed, name): the same on every layout. Refreshes.
   /// \source torchtitan v0.2.2 models/llama3/model/model.py init_weights, depth_init
   void init_weights(std::uint64_t seed);
-  /// Renews bf16 compute copies from the masters; nothing to do in fp32.
+  /// Renews bf16 compute copies from the masters that lie beside them; nothing to do in fp32.
   void refresh();
 
   std::size_t segments() const { return segments_.size(); }
@@ -105,7 +110,7 @@ class Stage {
   };
   std::size_t place(const std::string& name) const;
   const at::Tensor& weight(std::size_t place) const { return parameters_[place].compute; }
-  void add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape);
+  void add_parameter(const std::string& name, std::uint32_t index, const std::vector<std::uint64_t>& shape, bool bf16);
   void add_tied_head(const recipe::RunPlan& plan);
   void add_layer(std::int64_t index, bool recompute);
   LinearWeight linear_weight(std::size_t place) const { return {weight(place), place}; }
@@ -121,6 +126,7 @@ class Stage {
   at::Tensor logits_of_last(const at::Tensor& hidden_BTD) const;
 
   std::uint32_t index_;
+  Masters masters_;
   Gemm gemm_;
   std::int64_t loss_chunk_;
   recipe::ModelDims dims_;

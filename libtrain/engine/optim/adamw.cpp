@@ -30,13 +30,15 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
     const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(leaf_elements_);
     const auto begin = static_cast<std::int64_t>(grid.begin(piece.leaves.first));
     const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
+    const at::TensorOptions fp32 = device().options(at::kFloat);
+    const at::Tensor& master = (*parameter)->master;
     // Memory that is about to be loaded is not touched before: its readers do that on several threads.
     const auto moment = [&] {
-      const at::TensorOptions fp32 = device().options(at::kFloat);
       return moments == Moments::kZero ? at::zeros({length}, fp32) : at::empty({length}, fp32);
     };
     states_.push_back(
-        {piece, (*parameter)->master.view(-1).narrow(0, begin, length), moment(), moment(),
+        {piece, master.defined() ? master.view(-1).narrow(0, begin, length) : at::empty({length}, fp32), moment(),
+         moment(),
          plan.updates.empty() ? recipe::UpdateSettings{options.weight_decay} : plan.updates[piece.parameter]});
   }
 }
@@ -61,9 +63,10 @@ void ShardedAdamW::init_weights(const recipe::RunPlan& plan, std::uint64_t seed)
 
 void ShardedAdamW::own_masters(const RankStages& stages) {
   for (StageParameter* p : stages.parameters()) {
-    if (p->compute.scalar_type() == at::kFloat) continue;
+    if (p->compute.scalar_type() == at::kFloat || !p->master.defined()) continue;
     for (State& state : states_)
-      if (state.piece.parameter == p->index && !p->tied_head) state.param = state.param.clone();
+      if (state.piece.parameter == p->index && !p->tied_head)
+        state.param = at::empty(state.param.sizes(), device().options(at::kFloat)).copy_(state.param);
     p->master.reset();
   }
 }

@@ -23,7 +23,7 @@ class ShardedAdamW {
  public:
   struct State {
     ckpt::OwnedPiece piece;
-    at::Tensor param;                ///< fp32, 1-D: a view into the stage parameter's master, until own_masters()
+    at::Tensor param;  ///< fp32, 1-D: a view into the stage parameter's master where there is one, until own_masters()
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D
     recipe::UpdateSettings settings;
   };
@@ -46,8 +46,8 @@ class ShardedAdamW {
   std::vector<at::Tensor> params() const;
   /// Draws what this rank owns, and nothing else, as Stage::init_weights() draws whole parameters.
   void init_weights(const recipe::RunPlan& plan, std::uint64_t seed);
-  /// Takes the owned part of every master that the forward does not compute with, and frees the rest: what other ranks
-  /// own is then in this rank's compute copies alone.
+  /// Takes the owned part of every master that the forward does not compute with to the device, and frees the rest:
+  /// what other ranks own is then in this rank's compute copies alone.
   void own_masters(const RankStages& stages);
   const std::vector<State>& states() const { return states_; }
 

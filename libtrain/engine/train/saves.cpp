@@ -10,6 +10,8 @@
 
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/writer.h"
+#include "libtrain/engine/device/device.h"
+#include "libtrain/job/host/staging_room.h"
 #include "libtrain/job/launch/library_error.h"
 #include "libtrain/job/metrics/json_text.h"
 #include "libtrain/job/metrics/log.h"
@@ -44,6 +46,13 @@ void log_save(const RunWatcher& watcher, const std::string& line) {
   }
 }
 
+/// Leaves that a save reads of this rank: of weights and of both moments.
+std::uint64_t leaves_of(const ShardedAdamW& optimizer) {
+  std::uint64_t count = 0;
+  for (const ShardedAdamW::State& state : optimizer.states()) count += 3 * state.piece.leaves.count;
+  return count;
+}
+
 std::function<void(const std::string&)> says_where(const RunWatcher& watcher, std::uint64_t step) {
   return [&watcher, step](const std::string& tmp) {
     log_save(watcher, "save writing step=" + std::to_string(step) + " into " + tmp);
@@ -63,7 +72,10 @@ void Saves::begin() {
   BackgroundSaver::Options options;
   options.group = run_.world.save.get();
   options.leaf_bytes = run_.plan().leaf_elements * sizeof(float);
-  options.staging_bytes = static_cast<std::uint64_t>(run_.config().checkpoint.staging_bytes);
+  options.stages_ahead = !device().place().is_cpu();
+  options.staging_bytes = staging_room(static_cast<std::uint64_t>(run_.config().checkpoint.staging_bytes),
+                                       leaves_of(*run_.optimizer) * options.leaf_bytes, options.stages_ahead,
+                                       free_memory(), static_cast<std::uint64_t>(run_.options.env.local_world));
   options.threads = static_cast<unsigned>(at::get_num_threads());
   background_ = std::make_unique<BackgroundSaver>(*run_.checkpointer, options);
 }

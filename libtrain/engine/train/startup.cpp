@@ -64,7 +64,10 @@ std::vector<std::uint32_t> agree_on_makers(Control& io, std::int64_t files_per_h
 
 void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan().batch.seq_len, run.start.dataset->validation_seq_len());
-  run.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq);
+  // Whole masters beside the moments would need more of a device than any step. What is drawn or loaded here is what
+  // this rank owns; weights of others are read whole, on the host.
+  run.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq,
+                                            run.start.weight_source ? Masters::kOnHost : Masters::kNone);
   run.owners = std::make_shared<const ckpt::Ownership>(recipe::owners_of(run.plan()));
   run.makers = agree_on_makers(*run.world.io, run.config().checkpoint.files_per_host);
   AdamWOptions adamw{run.config().optimizer.beta1, run.config().optimizer.beta2, run.config().optimizer.eps,

@@ -8,6 +8,7 @@
 
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/writer.h"
+#include "libtrain/job/host/staging_room.h"
 #include "libtrain/job/schedule/schedule_of.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
 #include "recipe/keys/config.h"
@@ -208,7 +209,9 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
     // A rank saves what it owns: of each parameter fp32 weights beside the two moments.
     std::uint64_t owned = 0;
     for (const StageForecast& row : forecast.stages) owned = std::max(owned, row.memory.optimizer / 2 * 3);
-    forecast.saves.staged_bytes = std::min(owned, static_cast<std::uint64_t>(config.checkpoint.staging_bytes));
+    // Of a host that is not this one it is not known what it has: as much as the run would take there.
+    forecast.saves.staged_bytes = staging_room(static_cast<std::uint64_t>(config.checkpoint.staging_bytes), owned,
+                                               config.training.device == "cuda", UINT64_MAX, 1);
   }
   judge_balance(forecast);
   if (!config.checkpoint.enable)

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include "ckpt/plan/file_makers.h"
+#include "libtrain/engine/device/cpu_device.h"
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
@@ -63,8 +65,9 @@ struct Rank {
   Checkpointer checkpointer;
 };
 
-BackgroundSaver::Options options_of(World& world, std::uint64_t staging, unsigned threads = 1) {
-  return {world.save.get(), kLeaf * sizeof(float), staging, threads};
+BackgroundSaver::Options options_of(World& world, std::uint64_t staging, unsigned threads = 1,
+                                    bool stages_ahead = false) {
+  return {world.save.get(), kLeaf * sizeof(float), staging, threads, stages_ahead};
 }
 
 /// Holds up whoever creates a shard until it is opened.
@@ -145,6 +148,48 @@ TEST(BackgroundSaver, WhatIsNotWrittenIsSavedAsItWasOnEveryLayout) {
       }
     }
   }
+}
+
+/// Counts what was copied for savers.
+class CountingDevice final : public CpuDevice {
+ public:
+  void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override {
+    CpuDevice::copy_out(values, to, fence);
+    ++copies;
+  }
+  std::atomic<std::uint64_t> copies = 0;
+};
+
+// The store takes nothing for as long as it likes: an update waits for none of it, and not for copies either.
+TEST(BackgroundSaver, WithStagingAheadAllIsCopiedBeforeAnUpdateAsks) {
+  use_one_thread();
+  const recipe::RunPlan plan = make_plan(tiny_dims(), {1, {}}, 8);
+  const ckpt::Digest expected = id_of_a_synchronous_save(plan);
+  CountingDevice counting;
+  use_device(&counting);
+  MemFs memory;
+  UnsharedFs fs(memory);
+  EXPECT_TRUE(ckpt::make_dirs(fs, kDir).ok());
+  Gate gate(fs);
+  run_ranks(plan.mesh, [&](World& world) {
+    Rank rank(plan, world, fs);
+    std::uint64_t leaves = 0;
+    for (const ShardedAdamW::State& state : rank.optimizer.states()) leaves += 3 * state.piece.leaves.count;
+    BackgroundSaver saver(rank.checkpointer, options_of(world, kPlenty, 2, true));
+    saver.start(snapshot_of(plan, 10), rank.optimizer, BackgroundSaver::Clock::now(), {});
+    const auto deadline = BackgroundSaver::Clock::now() + std::chrono::seconds(30);
+    while (counting.copies < leaves && BackgroundSaver::Clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(counting.copies, leaves);
+    saver.let_change();
+    rank.change();
+    EXPECT_EQ(counting.copies, leaves) << "each once";
+    gate.open();
+    const SaveOutcome outcome = saver.take();
+    ASSERT_TRUE(outcome.report.ok()) << outcome.report.status().to_string();
+    EXPECT_EQ(outcome.report->id, expected);
+  });
+  use_device(nullptr);
 }
 
 TEST(BackgroundSaver, AFailureEarlyOrLateIsEveryRanksAndTheNextSaveHolds) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "libtrain/engine/device/cpu_device.h"
 
@@ -26,23 +27,32 @@ TEST(Staging, ABufferMayOutliveIt) {
   buffer[99] = std::byte{1};
 }
 
-/// Has no memory when it is first asked.
+/// Counts the calls that make memory, of which the second and later ones find none.
 class FullDevice final : public CpuDevice {
  public:
   std::shared_ptr<std::byte[]> host_memory(std::size_t bytes) override {
-    if (!std::exchange(asked_, true)) throw std::bad_alloc();
+    if (++calls > 1) throw std::bad_alloc();
+    made = bytes;
     return CpuDevice::host_memory(bytes);
   }
-
- private:
-  bool asked_ = false;
+  int calls = 0;
+  std::size_t made = 0;
 };
 
-TEST(Staging, MemoryThatWasNotToBeHadIsAskedForAgain) {
+TEST(Staging, MemoryIsMadeManyLeavesAtATimeAndWhatIsNotToBeHadIsDoneWithout) {
+  constexpr std::size_t kMiB = 1 << 20;
   FullDevice full;
   use_device(&full);
-  Staging staging(100, 100);
-  EXPECT_THROW(staging.take(), std::bad_alloc);
+  Staging staging(kMiB, 200 * kMiB);
+  std::vector<Staging::Buffer> buffers;
+  while (Staging::Buffer buffer = staging.take()) buffers.push_back(std::move(buffer));
+  EXPECT_EQ(buffers.size(), 64u);
+  EXPECT_EQ(full.made, 64 * kMiB);
+  EXPECT_EQ(full.calls, 2);
+  EXPECT_FALSE(staging.take());
+  EXPECT_EQ(full.calls, 2) << "it is not asked for again, leaf by leaf";
+  buffers.front()[kMiB - 1] = std::byte{1};
+  buffers.pop_back();
   EXPECT_TRUE(staging.take());
   use_device(nullptr);
 }

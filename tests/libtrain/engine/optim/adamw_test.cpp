@@ -147,6 +147,32 @@ TEST(AdamW, ARankDrawsWhatItOwnsAndNothingElse) {
   }
 }
 
+// What a run starts with: no masters but those that somebody computes with, or such of the host.
+TEST(AdamW, WithoutMastersOrWithThoseOfTheHostItOwnsTheSame) {
+  for (const bool bf16 : {false, true}) {
+    const recipe::RunPlan plan = make_plan(tiny_dims(true), {2, {2}}, 8, bf16);
+    run_ranks(plan.mesh, [&](World& world) {
+      std::vector<std::vector<float>> expected;
+      for (const Masters masters : {Masters::kOnDevice, Masters::kNone, Masters::kOnHost}) {
+        RankStages stage(plan, world.stage, kSeqLen, masters);
+        ShardedAdamW optimizer(plan, owners_of(plan), world, stage, {});
+        if (masters == Masters::kNone)
+          optimizer.init_weights(plan, 3);
+        else
+          stage.init_weights(3);
+        optimizer.own_masters(stage);
+        std::vector<std::vector<float>> found;
+        for (const at::Tensor& param : optimizer.params()) found.push_back(floats(param));
+        if (expected.empty()) expected = found;
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(same_bits(found[i], expected[i])) << i;
+        for (const auto* p : stage.parameters())
+          EXPECT_EQ(p->master.defined(), p->compute.scalar_type() == at::kFloat) << p->name;
+      }
+    });
+  }
+}
+
 TEST(AdamW, RefusesGradientsOfOtherPieces) {
   const recipe::RunPlan plan = make_plan(tiny_dims(), {}, 8);
   run_ranks(plan.mesh, [&](World& world) {
