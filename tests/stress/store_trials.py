@@ -131,8 +131,8 @@ class Bench:
         return self.id_after
 
 
-def failing(bench, rng, window):
-    effect = rng.choice((*FULL, *BROKEN, "slow"))
+def failing(rng, window, only):
+    effect = only or rng.choice((*FULL, *BROKEN, "slow"))
     call = "room" if effect in FULL else rng.choice(("any", "store"))
     do = f"slow:{int(1000 * max(TIMEOUT + 2, window))}" if effect == "slow" else getattr(errno, effect)
     keys = {"checkpoint.keep_latest_k": rng.choice((1, 2)), "checkpoint.async_mode": rng.choice(("disabled", "async"))}
@@ -140,7 +140,7 @@ def failing(bench, rng, window):
     return Trial(rng.choice((1, 2)), rng.random() < 0.5, keys, plan)
 
 
-def flipping(bench, rng, window):
+def flipping(rng, window, only):
     keys = {"checkpoint.keep_latest_k": rng.choice((1, 2)), "checkpoint.async_mode": rng.choice(("disabled", "async"))}
     keys["checkpoint.verify_after_write"] = rng.choice(("sampled", "all"))
     plan = {"call": "data", "match": ".tmp-", "do": f"flip:{rng.randrange(1 << 40)}"}
@@ -153,6 +153,7 @@ def main():
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trial", type=int, help="this one alone")
+    parser.add_argument("--effect", choices=(*FULL, *BROKEN, "slow"), help="of a failing store: this one alone")
     parser.add_argument("--window", type=float, default=10, help="seconds")
     parser.add_argument("--steps", type=int, help="of a run; left out: as many as take longer than the store fails")
     args = parser.parse_args()
@@ -164,7 +165,7 @@ def main():
         print(f"an undisturbed run takes {bench.seconds:.1f} s", flush=True)
         for number in range(args.count) if args.trial is None else [args.trial]:
             rng = random.Random(f"{args.seed}/{number}")
-            trial = (failing if args.kind == "fail" else flipping)(bench, rng, args.window)
+            trial = (failing if args.kind == "fail" else flipping)(rng, args.window, args.effect)
             trial.plan["k"] = 1 + rng.randrange(bench.count(trial))
             try:
                 outcome = bench.attempt(trial)
