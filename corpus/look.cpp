@@ -96,11 +96,104 @@ Status show(ckpt::Fs& fs, const LookOptions& options, LookReport* report) {
   return {};
 }
 
+/// Ids of a file: as they lie there, little-endian.
+Result<std::vector<std::int64_t>> ids_of(ckpt::File& file, const TokenFile& layout, std::uint64_t begin,
+                                         std::size_t count) {
+  std::vector<std::byte> bytes(count * layout.width);
+  TITAN_RETURN_IF_ERROR(file.pread(layout.offset + begin * layout.width, bytes));
+  std::vector<std::int64_t> ids(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t id = 0;
+    std::memcpy(&id, bytes.data() + i * layout.width, layout.width);
+    const unsigned unused = 64 - 8 * layout.width;
+    ids[i] = layout.is_signed ? static_cast<std::int64_t>(id << unused) >> unused : static_cast<std::int64_t>(id);
+  }
+  return ids;
+}
+
+/// Reads all ids: none is below 0. Sets the bound of all.
+Status verify_ids(const LookOptions& options, ckpt::File& file, const TokenFile& layout, TokenData* data) {
+  const std::size_t most = kVerifiedAtOnce / layout.width;
+  for (std::uint64_t at = 0; at < layout.tokens; at += most) {
+    TITAN_RETURN_IF_ERROR(options.cancel.check());
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(most, layout.tokens - at));
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::int64_t> ids, ids_of(file, layout, at, count));
+    const auto [least, largest] = std::minmax_element(ids.begin(), ids.end());
+    if (*least < 0)
+      return ckpt::corrupt("'" + layout.path + "', token " + std::to_string(at + (least - ids.begin())) + ": " +
+                           std::to_string(*least) + " is no id");
+    data->vocabulary = std::max(data->vocabulary, static_cast<std::uint64_t>(*largest) + 1);
+    if (options.progress) options.progress((at + count) * layout.width, layout.tokens * layout.width);
+  }
+  return {};
+}
+
+Status show_file(ckpt::Fs& fs, const LookOptions& options, ckpt::File& file, const std::vector<std::uint64_t>& ends,
+                 LookReport* report) {
+  TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files, read_tokenizer_files(fs, options.tokenizer));
+  TITAN_ASSIGN_OR_RETURN(const recipe::Tokenizer tokenizer, parse_tokenizer(files));
+  std::uint64_t begin = 0;
+  for (const std::uint64_t end : ends) {
+    TITAN_RETURN_IF_ERROR(options.cancel.check());
+    ShownDocument shown{end - begin, end - begin > options.most, ""};
+    const auto count = static_cast<std::size_t>(std::min(options.most, end - begin));
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::int64_t> found, ids_of(file, *report->file, begin, count));
+    std::vector<std::uint32_t> ids;
+    for (const std::int64_t id : found) {
+      if (id < 0 || static_cast<std::uint64_t>(id) >= tokenizer.id_bound())
+        return ckpt::invalid("'" + options.folder + "' has the id " + std::to_string(id) + ", and the tokenizer '" +
+                             files.path + "' has ids below " + std::to_string(tokenizer.id_bound()));
+      ids.push_back(static_cast<std::uint32_t>(id));
+    }
+    shown.text = recipe::decode(tokenizer, ids);
+    report->shown.push_back(std::move(shown));
+    begin = end;
+  }
+  return {};
+}
+
+/// What a file of ids holds; without an index it is one document.
+Status look_at_file(ckpt::Fs& fs, const LookOptions& options, LookReport* report) {
+  TITAN_ASSIGN_OR_RETURN(report->file, open_token_file(fs, options.folder, options.raw_bytes));
+  const TokenFile& layout = *report->file;
+  TokenData& data = report->data;
+  data.token_bytes = layout.width;
+  data.tokens = layout.tokens;
+  data.documents = layout.documents;
+  std::vector<std::uint64_t> first;
+  std::uint64_t last = 0;
+  TITAN_RETURN_IF_ERROR(read_ends(fs, layout, [&](std::span<const std::uint64_t> ends) {
+    for (const std::uint64_t end : ends) {
+      data.longest = std::max(data.longest, end - last);
+      if (first.size() < options.show) first.push_back(end);
+      last = end;
+    }
+    return options.cancel.check();
+  }));
+  if (layout.index.empty() && layout.tokens > 0) first = {layout.tokens};
+  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(layout.path));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.open_read(real));
+  if (options.verify) TITAN_RETURN_IF_ERROR(verify_ids(options, *file, layout, &data));
+  report->verified = options.verify;
+  return options.show > 0 ? show_file(fs, options, *file, first, report) : ckpt::ok_status();
+}
+
 }  // namespace
 
 Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options) {
   LookReport report;
   report.folder = options.folder;
+  if (std::string ids = ids_of_prefix(fs, options.folder); !ids.empty()) {
+    LookOptions of_file = options;
+    of_file.folder = std::move(ids);
+    return look(fs, of_file);
+  }
+  const Result<std::string> real = fs.real_path(options.folder);
+  const auto info = real.ok() ? fs.stat(*real) : Result<ckpt::FileInfo>(real.status());
+  if (info.ok() && info->type == ckpt::FileType::kFile) {
+    TITAN_RETURN_IF_ERROR(look_at_file(fs, options, &report));
+    return report;
+  }
   TITAN_ASSIGN_OR_RETURN(report.data, read_token_data(fs, options.folder));
   if (options.verify) TITAN_RETURN_IF_ERROR(verify(fs, options, report.data));
   report.verified = options.verify;

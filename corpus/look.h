@@ -1,22 +1,25 @@
 #pragma once
-// What a folder of tokens holds: its numbers, documents as text, its digests.
+// What a folder of tokens or a file of ids holds: its numbers, documents as text, its digests or its index.
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/fs.h"
 #include "corpus/token_data.h"
+#include "corpus/token_file.h"
 
 namespace titan::corpus {
 
 struct LookOptions {
-  std::string folder;
-  std::string tokenizer;      ///< to show documents with; empty: the one in the folder
-  std::uint64_t show = 0;     ///< so many documents from the first on
-  bool verify = false;        ///< read all and compare the digests
-  std::uint64_t most = 1000;  ///< tokens of a document that are shown
+  std::string folder;           ///< or a file of ids
+  std::uint32_t raw_bytes = 2;  ///< of an id, in a file that does not say it
+  std::string tokenizer;        ///< to show documents with; empty: the one in the folder
+  std::uint64_t show = 0;       ///< so many documents from the first on
+  bool verify = false;          ///< read all and compare the digests; of a file: look for ids that are none
+  std::uint64_t most = 1000;    ///< tokens of a document that are shown
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes that were verified
 };
@@ -33,9 +36,11 @@ struct LookReport {
   TokenData data;
   std::vector<ShownDocument> shown;
   bool verified = false;
+  std::optional<TokenFile> file;  ///< what is looked at where it is no folder; `data` has its numbers, no vocabulary
+                                  ///< before it is verified
 };
 
-/// \error kInvalid: no such folder, not whole, a tokenizer with other ids; kCorrupt: a digest, an end or an id that
+/// \error kInvalid: no such folder or file, not whole, a tokenizer with other ids; kCorrupt: a digest, an end or an id that
 /// cannot be; kFailed, kInterrupted, kTerminated
 ckpt::Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options);
 

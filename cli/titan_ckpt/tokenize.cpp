@@ -47,6 +47,12 @@ Result<std::string> unescaped(const std::string& flag, const std::string& text) 
   return out;
 }
 
+bool is_folder(ckpt::Fs& fs, const std::string& path) {
+  const Result<std::string> real = fs.real_path(path);
+  const auto info = real.ok() ? fs.stat(*real) : Result<ckpt::FileInfo>(real.status());
+  return !info.ok() || info->type == ckpt::FileType::kDirectory;
+}
+
 Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
   const auto dst = command.value("output"), tokenizer = command.value("tokenizer");
   if (!dst || dst->empty())
@@ -105,11 +111,18 @@ Answer run_tokens(const Request& request) {
   options.folder = command.positionals[0];
   options.tokenizer = command.value("tokenizer").value_or("");
   options.verify = command.has("verify");
+  if (const auto type = command.value("token-dtype")) {
+    if (*type != "uint16" && *type != "uint32") return {.error = wrong_value("token-dtype", *type, "uint16 or uint32")};
+    options.raw_bytes = *type == "uint16" ? 2 : 4;
+  }
   if (const auto show = command.value("show")) {
     const auto count = ckpt::number_of<std::uint64_t>(*show);
     if (!count || *count == 0 || *count > kMostShown)
       return {.error = wrong_value("show", *show, "a number of documents from 1 to 1000")};
     options.show = *count;
+    if (options.tokenizer.empty() && !is_folder(request.fs, options.folder))
+      return {.error = ckpt::invalid("'" + options.folder + "' does not say its tokenizer, which --show decodes with")
+                           .with_hint("--tokenizer DIR names a folder that holds tokenizer.json")};
   } else if (command.has("tokenizer")) {
     return {.error = ckpt::invalid("`--tokenizer` has no effect without --show").with_hint("add --show 3")};
   }

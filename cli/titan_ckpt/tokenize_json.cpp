@@ -45,6 +45,8 @@ std::string tokenize_json(const corpus::TokenizeReport& report) {
 std::string tokens_json(const corpus::LookReport& report) {
   JsonOut json("titan.tokens/1");
   json.path("folder", report.folder);
+  json.text("format", report.file ? corpus::format_text(report.file->format) : "a folder of tokens");
+  json.path("index", report.file ? report.file->index : "");
   json.flag("verified", report.verified);
   data_json(json, report.data);
   json.begin_array("shown");

@@ -26,6 +26,20 @@ void add_data(Facts& facts, const corpus::TokenData& data, const TextStyle& styl
   facts.add("around", ids_text(data.before) + " before each document, " + ids_text(data.behind) + " behind it");
 }
 
+/// What is known of a file of ids.
+void add_file(Facts& facts, const corpus::LookReport& report, const TextStyle& style) {
+  const corpus::TokenData& data = report.data;
+  facts.add("file", escape(report.file->path));
+  facts.add("kind", corpus::format_text(report.file->format) +
+                        (report.file->tokenizer.empty() ? "" : ", of the tokenizer " + escape(report.file->tokenizer)));
+  facts.add("tokens", format_count(data.tokens) + " of " + format_counted(data.token_bytes, "byte", "bytes") + " (" +
+                          format_bytes(data.tokens * data.token_bytes, style.exact_bytes) + ")" +
+                          (report.verified ? ", ids below " + format_count(data.vocabulary) : ""));
+  if (report.file->index.empty()) return facts.add("documents", "not known: there is no index");
+  facts.add("documents", format_count(data.documents) + ", as " + escape(report.file->index) + " says");
+  facts.add("longest", format_counted(data.longest, "token", "tokens"));
+}
+
 }  // namespace
 
 std::string tokenize_text(const corpus::TokenizeReport& report, const TextStyle& style) {
@@ -46,9 +60,13 @@ std::string tokenize_text(const corpus::TokenizeReport& report, const TextStyle&
 
 std::string tokens_text(const corpus::LookReport& report, const TextStyle& style) {
   Facts facts;
-  facts.add("folder", escape(report.folder));
-  facts.add("shards", format_count(report.data.shards.size()) + (report.verified ? ", every digest is right" : ""));
-  add_data(facts, report.data, style);
+  if (report.file) {
+    add_file(facts, report, style);
+  } else {
+    facts.add("folder", escape(report.folder));
+    facts.add("shards", format_count(report.data.shards.size()) + (report.verified ? ", every digest is right" : ""));
+    add_data(facts, report.data, style);
+  }
   std::string out = facts.render(style.palette);
   for (std::size_t i = 0; i < report.shown.size(); ++i) {
     const corpus::ShownDocument& shown = report.shown[i];

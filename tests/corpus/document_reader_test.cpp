@@ -109,5 +109,14 @@ TEST(DocumentReader, TextOfALine) {
     EXPECT_EQ(text_of_line("l", line, "text").status().code, Code::kInvalid) << line;
 }
 
+TEST(DocumentReader, HostileLinesAreOneErrorEach) {
+  const std::string deep(200'000, '['), wide(1'000'000, ',');
+  for (const std::string& line :
+       {"{\"a\":" + deep, "{\"a\":" + deep + std::string(deep.size(), ']') + ",\"text\":\"x\"}", "{" + wide + "}",
+        "{\"text\":1" + std::string(100'000, '0') + "}", "{\"text\":\"" + std::string(100'000, '\\'),
+        std::string("{\"text\":\"a\0b\"}", 16), std::string(R"({"text":"\ud83d\ud83d"})")})
+    EXPECT_EQ(text_of_line("l", line, "text").status().code, Code::kInvalid) << line.substr(0, 40);
+}
+
 }  // namespace
 }  // namespace titan::corpus::document_reader_test

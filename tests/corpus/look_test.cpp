@@ -81,5 +81,46 @@ TEST_F(Look, RefusesAnotherTokenizer) {
   EXPECT_EQ(look(fs, options).status().code, Code::kInvalid) << "no folder of tokens";
 }
 
+TEST_F(Look, FilesOfIdsAreLookedAtLikeFolders) {
+  options.folder = "/f.ds";
+  options.tokenizer = "/t";
+  options.show = 2;
+  options.verify = true;
+  ASSERT_TRUE(put_text(fs, "/f.ds", std::string("h\0e\0\3\1o\0", 8)).ok());
+  ASSERT_TRUE(put_text(fs, "/f.ds.index", std::string("\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0", 16)).ok());
+  ASSERT_TRUE(put_text(fs, "/f.ds.metadata", "small|2\n4").ok());
+  const auto report = look(fs, options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(report->file->format, TokenFormat::kNanotron);
+  EXPECT_EQ(report->data.tokens, 4u);
+  EXPECT_EQ(report->data.documents, 2u);
+  EXPECT_EQ(report->data.longest, 3u);
+  EXPECT_EQ(report->data.vocabulary, 260u);
+  EXPECT_THAT(report->shown, ElementsAre(ShownDocument{3, false, "hehello"}, ShownDocument{1, false, "o"}));
+  ASSERT_TRUE(fs.remove_file("/f.ds.metadata").ok());
+  options.raw_bytes = 4;
+  EXPECT_EQ(look(fs, options).status().code, Code::kCorrupt) << "the index counts 4";
+  options.folder = "/raw";
+  ASSERT_TRUE(put_text(fs, "/raw", std::string("\3\1\0\0\0\0\1\0", 8)).ok());
+  EXPECT_THAT(look(fs, options).status().message, ::testing::HasSubstr("has the id 65536"));
+  options.raw_bytes = 2;
+  const auto raw = look(fs, options);
+  ASSERT_TRUE(raw.ok()) << raw.status().to_string();
+  EXPECT_EQ(raw->data.documents, 0u);
+  EXPECT_EQ(raw->shown.size(), 1u) << "without an index it is one document";
+}
+
+TEST_F(Look, AnIdBelowZeroIsDamage) {
+  ASSERT_TRUE(put_text(fs, "/n.npy",
+                       std::string("\x93NUMPY\x01\x00\x37\x00", 10) +
+                           "{'descr': '<i4', 'fortran_order': False, 'shape': (2,)}" +
+                           std::string("\1\0\0\0\xff\xff\xff\xff", 8))
+                  .ok());
+  options.folder = "/n.npy";
+  EXPECT_TRUE(look(fs, options).ok());
+  options.verify = true;
+  EXPECT_THAT(look(fs, options).status().message, ::testing::HasSubstr("token 1: -1 is no id"));
+}
+
 }  // namespace
 }  // namespace titan::corpus::look_test

@@ -3,6 +3,7 @@
 
 Inputs that a fuzzer found are added by hand and kept.
 """
+import gzip
 import json
 import pathlib
 import struct
@@ -181,3 +182,32 @@ TOKENIZERS = {
     "large_id": tokenizer({"a": 16777215}, [], BYTE_LEVEL),
 }
 write("tokenizer", {name: json.dumps(value, ensure_ascii=False).encode() for name, value in TOKENIZERS.items()})
+
+
+def megatron(kind, lengths, offsets, bounds, more=b""):
+    return b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, kind, len(lengths), len(bounds)) + struct.pack(f"<{len(lengths)}I", *lengths) + struct.pack(
+        f"<{len(offsets)}q", *offsets) + struct.pack(f"<{len(bounds)}q", *bounds) + more
+
+
+def npy(descr, shape, data, order=False):
+    header = repr({"descr": descr, "fortran_order": order, "shape": shape}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+write("token_file", {
+    "megatron": megatron(8, [2, 1, 3], [0, 4, 6], [0, 2, 3]), "megatron_i32": megatron(4, [2, 1], [0, 8], [0, 2], b"\0\1"), "overlap": megatron(8, [2, 2, 3], [0, 2, 6], [0, 3]),
+    "cut": megatron(8, [2, 1, 3], [0, 4, 6], [0, 2, 3])[:-3], "floats": megatron(6, [1], [0], [0, 1]), "huge": megatron(8, [1], [0], [0, 1])[:18] + b"\xff" * 16,
+    "npy": npy("<u2", (3,), bytes(6)), "npy_i8": npy("<i8", (1,), bytes(8)), "npy_object": npy("|O", (1,), bytes(8)), "npy_shape": npy("<u2", (2**63, 2), bytes(6)),
+    "nanotron": struct.pack("<QQ", 3, 8) + b"gpt2|2\n", "nanotron_wide": struct.pack("<QQ", 3, 4) + b"a|b|4"})
+LINES = b'{"text":"hello"}\n\n{"id":1,"text":"\\u00e9\\ud83d\\ude00"}\r\n{"text":""}'
+write("json_lines", {
+    "lines": LINES, "packed": gzip.compress(LINES, mtime=0), "two_members": gzip.compress(b"{\"text\":\"a", mtime=0) + gzip.compress(b"b\"}\n", mtime=0), "cut_member": gzip.compress(LINES, mtime=0)[:-9],
+    "text": b"one\n\ntwo\n\n\n\nthree", "deep": b'{"a":' + b"[" * 300 + b"]" * 300 + b',"text":"x"}\n', "twice": b'{"text":"a","text":"b"}\n', "surrogate": b'{"text":"\\ud800"}\n',
+    "parquet": b"PAR1" + bytes(40) + b"PAR1", "number": b'{"text":1e999}\n', "no_utf8": b'{"text":"\xe9"}\n'})
+SHARD = {"tokens_file": "tokens", "ends_file": "ends", "tokens": 2, "documents": 1, "tokens_digest": "0" * 32, "ends_digest": "1" * 32}
+DATA = {"schema": "titan.data/1", "token_bytes": 2, "tokens": 2, "documents": 1, "text_bytes": 3, "longest": 2, "vocabulary": 300, "tokenizer": "2" * 32, "before": [1], "behind": [2, 299],
+        "shards": [SHARD]}
+write("token_data", {name: json.dumps(value).encode() for name, value in {
+    "whole": DATA, "sums": DATA | {"tokens": 3}, "outside": DATA | {"shards": [SHARD | {"tokens_file": "../x"}]}, "wide": DATA | {"token_bytes": 4}, "newer": DATA | {"schema": "titan.data/2"},
+    "lacks": {"schema": "titan.data/1"}, "many": DATA | {"before": list(range(70))}}.items()})

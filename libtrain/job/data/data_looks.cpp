@@ -49,20 +49,25 @@ std::string json_rows(const std::string& path) {
   return text_lines(path, "import json", ", open(" + toml_string(path) + ") as file",
                     "row[\"text\"] + \"\\n\" for row in json.load(file)");
 }
+constexpr const char* kMakeLines = "write its rows as JSON lines, and make tokens of these (titan-ckpt tokenize):";
+
 std::string parquet_rows(const std::string& path) {
-  return text_lines(path, "import pandas", "",
-                    "row + \"\\n\" for row in pandas.read_parquet(" + toml_string(path) + ")[\"text\"]");
+  return kMakeLines + lines({"import pandas", "pandas.read_parquet(" + toml_string(path) + ").to_json(" +
+                                                  toml_string(with_extension(path, ".jsonl")) +
+                                                  ", orient=\"records\", lines=True)"});
 }
 std::string arrow_rows(const std::string& path) {
-  return text_lines(path, "from datasets import Dataset", "",
-                    "row[\"text\"] + \"\\n\" for row in Dataset.from_file(" + toml_string(path) + ")");
+  return kMakeLines + lines({"from datasets import Dataset", "Dataset.from_file(" + toml_string(path) + ").to_json(" +
+                                                                 toml_string(with_extension(path, ".jsonl")) + ")"});
 }
-std::string numpy_tokens(const std::string& path) {
-  const char* const extension = fs::path(path).extension() == ".bin" ? ".tokens.bin" : ".bin";
-  return "make bare tokens of it, name these, and set training.dataset = \"tokens\":" +
-         lines({"import numpy", "tokens = numpy.load(" + toml_string(path) + ")",
-                "assert 0 <= tokens.min() and tokens.max() < 65536  # else \"<u4\" and token_dtype = \"uint32\"",
-                "tokens.astype(\"<u2\").tofile(" + toml_string(with_extension(path, extension)) + ")"});
+/// MosaicML's and Lightning's folders are read by a class of one name.
+std::string streamed_rows(const std::string& folder, const std::string& module, const std::string& argument) {
+  return kMakeLines + lines({"import json; from " + module + " import StreamingDataset as Data",
+                             "open(\"rows.jsonl\", \"w\").writelines(json.dumps(row) + \"\\n\" for row in Data(" +
+                                 argument + toml_string(folder) + "))"});
+}
+std::string numpy_tokens(const std::string&) {
+  return "an array of ids of one dimension is read with --training.dataset=tokens";
 }
 
 std::string the_text_itself(const std::string&) {
@@ -135,6 +140,13 @@ bool holds_weights(const std::string& folder) {
   return any_entry(folder, [](const fs::directory_entry& entry) { return entry.path().extension() == ".safetensors"; });
 }
 
+/// Files of a stream's shards, by what their names have, beside the index of all.
+bool holds_shards(const std::string& folder, const char* part) {
+  return there(folder, "index.json") && any_entry(folder, [part](const fs::directory_entry& entry) {
+           return entry.path().filename().string().find(part) != std::string::npos;
+         });
+}
+
 /// What only a file of another kind begins with: ids may begin as a shorter magic does.
 Status sure_kind(const std::string& path, std::string_view beginning) {
   constexpr std::size_t kSure = 5;  // bytes
@@ -163,13 +175,18 @@ Status check_data_folder(const std::string& folder, const std::string& key) {
   if (there(folder, "manifest.json") && there(folder, "model"))
     return no_data(key, folder, "a checkpoint", give + "; to go on from it: --resume " + folder);
   if (holds_steps(folder)) return no_data(key, folder, "a folder of checkpoints", give);
+  if (holds_shards(folder, ".mds"))
+    return no_data(key, folder, "a data set of MosaicML (MDS)", streamed_rows(folder, "streaming", "local="));
+  if (holds_shards(folder, "chunk-"))
+    return no_data(key, folder, "a data set of litdata", streamed_rows(folder, "litdata", ""));
   if (there(folder, "config.json") && holds_weights(folder))
     return no_data(key, folder, "a model of Hugging Face", give + "; to start from its weights: --init-from " + folder);
   return {};
 }
 
 Status check_data_name(const std::string& path, TokenKind kind) {
-  const WayOn* const way = way_on(ckpt::what_by_name(path));
+  const FileKind found = ckpt::what_by_name(path);
+  const WayOn* const way = found == FileKind::kNpy && kind != TokenKind::kUtf8Bytes ? nullptr : way_on(found);
   return way == nullptr ? Status{} : wrong_kind(path, *way, kind);
 }
 

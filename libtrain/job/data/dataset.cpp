@@ -86,7 +86,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
   dataset->doubt_ = std::move(opened.doubt);
   dataset->vocab_size_ = vocab_size;
   constexpr std::uint64_t kIdsOf16Bits = 65536;
-  if (kind == TokenKind::kUint16 && vocab_size > kIdsOf16Bits)
+  if (kind == TokenKind::kUint16 && opened.raw && vocab_size > kIdsOf16Bits)
     dataset->warnings_.push_back("training.token_dtype = \"uint16\" has no ids above 65535, and the vocabulary has " +
                                  std::to_string(vocab_size) + ": data of its tokenizer are uint32");
   if (dataset->train_->id_bound() > vocab_size)
@@ -215,7 +215,7 @@ Status Dataset::read_checked(const TokenStream& stream, std::uint64_t begin, std
   stream.read(begin, out);
   if (stream.id_bound() != 0) return {};  // checked against the vocabulary at open
   const auto vocab = static_cast<std::int64_t>(vocab_size_);
-  const auto bad = std::find_if(out.begin(), out.end(), [vocab](std::int64_t id) { return id >= vocab; });
+  const auto bad = std::find_if(out.begin(), out.end(), [vocab](std::int64_t id) { return id < 0 || id >= vocab; });
   if (bad == out.end()) return {};
   return ckpt::invalid(stream.describe(begin + static_cast<std::uint64_t>(bad - out.begin())) + ": id " +
                        std::to_string(*bad) + " is outside the vocabulary of " + std::to_string(vocab_size_))

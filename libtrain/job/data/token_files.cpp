@@ -1,5 +1,7 @@
 #include "libtrain/job/data/token_files.h"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -15,6 +17,7 @@
 #include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"
 #include "corpus/token_data.h"
+#include "corpus/token_file.h"
 #include "libtrain/job/data/data_looks.h"
 #include "libtrain/job/data/mapped_file.h"
 
@@ -55,10 +58,32 @@ Status add_token_folder(const std::string& path, const std::string& key, FoundFi
   return {};
 }
 
+/// Appends what fits a pattern of the shell, by name.
+Status add_pattern(const std::string& pattern, const std::string& key, FoundFiles* files) {
+  glob_t found{};
+  const int code = ::glob(pattern.c_str(), 0, nullptr, &found);
+  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  std::erase_if(paths, [](const std::string& one) { return !corpus::ids_of_index(one).empty(); });
+  if (code != 0 && code != GLOB_NOMATCH) return ckpt::failed(key + ": cannot look for '" + pattern + "'");
+  if (paths.empty())
+    return ckpt::invalid(key + ": nothing fits '" + pattern + "'")
+        .with_hint("relative paths start at the working directory");
+  files->paths.insert(files->paths.end(), paths.begin(), paths.end());
+  return {};
+}
+
 /// Appends the file or the files of the folder at `path`.
 Status add_path(const std::string& path, const std::string& key, FoundFiles* files) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    if (path.find_first_of("*?[") != std::string::npos) return add_pattern(path, key, files);
+    if (std::string ids = corpus::ids_of_prefix(ckpt::posix_fs(), path); !ids.empty()) {
+      files->paths.push_back(std::move(ids));
+      return {};
+    }
+  }
   if (status.type() == fs::file_type::not_found)
     return ckpt::invalid(key + ": '" + path + "' does not exist")
         .with_hint("give a file, a folder, or a comma-separated list; relative paths start at the working directory");
@@ -66,7 +91,8 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
     return ckpt::invalid(key + ": cannot look at '" + path + "': " + error.message())
         .with_hint(ckpt::denied_hint(error.value(), path, "open"));
   if (status.type() != fs::file_type::directory) {
-    files->paths.push_back(path);
+    const std::string ids = corpus::ids_of_index(path);
+    files->paths.push_back(!ids.empty() && fs::exists(ids, error) ? ids : path);
     return {};
   }
   if (corpus::is_token_data(ckpt::posix_fs(), path)) return add_token_folder(path, key, files);
@@ -89,6 +115,10 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
     return ckpt::invalid(key + ": folder '" + path + "' has no data files (hidden files and subfolders do not count)");
   std::ranges::sort(found);
   std::ranges::sort(left_out);
+  // An index is read beside its ids, not as ids.
+  std::erase_if(found, [all = found](const std::string& one) {
+    return std::ranges::binary_search(all, corpus::ids_of_index(one));
+  });
   files->paths.insert(files->paths.end(), found.begin(), found.end());
   files->left_out.insert(files->left_out.end(), left_out.begin(), left_out.end());
   return {};
@@ -96,11 +126,31 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
 
 struct Segment {
   MappedFile file;
+  corpus::TokenFile layout;
   std::uint64_t begin;  ///< of its first token in the stream
-  std::uint64_t tokens;
 };
 
-template <typename Token>
+/// Ids of one type, as they lie in a file.
+template <typename Id>
+void widen(const std::byte* from, std::span<std::int64_t> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Id id;
+    std::memcpy(&id, from + i * sizeof id, sizeof id);
+    out[i] = static_cast<std::int64_t>(id);
+  }
+}
+
+void read_ids(const Segment& segment, std::uint64_t skip, std::span<std::int64_t> out) {
+  const corpus::TokenFile& layout = segment.layout;
+  const std::byte* from = segment.file.bytes().data() + layout.offset + skip * layout.width;
+  switch (layout.width) {
+    case 1: return layout.is_signed ? widen<std::int8_t>(from, out) : widen<std::uint8_t>(from, out);
+    case 2: return layout.is_signed ? widen<std::int16_t>(from, out) : widen<std::uint16_t>(from, out);
+    case 4: return layout.is_signed ? widen<std::int32_t>(from, out) : widen<std::uint32_t>(from, out);
+    default: return widen<std::int64_t>(from, out);
+  }
+}
+
 class MappedStream : public TokenStream {
  public:
   MappedStream(std::vector<Segment> segments, std::uint64_t tokens, std::uint64_t bound)
@@ -114,9 +164,9 @@ class MappedStream : public TokenStream {
     std::vector<Segment> arranged;
     std::uint64_t begin = 0;
     for (const std::size_t place : order) {
-      Segment& segment = segments_[place];
-      arranged.push_back({std::move(segment.file), begin, segment.tokens});
-      begin += segment.tokens;
+      arranged.push_back(std::move(segments_[place]));
+      arranged.back().begin = begin;
+      begin += arranged.back().layout.tokens;
     }
     segments_ = std::move(arranged);
   }
@@ -125,13 +175,8 @@ class MappedStream : public TokenStream {
     assert(begin + out.size() <= tokens_);
     for (auto segment = find(begin); !out.empty(); ++segment) {
       const std::uint64_t skip = begin - segment->begin;
-      const std::size_t count = std::min<std::uint64_t>(out.size(), segment->tokens - skip);
-      const std::byte* from = segment->file.bytes().data() + skip * sizeof(Token);
-      for (std::size_t i = 0; i < count; ++i) {
-        Token token;
-        std::memcpy(&token, from + i * sizeof token, sizeof token);
-        out[i] = token;
-      }
+      const std::size_t count = std::min<std::uint64_t>(out.size(), segment->layout.tokens - skip);
+      read_ids(*segment, skip, out.first(count));
       out = out.subspan(count);
       begin += count;
     }
@@ -189,20 +234,24 @@ Status check_text(const MappedFile& file, std::string_view text, const ckpt::Can
       .with_hint("convert it (iconv -t UTF-8), or read binary token files with --training.dataset=tokens");
 }
 
-/// A folder of Megatron or nanotron data holds index files beside the tokens; read as tokens they would be noise.
-Status check_token_file(const MappedFile& file, std::size_t width) {
-  const std::string name = base_name(file.path());
-  for (const char* suffix : {".idx", ".ds.index", ".ds.metadata"}) {
-    if (name.ends_with(suffix))
-      return ckpt::unsupported("'" + file.path() + "' is an index, not tokens; index files are not supported yet")
-          .with_hint("name the files that hold the tokens, separated by commas");
+/// How the ids of a file lie in it.
+Result<corpus::TokenFile> layout_of(const MappedFile& file, TokenKind kind) {
+  if (kind == TokenKind::kUtf8Bytes) {
+    corpus::TokenFile text;
+    text.path = file.path();
+    text.width = 1;
+    text.tokens = file.bytes().size();
+    return text;
   }
-  if (file.bytes().size() % width != 0)
-    return ckpt::invalid("'" + file.path() + "' has " + std::to_string(file.bytes().size()) +
-                         " bytes, which is not a multiple of the token size of " + std::to_string(width))
-        .with_hint("is training.token_dtype (" + std::string(width == 2 ? "uint16" : "uint32") +
-                   ") the type of this file?");
-  return {};
+  const std::uint32_t width = kind == TokenKind::kUint16 ? 2 : 4;
+  auto layout = corpus::open_token_file(ckpt::posix_fs(), file.path(), width);
+  if (!layout.ok() && layout.status().code == ckpt::Code::kInvalid && file.bytes().size() % width != 0)
+    return layout.status().with_hint("is training.token_dtype (" + std::string(width == 2 ? "uint16" : "uint32") +
+                                     ") the type of this file?");
+  // Nothing may be read beyond what was mapped, whatever was read since.
+  if (layout.ok() && layout->offset + layout->tokens * layout->width > file.bytes().size())
+    return ckpt::failed("'" + file.path() + "' changes while it is read");
+  return layout;
 }
 
 }  // namespace
@@ -265,20 +314,18 @@ std::optional<ckpt::Digest> ends_of(std::span<const std::byte> content) {
   return hasher.digest();
 }
 
-/// Another's fingerprint where two blocks say that it is this file, else its own.
-ckpt::DataFile fingerprint_of(const std::string& path, std::span<const std::byte> content,
-                              const std::optional<ckpt::Digest>& ends, std::span<const KnownFile> known) {
-  const std::string name = base_name(path);
-  for (const KnownFile& other : known)
-    if (ends && other.ends == ends && other.file.bytes == content.size() && other.file.name == name) return other.file;
-  return fingerprint(path, content);
-}
-
 }  // namespace
+
+KnownFile known_file(const std::string& path, std::span<const std::byte> content, std::span<const KnownFile> known) {
+  const std::string name = base_name(path);
+  const std::optional<ckpt::Digest> ends = ends_of(content);
+  for (const KnownFile& other : known)
+    if (ends && other.ends == ends && other.file.bytes == content.size() && other.file.name == name) return other;
+  return {fingerprint(path, content), ends};
+}
 
 Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key,
                                      std::span<const KnownFile> checked, const ckpt::CancelToken& stop) {
-  const std::size_t width = kind == TokenKind::kUtf8Bytes ? 1 : kind == TokenKind::kUint16 ? 2 : 4;
   OpenedFiles opened;
   std::vector<Segment> segments;
   std::uint64_t tokens = 0;
@@ -290,29 +337,28 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     const std::string_view text = ckpt::text_of(file.bytes());
     const std::string_view beginning = text.substr(0, kLookBytes);
     TITAN_RETURN_IF_ERROR(check_data_bytes(path, beginning, kind));
-    if (opened.doubt.ok()) opened.doubt = doubt_of(path, beginning, kind);
-    if (const std::string look = odd_look(beginning, kind); !look.empty()) odd[look].push_back(path);
-    opened.ends.push_back(ends_of(file.bytes()));
-    opened.files.push_back(fingerprint_of(path, file.bytes(), opened.ends.back(), checked));
+    TITAN_ASSIGN_OR_RETURN(corpus::TokenFile layout, layout_of(file, kind));
+    const bool raw = layout.format == corpus::TokenFormat::kRaw;
+    opened.raw |= raw;
+    if (opened.doubt.ok() && raw) opened.doubt = doubt_of(path, beginning, kind);
+    if (const std::string look = odd_look(beginning, kind); raw && !look.empty()) odd[look].push_back(path);
+    KnownFile as_known = known_file(path, file.bytes(), checked);
+    opened.ends.push_back(as_known.ends);
+    opened.files.push_back(std::move(as_known.file));
     const bool known =
         opened.doubt.ok() && std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
-    if (kind != TokenKind::kUtf8Bytes) {
-      TITAN_RETURN_IF_ERROR(check_token_file(file, width));
-    } else if (!known) {
-      TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
-    }
-    const std::uint64_t count = file.bytes().size() / width;
-    if (count == 0) continue;
-    segments.push_back({std::move(file), tokens, count});
-    tokens += count;
+    if (kind == TokenKind::kUtf8Bytes && !known) TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
+    if (layout.tokens == 0) continue;
+    const std::uint64_t begin = tokens;
+    tokens += layout.tokens;
+    segments.push_back({std::move(file), std::move(layout), begin});
   }
   if (tokens == 0)
     return ckpt::invalid(key + ": the dataset is empty (" + paths.front() +
                          (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "") + ")");
   for (const auto& [look, names] : odd) opened.warnings.push_back(key + " " + look + ": " + ckpt::first_few(names));
-  if (width == 1) opened.stream = std::make_unique<MappedStream<std::uint8_t>>(std::move(segments), tokens, 256);
-  if (width == 2) opened.stream = std::make_unique<MappedStream<std::uint16_t>>(std::move(segments), tokens, 0);
-  if (width == 4) opened.stream = std::make_unique<MappedStream<std::uint32_t>>(std::move(segments), tokens, 0);
+  const std::uint64_t bound = kind == TokenKind::kUtf8Bytes ? 256 : 0;
+  opened.stream = std::make_unique<MappedStream>(std::move(segments), tokens, bound);
   return opened;
 }
 

@@ -29,10 +29,12 @@ struct FoundFiles {
   std::vector<std::string> left_out;  ///< by folders: "sub (a folder)"; hidden names are not told
 };
 
-/// Turns a dataset path (a file, a folder, or a comma-separated list of these; an existing path wins over a list) into
-/// file paths in stream order. Folders give their regular files sorted by name, without hidden ones and without
-/// subfolders; one that titan-ckpt tokenize made (data.json) gives its shards. `key` names the configuration key in
-/// errors. \error kInvalid: does not exist, empty path, a folder without files or of something else.
+/// Turns a dataset path (a file, a folder, a pattern with `*`, `?` or `[...]`, or a comma-separated list of these; an
+/// existing path wins over a list and over a pattern) into file paths in stream order. Folders give their regular files
+/// sorted by name, without hidden ones and without subfolders; one that titan-ckpt tokenize made (data.json) gives its
+/// shards. An index gives the ids that it is of, and so does Megatron's path without an ending. `key` names the
+/// configuration key in errors. \error kInvalid: does not exist, empty path, a folder without files or of something
+/// else.
 ckpt::Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key);
 
 /// Whether ids of the folders among `found` are read as what they are, for a model of `vocab_size` ids. \error kInvalid
@@ -42,10 +44,15 @@ ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::u
 /// content when it is smaller than 64 blocks. Part of the checkpoint format's contract.
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
 
+/// The file as others may know it; its fingerprint is that of a file of `known` where name, size and ends say that it
+/// is the same.
+KnownFile known_file(const std::string& path, std::span<const std::byte> content, std::span<const KnownFile> known);
+
 struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
   std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
   std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
+  bool raw = false;                               ///< ids, or text, without a header or an index are among them
   std::vector<std::string> warnings;              ///< what looks like something else than data
   ckpt::Status doubt;                             ///< not ok: a new run does not start on them (data_looks.h)
 };
@@ -53,7 +60,7 @@ struct OpenedFiles {
 /// file, but for files with a fingerprint of `checked`, whose blocks are not all read where name, size and ends are the
 /// same; `stop` is polled meanwhile.
 /// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
-/// kUnsupported: an index file among them; kInterrupted, kTerminated (by `stop`).
+/// as corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key, std::span<const KnownFile> checked = {},
                                            const ckpt::CancelToken& stop = {});

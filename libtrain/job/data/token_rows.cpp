@@ -8,6 +8,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/model/shape_text.h"
+#include "corpus/npy_header.h"
 #include "libtrain/job/data/data_looks.h"
 #include "libtrain/job/data/id_looks.h"
 
@@ -98,7 +99,7 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
     return rows;
   }
 
-  const auto header = parse_npy_header(bytes);
+  const auto header = corpus::parse_npy_header(bytes);
   if (!header.ok()) return ckpt::invalid(path + " is " + header.status().message);
   const auto found = kElements.find(header->descr);
   if (found == kElements.end())

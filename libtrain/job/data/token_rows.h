@@ -49,14 +49,4 @@ class TokenRows {
   bool is_signed_ = false, by_default_ = false;
 };
 
-/// What the header of a NumPy file says. \source https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
-struct NpyHeader {
-  std::string descr;  ///< "<i4"
-  bool fortran_order = false;
-  std::vector<std::uint64_t> shape;
-  std::uint64_t data_offset = 0;
-};
-/// \error kInvalid: not a NumPy file of version 1 to 3, or a header that cannot be read
-ckpt::Result<NpyHeader> parse_npy_header(std::span<const std::byte> file);
-
 }  // namespace titan::train

@@ -138,6 +138,20 @@ TEST(Tokenizer, MemoryDoesNotDependOnWhatAFileClaims) {
   EXPECT_EQ(Tokenizer::parse("t", with_pattern(byte_level, token)).status().code, Code::kInvalid);
 }
 
+TEST(Tokenizer, AMillionMergesAreReadOrRefused) {
+  std::string merges, added;
+  for (int i = 0; i < 1'000'000; ++i) merges += i == 0 ? R"(["l","l"])" : R"(,["l","l"])";
+  const std::string byte_level = R"({"type":"ByteLevel"})";
+  const auto same =
+      Tokenizer::parse("t", with_pattern(byte_level, R"("model":{"vocab":{"l":0,"ll":1},"merges":[)" + merges + "]}"));
+  ASSERT_TRUE(same.ok()) << same.status().to_string();
+  EXPECT_EQ(encoded(*same, "lll"), (std::vector<std::uint32_t>{1, 0}));
+  for (int i = 0; i < 200'000; ++i)
+    added += (i == 0 ? R"({"id":9,"content":"a)" : R"(,{"id":9,"content":"a)") + std::to_string(i) + "\"}";
+  EXPECT_EQ(Tokenizer::parse("t", "{\"added_tokens\":[" + added + "]," + small_model({}) + "}").status().code,
+            Code::kInvalid);
+}
+
 TEST(Tokenizer, NoTextMakesItQuadratic) {
   const auto tokenizer = Tokenizer::parse("t", small_tokenizer());
   ASSERT_TRUE(tokenizer.ok());

@@ -24,7 +24,6 @@ TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
       {"x.json", "is JSON, not text", "json.load(file)"},
       {"x.parquet", "is Parquet", "pandas.read_parquet(\"x.parquet\")"},
       {"x.arrow", "is Arrow", "Dataset.from_file(\"x.arrow\")"},
-      {"x.npy", "is a NumPy array", "numpy.load(\"x.npy\")"},
       {"x.txt.gz", "is packed by gzip", "gzip -dc < x.txt.gz > NEW.txt"},
       {"x.jsonl.zst", "is packed by zstd", "zstd -dc < "},
       {"x.tar.gz", "is a tar archive", "tar -xf x.tar.gz"},
@@ -39,7 +38,8 @@ TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
   }
   for (const char* path : {"x.txt", "x", "x.py", "x.md", "json", "x.csv", "x.log"})
     EXPECT_TRUE(check_data_name(path, kText).ok()) << path;
-  for (const char* path : {"x.bin", "x.u16"}) EXPECT_TRUE(check_data_name(path, kIds).ok()) << path;
+  EXPECT_THAT(check_data_name("x.npy", kText).hint, HasSubstr("--training.dataset=tokens"));
+  for (const char* path : {"x.bin", "x.u16", "x.npy"}) EXPECT_TRUE(check_data_name(path, kIds).ok()) << path;
 }
 
 TEST(DataLooks, WhatBeginsAsAnArchiveIsNoText) {
@@ -66,9 +66,6 @@ TEST(DataLooks, BinaryAsTextAndTextAsIdsAreDoubted) {
   EXPECT_TRUE(doubt_of("x", "", kText).ok());
   EXPECT_THAT(doubt_of("x", text, kIds).message, HasSubstr("'x' is text, not tokens"));
   EXPECT_TRUE(doubt_of("x", text.substr(0, 63), kIds).ok()) << "too few to tell";
-  const ckpt::Status array = doubt_of("x.bin", std::string("\x93NUMPY\x01\0v\0", 10), kIds);
-  EXPECT_THAT(array.message, HasSubstr("'x.bin' is a NumPy array, not bare tokens"));
-  EXPECT_THAT(array.hint, HasSubstr("tofile(\"x.tokens.bin\")")) << "not over the array";
   EXPECT_TRUE(doubt_of("x.bin", "PAR1", kIds).ok()) << "two ids by chance";
   EXPECT_THAT(doubt_of("x.bin", "\x89HDF\r\n\x1a\n", kIds).message, HasSubstr("an HDF5 file, not bare tokens"));
   EXPECT_THAT(doubt_of("x.txt", "%PDF-1.7 and so on", kText).message, HasSubstr("a PDF document, not text"));
@@ -121,6 +118,13 @@ TEST(DataLooks, FoldersOfOtherThingsAreRefused) {
   EXPECT_THAT(refusal("run/checkpoint").message, HasSubstr("is a folder of checkpoints"));
   EXPECT_THAT(refusal("run/checkpoint/step-00000004").message, HasSubstr("is a checkpoint"));
   EXPECT_THAT(refusal("hf").hint, HasSubstr("--init-from "));
+  dir.write("mds/index.json", "{}");
+  dir.write("mds/shard.00000.mds", "");
+  dir.write("lit/index.json", "{}");
+  dir.write("lit/chunk-0-0.bin", "");
+  EXPECT_THAT(refusal("mds").message, HasSubstr("MosaicML"));
+  EXPECT_THAT(refusal("mds").hint, HasSubstr("from streaming import StreamingDataset as Data\n"));
+  EXPECT_THAT(refusal("lit").message, HasSubstr("litdata"));
   EXPECT_TRUE(refusal("data").ok());
   EXPECT_TRUE(refusal("good").ok());
   EXPECT_EQ(refusal("run").code, Code::kInvalid);

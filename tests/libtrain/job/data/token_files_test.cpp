@@ -179,6 +179,45 @@ TEST(TokenFiles, WarnsOfControlCharactersWhereverTheyAre) {
                                       "key has control characters: " + bell + " (the first at offset 200001)"}));
 }
 
+template <typename Number>
+std::string bytes_of(std::initializer_list<Number> numbers) {
+  return std::string(reinterpret_cast<const char*>(std::data(numbers)), numbers.size() * sizeof(Number));
+}
+
+TEST(TokenFiles, IdsOfOtherProgramsAreOneStream) {
+  const ScratchDir dir;
+  dir.write("d/a.bin", bytes_of<std::int32_t>({1, 70000, 3}));
+  dir.write("d/a.idx", std::string("MMIDIDX\0\0", 9) + bytes_of<std::uint64_t>({1}) + "\4" +
+                           bytes_of<std::uint64_t>({2, 3}) + bytes_of<std::uint32_t>({1, 2}) +
+                           bytes_of<std::uint64_t>({0, 4}) + bytes_of<std::uint64_t>({0, 1, 2}));
+  dir.write("d/b.ds", bytes_of<std::uint32_t>({4, 5}));
+  dir.write("d/b.ds.index", bytes_of<std::uint64_t>({2}));
+  dir.write("d/b.ds.metadata", "gpt2|4\n2");
+  dir.write("d/c.npy", std::string("\x93NUMPY\x01\x00\x37\x00", 10) +
+                           "{'descr': '<i8', 'fortran_order': False, 'shape': (2,)}" + bytes_of<std::int64_t>({6, -7}));
+  dir.write("d/d.bin", bytes_of<std::uint16_t>({8, 9, 10}));
+  const auto found = find_data_files(dir / "d", "key");
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  EXPECT_EQ(found->paths,
+            (std::vector<std::string>{dir / "d/a.bin", dir / "d/b.ds", dir / "d/c.npy", dir / "d/d.bin"}));
+  for (const char* name : {"d/a", "d/a.idx", "d/a.bin"})
+    EXPECT_EQ(find_data_files(dir / name, "key")->paths, std::vector<std::string>{dir / "d/a.bin"}) << name;
+  EXPECT_EQ(find_data_files(dir / "d/b.ds*", "key")->paths, std::vector<std::string>{dir / "d/b.ds"});
+  const auto opened = open_token_files(found->paths, TokenKind::kUint16, "key");
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  EXPECT_EQ(opened->stream->size(), 10u);
+  std::vector<std::int64_t> all(10), part(3);
+  opened->stream->read(0, all);
+  EXPECT_EQ(all, (std::vector<std::int64_t>{1, 70000, 3, 4, 5, 6, -7, 8, 9, 10}));
+  opened->stream->read(4, part);
+  EXPECT_EQ(part, (std::vector<std::int64_t>{5, 6, -7}));
+  EXPECT_EQ(opened->files[2].bytes, 10u + 55 + 16) << "a fingerprint is of the whole file";
+  const std::size_t turned[] = {3, 2, 1, 0};
+  opened->stream->arrange(turned);
+  opened->stream->read(0, all);
+  EXPECT_EQ(all, (std::vector<std::int64_t>{8, 9, 10, 6, -7, 4, 5, 1, 70000, 3}));
+}
+
 TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
   const ScratchDir dir;
   ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
@@ -196,8 +235,8 @@ TEST(TokenFiles, NamesFileAndReasonOfEveryRefusal) {
       {dir.write("cut.txt", "euro \xE2\x82"), TokenKind::kUtf8Bytes, Code::kInvalid, {"cut.txt", "0xe2", "offset 5"}},
       {dir.write("odd.bin", "abc"), TokenKind::kUint16, Code::kInvalid, {"odd.bin", "3 bytes", "size of 2"}},
       {dir.write("odd32.bin", "abcdef"), TokenKind::kUint32, Code::kInvalid, {"odd32.bin", "6 bytes", "size of 4"}},
-      {dir.write("x.idx", "abcd"), TokenKind::kUint16, Code::kUnsupported, {"x.idx", "not supported yet"}},
-      {dir.write("x.ds.index", "abcd"), TokenKind::kUint16, Code::kUnsupported, {"x.ds.index", "not supported yet"}},
+      {dir.write("x.idx", "abcd"), TokenKind::kUint16, Code::kInvalid, {"x.idx", "is an index"}},
+      {dir.write("x.ds.index", "abcd"), TokenKind::kUint16, Code::kInvalid, {"x.ds.index", "is an index"}},
       {dir / "fifo", TokenKind::kUtf8Bytes, Code::kInvalid, {"fifo", "not a regular file"}},
       {dir / "gone", TokenKind::kUtf8Bytes, Code::kInvalid, {"gone", "does not exist"}},
   };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/ops/cat.h"
+#include "corpus/npy_header.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train::token_rows_test {
@@ -102,7 +103,7 @@ TEST_F(TokenRowsTest, HeadersOfEveryVersionAndOurOwnAreRead) {
     EXPECT_THAT(row(*rows, 1), ElementsAre(4, 5, 6));
   }
   const std::string ours = ckpt::npy_header(ckpt::DType::kI32, {3});
-  const auto header = parse_npy_header(std::as_bytes(std::span(ours)));
+  const auto header = corpus::parse_npy_header(std::as_bytes(std::span(ours)));
   ASSERT_TRUE(header.ok()) << header.status().to_string();
   EXPECT_EQ(header->descr, "<i4");
   EXPECT_THAT(header->shape, ElementsAre(3u));

@@ -1,17 +1,17 @@
 // The header is a Python dictionary literal: {'descr': '<i4', 'fortran_order': False, 'shape': (3, 4), }
+#include "corpus/npy_header.h"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <string_view>
 
-#include "libtrain/job/data/token_rows.h"
-
-namespace titan::train {
+namespace titan::corpus {
 namespace {
 
 using ckpt::Result;
 
-constexpr std::size_t kLongestHeader = 1 << 16;
+constexpr std::size_t kMostExtents = 64;
 
 class Literal {
  public:
@@ -62,7 +62,7 @@ bool read_shape(Literal& literal, std::vector<std::uint64_t>* shape) {
   if (!literal.take('(')) return false;
   while (!literal.take(')')) {
     std::uint64_t extent = 0;
-    if (!literal.number(&extent)) return false;
+    if (shape->size() == kMostExtents || !literal.number(&extent)) return false;
     shape->push_back(extent);
     if (!literal.take(',')) return literal.take(')');
   }
@@ -92,7 +92,7 @@ bool read_dictionary(Literal literal, NpyHeader* header) {
 }  // namespace
 
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> file) {
-  const std::string_view text(reinterpret_cast<const char*>(file.data()), std::min(file.size(), kLongestHeader));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), std::min(file.size(), kLongestNpyHeader));
   if (!text.starts_with("\x93NUMPY") || text.size() < 12) return ckpt::invalid("not a NumPy file");
   const int major = text[6];
   if (major < 1 || major > 3)
@@ -107,4 +107,4 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> file) {
   return header;
 }
 
-}  // namespace titan::train
+}  // namespace titan::corpus

@@ -1,0 +1,27 @@
+#pragma once
+// What the header of a NumPy file says. \source
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/result.h"
+
+namespace titan::corpus {
+
+/// Bytes of a file's beginning that hold every header that is read.
+inline constexpr std::size_t kLongestNpyHeader = 1 << 16;
+
+struct NpyHeader {
+  std::string descr;  ///< "<i4"
+  bool fortran_order = false;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t data_offset = 0;
+};
+/// Reads the header that `file` begins with. \error kInvalid: not a NumPy file of version 1 to 3, or a header that
+/// cannot be read
+ckpt::Result<NpyHeader> parse_npy_header(std::span<const std::byte> file);
+
+}  // namespace titan::corpus
