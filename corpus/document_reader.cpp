@@ -94,6 +94,13 @@ Status DocumentReader::open_next() {
   return {};
 }
 
+Status DocumentReader::look_at_all() {
+  DocumentReader looker(*fs_, options_);
+  looker.names_ = names_;
+  while (looker.next_ < looker.names_.size()) TITAN_RETURN_IF_ERROR(looker.open_next());
+  return {};
+}
+
 Status DocumentReader::read_more() {
   if (held_.size() - at_ > kLongest) {
     const Status status = ckpt::invalid("document " + std::to_string(number_ + 1) + " of " + shown(names_[next_ - 1]) +

@@ -42,6 +42,9 @@ class DocumentReader {
   /// Finds the files; opens none. \error kInvalid: one is not there, a folder is empty
   static ckpt::Result<DocumentReader> open(ckpt::Fs& fs, InputOptions options);
 
+  /// Opens each file and looks at how it begins. \error kInvalid: a file of another kind
+  ckpt::Status look_at_all();
+
   /// Appends documents until `out` has `wanted` bytes or more; nothing at the end of the last file. Empty lines and
   /// empty texts are no documents. \error kInvalid: a file of another kind, a document that is too long; kCorrupt,
   /// kFailed

@@ -71,21 +71,8 @@ Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char
 
 class Job {
  public:
-  Job(const TokenizeOptions& options, const Tokenizer& tokenizer, DocumentReader reader)
-      : options_(options), tokenizer_(tokenizer), reader_(std::move(reader)), encoders_(tokenizer) {}
-
-  Status settle_borders(TokenizeReport* report) {
-    TITAN_ASSIGN_OR_RETURN(before_, around(tokenizer_, "bos", options_.before, tokenizer_.prefix()));
-    std::vector<std::uint32_t> own = tokenizer_.suffix();
-    if (tokenizer_.eos()) own = {*tokenizer_.eos()};
-    if (own.empty() && !options_.behind)
-      return ckpt::invalid("the tokenizer does not say which token ends a document")
-          .with_hint("--eos TOKEN names it; --eos none puts nothing there");
-    TITAN_ASSIGN_OR_RETURN(behind_, around(tokenizer_, "eos", options_.behind, own));
-    report->data.before = before_;
-    report->data.behind = behind_;
-    return {};
-  }
+  Job(const TokenizeOptions& options, const Tokenizer& tokenizer, Borders borders, DocumentReader reader)
+      : options_(options), reader_(std::move(reader)), encoders_(tokenizer), borders_(std::move(borders)) {}
 
   /// Round by round: while the portions of one are encoded, the next is read; then its ids are written in order.
   Status run(DataWriter* writer, ckpt::Rewrite* rewrite, TokenizeReport* report) {
@@ -153,13 +140,13 @@ class Job {
       return {};
     }
     std::vector<std::uint32_t>& ids = portion.ids;
-    ids.insert(ids.end(), before_.begin(), before_.end());
+    ids.insert(ids.end(), borders_.before.begin(), borders_.before.end());
     if (const Status status = encoder.encode(text, ids); !status.ok()) {
       const Status why = status.wrapped(named(place) + " cannot be encoded");
       if (ckpt::is_utf8(text)) return why;
       return why.with_hint("--replace-malformed puts U+FFFD there; iconv -t UTF-8 converts a file");
     }
-    ids.insert(ids.end(), behind_.begin(), behind_.end());
+    ids.insert(ids.end(), borders_.behind.begin(), borders_.behind.end());
     portion.ends.push_back(ids.size());
     portion.text_bytes += text.size();
     return {};
@@ -191,10 +178,9 @@ class Job {
   }
 
   const TokenizeOptions& options_;
-  const Tokenizer& tokenizer_;
   DocumentReader reader_;
   Encoders encoders_;
-  std::vector<std::uint32_t> before_, behind_;
+  Borders borders_;
 };
 
 Status replaceable(ckpt::Fs& fs, const std::string& dst) {
@@ -210,8 +196,10 @@ Status make(ckpt::Fs& fs, const TokenizeOptions& options, ckpt::Rewrite* rewrite
   report->files = reader.names().size();
   report->tokenizer = files.path;
   report->data.token_bytes = tokenizer.id_bound() <= 65536 ? 2 : 4;
-  Job job(options, tokenizer, std::move(reader));
-  TITAN_RETURN_IF_ERROR(job.settle_borders(report));
+  TITAN_ASSIGN_OR_RETURN(Borders borders, borders_of(tokenizer, options.before, options.behind));
+  report->data.before = borders.before;
+  report->data.behind = borders.behind;
+  Job job(options, tokenizer, std::move(borders), std::move(reader));
   std::optional<DataWriter> writer;
   if (rewrite != nullptr) writer.emplace(fs, rewrite->folder(), report->data.token_bytes, options.shard_bytes);
   TITAN_RETURN_IF_ERROR(job.run(writer ? &*writer : nullptr, rewrite, report));
@@ -233,6 +221,19 @@ Status make(ckpt::Fs& fs, const TokenizeOptions& options, ckpt::Rewrite* rewrite
 
 }  // namespace
 
+Result<Borders> borders_of(const Tokenizer& tokenizer, const std::optional<std::string>& before,
+                           const std::optional<std::string>& behind) {
+  Borders borders;
+  TITAN_ASSIGN_OR_RETURN(borders.before, around(tokenizer, "bos", before, tokenizer.prefix()));
+  std::vector<std::uint32_t> own = tokenizer.suffix();
+  if (tokenizer.eos()) own = {*tokenizer.eos()};
+  if (own.empty() && !behind)
+    return ckpt::invalid("the tokenizer does not say which token ends a document")
+        .with_hint("--eos TOKEN names it; --eos none puts nothing there");
+  TITAN_ASSIGN_OR_RETURN(borders.behind, around(tokenizer, "eos", behind, own));
+  return borders;
+}
+
 Result<TokenizeReport> tokenize(ckpt::Fs& fs, const TokenizeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   TokenizeReport report;
@@ -242,7 +243,7 @@ Result<TokenizeReport> tokenize(ckpt::Fs& fs, const TokenizeOptions& options) {
     TITAN_RETURN_IF_ERROR(make(fs, options, nullptr, &report));
   } else {
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::Rewrite> rewrite,
-                           ckpt::Rewrite::begin(fs, "", options.dst, options.force, replaceable));
+                           ckpt::Rewrite::begin(fs, "", options.dst, options.force, replaceable, options.in_own_run));
     TITAN_RETURN_IF_ERROR(make(fs, options, rewrite.get(), &report));
     TITAN_RETURN_IF_ERROR(rewrite->publish_folder());
     report.written = true;

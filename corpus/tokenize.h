@@ -11,6 +11,10 @@
 #include "corpus/document_reader.h"
 #include "corpus/token_data.h"
 
+namespace titan::recipe {
+class Tokenizer;
+}
+
 namespace titan::corpus {
 
 struct TokenizeOptions {
@@ -23,6 +27,7 @@ struct TokenizeOptions {
   bool replace_malformed = false;  ///< bytes that are no UTF-8 become U+FFFD
   bool force = false;              ///< replace `dst` where it is a folder of tokens
   bool dry_run = false;            ///< read and encode, write nothing
+  bool in_own_run = false;         ///< `dst` lies in a run whose lock the caller holds
   std::uint64_t shard_bytes = std::uint64_t{1} << 30;
   unsigned threads = 0;  ///< 0: one a core
   ckpt::CancelToken cancel;
@@ -37,6 +42,16 @@ struct TokenizeReport {
   double seconds = 0;
   std::vector<std::string> warnings;
 };
+
+/// The ids that stand around each document.
+struct Borders {
+  std::vector<std::uint32_t> before, behind;
+  bool operator==(const Borders&) const = default;
+};
+/// Those of `tokenizer`, or tokens that are named instead (TokenizeOptions). \error kInvalid: it has no such token, or
+/// says none that ends a document
+ckpt::Result<Borders> borders_of(const recipe::Tokenizer& tokenizer, const std::optional<std::string>& before = {},
+                                 const std::optional<std::string>& behind = {});
 
 /// \error kInvalid: input, tokenizer or names that cannot be used, text that is not UTF-8 (file, document, offset), no
 /// document at all; kUnsupported: the tokenizer; kLocked, kFailed, kCorrupt (a damaged archive), kInterrupted,

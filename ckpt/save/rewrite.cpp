@@ -201,13 +201,15 @@ bool hidden_from_resume(const std::string& dst, std::uint64_t step) {
 }
 
 Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
-                                                const ReplaceCheck& replaceable) {
+                                                const ReplaceCheck& replaceable, bool in_own_run) {
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
   TITAN_RETURN_IF_ERROR(impl->made.make(impl->names.parent));
-  TITAN_ASSIGN_OR_RETURN(const bool steps, holds_steps(fs, impl->names.parent.path, impl->names.dst));
-  TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent.path, steps));
+  if (!in_own_run) {
+    TITAN_ASSIGN_OR_RETURN(const bool steps, holds_steps(fs, impl->names.parent.path, impl->names.dst));
+    TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent.path, steps));
+  }
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
   // Checked again under the lock: DST may have come, gone, or been put back.
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));

@@ -37,8 +37,9 @@ class Rewrite {
   /// clears what a dead tool left there, and makes a new folder in it.
   /// `replaceable` is for a DST that is no checkpoint of ours; it decides what `force` may replace.
   /// \error kInvalid (names), kLocked (a run or tool in that folder, or another tool on the same DST), kFailed
+  /// `in_own_run`: the caller holds the lock of the run that DST lies in.
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
-                                                const ReplaceCheck& replaceable = {});
+                                                const ReplaceCheck& replaceable = {}, bool in_own_run = false);
   /// The same for a checkpoint that becomes a part of itself: SRC and DST are `path`, which lies in a run whose lock
   /// the caller holds. publish() puts the new one in its place as `force` does. \error kLocked (another tool on it),
   /// kFailed

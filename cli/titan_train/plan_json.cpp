@@ -99,6 +99,13 @@ void batches(JsonOut& json, const Forecast& f) {
   json.end_object();
 }
 
+void texts(JsonOut& json, const PlanReport& report) {
+  json.each("texts", report.start ? report.start->texts : std::vector<train::TextCache>(),
+            [&](const train::TextCache& one) {
+              json.members("tokenizer", one.path, "folder", one.folder, "there", one.there, "files", one.paths.size());
+            });
+}
+
 void data(JsonOut& json, const PlanReport& report) {
   if (!report.data) return json.null("data");
   const train::DataForecast& d = *report.data;
@@ -160,6 +167,7 @@ std::string plan_json(const PlanReport& report) {
   if (report.device) device_json(json, *report.device, report.forecast.plan);
   batches(json, f);
   data(json, report);
+  texts(json, report);
   curve(json, "curve", report.lr.phases, steps);
   continuation(json, report, steps);
   saves(json, f);

@@ -204,9 +204,15 @@ std::string data(const PlanReport& report, const Palette& palette) {
   if (report.start && !report.start->no_data.ok())
     return heading(palette, "data") + "  " + escape(report.start->no_data.message) +
            "; a run needs --training.dataset_path=FILE\n";
-  if (!report.data) return "";
-  const train::DataForecast& d = *report.data;
+  const bool texts = report.start && !report.start->texts.empty();
+  if (!report.data && !texts) return "";
   Facts facts;
+  if (texts)
+    for (const train::TextCache& one : report.start->texts)
+      facts.add("tokens", one.there ? "in " + escape(one.folder)
+                                    : "a run makes them first, by " + escape(one.path) + ", in " + escape(one.folder));
+  if (!report.data) return heading(palette, "data") + facts.render(palette, "  ");
+  const train::DataForecast& d = *report.data;
   facts.add("source", escape(d.kind) + ", " + counted(d.files, "file") + ", " + format_bytes(d.bytes));
   if (report.start) facts.add("files", escape(ckpt::file_names(report.start->data.files, 5)));
   if (const auto left_out = report.left_out(); !left_out.empty())

@@ -37,7 +37,7 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
 std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                                   const ckpt::DataPosition& data) {
   const bool held_back = config.validation.enable && !config.validation.dataset_path;
-  const bool tokens = config.training.dataset == "tokens";
+  const bool tokens = config.training.dataset == "tokens", bytes = data.tokenizer == "byte";
   std::map<std::string, std::string> values = {
       // Checkpoints from before these keys existed have no row for them.
       {"model.name", toml_string(family_of(plan.dims))},
@@ -51,6 +51,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"model.tokenizer", toml_string(data.tokenizer)},
       {"training.dataset_path", fingerprint(data.files)},
       {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},
+      {"training.text_field", tokens || bytes ? kNotSet : toml_string(config.training.text_field)},
       {"training.sample_stride", std::to_string(data.sample_stride)},
       {"training.local_batch_size", integer(plan.batch.micro)},
       {"training.global_batch_size", integer(plan.batch.global)},

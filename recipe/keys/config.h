@@ -22,7 +22,8 @@ struct Config {
   struct Model {
     std::string name = "llama3";
     std::optional<std::string> flavor;
-    std::string tokenizer = "byte";
+    std::string tokenizer = "byte";             ///< or a path
+    std::optional<std::string> hf_assets_path;  ///< torchtitan's name for such a path
     std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
     std::optional<double> norm_eps, rope_theta;
     std::optional<std::string> rope_scaling;  ///< "none" is a value: a flavour that is given would scale
@@ -50,6 +51,7 @@ struct Config {
     std::string corpus;  ///< the data that torchtitan would download ("c4"); no key: nothing is read from it here
     std::optional<std::string> dataset_path;  ///< file, folder, or comma-separated list
     std::string token_dtype = "uint16";       ///< of raw token files: uint16, uint32
+    std::string text_field = "text";          ///< of a line of JSON lines
     bool shuffle = true;
     std::optional<std::int64_t> sample_stride;  ///< none: seq_len
     std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;

@@ -42,11 +42,6 @@ std::vector<Key> torchtitan_keys() {
 
       key("model.rope_scaling.*", kCurve, "scaling of RoPE frequencies",
           {.hint = "model.rope_scaling is one string: \"llama3:8:1:4:8192\""}),
-      key("model.hf_assets_path", kCurve, "folder of a Hugging Face tokenizer",
-          {.hint = "remove it: model.tokenizer = \"byte\" is the only tokenizer",
-           .pass_over = always,
-           .instead = "no tokenizer of theirs is used: text is read as bytes",
-           .aliases = {"hf_assets_path", "model.tokenizer_path"}}),
       key("model.converters", kCurve, "model converters (float8, mx)",
           {.hint = "without it the model computes in training.mixed_precision_param, another curve: "
                    "--model.converters=none"}),

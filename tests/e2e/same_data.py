@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Data are known by their contents: renamed, moved or listed otherwise they are the same, read in the stored order; others are refused (13)."""
 
+import gzip
+import json
 import pathlib
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -191,6 +194,46 @@ class OneFile(unittest.TestCase):
         exec("\n".join(program), {})  # noqa: S102: the lines that a person would paste
         self.assertEqual((self.work / "rows.txt").read_text(), "\n".join(rows) + "\n")
         self.assertFalse((self.work / "new").exists())
+
+
+class ByTokenizer(unittest.TestCase):
+    """Texts that a tokenizer.json makes ids of: once, in a folder beside the run."""
+
+    def test_tokens_are_made_once_and_again_where_they_are_lost(self):
+        work = harness.scratch("by-tokenizer")
+        self.addCleanup(shutil.rmtree, work, ignore_errors=True)
+        subprocess.run([harness.ROOT / "tests" / "cli" / "tools" / "small-tokenizer", work / "tok"], check=True)
+        data = write(work / "data")
+        with gzip.open(data / "d.jsonl.gz", "wt") as rows:
+            for k in range(20):
+                rows.write(json.dumps({"body": "hello titan " * (k + 1)}) + "\n")
+        valid = work / "valid.txt"
+        harness.write_text(valid, 2000, 9)
+        settings = {"training.steps": 8, "checkpoint.interval": 4, "validation.enable": True, "validation.freq": 4, "validation.dataset_path": valid,
+                    "training.dataset_path": f"{data}/*", "model.tokenizer": work / "tok", "model.vocab_size": 301, "training.text_field": "body"}
+        plan = subprocess.run([harness.TRAIN, "plan", CONFIG, *harness.flags({**settings, "job.dump_folder": work / "none"}), "--json"], capture_output=True, text=True, check=True)
+        texts = json.loads(plan.stdout)["texts"]
+        self.assertEqual([(one["there"], one["files"]) for one in texts], [(False, 4), (False, 1)])
+        self.assertFalse((work / "none").exists())
+        whole, run = work / "whole", work / "run"
+        _, err = harness.train(CONFIG, 1, {**settings, "job.dump_folder": whole})
+        self.assertEqual(err.count("text becomes tokens once"), 2, err)
+        self.assertIn("as tokens of", err)
+        harness.train(CONFIG, 2, {**settings, "job.dump_folder": run, "debug.stop_at_step": 4}, expect=75)
+        made = {path.relative_to(run): path.read_bytes() for path in (run / "cache").rglob("*.*") if path.is_file()}
+        self.assertEqual(made, {path.relative_to(whole): path.read_bytes() for path in (whole / "cache").rglob("*.*") if path.is_file()})
+        inside = harness.ckpt("inspect", f"{run}@4")["data"]
+        digest = harness.ckpt("tokens", next((run / "cache").iterdir()))["tokenizer_digest"]
+        self.assertEqual((inside["kind"], inside["tokenizer"]), ("text", f"{digest}; behind 300"))
+        self.assertTrue((run / "checkpoint" / "step-00000004" / "hf" / "tokenizer.json").exists())
+        shutil.rmtree(run / "cache")
+        (data / "a.txt").rename(data / "z.txt")
+        _, err = harness.train(CONFIG, 2, {**settings, "job.dump_folder": run, "parallelism.pipeline_parallel_degree": 2})
+        self.assertIn("a.txt is z.txt now", err)
+        self.assertEqual(harness.step_lines(run), harness.step_lines(whole))
+        self.assertEqual(harness.checkpoint_id(run, 8), harness.checkpoint_id(whole, 8))
+        again = {path.relative_to(run).name: path.read_bytes() for path in (run / "cache").rglob("*.*") if path.is_file()}
+        self.assertEqual(again, {path.name: text for path, text in made.items()})
 
 
 if __name__ == "__main__":

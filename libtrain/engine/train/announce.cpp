@@ -99,6 +99,9 @@ void announce(RunState& run) {
   facts.environment = run.state.environment;
   facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) +
                (run.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.data.files) + "), " +
+               (run.start.texts.empty()
+                    ? ""
+                    : "as tokens of " + run.start.texts[0].path + " in " + run.start.texts[0].folder + ", ") +
                std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
                std::to_string(run.start.dataset->validation_samples()) + " held back; at sample " +
                std::to_string(run.data.samples);

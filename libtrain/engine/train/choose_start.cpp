@@ -39,7 +39,8 @@ Status take_model_files(RunState& run) {
 
 // The tokenizer of the data goes along where none came with the weights or the checkpoint.
 Status take_data_tokenizer(RunState& run) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::ModelFilePlace> places, tokenizer_of_data(run.start.loaded.config));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::ModelFilePlace> places,
+                         tokenizer_of_data(reading_tokens(run.start.loaded.config, run.start.texts)));
   std::vector<ckpt::ModelFile> files;
   if (run.model_files) files = *run.model_files;
   if (const std::string other = other_tokenizer(files, places); !other.empty()) log_warn(other);
@@ -111,6 +112,8 @@ void choose_start(RunState& run) {
 void settle(RunState& run) {
   Start& start = run.start;
   Status status;
+  run.inputs.text_work = run.root() ? TextWork::kMake : TextWork::kNeed;
+  run.inputs.say = [](const std::string& line) { log_info(line); };
   if (run.root()) status = prepare_start(run.inputs, run.permission, start);
   if (run.root() && status.ok() && start.dataset) status = take_data_tokenizer(run);
   check(agree(*run.world.io, status));  // before the others read what it did not

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/fs.h"
+#include "corpus/tokenizer_files.h"
 #include "libtrain/job/data/token_files.h"
 #include "recipe/keys/config.h"
 
@@ -21,6 +22,21 @@ ckpt::Status check_same(const TokenFolder& first, const std::vector<TokenFolder>
   return ckpt::ok_status();
 }
 
+/// Of files that do not say by which tokenizer they were made the configuration may: what is there of it.
+std::vector<ckpt::ModelFilePlace> named_tokenizer(const recipe::Config& config) {
+  std::vector<ckpt::ModelFilePlace> places;
+  const std::string path =
+      config.model.tokenizer != "byte" ? config.model.tokenizer : config.model.hf_assets_path.value_or("");
+  if (path.empty()) return places;
+  const auto files = corpus::read_tokenizer_files(ckpt::posix_fs(), path);
+  if (!files.ok()) return places;
+  places.push_back({"", files->path, kTokenizer, ckpt::digest_of(files->json)});
+  if (!files->config.empty())
+    places.push_back(
+        {"", ckpt::join_path(ckpt::parent_path(files->path), "tokenizer_config.json"), "hf/tokenizer_config.json", {}});
+  return places;
+}
+
 }  // namespace
 
 ckpt::Result<std::vector<ckpt::ModelFilePlace>> tokenizer_of_data(const recipe::Config& config) {
@@ -28,7 +44,7 @@ ckpt::Result<std::vector<ckpt::ModelFilePlace>> tokenizer_of_data(const recipe::
   if (config.training.dataset != "tokens" || !config.training.dataset_path) return places;
   TITAN_ASSIGN_OR_RETURN(const FoundFiles found,
                          find_data_files(*config.training.dataset_path, "training.dataset_path"));
-  if (found.folders.empty()) return places;
+  if (found.folders.empty()) return named_tokenizer(config);
   const TokenFolder& first = found.folders.front();
   TITAN_RETURN_IF_ERROR(check_same(first, found.folders, "training.dataset_path"));
   if (config.validation.enable && config.validation.dataset_path) {

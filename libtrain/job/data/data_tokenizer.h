@@ -11,8 +11,9 @@ struct Config;
 
 namespace titan::train {
 
-/// The files of the tokenizer in the folders of training.dataset_path that `titan-ckpt tokenize` made: none where there
-/// is no such folder. \error kInvalid: they, or those of the validation, are of several tokenizers; as find_data_files
+/// The files of the tokenizer in the folders of training.dataset_path that `titan-ckpt tokenize` made; else those of
+/// model.tokenizer where they are there. \error kInvalid: they, or those of the validation, are of several tokenizers;
+/// as find_data_files
 ckpt::Result<std::vector<ckpt::ModelFilePlace>> tokenizer_of_data(const recipe::Config& config);
 
 /// What a run should know that took `files` along and trains on data of the tokenizer `places`: that it is another one

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ckpt/plan/same_files.h"
+#include "libtrain/job/data/text_cache.h"
 #include "libtrain/job/data/token_files.h"
 #include "recipe/change/excluded_samples.h"
 #include "recipe/keys/config.h"
@@ -25,10 +26,9 @@ std::uint64_t sample_count(std::uint64_t tokens, std::uint64_t seq_len, std::uin
 Result<TokenKind> token_kind(const recipe::Config& config) {
   const std::string& dataset = config.training.dataset;
   if (dataset == "text") {
-    if (config.model.tokenizer != "byte")
-      return ckpt::unsupported("model.tokenizer = '" + config.model.tokenizer +
-                               "' is not supported yet; only 'byte' is");
-    return TokenKind::kUtf8Bytes;
+    if (config.model.tokenizer == "byte") return TokenKind::kUtf8Bytes;
+    return ckpt::invalid("model.tokenizer = '" + config.model.tokenizer +
+                         "': texts become tokens before they are read");
   }
   if (dataset != "tokens")
     return ckpt::invalid("training.dataset = '" + dataset + "' is unknown; known are text, tokens");
@@ -43,14 +43,6 @@ Status check_positive(const std::string& key, std::int64_t value) {
   return ckpt::invalid(key + " must be at least 1, not " + std::to_string(value));
 }
 
-/// Files of the run would be data at its next start.
-Status check_not_run_folder(const std::string& path, const std::string& run_folder, const std::string& key) {
-  std::error_code error;
-  if (!std::filesystem::equivalent(path, run_folder, error) || error) return {};
-  return ckpt::invalid(key + ": '" + path + "' is also job.dump_folder, where the run writes files of its own")
-      .with_hint("give the data or the run a folder of its own: --job.dump_folder=FOLDER");
-}
-
 Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t seq_len, const std::string& hint) {
   return ckpt::invalid(what + " has " + std::to_string(tokens) + (tokens == 1 ? " token" : " tokens") +
                        ", too short for one sample of " + std::to_string(seq_len + 1) + " (sequence length + 1)")
@@ -58,6 +50,15 @@ Status too_short(const std::string& what, std::uint64_t tokens, std::uint64_t se
 }
 
 }  // namespace
+
+Status check_not_run_folder(const recipe::Config& config) {
+  std::error_code error;
+  const std::string path = config.training.dataset_path.value_or("");
+  if (!std::filesystem::equivalent(path, config.job.dump_folder, error) || error) return {};
+  return ckpt::invalid("training.dataset_path: '" + path +
+                       "' is also job.dump_folder, where the run writes files of its own")
+      .with_hint("give the data or the run a folder of its own: --job.dump_folder=FOLDER");
+}
 
 Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std::uint64_t seed,
                                                std::uint64_t vocab_size, std::span<const KnownFile> checked,
@@ -73,7 +74,7 @@ Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& config, std
         .with_hint("add --training.dataset_path=FILE (a file, a folder, or a comma-separated list)");
   TITAN_ASSIGN_OR_RETURN(const TokenKind kind, token_kind(config));
   const std::string key = "training.dataset_path";
-  TITAN_RETURN_IF_ERROR(check_not_run_folder(*training.dataset_path, config.job.dump_folder, key));
+  TITAN_RETURN_IF_ERROR(check_not_run_folder(config));
   TITAN_ASSIGN_OR_RETURN(FoundFiles found, find_data_files(*training.dataset_path, key));
   TITAN_RETURN_IF_ERROR(check_token_folders(found, kind, vocab_size));
   TITAN_ASSIGN_OR_RETURN(OpenedFiles opened, open_token_files(found.paths, kind, key, checked, stop));
@@ -185,6 +186,23 @@ std::vector<KnownFile> Dataset::known() const {
   return known;
 }
 
+void Dataset::made_of(std::span<const TextCache> caches) {
+  if (caches.empty()) return;
+  in_order_ = true;
+  origin_.kind = "text";
+  origin_.tokenizer = caches[0].tokenizer;
+  origin_.files.clear();
+  validation_files_.clear();
+  ends_.clear();
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    for (const KnownFile& known : caches[i].files) {
+      (i == 0 ? origin_.files : validation_files_).push_back(known.file);
+      ends_.push_back(known.ends);
+    }
+    left_out_.insert(left_out_.end(), caches[i].left_out.begin(), caches[i].left_out.end());
+  }
+}
+
 void Dataset::continue_from(const ckpt::DataPosition& stored) {
   origin_.samples = stored.samples;
   origin_.excluded = stored.excluded;
@@ -193,7 +211,7 @@ void Dataset::continue_from(const ckpt::DataPosition& stored) {
   origin_.seed = stored.seed;
   const ckpt::FileMatch match = ckpt::match_files(stored.files, origin_.files);
   if (!match.same || stored.kind != origin_.kind) return;
-  train_->arrange(match.order);
+  if (!in_order_) train_->arrange(match.order);
   origin_.files = stored.files;
 }
 

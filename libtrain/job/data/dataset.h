@@ -17,6 +17,8 @@ struct Config;
 
 namespace titan::train {
 
+struct TextCache;
+
 /// A read-only stream of token ids over one or more files, memory-mapped.
 class TokenStream {
  public:
@@ -31,6 +33,10 @@ class TokenStream {
   /// Where token `position` stands, for error messages: "data/b.bin, token 17".
   virtual std::string describe(std::uint64_t position) const = 0;
 };
+
+/// Refuses training.dataset_path where it is job.dump_folder: files of the run would be data at its next start. \error
+/// kInvalid
+ckpt::Status check_not_run_folder(const recipe::Config& config);
 
 /// The index of sample number `i` (< n) of `epoch` in a keyed permutation of [0, n): O(1) memory, no state.
 /// The mapping is part of the checkpoint format's contract and never changes (permutation.cpp says what it is).
@@ -59,6 +65,10 @@ class Dataset {
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
                                                      std::uint64_t vocab_size, std::span<const KnownFile> checked = {},
                                                      const ckpt::CancelToken& stop = {});
+
+  /// Says that its tokens were made of texts: `caches` of training, then of a validation with a path of its own. Before
+  /// continue_from().
+  void made_of(std::span<const TextCache> caches);
 
   /// Fingerprints of all files, validation's last.
   std::vector<ckpt::DataFile> files() const;
@@ -103,6 +113,7 @@ class Dataset {
   ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
 
   std::unique_ptr<TokenStream> train_, validation_;
+  bool in_order_ = false;  // the files of origin_ are not those of train_, and its tokens are in their stored order
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
   std::vector<ckpt::DataFile> validation_files_;

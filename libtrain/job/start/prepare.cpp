@@ -5,6 +5,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/same_files.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/read/verifier.h"
 #include "libtrain/job/forecast/fit_memory.h"
@@ -94,14 +95,68 @@ Status plan_start(const StartInputs& inputs, Start& start) {
   return ckpt::ok_status();
 }
 
+/// Finds the tokens of texts, and makes them where that is this rank's work.
+Status settle_texts(const StartInputs& inputs, const recipe::Config& config, std::span<const KnownFile> checked,
+                    Start& start) {
+  std::string note;
+  start.texts.clear();
+  if (!config.training.dataset_path || text_tokenizer(config, &note).empty()) {
+    if (!note.empty()) start.warnings.push_back(std::move(note));
+    return ckpt::ok_status();
+  }
+  TITAN_RETURN_IF_ERROR(check_not_run_folder(config));
+  const auto vocabulary = static_cast<std::uint64_t>(start.plan.dims.vocab_size);
+  const auto settle = [&](const std::string& path, const char* key, const ckpt::DataPosition* stored) -> Status {
+    TITAN_ASSIGN_OR_RETURN(TextCache cache, find_text_cache(config, path, key, vocabulary, checked, stored));
+    const bool needed = !cache.there && !start.complete;
+    if (needed && inputs.text_work == TextWork::kNeed)
+      return ckpt::failed("rank 0 has made " + cache.folder + ", and it is not seen here")
+          .with_hint("all hosts of a run need one file system for job.dump_folder, and the same files as data");
+    if (needed && inputs.text_work == TextWork::kMake)
+      TITAN_RETURN_IF_ERROR(make_text_cache(config, inputs.stop, inputs.say, cache));
+    start.texts.push_back(std::move(cache));
+    return ckpt::ok_status();
+  };
+  TITAN_RETURN_IF_ERROR(
+      settle(*config.training.dataset_path, "training.dataset_path", start.stored ? &start.stored->data : nullptr));
+  if (!config.validation.enable || !config.validation.dataset_path) return ckpt::ok_status();
+  return settle(*config.validation.dataset_path, "validation.dataset_path", nullptr);
+}
+
+/// What is known of data whose texts are not tokens yet: all but how many samples they are, which a run that goes on
+/// with them knows.
+ckpt::DataPosition position_of_texts(const recipe::Config& config, const Start& start) {
+  ckpt::DataPosition data;
+  data.seed = start.seed.value_or(0);
+  data.shuffle = config.training.shuffle;
+  data.seq_len = static_cast<std::uint64_t>(config.training.seq_len);
+  data.sample_stride = static_cast<std::uint64_t>(config.training.sample_stride.value_or(config.training.seq_len));
+  data.kind = "text";
+  data.tokenizer = start.texts[0].tokenizer;
+  for (const KnownFile& known : start.texts[0].files) data.files.push_back(known.file);
+  if (start.stored && start.stored->data.kind == data.kind && start.stored->data.tokenizer == data.tokenizer &&
+      ckpt::match_files(start.stored->data.files, data.files).same)
+    data.samples_per_epoch = start.stored->data.samples_per_epoch;
+  return data;
+}
+
 /// Opens the dataset at its own beginning. A complete run does without one: the checkpoint's position stands for it.
 Status open_data(const StartInputs& inputs, Start& start) {
   const recipe::Config& config = start.loaded.config;
   const std::vector<KnownFile> checked =
       known_files(inputs.checked_data, start.stored ? &start.stored->data : nullptr, config.training.dataset);
-  auto dataset = Dataset::open(config, start.seed.value_or(0), static_cast<std::uint64_t>(start.plan.dims.vocab_size),
-                               checked, inputs.stop);
+  const Status texts = settle_texts(inputs, config, checked, start);
+  const bool made = std::all_of(start.texts.begin(), start.texts.end(), [](const TextCache& one) { return one.there; });
+  if (texts.ok() && !made) {
+    start.data = position_of_texts(config, start);
+    return ckpt::ok_status();
+  }
+  auto dataset = !texts.ok()
+                     ? Result<std::unique_ptr<Dataset>>(texts)
+                     : Dataset::open(reading_tokens(config, start.texts), start.seed.value_or(0),
+                                     static_cast<std::uint64_t>(start.plan.dims.vocab_size), checked, inputs.stop);
   if (dataset.ok()) {
+    (*dataset)->made_of(start.texts);
     const Status& doubt = (*dataset)->doubt();
     if (!doubt.ok() && !start.stored) return doubt;
     if (!doubt.ok()) start.warnings.push_back(doubt.message);

@@ -11,6 +11,7 @@
 #include "ckpt/base/result.h"
 #include "ckpt/read/reader.h"
 #include "libtrain/job/data/dataset.h"
+#include "libtrain/job/data/text_cache.h"
 #include "libtrain/job/start/decide.h"
 #include "libtrain/job/start/init_map.h"
 #include "recipe/change/continuation.h"
@@ -20,6 +21,9 @@ namespace titan::train {
 
 using ckpt::Result;
 using ckpt::Status;
+
+/// What a start may do about texts that are not tokens yet (libtrain/job/data/text_cache.h).
+enum class TextWork { kLook, kMake, kNeed };
 
 struct StartInputs {
   const recipe::LoadedConfig& loaded;
@@ -31,6 +35,8 @@ struct StartInputs {
   std::vector<KnownFile> checked_data;  ///< files that another rank has read whole
   std::uint32_t node_ranks = 0;         ///< neighbouring ranks that are on one node; 0: all
   ckpt::CancelToken stop;               ///< polled while data are read
+  TextWork text_work = TextWork::kLook;
+  std::function<void(const std::string&)> say = [](const std::string&) {};  ///< lines of long work, for the log
 };
 
 /// What a start has settled. It is decided once; what changes while a run trains stands elsewhere.
@@ -49,13 +55,14 @@ struct Start {
   ckpt::LrSchedule lr;                                ///< in force from decision.step + 1 on
   ckpt::DataPosition data;                            ///< where the first step begins
   ckpt::Settings accepted;                            ///< what the run's checkpoints say of it from now on
-  std::shared_ptr<Dataset> dataset;                   ///< null where a complete run does without
-  Status no_data;                                     ///< not ok: the data are elsewhere (StartInputs::data_elsewhere)
-  std::string processor;                              ///< the one whose library of products a new run takes
-  std::optional<std::uint64_t> seed;                  ///< nothing: to be drawn
-  bool complete = false;                              ///< the checkpoint is at training.steps: nothing would be trained
-  std::vector<std::string> warnings;                  ///< what was met on the way
-  Status verdict;  ///< what the start is refused with; the rest is filled as far as it is known
+  std::shared_ptr<Dataset> dataset;   ///< null where a complete run does without, or texts are not tokens yet
+  std::vector<TextCache> texts;       ///< of training and of a validation with its own path; empty: no tokenizer.json
+  Status no_data;                     ///< not ok: the data are elsewhere (StartInputs::data_elsewhere)
+  std::string processor;              ///< the one whose library of products a new run takes
+  std::optional<std::uint64_t> seed;  ///< nothing: to be drawn
+  bool complete = false;              ///< the checkpoint is at training.steps: nothing would be trained
+  std::vector<std::string> warnings;  ///< what was met on the way
+  Status verdict;                     ///< what the start is refused with; the rest is filled as far as it is known
 };
 
 /// Opens what `start.decision` names and takes its manifest over: the source, the model that it gives, and the run so

@@ -171,8 +171,8 @@ TEST(Drift, EveryCurveKeyIsComparedOrFoldedIntoOneThatIs) {
   EXPECT_TRUE(std::is_sorted(settings.begin(), settings.end()));
   for (const Key& key : key_table()) {
     if (!key.slot) continue;
-    const bool folded = key.name == "model.flavor" || key.name == "training.steps" ||
-                        key.name == "parallelism.pipeline_parallel_microbatch_size";
+    const bool folded = key.name == "model.flavor" || key.name == "model.hf_assets_path" ||
+                        key.name == "training.steps" || key.name == "parallelism.pipeline_parallel_microbatch_size";
     const bool listed =
         std::any_of(settings.begin(), settings.end(), [&](const auto& s) { return s.first == key.name; });
     EXPECT_EQ(listed, key.cls == KeyClass::kCurve && !folded) << key.name;

@@ -364,7 +364,7 @@ TEST(Dataset, RefusesWhatCannotWorkWithAReason) {
          c.training.dataset_path = text;
          c.model.tokenizer = "t.json";
        },
-       Code::kUnsupported, "not supported yet"},
+       Code::kInvalid, "texts become tokens before they are read"},
       {"small vocabulary",
        [&](recipe::Config& c) {
          c.training.dataset = "text";

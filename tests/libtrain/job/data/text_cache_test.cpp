@@ -1,0 +1,178 @@
+#include "libtrain/job/data/text_cache.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "recipe/keys/config.h"
+#include "tests/recipe/support/small_tokenizer.h"
+#include "tests/support/scratch_dir.h"
+
+namespace titan::train::text_cache_test {
+namespace {
+
+using ckpt::Code;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr std::uint64_t kVocabulary = 301;
+
+class TextCaches : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir.write("tok/tokenizer.json", recipe::testing::small_tokenizer());
+    dir.write("tok/tokenizer_config.json", R"({"eos_token":"<eos>"})");
+    dir.write("data/a.jsonl", "{\"text\":\"hello\",\"body\":\"he\"}\n");
+    dir.write("data/b.txt", "hell he");
+    std::filesystem::create_directory(std::string(dir / "run"));
+    config.job.dump_folder = dir / "run";
+    config.model.tokenizer = dir / "tok";
+    config.training.dataset_path = dir / "data";
+    config.training.seq_len = 2;
+    config.training.shuffle = false;
+  }
+  TextCache found(const ckpt::DataPosition* stored = nullptr) const {
+    auto cache = find_text_cache(config, *config.training.dataset_path, "data", kVocabulary, {}, stored);
+    EXPECT_TRUE(cache.ok()) << cache.status().to_string();
+    return cache.ok() ? *cache : TextCache();
+  }
+  TextCache made(const ckpt::DataPosition* stored = nullptr) {
+    TextCache cache = found(stored);
+    const ckpt::Status status = make_text_cache(
+        config, {}, [&](const std::string& line) { said.push_back(line); }, cache);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    return cache;
+  }
+  std::vector<std::int64_t> ids(const TextCache& cache) const {
+    const auto data = Dataset::open(reading_tokens(config, {&cache, 1}), 0, kVocabulary);
+    EXPECT_TRUE(data.ok()) << data.status().to_string();
+    std::vector<std::int64_t> all;
+    for (std::uint64_t i = 0; i < (*data)->samples_per_epoch(); ++i) {
+      std::vector<std::int64_t> sample(3);
+      EXPECT_TRUE((*data)->sample(i, sample).ok());
+      all.insert(all.end(), sample.begin() + (i > 0 ? 1 : 0), sample.end());
+    }
+    return all;
+  }
+  ckpt::Status error() const {
+    return find_text_cache(config, *config.training.dataset_path, "data", kVocabulary, {}, nullptr).status();
+  }
+
+  ScratchDir dir;
+  recipe::Config config;
+  std::vector<std::string> said;
+};
+
+TEST_F(TextCaches, TextBecomesTokensOnce) {
+  const TextCache before = found();
+  EXPECT_FALSE(before.there);
+  EXPECT_FALSE(std::filesystem::exists(before.folder)) << "a look writes nothing";
+  const TextCache cache = made();
+  EXPECT_THAT(said, ElementsAre(HasSubstr("2 files"), HasSubstr("2 documents, 6 tokens in " + cache.folder)));
+  EXPECT_THAT(ids(cache), ElementsAre(259, 300, 257, 256, 260));
+  const TextCache again = found();
+  EXPECT_TRUE(again.there);
+  EXPECT_EQ(again.folder, before.folder);
+  EXPECT_EQ(again.tokenizer, before.tokenizer) << "a look knows what the folder will say";
+  EXPECT_THAT(again.tokenizer, HasSubstr("; behind 300"));
+}
+
+TEST_F(TextCaches, WhatIsLostOrCutIsMadeAgainWithTheSameBytes) {
+  const TextCache cache = made();
+  const std::string tokens = cache.folder + "/tokens-00000.bin", data = cache.folder + "/data.json";
+  const std::string bytes = read_text(tokens), json = read_text(data);
+  std::filesystem::permissions(tokens, std::filesystem::perms::owner_all);
+  std::filesystem::resize_file(tokens, 4);
+  EXPECT_FALSE(found().there) << "it is not whole";
+  made();
+  EXPECT_EQ(read_text(tokens), bytes);
+  std::filesystem::remove_all(cache.folder);
+  EXPECT_FALSE(found().there);
+  EXPECT_EQ(made().folder, cache.folder);
+  EXPECT_EQ(read_text(tokens), bytes);
+  EXPECT_EQ(read_text(data), json);
+}
+
+TEST_F(TextCaches, TextTokenizerAndFieldEachMakeAnother) {
+  const TextCache cache = found();
+  config.training.text_field = "body";
+  EXPECT_NE(found().folder, cache.folder);
+  EXPECT_THAT(ids(made()), ElementsAre(257, 300, 257, 256, 260));
+  config.training.text_field = "text";
+  dir.write("data/b.txt", "hell hE");
+  EXPECT_NE(found().folder, cache.folder);
+  dir.write("data/b.txt", "hell he");
+  EXPECT_EQ(found().folder, cache.folder);
+  dir.write("tok/tokenizer_config.json", R"({"eos_token":"l"})");
+  EXPECT_NE(found().folder, cache.folder);
+  EXPECT_NE(found().tokenizer, cache.tokenizer);
+}
+
+TEST_F(TextCaches, TheOrderOfARunIsKept) {
+  ckpt::DataPosition stored;
+  stored.kind = "text";
+  for (const KnownFile& known : made().files) stored.files.push_back(known.file);
+  const std::string folder = found().folder;
+  std::filesystem::rename(std::string(dir / "data/a.jsonl"), std::string(dir / "data/z.jsonl"));
+  dir.write("data/empty.txt", "");
+  EXPECT_NE(found().folder, folder);
+  EXPECT_THAT(ids(made(&stored)), ElementsAre(259, 300, 257, 256, 260));
+  dir.write("data/c.txt", "one more");
+  EXPECT_THAT(found(&stored).paths, SizeIs(4)) << "other data are read as they are";
+}
+
+TEST_F(TextCaches, WhatCannotBecomeTokensIsRefusedBeforeAnythingIsMade) {
+  dir.write("data/p.txt", std::string("PAR1") + std::string(100, '\0') + "PAR1");
+  EXPECT_THAT(error().message, HasSubstr("p.txt' is "));
+  std::filesystem::remove(std::string(dir / "data/p.txt"));
+  dir.write("tok/tokenizer_config.json", "{}");
+  EXPECT_THAT(error().hint, HasSubstr("--eos TOKEN"));
+  dir.write("tok/tokenizer_config.json", R"({"eos_token":"<eos>"})");
+  const auto small = find_text_cache(config, *config.training.dataset_path, "data", 300, {}, nullptr);
+  EXPECT_THAT(small.status().hint, HasSubstr("--model.vocab_size=301"));
+  config.model.tokenizer = dir / "none";
+  EXPECT_THAT(error().message, HasSubstr("model.tokenizer"));
+  EXPECT_EQ(error().code, Code::kInvalid);
+}
+
+TEST_F(TextCaches, AStopLeavesNothing) {
+  ckpt::CancelSource source;
+  source.request(ckpt::StopReason::kTerminate);
+  TextCache cache = found();
+  EXPECT_EQ(make_text_cache(
+                config, ckpt::CancelToken(source), [](const std::string&) {}, cache)
+                .code,
+            Code::kTerminated);
+  EXPECT_FALSE(std::filesystem::exists(cache.folder));
+  EXPECT_FALSE(std::filesystem::exists(cache.folder + ".tmp-rewrite"));
+}
+
+TEST_F(TextCaches, TorchtitansAssetsMayBeElsewhere) {
+  std::string note;
+  EXPECT_EQ(text_tokenizer(config, &note), std::string(dir / "tok"));
+  config.model.tokenizer = "byte";
+  EXPECT_EQ(text_tokenizer(config, &note), "");
+  config.model.hf_assets_path = dir / "tok";
+  EXPECT_EQ(text_tokenizer(config, &note), std::string(dir / "tok"));
+  config.model.hf_assets_path = "./assets/hf";
+  EXPECT_EQ(text_tokenizer(config, &note), "./assets/hf") << "who asks for it has it";
+  EXPECT_THAT(note, IsEmpty());
+  config.training.corpus = "c4";
+  EXPECT_EQ(text_tokenizer(config, &note), "");
+  EXPECT_THAT(note, HasSubstr("text is read as bytes"));
+  config.training.dataset = "tokens";
+  config.model.tokenizer = dir / "tok";
+  EXPECT_EQ(text_tokenizer(config, &note), "");
+}
+
+TEST_F(TextCaches, PatternsNameFiles) {
+  config.training.dataset_path = std::string(dir / "data") + "/*.jsonl," + std::string(dir / "data") + "/b.t?t";
+  EXPECT_THAT(ids(made()), ElementsAre(259, 300, 257, 256, 260));
+  config.training.dataset_path = std::string(dir / "data") + "/*.csv";
+  EXPECT_THAT(error().message, HasSubstr("nothing fits"));
+}
+
+}  // namespace
+}  // namespace titan::train::text_cache_test
