@@ -1,8 +1,10 @@
 #include "cli/titan_train/plan_device.h"
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/units.h"
+#include "recipe/plan/calibration.h"
 
 namespace titan::cli {
 namespace {
@@ -11,6 +13,7 @@ using ckpt::Result;
 using ckpt::Status;
 
 constexpr double kMost = 1e9;
+constexpr std::uint64_t kLongestReport = 16 << 20;
 
 /// A figure that a flag replaces.
 struct Figure {
@@ -57,6 +60,7 @@ std::vector<Flag> device_flags() {
       {"nvlink", "GB/s", "with --device: link of a GPU to others of its node, in one direction"},
       {"nic", "GB/s", "with --device: network of a GPU to other nodes, in one direction"},
       {"gpus-per-node", "N", "with --device (default: 8)"},
+      {"calibration", "FILE", "with --device: shares that scripts/gpu-check measured on such a GPU, from its report"},
       {"compute-share", "SHARE", "with --device: of the peak that is reached (default: 0.42)"},
       {"link-share", "SHARE", "with --device: of links and memory that is reached (default: 0.8)"},
   };
@@ -69,6 +73,11 @@ Result<std::optional<recipe::DeviceFigures>> device_of(const Command& command) {
     return std::optional<recipe::DeviceFigures>();
   }
   TITAN_ASSIGN_OR_RETURN(recipe::DeviceFigures figures, recipe::device_figures(*name));
+  if (const auto path = command.value("calibration")) {
+    TITAN_ASSIGN_OR_RETURN(const auto bytes, ckpt::read_file(ckpt::posix_fs(), *path, kLongestReport));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    TITAN_RETURN_IF_ERROR(recipe::calibrate(figures, text, *path));
+  }
   for (const Figure& figure : kFigures)
     TITAN_RETURN_IF_ERROR(replace(command, figure.flag, figure.most, figures.*figure.member));
   TITAN_RETURN_IF_ERROR(replace(command, "tflops", kMost, figures.bf16_tflops));

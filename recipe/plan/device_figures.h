@@ -19,6 +19,7 @@ struct DeviceFigures {
   std::uint32_t per_node = 8;       ///< GPUs of a node
   double compute_share = 0.42;      ///< of the peak that products, attention and all between them reach
   double link_share = 0.8;          ///< of links and memory that transfers reach
+  bool measured = false;            ///< shares are of a GPU, not assumed
   std::uint64_t reserve_bytes = 0;  ///< context, workspaces and communicators: what tensors cannot have
 };
 

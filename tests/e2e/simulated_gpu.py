@@ -27,6 +27,7 @@ GPU = given.gpu.resolve()
 BF16 = {"training__mixed_precision_param": "bfloat16"}
 PP2 = {"parallelism__pipeline_parallel_degree": 2}
 PARTS = {"parallelism__exchange_parts": 3}
+LAUNCHES = (80, 97)  # of a layer, kept and computed again
 # Name: ranks, settings.
 LAYOUTS = {
     "dp2": (2, {}),
@@ -183,6 +184,20 @@ def traced(work):
     assert any(event.get("name") == "aten::mm" for event in json.loads(file.read_text())["traceEvents"])
 
 
+def launches(work):
+    """Kernels of a layer in a micro-batch, forward and backward: docs/performance.md has them, and the host counts on 100 each way (kLaunchesOfLayer)."""
+    for name, more, most in ("kept", {}, LAUNCHES[0]), ("computed again", {"activation_checkpoint__mode": "full"}, LAUNCHES[1]):
+        counts = []
+        for layers in 2, 4:
+            file = work / f"launches-{layers}-{len(counts)}-{name[0]}"
+            host = machine(work, computes=False, TITAN_SIMULATED_GPU_ZEROS=1, TITAN_SIMULATED_GPU_LAUNCHES=file)
+            trained(run(work, 1, host, job__dump_folder=work / file.name.replace("launches", "counted"), checkpoint__enable=False, model__n_layers=layers, **BF16, **more))
+            counts.append(int.from_bytes(file.read_bytes(), "little"))
+        of_layer = (counts[1] - counts[0]) / 2 / 4 / 4  # layers, steps, micro-batches
+        print(f"a layer that is {name}: {of_layer:.1f} launches a micro-batch, with its part of a step")
+        assert of_layer <= most, (name, counts)
+
+
 def no_hidden_waits(work):
     """The host waits for its GPU in no call of the driver, however many steps there are: it looks at events, and hears its peers meanwhile."""
     for name in "one", "dp4-always", "pp2":
@@ -298,7 +313,7 @@ def lost_rank(work):
     assert ranks[0].returncode == 3 and "rank 1" in said and time.monotonic() - killed < 30, (ranks[0].returncode, said)
 
 
-PARTS_OF_TEST = (every_layout, tied_head, two_hosts, six_gpus, bfloat16, resumed, own_kernels, traced, no_hidden_waits, host_keeps_pace, memory, mistakes,
+PARTS_OF_TEST = (every_layout, tied_head, two_hosts, six_gpus, bfloat16, resumed, own_kernels, traced, launches, no_hidden_waits, host_keeps_pace, memory, mistakes,
                  bound_gpus, shared_gpu, sick_gpu, lost_rank)
 named = given.only.split(",") if given.only else [part.__name__ for part in PARTS_OF_TEST]
 with tempfile.TemporaryDirectory() as folder:

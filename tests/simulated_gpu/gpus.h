@@ -17,6 +17,9 @@ inline std::size_t number_of(const char* variable, std::size_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
+/// A kernel was handed to the GPU.
+void count_launch();
+
 inline int gpus() { return static_cast<int>(number_of("TITAN_SIMULATED_GPUS", 1)); }
 inline std::size_t total_bytes() { return number_of("TITAN_SIMULATED_GPU_BYTES", std::size_t{80} << 30); }
 
