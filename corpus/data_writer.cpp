@@ -35,9 +35,11 @@ struct DataWriter::Output {
   }
 };
 
-DataWriter::DataWriter(ckpt::Fs& fs, std::string folder, std::uint32_t token_bytes, std::uint64_t shard_bytes)
-    : fs_(fs), folder_(std::move(folder)), shard_bytes_(shard_bytes) {
+DataWriter::DataWriter(ckpt::Fs& fs, std::string folder, std::uint32_t token_bytes, std::uint64_t shard_bytes,
+                       bool answers)
+    : fs_(fs), folder_(std::move(folder)), shard_bytes_(shard_bytes), keeps_answers_(answers) {
   data_.token_bytes = token_bytes;
+  if (answers) data_.trained = 0;
 }
 DataWriter::~DataWriter() = default;
 
@@ -47,7 +49,10 @@ Status DataWriter::begin_shard() {
   TokenShard& shard = data_.shards.emplace_back();
   shard.tokens_file = std::string("tokens") + number;
   shard.ends_file = std::string("ends") + number;
-  for (const auto& [name, output] : {std::pair(shard.tokens_file, &tokens_), std::pair(shard.ends_file, &ends_)}) {
+  if (keeps_answers_) shard.answers_file = std::string("answers") + number;
+  for (const auto& [name, output] : {std::pair(shard.tokens_file, &tokens_), std::pair(shard.ends_file, &ends_),
+                                     std::pair(shard.answers_file, &answers_)}) {
+    if (name.empty()) continue;
     *output = std::make_unique<Output>();
     TITAN_ASSIGN_OR_RETURN((*output)->file, fs_.create(ckpt::join_path(folder_, name)));
   }
@@ -60,14 +65,25 @@ Status DataWriter::end_shard() {
   TokenShard& shard = data_.shards.back();
   shard.tokens_digest = tokens_->hasher.digest();
   shard.ends_digest = ends_->hasher.digest();
+  if (answers_) {
+    TITAN_RETURN_IF_ERROR(answers_->finish());
+    shard.answers_digest = answers_->hasher.digest();
+  }
   tokens_.reset();
   ends_.reset();
+  answers_.reset();
   return {};
 }
 
-Status DataWriter::add(std::span<const std::uint32_t> document) {
+Status DataWriter::add(std::span<const std::uint32_t> document, std::span<const Stretch> answers) {
   if (!tokens_) TITAN_RETURN_IF_ERROR(begin_shard());
   TokenShard& shard = data_.shards.back();
+  for (const Stretch& answer : answers) {
+    const std::uint64_t places[2] = {shard.tokens + answer.begin, shard.tokens + answer.end};
+    TITAN_RETURN_IF_ERROR(answers_->append(places, sizeof places));
+    ++shard.answers;
+    *data_.trained += answer.end - answer.begin;
+  }
   if (data_.token_bytes == 4) {
     TITAN_RETURN_IF_ERROR(tokens_->append(document.data(), document.size_bytes()));
   } else {

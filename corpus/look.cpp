@@ -35,11 +35,14 @@ Status verify_file(ckpt::Fs& fs, const LookOptions& options, const std::string& 
 }
 
 Status verify(ckpt::Fs& fs, const LookOptions& options, const TokenData& data) {
-  const std::uint64_t total = data.tokens * data.token_bytes + data.documents * sizeof(std::uint64_t);
+  std::uint64_t total = data.tokens * data.token_bytes + data.documents * sizeof(std::uint64_t);
+  for (const TokenShard& shard : data.shards) total += shard.answers * 2 * sizeof(std::uint64_t);
   std::uint64_t done = 0;
   for (const TokenShard& shard : data.shards) {
     TITAN_RETURN_IF_ERROR(verify_file(fs, options, shard.tokens_file, shard.tokens_digest, total, &done));
     TITAN_RETURN_IF_ERROR(verify_file(fs, options, shard.ends_file, shard.ends_digest, total, &done));
+    if (!shard.answers_file.empty())
+      TITAN_RETURN_IF_ERROR(verify_file(fs, options, shard.answers_file, shard.answers_digest, total, &done));
   }
   return {};
 }

@@ -34,8 +34,13 @@ void read_ids(JsonReader& in, std::vector<std::uint32_t>& ids) {
 void read_shard(JsonReader& in, TokenShard& shard) {
   read_object(in, "shard", JsonField{"tokens_file", shard.tokens_file}, JsonField{"ends_file", shard.ends_file},
               JsonField{"tokens", shard.tokens}, JsonField{"documents", shard.documents},
-              JsonField{"tokens_digest", shard.tokens_digest}, JsonField{"ends_digest", shard.ends_digest});
-  for (const std::string& name : {shard.tokens_file, shard.ends_file})
+              JsonField{"tokens_digest", shard.tokens_digest}, JsonField{"ends_digest", shard.ends_digest},
+              JsonField{"answers_file", shard.answers_file, /*required=*/false},
+              JsonField{"answers", shard.answers, /*required=*/false},
+              JsonField{"answers_digest", shard.answers_digest, /*required=*/false});
+  std::vector<std::string> names = {shard.tokens_file, shard.ends_file};
+  if (!shard.answers_file.empty()) names.push_back(shard.answers_file);
+  for (const std::string& name : names)
     if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.'))
       in.fail("'" + name + "' is no name of a shard");
 }
@@ -56,6 +61,8 @@ Status check(ckpt::Fs& fs, const std::string& folder, const TokenData& data) {
   for (const TokenShard& shard : data.shards) {
     TITAN_RETURN_IF_ERROR(check_file(fs, folder, shard.tokens_file, shard.tokens, data.token_bytes));
     TITAN_RETURN_IF_ERROR(check_file(fs, folder, shard.ends_file, shard.documents, sizeof(std::uint64_t)));
+    if (!shard.answers_file.empty())
+      TITAN_RETURN_IF_ERROR(check_file(fs, folder, shard.answers_file, shard.answers, 2 * sizeof(std::uint64_t)));
     tokens += shard.tokens;
     documents += shard.documents;
   }
@@ -77,6 +84,7 @@ std::string write_token_data(const TokenData& data) {
   number(json, "documents", data.documents);
   number(json, "text_bytes", data.text_bytes);
   number(json, "longest", data.longest);
+  if (data.trained) number(json, "trained", *data.trained);
   number(json, "vocabulary", data.vocabulary);
   json.set("tokenizer", JsonValue::string(data.tokenizer.hex()));
   json.set("before", ids_value(data.before));
@@ -90,6 +98,11 @@ std::string write_token_data(const TokenData& data) {
     number(value, "documents", shard.documents);
     value.set("tokens_digest", JsonValue::string(shard.tokens_digest.hex()));
     value.set("ends_digest", JsonValue::string(shard.ends_digest.hex()));
+    if (!shard.answers_file.empty()) {
+      value.set("answers_file", JsonValue::string(shard.answers_file));
+      number(value, "answers", shard.answers);
+      value.set("answers_digest", JsonValue::string(shard.answers_digest.hex()));
+    }
     shards.push_back(std::move(value));
   }
   json.set("shards", JsonValue::list(std::move(shards)));
@@ -113,6 +126,7 @@ Result<TokenData> read_token_data(ckpt::Fs& fs, const std::string& folder) {
   read_object(in, "data", JsonField{"schema", schema}, JsonField{"token_bytes", data.token_bytes},
               JsonField{"tokens", data.tokens}, JsonField{"documents", data.documents},
               JsonField{"text_bytes", data.text_bytes}, JsonField{"longest", data.longest},
+              JsonField{"trained", [&] { data.trained = in.u64(); }, /*required=*/false},
               JsonField{"vocabulary", data.vocabulary}, JsonField{"tokenizer", data.tokenizer},
               JsonField{"before", [&] { read_ids(in, data.before); }},
               JsonField{"behind", [&] { read_ids(in, data.behind); }},

@@ -17,6 +17,10 @@ struct TokenShard {
   std::string tokens_file, ends_file;  ///< ids; ends of documents: u64, in tokens of the shard, ascending
   std::uint64_t tokens = 0, documents = 0;
   ckpt::Digest tokens_digest, ends_digest;
+  /// Stretches that are trained on: pairs of u64, begin and end in tokens of the shard, ascending. "": all is.
+  std::string answers_file;
+  std::uint64_t answers = 0;
+  ckpt::Digest answers_digest;
   bool operator==(const TokenShard&) const = default;
 };
 
@@ -25,6 +29,7 @@ struct TokenData {
   std::uint64_t tokens = 0, documents = 0;
   std::uint64_t text_bytes = 0;               ///< of the documents
   std::uint64_t longest = 0;                  ///< tokens of the longest document
+  std::optional<std::uint64_t> trained;       ///< tokens that are trained on; nothing: all are
   std::uint64_t vocabulary = 0;               ///< every id is below
   ckpt::Digest tokenizer;                     ///< of tokenizer.json, which lies beside
   std::vector<std::uint32_t> before, behind;  ///< ids that each document begins and ends with

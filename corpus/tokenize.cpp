@@ -9,6 +9,7 @@
 #include "ckpt/base/utf8.h"
 #include "ckpt/save/rewrite.h"
 #include "corpus/data_writer.h"
+#include "corpus/dialogue.h"
 #include "corpus/tokenizer_files.h"
 #include "recipe/text/text_stream.h"
 #include "recipe/text/tokenizer.h"
@@ -28,9 +29,13 @@ constexpr unsigned kMostThreads = 64;
 struct Portion {
   RawDocuments raw;
   std::vector<std::uint32_t> ids;
-  std::vector<std::size_t> ends;  // of the documents in `ids`
+  std::vector<std::size_t> ends;              // of the documents in `ids`
+  std::vector<std::vector<Stretch>> answers;  // of each document, where some tokens are not trained on
   std::uint64_t text_bytes = 0, empty = 0;
 };
+
+/// Some tokens are not trained on.
+bool teaches_answers(const TokenizeOptions& options) { return options.completions || !options.messages.empty(); }
 
 /// Encoders that threads take and give back.
 class Encoders {
@@ -71,8 +76,13 @@ Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char
 
 class Job {
  public:
-  Job(const TokenizeOptions& options, const Tokenizer& tokenizer, Borders borders, DocumentReader reader)
-      : options_(options), reader_(std::move(reader)), encoders_(tokenizer), borders_(std::move(borders)) {}
+  Job(const TokenizeOptions& options, const Tokenizer& tokenizer, Borders borders, DocumentReader reader,
+      ChatTemplate chat)
+      : options_(options),
+        chat_(std::move(chat)),
+        reader_(std::move(reader)),
+        encoders_(tokenizer),
+        borders_(std::move(borders)) {}
 
   /// Round by round: while the portions of one are encoded, the next is read; then its ids are written in order.
   Status run(DataWriter* writer, ckpt::Rewrite* rewrite, TokenizeReport* report) {
@@ -125,6 +135,7 @@ class Job {
 
   Status encode(const RawDocuments::Place& place, Encoder& encoder, Portion& portion) {
     std::string_view text = std::string_view(portion.raw.bytes).substr(place.begin, place.end - place.begin);
+    if (teaches_answers(options_)) return encode_answers(place, text, encoder, portion);
     std::string made;
     if (place.json) {
       if (options_.replace_malformed) mend(&text, &made);
@@ -141,14 +152,46 @@ class Job {
     }
     std::vector<std::uint32_t>& ids = portion.ids;
     ids.insert(ids.end(), borders_.before.begin(), borders_.before.end());
-    if (const Status status = encoder.encode(text, ids); !status.ok()) {
-      const Status why = status.wrapped(named(place) + " cannot be encoded");
-      if (ckpt::is_utf8(text)) return why;
-      return why.with_hint("--replace-malformed puts U+FFFD there; iconv -t UTF-8 converts a file");
-    }
+    TITAN_RETURN_IF_ERROR(encode(place, text, encoder, ids));
     ids.insert(ids.end(), borders_.behind.begin(), borders_.behind.end());
     portion.ends.push_back(ids.size());
     portion.text_bytes += text.size();
+    return {};
+  }
+
+  Status encode(const RawDocuments::Place& place, std::string_view text, Encoder& encoder,
+                std::vector<std::uint32_t>& ids) const {
+    const Status status = encoder.encode(text, ids);
+    if (status.ok()) return {};
+    const Status why = status.wrapped(named(place) + " cannot be encoded");
+    if (ckpt::is_utf8(text)) return why;
+    return why.with_hint("--replace-malformed puts U+FFFD there; iconv -t UTF-8 converts a file");
+  }
+
+  /// Each part by itself, so that what is trained on begins with a token of its own.
+  Status encode_answers(const RawDocuments::Place& place, std::string_view line, Encoder& encoder, Portion& portion) {
+    if (!place.json)
+      return ckpt::invalid(named(place) + " is text, and prompts and answers are read from JSON lines")
+          .with_hint("--format jsonl says that every file has such");
+    std::string mended;
+    if (options_.replace_malformed) mend(&line, &mended);
+    TITAN_ASSIGN_OR_RETURN(const std::vector<TextPart> parts, options_.completions
+                                                                  ? completion_parts(named(place), line)
+                                                                  : message_parts(named(place), line, chat_));
+    std::vector<std::uint32_t>& ids = portion.ids;
+    const std::size_t begin = ids.size();
+    std::vector<Stretch>& answers = portion.answers.emplace_back();
+    ids.insert(ids.end(), borders_.before.begin(), borders_.before.end());
+    for (const TextPart& part : parts) {
+      const std::size_t from = ids.size() - begin;
+      TITAN_RETURN_IF_ERROR(encode(place, part.text, encoder, ids));
+      if (part.trained && ids.size() - begin > from) answers.push_back({from, ids.size() - begin});
+      portion.text_bytes += part.text.size();
+    }
+    // The end of an answer is learned with it.
+    ids.insert(ids.end(), borders_.behind.begin(), borders_.behind.end());
+    if (parts.back().trained && !answers.empty()) answers.back().end = ids.size() - begin;
+    portion.ends.push_back(ids.size());
     return {};
   }
 
@@ -160,12 +203,15 @@ class Job {
   }
 
   Status write(const Portion& portion, DataWriter* writer, TokenizeReport* report) {
-    std::size_t begin = 0;
+    std::size_t begin = 0, number = 0;
     for (const std::size_t end : portion.ends) {
       const std::span document = std::span(portion.ids).subspan(begin, end - begin);
+      const std::vector<Stretch> answers = portion.answers.empty() ? std::vector<Stretch>() : portion.answers[number++];
       if (writer != nullptr) {
-        TITAN_RETURN_IF_ERROR(writer->add(document));
+        TITAN_RETURN_IF_ERROR(writer->add(document, answers));
       } else {
+        if (teaches_answers(options_)) report->data.trained = report->data.trained.value_or(0);
+        for (const Stretch& answer : answers) *report->data.trained += answer.end - answer.begin;
         ++report->data.documents;
         report->data.tokens += document.size();
         report->data.longest = std::max<std::uint64_t>(report->data.longest, document.size());
@@ -178,6 +224,7 @@ class Job {
   }
 
   const TokenizeOptions& options_;
+  ChatTemplate chat_;
   DocumentReader reader_;
   Encoders encoders_;
   Borders borders_;
@@ -193,15 +240,20 @@ Status make(ckpt::Fs& fs, const TokenizeOptions& options, ckpt::Rewrite* rewrite
   TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files, read_tokenizer_files(fs, options.tokenizer));
   TITAN_ASSIGN_OR_RETURN(const Tokenizer tokenizer, parse_tokenizer(files));
   TITAN_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::open(fs, options.input));
+  ChatTemplate chat;
+  if (!options.messages.empty()) {
+    TITAN_ASSIGN_OR_RETURN(chat, read_chat_template(fs, options.messages));
+  }
   report->files = reader.names().size();
   report->tokenizer = files.path;
   report->data.token_bytes = tokenizer.id_bound() <= 65536 ? 2 : 4;
   TITAN_ASSIGN_OR_RETURN(Borders borders, borders_of(tokenizer, options.before, options.behind));
   report->data.before = borders.before;
   report->data.behind = borders.behind;
-  Job job(options, tokenizer, std::move(borders), std::move(reader));
+  Job job(options, tokenizer, std::move(borders), std::move(reader), std::move(chat));
   std::optional<DataWriter> writer;
-  if (rewrite != nullptr) writer.emplace(fs, rewrite->folder(), report->data.token_bytes, options.shard_bytes);
+  if (rewrite != nullptr)
+    writer.emplace(fs, rewrite->folder(), report->data.token_bytes, options.shard_bytes, teaches_answers(options));
   TITAN_RETURN_IF_ERROR(job.run(writer ? &*writer : nullptr, rewrite, report));
   if (writer) {
     TITAN_ASSIGN_OR_RETURN(TokenData written, writer->finish());

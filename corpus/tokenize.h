@@ -20,6 +20,8 @@ namespace titan::corpus {
 struct TokenizeOptions {
   InputOptions input;
   std::string field = "text";  ///< of a line of JSON lines
+  bool completions = false;    ///< lines have `prompt` and `completion` in its place, and the latter is trained on
+  std::string messages;        ///< lines have `messages`, for this template (dialogue.h); "": they have not
   std::string dst;
   std::string tokenizer;  ///< folder or file
   std::optional<std::string> before,

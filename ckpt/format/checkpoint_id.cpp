@@ -28,11 +28,21 @@ void encode_position(IdentityEncoder& encoder, const DataPosition& data) {
     encoder.u64(file.bytes);
     encoder.digest(file.blocks);
   }
-  if (data.excluded.empty()) return;  // as before there were any
-  encoder.list(data.excluded.size());
-  for (const SampleRange& range : data.excluded) {
-    encoder.u64(range.first);
-    encoder.u64(range.count);
+  // What is not there leaves no trace: as before there was such a thing.
+  if (!data.excluded.empty()) {
+    encoder.list(data.excluded.size());
+    for (const SampleRange& range : data.excluded) {
+      encoder.u64(range.first);
+      encoder.u64(range.count);
+    }
+  }
+  if (data.sets.empty()) return;
+  encoder.list(data.sets.size());
+  for (const MixedSet& set : data.sets) {
+    encoder.str(set.name);
+    for (const std::uint64_t value : {set.share, set.samples, set.drawn, set.most}) encoder.u64(value);
+    encoder.boolean(set.stops);
+    encoder.u64(set.files);
   }
 }
 

@@ -54,6 +54,7 @@ bool Manifest::uses(Codec codec) const {
 }
 
 std::uint32_t Manifest::lowest_minor() const {
+  if (mixture) return kMixtureMinor;
   if (excluded) return kExcludedMinor;
   return uses(Codec::kZstd) ? kZstdMinor : 0;
 }

@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kFormatMajor = 1;
 /// the newest that this version knows; writers write the lowest that will do
 inline constexpr std::uint32_t kFormatMinor = 2;
 
-inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2;  ///< the first with a feature
+inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2, kMixtureMinor = 3;  ///< the first with a feature
 
 enum class FileRole { kShard, kJson, kDerived };
 
@@ -105,6 +105,7 @@ struct Manifest {
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1..; recorded, never needed to load
   std::uint64_t leaf_elements = kDefaultLeafElements;
   bool excluded = false;                   ///< dataloader.json names samples that are left out
+  bool mixture = false;                    ///< dataloader.json has the sets of a mixture
   std::vector<ComponentEntry> components;  ///< an absent component has no entry
   std::vector<FileEntry> files;
   std::vector<ParameterRecord> parameters;  ///< in model order

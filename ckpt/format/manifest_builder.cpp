@@ -59,6 +59,7 @@ void ManifestBuilder::sum_up(const char* component) {
 
 void ManifestBuilder::seal(const IdState& state) {
   manifest_.excluded = manifest_.component(kDataloader) != nullptr && !state.data.excluded.empty();
+  manifest_.mixture = manifest_.component(kDataloader) != nullptr && !state.data.sets.empty();
   manifest_.id = checkpoint_id(manifest_, state.lr, state.data, state.tokens);
 }
 

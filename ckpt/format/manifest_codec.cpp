@@ -83,6 +83,7 @@ std::string encode_manifest(const Manifest& manifest) {
   std::vector<std::string> required;
   if (zstd) required.push_back("zstd");
   if (manifest.excluded) required.push_back("excluded");
+  if (manifest.mixture) required.push_back("mixture");
   out.begin().key("self_digest").value(kZeros).line().key("format").begin();
   out.members("name", kFormatName, "major", manifest.major, "minor", manifest.lowest_minor()).end();
   out.lines("requires", required, "id", manifest.id);

@@ -194,6 +194,8 @@ bool read_requires(JsonReader& in, Manifest& manifest) {
       zstd = true;
     else if (feature == "excluded")
       manifest.excluded = true;
+    else if (feature == "mixture")
+      manifest.mixture = true;
     else
       in.fail(incompatible("it needs the feature '" + feature + "', which this version does not have")
                   .with_hint("use a newer titan"));

@@ -44,6 +44,34 @@ SampleRange read_sample_range(JsonReader& in) {
   return range;
 }
 
+MixedSet read_mixed_set(JsonReader& in) {
+  MixedSet set;
+  read_object(in, "a set of the mixture", JsonField{"name", set.name}, JsonField{"share", set.share},
+              JsonField{"samples", set.samples}, JsonField{"drawn", set.drawn}, JsonField{"most", set.most},
+              JsonField{"stops", set.stops}, JsonField{"files", set.files});
+  return set;
+}
+
+/// Why the sets of `position` cannot be those of a mixture; empty: they can.
+std::string wrong_sets(const DataPosition& position) {
+  constexpr std::uint64_t kAll = std::uint64_t{1} << 32, kMost = std::uint64_t{1} << 62;
+  std::uint64_t shares = 0, samples = 0, files = 0;
+  for (const MixedSet& set : position.sets) {
+    if (set.share == 0 || set.share > kAll - shares) return "the shares of the mixture do not come to 2^32";
+    if (set.samples == 0 || set.samples > kMost - samples) return "a set of the mixture has no possible size";
+    if (set.drawn > kMost || set.most > kMost) return "a set of the mixture counts samples beyond 2^62";
+    if (set.files == 0 || set.files > position.files.size() - files)
+      return "the sets do not have the files of the data";
+    shares += set.share;
+    samples += set.samples;
+    files += set.files;
+  }
+  if (shares != kAll) return "the shares of the mixture do not come to 2^32";
+  if (files != position.files.size()) return "the sets do not have the files of the data";
+  if (samples != position.samples_per_epoch) return "an epoch has not the samples of the sets";
+  return position.samples < position.epoch_base ? "the position is before its mixture" : "";
+}
+
 Attempt read_attempt(JsonReader& in) {
   Attempt attempt;
   read_object(in, "an attempt", JsonField{"number", attempt.number}, JsonField{"started", attempt.started},
@@ -94,6 +122,14 @@ std::string encode_data_position(const DataPosition& position) {
       out.begin().members("first", range.first, "count", range.count).end();
     out.end_list();
   }
+  if (!position.sets.empty()) {
+    out.line().key("sets").begin_list();
+    for (const MixedSet& set : position.sets) {
+      out.line().begin().members("name", set.name, "share", set.share, "samples", set.samples, "drawn", set.drawn);
+      out.members("most", set.most, "stops", set.stops, "files", set.files).end();
+    }
+    out.line().end_list();
+  }
   out.line().end();
   return std::move(out).finish();
 }
@@ -129,16 +165,19 @@ Result<DataPosition> decode_data_position(const std::string& what, std::string_v
   DataPosition position;
   const auto files = [&] { in.array([&](std::size_t) { position.files.push_back(read_data_file(in)); }); };
   const auto excluded = [&] { in.array([&](std::size_t) { position.excluded.push_back(read_sample_range(in)); }); };
+  const auto sets = [&] { in.array([&](std::size_t) { position.sets.push_back(read_mixed_set(in)); }); };
   read_object(in, "the data position", JsonField{"samples", position.samples},
               JsonField{"epoch_base", position.epoch_base}, JsonField{"first_epoch", position.first_epoch},
               JsonField{"seed", [&] { position.seed = in.u64_string(); }}, JsonField{"shuffle", position.shuffle},
               JsonField{"seq_len", position.seq_len}, JsonField{"sample_stride", position.sample_stride},
               JsonField{"samples_per_epoch", position.samples_per_epoch}, JsonField{"kind", position.kind},
               JsonField{"tokenizer", position.tokenizer}, JsonField{"files", files},
-              JsonField{"excluded", excluded, /*required=*/false});
+              JsonField{"excluded", excluded, /*required=*/false}, JsonField{"sets", sets, /*required=*/false});
   if (in.ok() &&
       (!is_in_order(position.excluded) || ahead_of(position.excluded, position.samples) != position.excluded))
     in.fail("the ranges of samples that are left out do not ascend from the position on");
+  if (in.ok() && !position.sets.empty())
+    if (const std::string wrong = wrong_sets(position); !wrong.empty()) in.fail(wrong);
   return finished(in, std::move(position));
 }
 

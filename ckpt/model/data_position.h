@@ -17,6 +17,18 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 
+/// A set of data that a mixture draws from.
+struct MixedSet {
+  std::string name;           ///< base name of its path
+  std::uint64_t share = 0;    ///< of 2^32: its part of the samples
+  std::uint64_t samples = 0;  ///< in one pass over it
+  std::uint64_t drawn = 0;    ///< of it before DataPosition::epoch_base
+  std::uint64_t most = 0;     ///< that are drawn of it in all; 0: without end
+  bool stops = false;         ///< the data end when `most` are drawn; else the other sets take its share
+  std::uint64_t files = 0;    ///< of DataPosition::files, behind those of the sets before
+  bool operator==(const MixedSet&) const = default;
+};
+
 /// Where the run is in its data: one number, independent of ranks.
 struct DataPosition {
   std::uint64_t samples = 0;  ///< consumed since the start of the permutation sequence
@@ -32,6 +44,9 @@ struct DataPosition {
   std::string tokenizer;  ///< "byte", or the digest of a tokenizer file, "none" for token files
   std::vector<DataFile> files;
   SampleRanges excluded;  ///< left out, at or after `samples`
+  /// Of a mixture; empty: one set. Their shares hold from `epoch_base` on, and an epoch is as many samples as all of
+  /// them have in one pass.
+  std::vector<MixedSet> sets;
   bool operator==(const DataPosition&) const = default;
 };
 

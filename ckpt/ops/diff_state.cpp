@@ -90,6 +90,15 @@ void diff_data(const DataPosition& a, const DataPosition& b, std::vector<Differe
   data.field("kind", a.kind, b.kind);
   data.field("tokenizer", a.tokenizer, b.tokenizer);
   data.field("excluded", ranges_text(a.excluded), ranges_text(b.excluded));
+  const auto sets = [](const DataPosition& position) {
+    std::vector<std::string> parts;
+    for (const MixedSet& set : position.sets)
+      parts.push_back(set.name + " (share " + std::to_string(set.share) + ", drawn " + std::to_string(set.drawn) +
+                      ", " + std::to_string(set.samples) + " samples, at most " + std::to_string(set.most) +
+                      (set.stops ? ", stops)" : ")"));
+    return joined(parts);
+  };
+  data.field("sets", sets(a), sets(b));
   const auto files = [](const DataPosition& position) {
     std::vector<std::string> parts;
     for (const DataFile& file : position.files)

@@ -317,6 +317,8 @@ class Verifier {
     if (!data) return ok_status();
     if (manifest_.excluded == data->excluded.empty())
       damaged(kManifestFile, 0, "manifest", "'requires' and the data position differ on whether samples are left out");
+    if (manifest_.mixture == data->sets.empty())
+      damaged(kManifestFile, 0, "manifest", "'requires' and the data position differ on whether data are mixed");
     if (checkpoint_id(manifest_, *lr, *data, tokens) != manifest_.id)
       damaged(kManifestFile, 0, "manifest", "the checkpoint's id is not that of its components");
     return ok_status();

@@ -27,7 +27,9 @@ class Resharder {
 
   Result<Manifest> run() {
     made_.major = kFormatMajor;
-    made_.minor = made_.excluded ? kExcludedMinor : 0;  // of raw pieces; add() knows better
+    made_.minor = made_.mixture    ? kMixtureMinor
+                  : made_.excluded ? kExcludedMinor
+                                   : 0;  // of raw pieces; add() knows better
     made_.mesh = plan_.mesh;
     made_.stage_cuts = plan_.stage_cuts;
     made_.files.clear();

@@ -1,6 +1,7 @@
 #include "cli/titan_ckpt/inspect.h"
 
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/mixture.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/values.h"
 
@@ -43,6 +44,15 @@ void data(JsonOut& json, const std::optional<ckpt::DataPosition>& position) {
   if (!d.excluded.empty())
     json.each("excluded", d.excluded,
               [&](const ckpt::SampleRange& range) { json.members("first", range.first, "count", range.count); });
+  if (!d.sets.empty()) {
+    const std::vector<std::uint64_t> drawn = ckpt::Mixture(d).drawn(d.samples);
+    json.each("sets", d.sets, [&](const ckpt::MixedSet& set) {
+      const auto place = static_cast<std::size_t>(&set - d.sets.data());
+      json.path("name", set.name);
+      json.members("share", set.share, "samples", set.samples, "drawn", drawn[place], "most", set.most);
+      json.members("stops", set.stops, "files", set.files);
+    });
+  }
   json.each("files", d.files, [&](const ckpt::DataFile& file) {
     json.path("name", file.name);
     json.members("bytes", file.bytes, "blocks", file.blocks.hex());

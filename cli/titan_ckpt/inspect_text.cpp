@@ -6,9 +6,11 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 
 #include "ckpt/model/history.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/plan/mixture.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
@@ -128,6 +130,22 @@ std::string schedule(const InspectReport& report, const TextStyle& style) {
   return out;
 }
 
+/// The sets of a mixture, with how much of each was read.
+std::string sets(const ckpt::DataPosition& d, const TextStyle& style) {
+  const std::vector<std::uint64_t> drawn = ckpt::Mixture(d).drawn(d.samples);
+  std::string out;
+  for (std::size_t i = 0; i < d.sets.size(); ++i) {
+    const ckpt::MixedSet& set = d.sets[i];
+    std::string line = "  set " + escape(ckpt::mixture_text(std::span(&set, 1))) + ": " + format_count(drawn[i]) +
+                       " samples drawn, " +
+                       format_rounded(static_cast<double>(drawn[i]) / static_cast<double>(set.samples), 4) + " epochs";
+    if (set.most != 0)
+      line += " of " + std::to_string(set.most / set.samples) + (set.stops ? ", then the data end" : ", then dropped");
+    out += folded_line(line, style.palette, 4) + "\n";
+  }
+  return out;
+}
+
 std::string data(const InspectReport& report, const TextStyle& style) {
   std::string out = heading(style.palette, "data position");
   if (!report.data) return report.foreign ? "" : out + "  absent\n";
@@ -143,6 +161,7 @@ std::string data(const InspectReport& report, const TextStyle& style) {
                           (d.shuffle ? "shuffled, seed " + std::to_string(d.seed) : "in order");
   out += "\n" + folded_line(how, style.palette, 4) + "\n";
   if (!d.excluded.empty()) out += "  left out: samples " + ckpt::ranges_text(d.excluded) + "\n";
+  if (!d.sets.empty()) out += sets(d, style);
   for (const ckpt::DataFile& file : d.files)
     out += "  " + escape(file.name) + "  " + format_bytes(file.bytes, style.exact_bytes) + "\n";
   return out;

@@ -205,6 +205,8 @@ Program titan_ckpt_program() {
            {{"output", "DATA", "the folder that is made", 'o'},
             {"tokenizer", "DIR", "a folder that holds tokenizer.json of Hugging Face, or that file"},
             {"field", "NAME", "the member of a line of JSON that is the text (text)"},
+            {"completions", "", "lines of JSON have prompt and completion, and the completion alone is trained on"},
+            {"messages", "FILE", "lines of JSON have messages; FILE says what stands around those of each role"},
             {"format", "text|jsonl", "what all files are; else names and contents say it"},
             {"split", "TEXT", "what stands between the documents of a text file (\\n\\n); else each file is one"},
             {"bos", "TOKEN|none", "begins each document; else what the tokenizer puts there"},

@@ -64,6 +64,11 @@ Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
   options->tokenizer = *tokenizer;
   options->input.inputs = command.positionals;
   options->field = command.value("field").value_or("text");
+  options->completions = command.has("completions");
+  options->messages = command.value("messages").value_or("");
+  if (options->completions + command.has("messages") + command.has("field") > 1)
+    return ckpt::invalid("only one of --field, --completions and --messages says what a line holds")
+        .with_hint("leave out the others");
   if (const auto format = command.value("format")) {
     if (*format != "text" && *format != "jsonl") return wrong_value("format", *format, "text or jsonl");
     options->input.format = *format == "text" ? corpus::InputFormat::kText : corpus::InputFormat::kJsonLines;

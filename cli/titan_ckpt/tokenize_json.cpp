@@ -14,6 +14,7 @@ void ids_json(JsonOut& json, const char* key, const std::vector<std::uint32_t>& 
 void data_json(JsonOut& json, const corpus::TokenData& data) {
   json.members("documents", data.documents, "tokens", data.tokens, "token_bytes", std::uint64_t{data.token_bytes});
   json.members("text_bytes", data.text_bytes, "longest", data.longest, "vocabulary", data.vocabulary);
+  if (data.trained) json.count("trained", *data.trained);
   digest_json(json, "tokenizer_digest", data.tokenizer);
   ids_json(json, "before", data.before);
   ids_json(json, "behind", data.behind);
@@ -24,6 +25,11 @@ void data_json(JsonOut& json, const corpus::TokenData& data) {
     json.count("documents", shard.documents);
     digest_json(json, "tokens_digest", shard.tokens_digest);
     digest_json(json, "ends_digest", shard.ends_digest);
+    if (!shard.answers_file.empty()) {
+      json.text("answers_file", shard.answers_file);
+      json.count("answers", shard.answers);
+      digest_json(json, "answers_digest", shard.answers_digest);
+    }
     json.end_object();
   }
   json.end_array();

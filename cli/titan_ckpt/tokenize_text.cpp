@@ -22,6 +22,8 @@ void add_data(Facts& facts, const corpus::TokenData& data, const TextStyle& styl
     facts.add("text", format_bytes(data.text_bytes, style.exact_bytes) + ", " +
                           format_rounded(static_cast<double>(data.text_bytes) / static_cast<double>(data.tokens), 3) +
                           " bytes a token");
+  if (data.trained)
+    facts.add("trained", format_count(*data.trained) + " of " + format_counted(data.tokens, "token", "tokens"));
   facts.add("longest", format_counted(data.longest, "token", "tokens"));
   facts.add("around", ids_text(data.before) + " before each document, " + ids_text(data.behind) + " behind it");
 }

@@ -117,6 +117,12 @@ void data(JsonOut& json, const PlanReport& report) {
   json.members("left_out", report.left_out(), "note", report.start->continuation.same_data);
   json.members("samples_per_epoch", d.samples_per_epoch, "held_back", d.held_back, "first_sample", d.first_sample);
   json.members("end_sample", d.end_sample, "first_epoch", d.first_epoch, "end_epoch", d.end_epoch);
+  if (!d.sets.empty())
+    json.each("sets", d.sets, [&](const train::SetForecast& set) {
+      json.path("name", set.name);
+      json.members("share", set.share, "samples", set.samples, "tokens", set.tokens, "first_epoch", set.first_epoch);
+      json.members("end_epoch", set.end_epoch, "most_epochs", set.most_epochs, "stops", set.stops);
+    });
   json.members("ids_checked", report.scan.checked);
   json.end_object();
 }

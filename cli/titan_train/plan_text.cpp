@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "ckpt/plan/same_files.h"
 #include "cli/kit/table.h"
@@ -200,6 +201,21 @@ std::string pipeline(const Forecast& f, const Palette& palette) {
          palette.paint(Role::kDim, "simulated; a backward counts as two forwards, transfers as nothing") + "\n";
 }
 
+/// "code 30 %: 96 samples, 6,144 tokens, epoch 0 to 1.5, dropped after 2".
+std::string set_line(const train::SetForecast& set) {
+  std::string line = escape(set.name) + " " + format_rounded(100 * set.share, 4) +
+                     " %: " + counted(set.samples, "sample") + ", " + counted(set.tokens, "token") + ", epoch " +
+                     format_rounded(set.first_epoch, 4) + " to " + format_rounded(set.end_epoch, 4);
+  if (set.most_epochs > 0)
+    line += (set.stops ? ", the data end after " : ", dropped after ") + format_count(set.most_epochs);
+  return line;
+}
+
+bool repeats(const train::DataForecast& d) {
+  if (d.sets.empty()) return d.end_epoch > 1;
+  return std::ranges::any_of(d.sets, [](const train::SetForecast& set) { return set.end_epoch > 1; });
+}
+
 std::string data(const PlanReport& report, const Palette& palette) {
   if (report.start && !report.start->no_data.ok())
     return heading(palette, "data") + "  " + escape(report.start->no_data.message) +
@@ -219,11 +235,16 @@ std::string data(const PlanReport& report, const Palette& palette) {
     facts.add("left out", escape(ckpt::first_few(left_out)));
   if (report.start && !report.start->continuation.same_data.empty())
     facts.add("note", escape(report.start->continuation.same_data.substr(6)));
+  constexpr std::size_t kShownSets = 24;
+  for (const train::SetForecast& set : std::span(d.sets).first(std::min(d.sets.size(), kShownSets)))
+    facts.add(&set == d.sets.data() ? "mixture" : "", set_line(set));
+  if (d.sets.size() > kShownSets)
+    facts.add("", "and " + counted(d.sets.size() - kShownSets, "set") + " more (--json has all)");
   facts.add("epoch", counted(d.samples_per_epoch, "sample") +
                          (d.held_back > 0 ? "; " + counted(d.held_back, "sample") + " held back for validation" : ""));
   facts.add("position", "sample " + format_count(d.first_sample) + " to " + format_count(d.end_sample) + ", epoch " +
                             format_rounded(d.first_epoch, 4) + " to " + format_rounded(d.end_epoch, 4) +
-                            (d.end_epoch > 1 ? ": samples repeat" : ": no sample repeats"));
+                            (repeats(d) ? ": samples repeat" : ": no sample repeats"));
   if (report.scan.checked > 0 && report.scan.refused.ok())
     facts.add("ids", "looked at in " +
                          (report.scan.checked == report.scan.to_read

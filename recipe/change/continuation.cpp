@@ -8,6 +8,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
 #include "recipe/change/change_lines.h"
 #include "recipe/change/excluded_samples.h"
@@ -68,6 +69,7 @@ ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosi
   dataset.samples = dataset.epoch_base = stored.samples;
   dataset.excluded = ckpt::ahead_of(dataset.excluded, dataset.samples);
   dataset.first_epoch = next_epoch(stored);
+  // continued_mixture() has what was drawn of each set.
   dataset.seed = stored.seed;  // of the run, whatever the dataset was opened with
   return dataset;
 }
@@ -76,12 +78,14 @@ ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosi
 /// checkpoint's.
 ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPosition dataset,
                              const ckpt::FileMatch& match) {
+  if (!dataset.sets.empty()) return ckpt::continued_mixture(stored, dataset);
   if (match.same && stored.kind == dataset.kind) dataset.files = stored.files;
   return dataset;
 }
 
 Change describe(const Drift& drift, const StoredRun& stored, const Config& config, const RunPlan& plan,
-                bool lr_policy_named, bool tokenizer_follows, bool fresh_data, const std::string& other_files) {
+                bool lr_policy_named, bool tokenizer_follows, bool fresh_data, bool mixed,
+                const std::string& other_files) {
   Change change{drift, typed_name(drift.key, config), change_effect(drift.key)};
   if (drift.key == "model.tokenizer" && tokenizer_follows) change.effect = ChangeEffect::kNewEpoch;
   change.allow = allow_name(drift.key, config);
@@ -100,6 +104,9 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
                         ? "the data begins at sample 0 of epoch 0 at step " + std::to_string(stored.state.step + 1)
                         : "a new epoch begins at step " + std::to_string(stored.state.step + 1) + "; " +
                               std::to_string(unseen(stored.data)) + " samples of the old one stay unseen";
+      if (mixed && !fresh_data)
+        change.what = "the shares of the configuration " + from_step(stored) +
+                      "; sets with the contents of before go on where they were, others begin";
       if (drift.key == "training.dataset_path" && !other_files.empty()) change.what = other_files + "; " + change.what;
       break;
     case ChangeEffect::kNever:
@@ -262,7 +269,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
     Change change = describe(row, stored, config, plan, permission.on_change.has_value(), other_kind, run.fresh_data,
-                             known ? ckpt::other_files_note(match) : "");
+                             !dataset.sets.empty(), known && dataset.sets.empty() ? ckpt::other_files_note(match) : "");
     change.allowed = change.effect != ChangeEffect::kNever &&
                      (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||
                       (stored.data.kind.empty() && change.effect == ChangeEffect::kNewEpoch));
@@ -297,6 +304,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   if (new_epoch) run.data = in_new_epoch(stored.data, dataset);
   if (run.fresh_data) {
     run.data = dataset;
+    for (ckpt::MixedSet& set : run.data.sets) set.drawn = 0;
     run.data.seed = stored.state.seed;
     run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
   }

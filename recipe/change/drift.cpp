@@ -6,6 +6,8 @@
 #include "ckpt/base/hash.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/mixture.h"
+#include "ckpt/plan/same_files.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/flavor.h"
 #include "recipe/model/from_rows.h"
@@ -33,6 +35,26 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
   return toml_string(what + ", " + std::to_string(bytes) + " bytes, " + encoder.finish().hex().substr(0, 16));
 }
 
+/// What a mixture is, wherever its sets lie and whatever has been drawn of them.
+std::string mixture_row(const ckpt::DataPosition& data) {
+  if (data.sets.empty()) return kNotSet;
+  ckpt::IdentityEncoder encoder;
+  std::vector<std::string> ends;
+  encoder.list(data.sets.size());
+  for (std::size_t i = 0; i < data.sets.size(); ++i) {
+    const ckpt::MixedSet& set = data.sets[i];
+    encoder.u64(set.share);
+    encoder.u64(set.most);
+    encoder.boolean(set.stops);
+    encoder.digest(ckpt::contents_of(ckpt::files_of_set(data, i)));
+    if (set.most != 0)
+      ends.push_back(set.name + (set.stops ? " ends the data" : " is dropped") + " after " +
+                     std::to_string(set.most / set.samples) + (set.most == set.samples ? " epoch" : " epochs"));
+  }
+  return toml_string(ckpt::mixture_text(data.sets) + (ends.empty() ? "" : "; " + ckpt::first_few(ends, 8)) + "; " +
+                     encoder.finish().hex().substr(0, 16));
+}
+
 /// Derived values by key; they replace what the config says.
 std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                                   const ckpt::DataPosition& data) {
@@ -49,7 +71,8 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"optimizer.rules", rules_row(config.optimizer.rules)},
       {"training.loss_chunk", plan.loss_chunk == 0 ? kNotSet : integer(plan.loss_chunk)},
       {"model.tokenizer", toml_string(data.tokenizer)},
-      {"training.dataset_path", fingerprint(data.files)},
+      {"training.dataset_path", data.sets.empty() ? fingerprint(data.files) : kNotSet},
+      {"training.datasets", mixture_row(data)},
       {"training.token_dtype", tokens ? toml_string(config.training.token_dtype) : kNotSet},
       {"training.text_field", tokens || bytes ? kNotSet : toml_string(config.training.text_field)},
       {"training.sample_stride", std::to_string(data.sample_stride)},

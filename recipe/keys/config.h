@@ -50,8 +50,12 @@ struct Config {
     std::string dataset = "text";
     std::string corpus;  ///< the data that torchtitan would download ("c4"); no key: nothing is read from it here
     std::optional<std::string> dataset_path;  ///< file, folder, or comma-separated list
+    std::vector<std::string> datasets;        ///< of a mixture: "path=FILE weight=0.7 epochs=2" each
     std::string token_dtype = "uint16";       ///< of raw token files: uint16, uint32
     std::string text_field = "text";          ///< of a line of JSON lines
+    bool document_mask = false;
+    std::string pack = "cut";                  ///< cut, whole
+    std::optional<std::int64_t> document_end;  ///< the id that ends documents of files that do not say
     bool shuffle = true;
     std::optional<std::int64_t> sample_stride;  ///< none: seq_len
     std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;

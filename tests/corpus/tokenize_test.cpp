@@ -73,6 +73,43 @@ TEST_F(Tokenize, BordersAreTheTokenizersOrAsAsked) {
   EXPECT_THAT(unsure.status().hint, HasSubstr("--eos"));
 }
 
+TEST_F(Tokenize, OfPromptsAndCompletionsTheLatterAreTrainedOn) {
+  ASSERT_TRUE(put_text(fs, "/p.jsonl",
+                       "{\"prompt\":\"hell\",\"completion\":\"hello\"}\n{\"prompt\":\"\",\"completion\":\"he\"}\n")
+                  .ok());
+  options.input.inputs = {"/p.jsonl"};
+  options.completions = true;
+  options.before = "he";
+  const auto report = tokenize(fs, options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(ids(), ElementsAre(257, 257, 256, 259, 300, 257, 257, 300));
+  EXPECT_EQ(report->data.trained, 4u);
+  const std::string bytes = get_text(fs, "/out/answers-00000.bin");
+  std::vector<std::uint64_t> answers(bytes.size() / 8);
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(answers.data()));
+  EXPECT_THAT(answers, ElementsAre(3, 5, 6, 8)) << "with the end of each";
+  const auto data = read_token_data(fs, "/out");
+  ASSERT_TRUE(data.ok()) << data.status().to_string();
+  EXPECT_EQ(*data, report->data);
+  LookOptions look_at;
+  look_at.folder = "/out";
+  look_at.verify = true;
+  EXPECT_TRUE(look(fs, look_at).ok());
+  ASSERT_TRUE(fs.remove_file("/out/answers-00000.bin").ok());
+  ASSERT_TRUE(put_text(fs, "/out/answers-00000.bin", std::string(32, '\1')).ok());
+  EXPECT_EQ(look(fs, look_at).status().code, Code::kCorrupt);
+
+  options.dst = "/dry";
+  options.dry_run = true;
+  EXPECT_EQ(tokenize(fs, options)->data.trained, 4u);
+  options.dry_run = false;
+  options.input.inputs = {"/a.jsonl"};
+  EXPECT_EQ(tokenize(fs, options).status().code, Code::kInvalid);
+  ASSERT_TRUE(put_text(fs, "/a.txt", "hello").ok());
+  options.input.inputs = {"/a.txt"};
+  EXPECT_THAT(tokenize(fs, options).status().message, HasSubstr("is text, and prompts and answers"));
+}
+
 TEST_F(Tokenize, ThreadsAndPortionsShapeNoByte) {
   std::string lines;
   for (int i = 0; i < 20000; ++i)

@@ -236,5 +236,74 @@ class ByTokenizer(unittest.TestCase):
         self.assertEqual(again, {path.name: text for path, text in made.items()})
 
 
+class Mixtures(unittest.TestCase):
+    """Three sets: a run of 12 steps and the same run stopped, gone on with on other layouts and with other weights."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = harness.scratch("mixtures")
+        for place, (name, (count, seed)) in enumerate(FILES.items()):
+            (cls.work / f"set{place}").mkdir()
+            harness.write_text(cls.work / f"set{place}" / name, count, seed)
+        harness.write_text(cls.work / "judge.txt", 200, 9)
+        cls.settings = {"training.steps": 12, "checkpoint.interval": 4, "training.document_mask": True, "training.datasets": cls.sets(5, 3, 2),
+                        "validation.enable": True, "validation.dataset_path": cls.work / "judge.txt", "validation.freq": 6}
+        cls.whole = cls.work / "whole"
+        harness.train(CONFIG, 2, {**cls.settings, "job.dump_folder": cls.whole, "parallelism.pipeline_parallel_degree": 2})
+        cls.stopped = cls.work / "stopped"
+        harness.train(CONFIG, 1, {**cls.settings, "job.dump_folder": cls.stopped, "debug.stop_at_step": 4}, expect=75)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.work, ignore_errors=True)
+
+    @classmethod
+    def sets(cls, *weights, more=""):
+        return ",".join(f"path={cls.work / f'set{place}'} weight={weight}{more if place == 2 else ''}" for place, weight in enumerate(weights))
+
+    def go_on(self, nproc=1, expect=0, extra=(), **overrides):
+        run = self.work / f"run-{self.id().rsplit('.', 1)[1]}"
+        shutil.copytree(self.stopped, run)
+        _, err = harness.train(CONFIG, nproc, {**self.settings, "job.dump_folder": run, **overrides}, extra, expect)
+        return run, err
+
+    def test_other_layouts_give_the_samples_and_bits_of_one_that_was_not_stopped(self):
+        run, err = self.go_on(3, **{"training.datasets": ",".join(reversed(self.sets(5, 3, 2).split(",")))})
+        self.assertIn("samples per epoch of set0 50 %, set1 30 %, set2 20 %", err)
+        self.assertEqual(harness.step_lines(run), harness.step_lines(self.whole))
+        for step in (8, 12):
+            self.assertEqual(harness.checkpoint_id(run, step), harness.checkpoint_id(self.whole, step))
+        sets = harness.ckpt("inspect", f"{run}@12")["data"]["sets"]
+        self.assertEqual([(one["name"], one["drawn"]) for one in sets], [("set0", 48), ("set1", 29), ("set2", 19)])
+        losses = [[event["validation_loss"] for event in harness.events(folder) if event["event"] == "validation"] for folder in (run, self.whole)]
+        self.assertEqual(*losses)
+        harness.ckpt("verify", f"{run}@12")
+
+    def test_other_weights_are_refused_previewed_and_logged(self):
+        other = {"training.datasets": self.sets(2, 3, 5)}
+        _, err = self.go_on(expect=13, **other)
+        self.assertIn("--allow training.datasets", err)
+        shutil.rmtree(self.work / f"run-{self.id().rsplit('.', 1)[1]}")
+        run, err = self.go_on(2, extra=["--allow", "training.datasets"], **other)
+        self.assertIn("changed: training.datasets", err)
+        state = harness.ckpt("inspect", f"{run}@12")
+        self.assertEqual([one["drawn"] for one in state["data"]["sets"]], [16 + 13, 10 + 19, 6 + 32])
+        self.assertIn("training.datasets: ", state["train_state"]["attempts"][-1]["changed"][0])
+
+    def test_plan_says_what_each_set_gives_and_where_the_data_end(self):
+        argv = [harness.TRAIN, "plan", str(CONFIG), *harness.flags({**self.settings, "job.dump_folder": self.work / "new"}), "--json"]
+        done = harness.subprocess.run(argv, capture_output=True, text=True)
+        sets = harness.json.loads(done.stdout)["data"]["sets"]
+        self.assertEqual([one["tokens"] for one in sets], [48 * 16, 29 * 16, 19 * 16], done.stderr)
+        # 700 bytes are 43 samples of 16: with a share of 20 % they last for 27 steps of 8.
+        run = self.work / "ends"
+        settings = {**self.settings, "job.dump_folder": run, "training.steps": 40, "training.datasets": self.sets(5, 3, 2, more=" exhausted=stop")}
+        _, err = harness.train(CONFIG, 1, settings, expect=75)
+        self.assertIn("the data end behind step 26, where the run stops: 'set2' has given all of its epochs by then", err)
+        self.assertEqual(harness.published_steps(run)[-1], 26)
+        _, err = harness.train(CONFIG, 1, settings, expect=2)
+        self.assertIn("the data end before step 27", err)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

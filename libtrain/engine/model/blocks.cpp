@@ -58,10 +58,13 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
   return device().from_host(at::view_as_complex(table));
 }
 
-at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope,
-                     const ProductUse& use) {
-  const Heads heads = project(x_BTD, w, rope, use);
-  return linear(causal(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK).transpose(1, 2).flatten(2), w.out, use);
+at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use,
+                     const Documents& documents) {
+  const Heads heads = project(x_BTD, w, documents.apart() ? documents.turns_BTK : rope, use);
+  const at::Tensor out_BHTK = documents.apart()
+                                  ? document_attention(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK, documents)
+                                  : causal(heads.q_BHTK, heads.k_BGTK, heads.v_BGTK);
+  return linear(out_BHTK.transpose(1, 2).flatten(2), w.out, use);
 }
 
 at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope,

@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/engine/model/documents.h"
 #include "libtrain/engine/model/functions/linear.h"
 #include "libtrain/engine/model/kv_cache.h"
 #include "recipe/model/rope_scaling.h"
@@ -26,8 +27,10 @@ struct AttentionWeights {
   std::int64_t head_dim = 0;
   double norm_eps = 0;
 };
-/// Causal attention with grouped key/value heads. \source Ainslie et al., GQA
-at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use);
+/// Causal attention with grouped key/value heads, within each of `documents` where they are apart. \source Ainslie et
+/// al., GQA
+at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use,
+                     const Documents& documents = {});
 
 /// The same for tokens that follow those of `cache`, as its layer `layer`: many where it is empty, else one at a time.
 /// `rope`: from the first token of a text on.

@@ -164,15 +164,17 @@ at::Tensor Stage::run_layer(const Layer& l, const at::Tensor& x_BTD, const Produ
                                  use);
 }
 
-at::Tensor Stage::run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use) const {
+at::Tensor Stage::run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use,
+                           const Documents& documents) const {
   const Segment& s = segments_.at(segment);
   switch (s.kind) {
     case Segment::Kind::kEmbedding:
       return at::embedding(weight(embedding_), input).to(bf16_ ? at::kBFloat16 : at::kFloat);
     case Segment::Kind::kLayer: {
       const Layer& layer = layers_[s.layer];
-      return run_layer(layer, input, use,
-                       [&](const at::Tensor& x) { return attention(x, attention_weights(layer), rope_, use); });
+      return run_layer(layer, input, use, [&](const at::Tensor& x) {
+        return attention(x, attention_weights(layer), rope_, use, documents);
+      });
     }
     case Segment::Kind::kNorm: return rms_norm(input, weight(norm_), dims_.norm_eps);
   }
@@ -183,8 +185,9 @@ HeadLoss Stage::loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT,
   return head_loss(hidden_BTD, weight(head_), targets_BT, scale, gemm_, loss_chunk_);
 }
 
-at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT) const {
-  const at::Tensor rows = hidden_BTD.flatten(0, 1), targets = targets_BT.flatten();
+at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, bool masked) const {
+  const at::Tensor rows = hidden_BTD.flatten(0, 1),
+                   targets = masked ? targets_BT.flatten().clamp_min(0) : targets_BT.flatten();
   const std::int64_t count = rows.size(0), chunk = loss_chunk_ == 0 ? count : loss_chunk_;
   std::vector<at::Tensor> losses;
   for (std::int64_t begin = 0; begin < count; begin += chunk) {
@@ -192,7 +195,7 @@ at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& t
     losses.push_back(
         device().exact_losses(output_product(gemm_, some, weight(head_)), targets.slice(0, begin, begin + chunk)));
   }
-  return at::cat(losses);
+  return masked ? at::cat(losses).masked_fill(targets_BT.flatten() == kNoTarget, 0) : at::cat(losses);
 }
 
 at::Tensor Stage::forward(const at::Tensor& input) const {

@@ -11,6 +11,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/engine/model/documents.h"
 #include "libtrain/engine/model/functions/head_loss.h"
 #include "libtrain/engine/model/functions/linear.h"
 #include "libtrain/engine/model/kv_cache.h"
@@ -72,21 +73,26 @@ class Stage {
   std::size_t segments() const { return segments_.size(); }
   /// One segment. `input`: tokens int64 [B,T] for the embedding, hidden [B,T,D] in the compute dtype elsewhere. Returns
   /// hidden [B,T,D]. The gradients of the weights of linear layers go to `sink`, where there is one.
-  at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink) const {
-    return run_with(segment, input, {gemm_, sink});
+  at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink,
+                 const Documents& documents = {}) const {
+    return run_with(segment, input, {gemm_, sink}, documents);
   }
   /// The same for a backward through a layer whose output is known: it has a graph and a shape, and no values.
-  at::Tensor run_again(std::size_t segment, const at::Tensor& input, GradientSink* sink) const {
-    return run_with(segment, input, {.gemm = gemm_, .sink = sink, .unread = true});
+  at::Tensor run_again(std::size_t segment, const at::Tensor& input, GradientSink* sink,
+                       const Documents& documents = {}) const {
+    return run_with(segment, input, {.gemm = gemm_, .sink = sink, .unread = true}, documents);
   }
+  /// Rotations of RoPE from the first token of a text on, complex64 [max_seq_len,K/2].
+  const at::Tensor& rope() const { return rope_; }
   /// Places in parameters() of what a segment uses beside the weights of linear layers.
   const std::vector<std::size_t>& own_parameters(std::size_t segment) const { return segments_[segment].parameters; }
   bool recomputes(std::size_t segment) const { return segments_[segment].recompute; }
   /// Of the last stage: losses and gradients of the last segment's output. See head_loss().
   HeadLoss loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, double scale) const;
   std::size_t head_parameter() const { return head_; }
-  /// Of the last stage: the fp64 losses of each token that validation reports.
-  at::Tensor exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT) const;
+  /// Of the last stage: the fp64 losses of each token that validation reports. `masked`: some targets are
+  /// kNoTarget, and have none.
+  at::Tensor exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, bool masked = false) const;
 
   /// All segments, then the head where the stage has it: hidden [B,T,D], or logits [B,T,V] (compute dtype).
   at::Tensor forward(const at::Tensor& input) const;
@@ -118,7 +124,8 @@ class Stage {
   at::Tensor part(const Layer& layer, recipe::Part which) const;
   LinearWeight linear_weight(const Layer& layer, recipe::Part matrix) const;
   LinearWeight linear_weight(const Layer& layer, recipe::Part matrix, recipe::Part bias) const;
-  at::Tensor run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use) const;
+  at::Tensor run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use,
+                      const Documents& documents) const;
   /// `attend`: the attention of the layer, of its normed input.
   template <typename Attend>
   at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const;

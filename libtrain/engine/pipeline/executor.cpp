@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/parallel/tags.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
 #include "recipe/plan/run_plan.h"
@@ -34,13 +35,30 @@ void check_tags(std::size_t stages, std::uint32_t count) {
                             " micro-batches each need more tags than there are");
 }
 
+/// As `stage` needs them.
+Documents documents_for(const Stage& stage, const MicroBatch& batch) {
+  std::vector<std::vector<std::int64_t>> starts;
+  for (const SampleMarks& marks : batch.marks) starts.push_back(marks.starts);
+  return documents_of(starts, batch.tokens.size(1), stage.rope());
+}
+
 }  // namespace
 
-MicroBatch micro_batch_of(const at::Tensor& tokens) {
+MicroBatch micro_batch_of(const at::Tensor& tokens, std::vector<SampleMarks> marks) {
   const std::int64_t length = tokens.size(1);
   const at::Tensor here = device().from_host(tokens);
   const auto part = [&](std::int64_t begin) { return here.slice(1, begin, begin + length - 1).contiguous(); };
-  return {part(0), part(1)};
+  MicroBatch batch{part(0), part(1), std::move(marks)};
+  std::vector<std::int64_t> places;
+  for (std::size_t row = 0; row < batch.marks.size(); ++row)
+    for (const std::int64_t place : batch.marks[row].untrained)
+      places.push_back(static_cast<std::int64_t>(row) * (length - 1) + place - 1);
+  if (places.empty()) return batch;
+  const at::Tensor host = device().host_tensor({static_cast<std::int64_t>(places.size())}, at::kLong);
+  std::ranges::copy(places, mutable_host_values<std::int64_t>(host).begin());
+  batch.targets = batch.targets.clone();  // of one row it is a view, beside the tokens
+  batch.targets.view(-1).index_fill_(0, device().from_host(host), kNoTarget);
+  return batch;
 }
 
 Executor::Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute)
@@ -118,9 +136,8 @@ MicroBatch Executor::load(const BatchSource& batches, std::uint32_t index) {
 void Executor::forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                        StepOutput& out) {
   const Stage& stage = *held.stage;
-  const bool needs_data = stage.spec().embedding || stage.spec().head;
-  const MicroBatch batch = needs_data ? load(batches, share_.at(local)) : MicroBatch{};
-  Flight flight{StagePass(stage, *held.gradients), {}};
+  const MicroBatch batch = needs_data(stage) ? load(batches, share_.at(local)) : MicroBatch{};
+  Flight flight{StagePass(stage, *held.gradients, documents_apart_ ? documents_for(stage, batch) : Documents{}), {}};
   at::Tensor output =
       flight.pass.forward(stage.spec().embedding ? batch.tokens : take_received({stage.index(), local, false}),
                           [&](std::size_t segment) { before_use(stage, segment); });
@@ -278,8 +295,8 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
     for (const Held& held : held_) {
       const Stage& stage = *held.stage;
       const std::uint32_t number = stage.index();
-      const bool needs_data = stage.spec().embedding || stage.spec().head;
-      const MicroBatch batch = needs_data ? batches(index) : MicroBatch{};
+      const MicroBatch batch = needs_data(stage) ? batches(index) : MicroBatch{};
+      const Documents documents = documents_apart_ ? documents_for(stage, batch) : Documents{};
       at::Tensor x = batch.tokens;
       if (!stage.spec().embedding && is_here(number - 1)) {
         x = std::move(output);
@@ -290,12 +307,14 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
       for (std::size_t segment = 0; segment < stage.segments(); ++segment) {
         device().keep_pace(kLaunchesOfLayer);
         before_use(stage, segment);
-        x = stage.run(segment, x, nullptr);
+        x = stage.run(segment, x, nullptr, documents);
       }
       if (stage.spec().head) {
         before_loss();
         loss_sums_.emplace(
-            index, device().loss_sum(stage.exact_losses(x, batch.targets).slice(0, 0, valid_rows(index) * seq_len)));
+            index,
+            device().loss_sum(
+                stage.exact_losses(x, batch.targets, !batch.marks.empty()).slice(0, 0, valid_rows(index) * seq_len)));
       } else if (is_here(number + 1)) {
         output = x;
       } else {

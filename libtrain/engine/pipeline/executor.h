@@ -18,6 +18,7 @@
 #include "libtrain/engine/pipeline/buffer_pool.h"
 #include "libtrain/engine/pipeline/outbox.h"
 #include "libtrain/engine/pipeline/stage_pass.h"
+#include "libtrain/job/data/dataset.h"
 #include "libtrain/job/metrics/step_clock.h"
 #include "libtrain/job/order/exchange_plan.h"
 #include "libtrain/job/schedule/action_trace.h"
@@ -28,10 +29,13 @@ namespace titan::train {
 /// Tokens and targets of one micro-batch, int64 [B,T] each.
 struct MicroBatch {
   at::Tensor tokens, targets;
+  std::vector<SampleMarks> marks;  ///< of each row; none: tokens alone
 };
-/// Of host tokens [B,T+1]: all but the last of each row, and all but the first, on the device.
-MicroBatch micro_batch_of(const at::Tensor& tokens);
-/// Hands out micro-batch `index` (global within the step); called on the first and the last stage only.
+/// Of host tokens [B,T+1]: all but the last of each row, and all but the first, on the device. A target that is not
+/// trained on is kNoTarget.
+MicroBatch micro_batch_of(const at::Tensor& tokens, std::vector<SampleMarks> marks = {});
+/// Hands out micro-batch `index` (global within the step); called on the first and the last stage only, and on all
+/// where documents are kept apart.
 using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 
 class Executor {
@@ -57,6 +61,9 @@ class Executor {
     std::function<void(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums)> after_backward;
   };
   void work_beside(Beside beside) { beside_ = std::move(beside); }
+
+  /// Every stage asks for the documents of a micro-batch.
+  void keep_documents_apart() { documents_apart_ = true; }
 
   /// Of the step: data, forward, backward and waiting go into it, the rest is the caller's.
   StepClock& clock() { return clock_; }
@@ -119,6 +126,7 @@ class Executor {
   void before_use(const Stage& stage, std::size_t segment);
   void before_loss();
   void after_backward(const Stage& stage, std::uint32_t local, StepOutput& out);
+  bool needs_data(const Stage& stage) const { return stage.spec().embedding || stage.spec().head || documents_apart_; }
   MicroBatch load(const BatchSource& batches, std::uint32_t index);
   void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                StepOutput& out);
@@ -146,6 +154,7 @@ class Executor {
   BufferPool buffers_;
   StepClock clock_;
   ActionTrace* trace_ = nullptr;
+  bool documents_apart_ = false;
 };
 
 }  // namespace titan::train

@@ -18,9 +18,9 @@ at::Tensor StagePass::forward(const at::Tensor& input, const OnSegment& before) 
     Kept kept{at::isFloatingType(x.scalar_type()) ? x.detach().requires_grad_(true) : x, {}};
     if (stage_.recomputes(segment)) {
       const at::NoGradGuard no_grad;
-      x = stage_.run(segment, kept.input, nullptr);
+      x = stage_.run(segment, kept.input, nullptr, documents_);
     } else {
-      kept.output = stage_.run(segment, kept.input, &gradients_);
+      kept.output = stage_.run(segment, kept.input, &gradients_, documents_);
       x = kept.output.detach();
     }
     kept_.push_back(std::move(kept));
@@ -33,7 +33,7 @@ at::Tensor StagePass::backward(at::Tensor grad, const OnSegment& after) {
     device().keep_pace(kLaunchesOfLayer);
     Kept kept = std::move(kept_.back());
     kept_.pop_back();
-    if (!kept.output.defined()) kept.output = stage_.run_again(segment, kept.input, &gradients_);
+    if (!kept.output.defined()) kept.output = stage_.run_again(segment, kept.input, &gradients_, documents_);
     const std::vector<std::size_t>& parameters = stage_.own_parameters(segment);
     std::vector<at::Tensor> leaves;
     for (const std::size_t parameter : parameters) leaves.push_back(stage_.parameters()[parameter].compute);

@@ -1,6 +1,7 @@
 #pragma once
 // One micro-batch on its way through a stage: what its segments keep between forward and backward.
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +14,8 @@ namespace titan::train {
 class StagePass {
  public:
   /// `stage` and `gradients` must outlive the pass.
-  StagePass(const Stage& stage, StageGradients& gradients) : stage_(stage), gradients_(gradients) {}
+  StagePass(const Stage& stage, StageGradients& gradients, Documents documents = {})
+      : stage_(stage), gradients_(gradients), documents_(std::move(documents)) {}
 
   using OnSegment = std::function<void(std::size_t segment)>;
   /// Runs the segments one by one, each after before(segment), if given. Returns the output of the last, cut off from
@@ -31,6 +33,7 @@ class StagePass {
   };
   const Stage& stage_;
   StageGradients& gradients_;
+  Documents documents_;
   std::vector<Kept> kept_;
 };
 

@@ -5,6 +5,7 @@
 #include "ckpt/model/history.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/model/runtime.h"
@@ -102,7 +103,8 @@ void announce(RunState& run) {
                (run.start.texts.empty()
                     ? ""
                     : "as tokens of " + run.start.texts[0].path + " in " + run.start.texts[0].folder + ", ") +
-               std::to_string(run.data.samples_per_epoch) + " samples per epoch, " +
+               std::to_string(run.data.samples_per_epoch) + " samples per epoch" +
+               (run.data.sets.empty() ? "" : " of " + ckpt::mixture_text(run.data.sets)) + ", " +
                std::to_string(run.start.dataset->validation_samples()) + " held back; at sample " +
                std::to_string(run.data.samples);
   facts.left_out = run.start.dataset->left_out();

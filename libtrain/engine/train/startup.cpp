@@ -113,6 +113,7 @@ void share_start(RunState& run) {
 // The executor tells the exchange when gradients are there, and asks it for weights.
 void build_executor(RunState& run) {
   run.executor = std::make_unique<Executor>(run.world, run.plan(), run.stages->stages(), planned_table(run));
+  if (run.start.dataset->keeps_documents_apart()) run.executor->keep_documents_apart();
   if (run.exchange->in_turns())
     run.executor->after_each_backward([&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
       run.exchange->collect(stage, local, sums);

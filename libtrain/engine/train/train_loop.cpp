@@ -88,8 +88,9 @@ void TrainLoop::compute(Step& step) {
   ActionTrace* const trace = trace_of(step.trace);
   run_.executor->trace(trace);
 
+  step.trained = trained_tokens();
   Executor::StepOutput out =
-      run_.executor->run_step([&](std::uint32_t index) { return batch(index, run_.data.samples); }, tokens_per_step_);
+      run_.executor->run_step([&](std::uint32_t index) { return batch(index, run_.data.samples); }, step.trained);
   step.grads = clock.time(&StepTimes::exchange, [&] {
     const ActionTrace::In traced(trace, "exchange");
     return run_.exchange->reduce(out.sums);
@@ -109,7 +110,7 @@ void TrainLoop::compute(Step& step) {
   // A save that failed ends no run that stops: the save of the stop takes its place.
   if (row_.saved() == run_.world.size && !row_.stop()) saves_.over_everywhere();
   if (row_.trouble()) run_.on_root([&] { return trouble(); });
-  step.loss = row_.loss_sum() / static_cast<double>(tokens_per_step_);
+  step.loss = row_.loss_sum() / static_cast<double>(step.trained);
   step.norm = row_.grad_norm();
 }
 
@@ -133,7 +134,7 @@ void TrainLoop::apply(Step& step) {
 
 void TrainLoop::report(Step& step) {
   const double tokens_per_micro_batch =
-      static_cast<double>(tokens_per_step_) / static_cast<double>(run_.plan().batch.count);
+      static_cast<double>(step.trained) / static_cast<double>(run_.plan().batch.count);
   StepMetrics metrics{.step = step.number,
                       .loss = step.loss,
                       .max_loss = row_.largest_loss() / tokens_per_micro_batch,
@@ -182,18 +183,40 @@ std::optional<int> TrainLoop::boundary(std::uint64_t step) {
   return code;
 }
 
+// What is not trained on is counted by one rank of each pipeline, in its share of the step.
+std::uint64_t TrainLoop::trained_tokens() {
+  if (run_.start.dataset->is_plain()) return tokens_per_step_;
+  double left_out[1] = {0};
+  const Share share = share_of(run_.plan(), static_cast<std::uint32_t>(run_.world.dp_rank));
+  for (std::uint32_t local = 0; run_.world.stage == 0 && local < share.count; ++local)
+    for (const SampleMarks& row : read_batch(share.at(local), run_.data.samples).marks)
+      left_out[0] += static_cast<double>(row.untrained.size());
+  run_.world.all->sum(left_out);
+  // A step of documents of one token each trains nothing, and divides by 1.
+  return std::max<std::uint64_t>(1, tokens_per_step_ - static_cast<std::uint64_t>(left_out[0]));
+}
+
 MicroBatch TrainLoop::batch(std::uint32_t index, std::uint64_t position) {
+  HostBatch read = read_batch(index, position);
+  return micro_batch_of(read.tokens, std::move(read.marks));
+}
+
+TrainLoop::HostBatch TrainLoop::read_batch(std::uint32_t index, std::uint64_t position) {
   const std::int64_t rows = run_.plan().batch.micro, length = run_.plan().batch.seq_len + 1;
-  const at::Tensor tokens = device().host_tensor({rows, length}, at::kLong);
-  const std::span places = mutable_host_values<std::int64_t>(tokens);
+  const Dataset& data = *run_.start.dataset;
+  HostBatch batch{device().host_tensor({rows, length}, at::kLong), {}};
+  const std::span places = mutable_host_values<std::int64_t>(batch.tokens);
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto number = std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
     const std::uint64_t sample = ckpt::kept_sample(run_.data.excluded, position, number);
-    check(run_.start.dataset->sample(
-              sample, places.subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length))),
-          met_in_samples(run_.world.stage));
+    const std::span of_row = places.subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
+    check(data.sample(sample, of_row), met_in_samples(run_.world.stage));
+    if (data.is_plain()) continue;
+    auto marks = data.marks(sample, of_row);
+    check(marks.status(), met_in_samples(run_.world.stage));
+    batch.marks.push_back(std::move(*marks));
   }
-  return micro_batch_of(tokens);
+  return batch;
 }
 
 // The samples that a step reads from here, with what it leaves out between them.
@@ -293,7 +316,10 @@ int TrainLoop::stop_behind(std::uint64_t step, bool asked) {
     log_info((step > saves_.newest() ? "saving " + name + ", then stopping ("
               : step > 0             ? name + " is saved; stopping ("
                                      : "no step is done; stopping (") +
-             (asked ? who_asks() : "debug.stop_at_step") + ")");
+             (asked                 ? who_asks()
+              : run_.start.data_end ? "the data end"
+                                    : "debug.stop_at_step") +
+             ")");
   }
   saves_.last(step);
   note(StopPhase::kEnding);

@@ -37,7 +37,8 @@ class TrainLoop {
     std::optional<ActionTrace> trace = std::nullopt;  ///< where this one is traced
     ckpt::SampleRange samples = {};
     std::vector<OwnedGradient> grads = {};  ///< what this rank owns of the sum over all samples
-    double loss = 0, norm = 0;              ///< mean over tokens; of the whole gradient
+    std::uint64_t trained = 0;              ///< tokens that have a loss
+    double loss = 0, norm = 0;              ///< mean over these tokens; of the whole gradient
   };
 
   /// Gradients, loss and norm, and what the ranks have to tell each other.
@@ -50,6 +51,13 @@ class TrainLoop {
   std::optional<int> boundary(std::uint64_t step);
 
   MicroBatch batch(std::uint32_t index, std::uint64_t position);
+  struct HostBatch {
+    at::Tensor tokens;               ///< int64 [B,T+1]
+    std::vector<SampleMarks> marks;  ///< of each row, where there may be any
+  };
+  HostBatch read_batch(std::uint32_t index, std::uint64_t position);
+  /// Tokens of the next step that have a loss. Collective where some have none.
+  std::uint64_t trained_tokens();
   /// For the answer to a stop signal.
   void note(StopPhase phase) const { note_progress(phase, run_.state.step, saves_.newest()); }
   /// What rank 0 has to tell.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <span>
+#include <utility>
 
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
@@ -57,28 +59,41 @@ std::optional<ValidationResult> run_validation(World& world, Executor& executor,
   const auto valid_rows = [&](std::uint32_t index) {
     return std::min<std::int64_t>(rows, static_cast<std::int64_t>(samples) - static_cast<std::int64_t>(index) * rows);
   };
+  // By batch: tokens without a loss, as one rank of each pipeline counts them.
+  std::map<std::uint32_t, std::uint64_t> without_loss;
   const auto batches = [&](std::uint32_t index) {
     const at::Tensor tokens = device().host_tensor({rows, seq_len + 1}, at::kLong);
+    std::vector<SampleMarks> marks;
+    without_loss[index] = 0;
     const std::span places = mutable_host_values<std::int64_t>(tokens);
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::uint64_t sample = static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(rows) +
                                    static_cast<std::uint64_t>(row < valid_rows(index) ? row : 0);
-      check(dataset.validation_sample(sample, places.subspan(static_cast<std::size_t>(row * (seq_len + 1)),
-                                                             static_cast<std::size_t>(seq_len + 1))),
-            met_in_samples(world.stage));
+      const std::span of_row =
+          places.subspan(static_cast<std::size_t>(row * (seq_len + 1)), static_cast<std::size_t>(seq_len + 1));
+      check(dataset.validation_sample(sample, of_row), met_in_samples(world.stage));
+      if (dataset.is_plain()) continue;
+      auto found = dataset.validation_marks(sample, of_row);
+      check(found.status(), met_in_samples(world.stage));
+      marks.push_back(std::move(*found));
+      if (row < valid_rows(index)) without_loss[index] += marks.back().untrained.size();
     }
-    return micro_batch_of(tokens);
+    return micro_batch_of(tokens, std::move(marks));
   };
 
   StopLook look(world, stopped);
   auto whole = executor.run_forward(batches, count, rows, seq_len, valid_rows, [&look] { return look.goes_on(); });
   if (!whole) return std::nullopt;
   std::vector<double>& losses = *whole;
+  losses.push_back(0);
+  for (const auto& [index, count] : without_loss)
+    if (world.stage == 0) losses.back() += static_cast<double>(count);
   world.all->sum(std::span(losses));
   ValidationResult result;
-  result.tokens = samples * static_cast<std::uint64_t>(seq_len);
+  result.tokens = samples * static_cast<std::uint64_t>(seq_len) - static_cast<std::uint64_t>(losses.back());
+  losses.pop_back();
   for (const double loss : losses) result.loss += loss;
-  result.loss /= static_cast<double>(result.tokens);
+  result.loss /= static_cast<double>(std::max<std::uint64_t>(1, result.tokens));
   return result;
 }
 

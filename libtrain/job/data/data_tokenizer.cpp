@@ -6,6 +6,7 @@
 #include "corpus/tokenizer_files.h"
 #include "libtrain/job/data/token_files.h"
 #include "recipe/keys/config.h"
+#include "recipe/plan/data_sets.h"
 
 namespace titan::train {
 namespace {
@@ -41,12 +42,16 @@ std::vector<ckpt::ModelFilePlace> named_tokenizer(const recipe::Config& config) 
 
 ckpt::Result<std::vector<ckpt::ModelFilePlace>> tokenizer_of_data(const recipe::Config& config) {
   std::vector<ckpt::ModelFilePlace> places;
-  if (config.training.dataset != "tokens" || !config.training.dataset_path) return places;
-  TITAN_ASSIGN_OR_RETURN(const FoundFiles found,
-                         find_data_files(*config.training.dataset_path, "training.dataset_path"));
-  if (found.folders.empty()) return named_tokenizer(config);
-  const TokenFolder& first = found.folders.front();
-  TITAN_RETURN_IF_ERROR(check_same(first, found.folders, "training.dataset_path"));
+  if (config.training.dataset != "tokens") return places;
+  const char* const key = config.training.datasets.empty() ? "training.dataset_path" : "training.datasets";
+  std::vector<TokenFolder> folders;
+  for (const std::string& path : recipe::data_paths(config)) {
+    TITAN_ASSIGN_OR_RETURN(const FoundFiles found, find_data_files(path, key));
+    folders.insert(folders.end(), found.folders.begin(), found.folders.end());
+  }
+  if (folders.empty()) return named_tokenizer(config);
+  const TokenFolder& first = folders.front();
+  TITAN_RETURN_IF_ERROR(check_same(first, folders, key));
   if (config.validation.enable && config.validation.dataset_path) {
     TITAN_ASSIGN_OR_RETURN(const FoundFiles judged,
                            find_data_files(*config.validation.dataset_path, "validation.dataset_path"));

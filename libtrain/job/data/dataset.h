@@ -10,6 +10,12 @@
 #include "ckpt/base/cancel.h"
 #include "ckpt/base/result.h"
 #include "ckpt/model/data_position.h"
+#include "ckpt/plan/mixture.h"
+#include "libtrain/job/data/packed_rows.h"
+
+namespace titan::ckpt {
+struct FileMatch;
+}
 
 namespace titan::recipe {
 struct Config;
@@ -18,6 +24,16 @@ struct Config;
 namespace titan::train {
 
 struct TextCache;
+struct FoundFiles;
+struct OpenedFiles;
+enum class TokenKind;
+
+/// What of a sample differs from a row of tokens that are all trained on.
+struct SampleMarks {
+  std::vector<std::int64_t> starts;  ///< places at which another document begins than at the place before; ascending
+  /// Places of which nothing is trained: what stands there is not to be predicted.
+  std::vector<std::int64_t> untrained;
+};
 
 /// A read-only stream of token ids over one or more files, memory-mapped.
 class TokenStream {
@@ -28,6 +44,12 @@ class TokenStream {
   virtual void arrange(std::span<const std::size_t> order) = 0;
   /// Copies tokens [begin, begin + out.size()) into `out`.
   virtual void read(std::uint64_t begin, std::span<std::int64_t> out) const = 0;
+  /// Appends to `starts` the places in (begin, end) at which a document begins, ascending: of each file, and of what
+  /// lies beside it and says so. \error kCorrupt: that does not ascend
+  virtual ckpt::Status starts(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) const = 0;
+  /// Appends the places in [begin, end) that are not trained on, ascending. \error as starts()
+  virtual ckpt::Status untrained(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& places) const = 0;
+  virtual bool all_trained() const = 0;  ///< there are no such places
   /// Largest id that can occur, plus one, where the kind of file bounds it (bytes: 256), else 0.
   virtual std::uint64_t id_bound() const = 0;
   /// Where token `position` stands, for error messages: "data/b.bin, token 17".
@@ -36,7 +58,7 @@ class TokenStream {
 
 /// Refuses training.dataset_path where it is job.dump_folder: files of the run would be data at its next start. \error
 /// kInvalid
-ckpt::Status check_not_run_folder(const recipe::Config& config);
+ckpt::Status check_not_run_folder(const std::string& path, const std::string& run_folder, const std::string& key);
 
 /// The index of sample number `i` (< n) of `epoch` in a keyed permutation of [0, n): O(1) memory, no state.
 /// The mapping is part of the checkpoint format's contract and never changes (permutation.cpp says what it is).
@@ -53,12 +75,12 @@ struct KnownFile {
 /// Samples of seq_len + 1 tokens each.
 class Dataset {
  public:
-  /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list) and,
-  /// with validation enabled and no path of its own, holds the tail back. Relative paths are relative to the working
-  /// directory.
+  /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list), or
+  /// the sets of training.datasets, and, with validation enabled and no path of its own, holds the tail back. Relative
+  /// paths are relative to the working directory.
   /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a
-  /// multiple of the token size, a vocabulary smaller than the tokenizer's. kUnsupported: a tokenizer or file kind not
-  /// built yet.
+  /// multiple of the token size, a vocabulary smaller than the tokenizer's, two sets with the same contents.
+  /// kUnsupported: a tokenizer or file kind not built yet, the tail of a mixture held back.
   /// `checked`: files that were read whole and found to be text. What has the fingerprint of one is not read again;
   /// what has the name, size and ends of one has its fingerprint. `stop` is polled meanwhile: kInterrupted,
   /// kTerminated.
@@ -77,6 +99,8 @@ class Dataset {
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
+  /// The order of a mixture; null: one set.
+  const ckpt::Mixture* mixture() const { return mixture_ ? &*mixture_ : nullptr; }
   /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch). Files whose
   /// contents are those of `stored` are read in the order of `stored`; origin() takes its names too.
   void continue_from(const ckpt::DataPosition& stored);
@@ -85,8 +109,14 @@ class Dataset {
     return origin_.first_epoch + (sample - origin_.epoch_base) / origin_.samples_per_epoch;
   }
   /// Writes the seq_len + 1 tokens of global sample number `sample` (counted over all epochs). Thread-safe.
-  /// \error kInvalid: a token id >= vocab_size (file, position).
+  /// \error kInvalid: a token id >= vocab_size (file, position), no such sample (the sets of a mixture have given all).
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
+  /// What there is to know of `out`, which holds that sample, beside its tokens.
+  ckpt::Result<SampleMarks> marks(std::uint64_t sample, std::span<const std::int64_t> out) const;
+  /// Whether the documents of a sample are kept apart: its marks say where they begin.
+  bool keeps_documents_apart() const { return documents_; }
+  /// Whether all tokens of all samples are trained on, so that no marks need be looked at.
+  bool is_plain() const { return plain_; }
 
   /// Not ok where the data can be read but are hardly meant: a new run is refused, a resume continues with a warning.
   const ckpt::Status& doubt() const { return doubt_; }
@@ -104,22 +134,54 @@ class Dataset {
   std::uint32_t validation_batches() const { return validation_batches_; }
   std::int64_t validation_seq_len() const { return validation_seq_len_; }
   ckpt::Status validation_sample(std::uint64_t sample, std::span<std::int64_t> out) const;
+  ckpt::Result<SampleMarks> validation_marks(std::uint64_t sample, std::span<const std::int64_t> out) const;
 
  private:
   Dataset() = default;
   ckpt::Status prepare_validation(const recipe::Config& config, std::span<const KnownFile> checked,
                                   const ckpt::CancelToken& stop, std::uint64_t* train_tokens);
+  /// Opens files of the training or of the validation, and notes what lies beside them.
+  ckpt::Result<OpenedFiles> open_files(const FoundFiles& found, TokenKind kind, const std::string& key,
+                                       std::span<const KnownFile> checked, const ckpt::CancelToken& stop);
   ckpt::Status count_validation(const recipe::Config& config);
-  ckpt::Status read_checked(const TokenStream& stream, std::uint64_t begin, std::span<std::int64_t> out) const;
+  struct Source;
+  ckpt::Status open_set(const recipe::Config& config, const Source& source, std::span<const KnownFile> checked,
+                        const ckpt::CancelToken& stop);
+  ckpt::Status mix(std::span<const Source> sources);
+  void continue_mixture(const ckpt::DataPosition& stored);
+  ckpt::Status check_ids(const recipe::Config& config);
+  /// Where a sample lies in the stream of its set. What it lacks of a whole sample is filled up.
+  struct Spot {
+    const TokenStream* stream = nullptr;
+    std::uint64_t begin = 0, tokens = 0;
+  };
+  ckpt::Result<Spot> find(std::uint64_t sample) const;
+  Spot find_validation(std::uint64_t sample) const;
+  ckpt::Result<SampleMarks> marks_of(const Spot& spot, std::span<const std::int64_t> tokens) const;
+  ckpt::Status read_checked(const Spot& spot, std::span<std::int64_t> out) const;
 
-  std::unique_ptr<TokenStream> train_, validation_;
-  bool in_order_ = false;  // the files of origin_ are not those of train_, and its tokens are in their stored order
+  bool in_order_ = false;  // the files of origin_ are not those that are read, and tokens are in their stored order
+  bool raw_ = false;       // some files are ids without a header
+  struct Set {
+    std::unique_ptr<TokenStream> stream;
+    PackedRows rows;  // of whole documents, else none
+  };
+  void arrange(Set& set, const ckpt::FileMatch& match) const;
+  /// Samples of the last set, of its first `tokens` tokens.
+  ckpt::Result<std::uint64_t> count_samples(std::uint64_t tokens, const ckpt::CancelToken& stop);
+
+  std::vector<Set> sets_;  // one, or those of the mixture
+  std::unique_ptr<TokenStream> validation_;
+  std::optional<ckpt::Mixture> mixture_;
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
   std::vector<ckpt::DataFile> validation_files_;
   std::vector<std::optional<ckpt::Digest>> ends_;  // of all files
   std::vector<std::string> warnings_, left_out_;
   std::uint64_t vocab_size_ = 0;
+  bool documents_ = false, whole_ = false, plain_ = true;
+  std::uint64_t train_tokens_ = 0;  // of a single set; 0: of a mixture
+  std::optional<std::int64_t> document_end_;
   std::uint64_t validation_begin_ = 0, validation_samples_ = 0, validation_read_ = 0;
   std::uint32_t validation_batches_ = 0;
   std::int64_t validation_seq_len_ = 0;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "ckpt/base/denied.h"
 #include "ckpt/base/fs.h"
@@ -53,7 +54,11 @@ const char* what_it_is(const fs::directory_entry& entry) {
 Status add_token_folder(const std::string& path, const std::string& key, FoundFiles* files) {
   const auto data = corpus::read_token_data(ckpt::posix_fs(), path);
   if (!data.ok()) return data.status().wrapped(key + ": the folder of tokens '" + path + "' cannot be read");
-  for (const corpus::TokenShard& shard : data->shards) files->paths.push_back(ckpt::join_path(path, shard.tokens_file));
+  for (const corpus::TokenShard& shard : data->shards) {
+    files->paths.push_back(ckpt::join_path(path, shard.tokens_file));
+    files->beside.push_back({ckpt::join_path(path, shard.ends_file),
+                             shard.answers_file.empty() ? "" : ckpt::join_path(path, shard.answers_file)});
+  }
   files->folders.push_back({path, data->token_bytes, data->vocabulary, data->tokenizer});
   return {};
 }
@@ -93,6 +98,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
   if (status.type() != fs::file_type::directory) {
     const std::string ids = corpus::ids_of_index(path);
     files->paths.push_back(!ids.empty() && fs::exists(ids, error) ? ids : path);
+    files->beside.emplace_back();
     return {};
   }
   if (corpus::is_token_data(ckpt::posix_fs(), path)) return add_token_folder(path, key, files);
@@ -120,14 +126,52 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
     return std::ranges::binary_search(all, corpus::ids_of_index(one));
   });
   files->paths.insert(files->paths.end(), found.begin(), found.end());
+  files->beside.resize(files->paths.size());
   files->left_out.insert(files->left_out.end(), left_out.begin(), left_out.end());
   return {};
 }
 
+/// u64 in a file, little-endian; none without one.
+class MappedNumbers {
+ public:
+  static Result<MappedNumbers> open(const std::string& path) {
+    MappedNumbers numbers;
+    if (!path.empty()) {
+      TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
+    }
+    return numbers;
+  }
+  bool has_file() const { return file_.has_value(); }
+  const std::string& path() const { return file_->path(); }
+  std::uint64_t size() const { return file_ ? file_->bytes().size() / sizeof(std::uint64_t) : 0; }
+  std::uint64_t at(std::uint64_t place) const {
+    std::uint64_t value = 0;
+    std::memcpy(&value, file_->bytes().data() + place * sizeof value, sizeof value);
+    return value;
+  }
+  /// The place of the first number above `least`, where they ascend.
+  std::uint64_t first_above(std::uint64_t least) const {
+    std::uint64_t low = 0, high = size();
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (at(middle) > least)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+
+ private:
+  std::optional<MappedFile> file_;
+};
+
 struct Segment {
   MappedFile file;
   corpus::TokenFile layout;
-  std::uint64_t begin;  ///< of its first token in the stream
+  std::uint64_t begin;    ///< of its first token in the stream
+  MappedNumbers ends;     ///< of its documents
+  MappedNumbers answers;  ///< begins and ends of what is trained on; no file: all is
 };
 
 /// Ids of one type, as they lie in a file.
@@ -149,6 +193,52 @@ void read_ids(const Segment& segment, std::uint64_t skip, std::span<std::int64_t
     case 4: return layout.is_signed ? widen<std::int32_t>(from, out) : widen<std::uint32_t>(from, out);
     default: return widen<std::int64_t>(from, out);
   }
+}
+
+/// The numbers beside a file ascend, up to its tokens.
+Status check_ascends(const MappedNumbers& numbers, std::uint64_t place, std::uint64_t before, bool strictly,
+                     std::uint64_t most) {
+  const std::uint64_t value = numbers.at(place);
+  if (value <= most && (strictly ? value > before : value >= before)) return {};
+  return ckpt::corrupt("'" + numbers.path() + "': number " + std::to_string(place) + " is " + std::to_string(value) +
+                       ", expected one " + (strictly ? "above " : "from ") + std::to_string(before) + " on up to " +
+                       std::to_string(most))
+      .with_hint("`titan-ckpt tokens --verify` of the folder says what is damaged");
+}
+
+/// Appends the ends of documents of `segment` that lie in (begin, end), as places in the stream.
+Status add_ends(const Segment& segment, std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) {
+  const MappedNumbers& ends = segment.ends;
+  std::uint64_t last = begin;
+  for (std::uint64_t i = ends.first_above(begin); i < ends.size(); ++i) {
+    TITAN_RETURN_IF_ERROR(check_ascends(ends, i, last, true, segment.layout.tokens));
+    last = ends.at(i);
+    if (last >= end) break;
+    starts.push_back(segment.begin + last);
+  }
+  return {};
+}
+
+/// Appends the places of [begin, end) in `segment` that are not trained on, as places in the stream.
+Status add_untrained(const Segment& segment, std::uint64_t begin, std::uint64_t end,
+                     std::vector<std::uint64_t>& places) {
+  const MappedNumbers& answers = segment.answers;
+  if (!answers.has_file()) return {};
+  // Begins stand at even places, ends at odd ones. The first above `begin` says in what it lies.
+  std::uint64_t next = answers.first_above(begin), last = next == 0 ? 0 : answers.at(next - 1);
+  for (std::uint64_t at = begin; at < end; ++next) {
+    std::uint64_t until = end;
+    if (next < answers.size()) {
+      TITAN_RETURN_IF_ERROR(check_ascends(answers, next, last, false, segment.layout.tokens));
+      last = answers.at(next);
+      until = std::min(end, std::max(at, last));
+    }
+    const bool trained = next % 2 == 1 && next < answers.size();
+    for (; at < until; ++at)
+      if (!trained) places.push_back(segment.begin + at);
+    if (next >= answers.size()) break;
+  }
+  return {};
 }
 
 class MappedStream : public TokenStream {
@@ -180,6 +270,27 @@ class MappedStream : public TokenStream {
       out = out.subspan(count);
       begin += count;
     }
+  }
+
+  Status starts(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) const override {
+    for (auto segment = find(begin); segment != segments_.end() && segment->begin < end; ++segment) {
+      if (segment->begin > begin) starts.push_back(segment->begin);
+      const std::uint64_t from = std::max(begin, segment->begin) - segment->begin,
+                          to = std::min(end - segment->begin, segment->layout.tokens);
+      TITAN_RETURN_IF_ERROR(add_ends(*segment, from, to, starts));
+    }
+    return {};
+  }
+
+  Status untrained(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& places) const override {
+    for (auto segment = find(begin); segment != segments_.end() && segment->begin < end; ++segment)
+      TITAN_RETURN_IF_ERROR(add_untrained(*segment, std::max(begin, segment->begin) - segment->begin,
+                                          std::min(end - segment->begin, segment->layout.tokens), places));
+    return {};
+  }
+  bool all_trained() const override {
+    return std::none_of(segments_.begin(), segments_.end(),
+                        [](const Segment& segment) { return segment.answers.has_file(); });
   }
 
   std::string describe(std::uint64_t position) const override {
@@ -325,7 +436,8 @@ KnownFile known_file(const std::string& path, std::span<const std::byte> content
 }
 
 Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key,
-                                     std::span<const KnownFile> checked, const ckpt::CancelToken& stop) {
+                                     std::span<const KnownFile> checked, const ckpt::CancelToken& stop,
+                                     std::span<const BesideTokens> beside) {
   OpenedFiles opened;
   std::vector<Segment> segments;
   std::uint64_t tokens = 0;
@@ -340,6 +452,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     TITAN_ASSIGN_OR_RETURN(corpus::TokenFile layout, layout_of(file, kind));
     const bool raw = layout.format == corpus::TokenFormat::kRaw;
     opened.raw |= raw;
+    opened.indexed |= !layout.index.empty();
     if (opened.doubt.ok() && raw) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); raw && !look.empty()) odd[look].push_back(path);
     KnownFile as_known = known_file(path, file.bytes(), checked);
@@ -349,9 +462,13 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
         opened.doubt.ok() && std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
     if (kind == TokenKind::kUtf8Bytes && !known) TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
     if (layout.tokens == 0) continue;
+    const std::size_t place = opened.files.size() - 1;
+    const BesideTokens own = place < beside.size() ? beside[place] : BesideTokens{};
+    TITAN_ASSIGN_OR_RETURN(MappedNumbers ends, MappedNumbers::open(own.ends));
+    TITAN_ASSIGN_OR_RETURN(MappedNumbers answers, MappedNumbers::open(own.answers));
     const std::uint64_t begin = tokens;
     tokens += layout.tokens;
-    segments.push_back({std::move(file), std::move(layout), begin});
+    segments.push_back({std::move(file), std::move(layout), begin, std::move(ends), std::move(answers)});
   }
   if (tokens == 0)
     return ckpt::invalid(key + ": the dataset is empty (" + paths.front() +

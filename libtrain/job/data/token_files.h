@@ -23,8 +23,15 @@ struct TokenFolder {
   ckpt::Digest tokenizer;        ///< of tokenizer.json, which lies in it
 };
 
+/// What lies beside a file of tokens; "": nothing.
+struct BesideTokens {
+  std::string ends;     ///< where its documents end
+  std::string answers;  ///< which stretches are trained on
+};
+
 struct FoundFiles {
   std::vector<std::string> paths;     ///< in stream order
+  std::vector<BesideTokens> beside;   ///< of each
   std::vector<TokenFolder> folders;   ///< whose shards are among them
   std::vector<std::string> left_out;  ///< by folders: "sub (a folder)"; hidden names are not told
 };
@@ -52,17 +59,19 @@ struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
   std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
   std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
+  bool indexed = false;                           ///< an index says where documents of some file end
   bool raw = false;                               ///< ids, or text, without a header or an index are among them
   std::vector<std::string> warnings;              ///< what looks like something else than data
   ckpt::Status doubt;                             ///< not ok: a new run does not start on them (data_looks.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by
 /// file, but for files with a fingerprint of `checked`, whose blocks are not all read where name, size and ends are the
-/// same; `stop` is polled meanwhile.
+/// same; `stop` is polled meanwhile. `beside`: what lies beside each file, as far as it is to be read.
 /// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
 /// as corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key, std::span<const KnownFile> checked = {},
-                                           const ckpt::CancelToken& stop = {});
+                                           const ckpt::CancelToken& stop = {},
+                                           std::span<const BesideTokens> beside = {});
 
 }  // namespace titan::train

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "ckpt/plan/mixture.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/writer.h"
 #include "libtrain/job/host/staging_room.h"
@@ -235,6 +236,25 @@ DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t hel
   };
   forecast.first_epoch = epoch(forecast.first_sample);
   forecast.end_epoch = epoch(forecast.end_sample);
+  if (position.sets.empty()) return forecast;
+  const ckpt::Mixture mixture(position);
+  const std::vector<std::uint64_t> before = mixture.drawn(forecast.first_sample),
+                                   after = mixture.drawn(forecast.end_sample);
+  for (std::size_t i = 0; i < position.sets.size(); ++i) {
+    const ckpt::MixedSet& set = position.sets[i];
+    const auto passes = [&](std::uint64_t drawn) {
+      return static_cast<double>(drawn) / static_cast<double>(set.samples);
+    };
+    const std::uint64_t drawn = after[i] - before[i];
+    forecast.sets.push_back({.name = set.name,
+                             .share = static_cast<double>(set.share) / 4294967296.0,
+                             .samples = drawn,
+                             .tokens = drawn * position.seq_len,
+                             .first_epoch = passes(before[i]),
+                             .end_epoch = passes(after[i]),
+                             .most_epochs = set.most / set.samples,
+                             .stops = set.stops});
+  }
   return forecast;
 }
 

@@ -69,11 +69,22 @@ struct SaveForecast {
   std::uint64_t disk_bytes() const { return peak_count == 0 ? 0 : (peak_count - 1) * each() + one_save; }
 };
 
+/// What a run reads of one set of a mixture.
+struct SetForecast {
+  std::string name;
+  double share = 0;  ///< of the samples, 0 to 1
+  std::uint64_t samples = 0, tokens = 0;
+  double first_epoch = 0, end_epoch = 0;  ///< passes over it before and after the steps
+  std::uint64_t most_epochs = 0;          ///< 0: without end
+  bool stops = false;                     ///< the data end behind these; else others take its share
+};
+
 struct DataForecast {
   std::string kind;  ///< "text", "tokens"
   std::uint64_t files = 0, bytes = 0, samples_per_epoch = 0, held_back = 0;
   std::uint64_t first_sample = 0, end_sample = 0;  ///< positions before the first and after the last step
   double first_epoch = 0, end_epoch = 0;           ///< the same in epochs
+  std::vector<SetForecast> sets;                   ///< of a mixture
 };
 
 struct Forecast {

@@ -3,6 +3,9 @@
 namespace titan::train {
 
 ckpt::Result<std::string> attention_kernel(const recipe::Config& config) {
+  if (config.training.document_mask)
+    return ckpt::unsupported("training.document_mask is not supported on a GPU yet")
+        .with_hint("--training.device=cpu, or leave training.document_mask out");
   const std::string& asked = config.training.attention;
   const bool fp32 = config.training.mixed_precision_param == "float32";
   if (asked == "auto") return std::string(fp32 ? "math" : "flash");

@@ -5,10 +5,12 @@
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/read/verifier.h"
 #include "libtrain/job/forecast/fit_memory.h"
+#include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/host/gemm.h"
 #include "libtrain/job/host/measured_costs.h"
 #include "libtrain/job/order/exchange_plan.h"
@@ -18,6 +20,7 @@
 #include "libtrain/job/start/read_errors.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/from_shapes.h"
+#include "recipe/plan/data_sets.h"
 
 namespace titan::train {
 namespace {
@@ -104,7 +107,8 @@ Status settle_texts(const StartInputs& inputs, const recipe::Config& config, std
     if (!note.empty()) start.warnings.push_back(std::move(note));
     return ckpt::ok_status();
   }
-  TITAN_RETURN_IF_ERROR(check_not_run_folder(config));
+  TITAN_RETURN_IF_ERROR(
+      check_not_run_folder(*config.training.dataset_path, config.job.dump_folder, "training.dataset_path"));
   const auto vocabulary = static_cast<std::uint64_t>(start.plan.dims.vocab_size);
   const auto settle = [&](const std::string& path, const char* key, const ckpt::DataPosition* stored) -> Status {
     TITAN_ASSIGN_OR_RETURN(TextCache cache, find_text_cache(config, path, key, vocabulary, checked, stored));
@@ -170,9 +174,40 @@ Status open_data(const StartInputs& inputs, Start& start) {
     start.data = start.stored->data;
     return ckpt::ok_status();
   }
-  if (!inputs.data_elsewhere || start.stored || config.training.corpus.empty() || config.training.dataset_path)
+  if (!inputs.data_elsewhere || start.stored || config.training.corpus.empty() || !recipe::data_paths(config).empty())
     return dataset.status();
   start.no_data = dataset.status();
+  return ckpt::ok_status();
+}
+
+/// Where the sets of a mixture end before the run does, it stops behind the last step that they fill.
+Status end_with_data(Start& start) {
+  if (start.data.sets.empty() || start.complete) return ckpt::ok_status();
+  const ckpt::Mixture mixture(start.data);
+  if (!mixture.end()) return ckpt::ok_status();
+  recipe::Config& config = start.loaded.config;
+  const std::uint64_t begin = start.stored ? start.decision.step : 0, last = last_step_of(config);
+  const auto batch = static_cast<std::uint64_t>(start.plan.batch.global);
+  const auto is_filled = [&](std::uint64_t step) {
+    return ckpt::kept_sample(start.data.excluded, start.data.samples, (step - begin) * batch - 1) < *mixture.end();
+  };
+  if (begin >= last || is_filled(last)) return ckpt::ok_status();
+  std::uint64_t filled = begin, open = last;
+  while (open - filled > 1) {
+    const std::uint64_t middle = filled + (open - filled) / 2;
+    if (is_filled(middle))
+      filled = middle;
+    else
+      open = middle;
+  }
+  const std::string set = "'" + start.data.sets[mixture.last_set()].name + "' has given all of its epochs";
+  if (filled == begin)
+    return ckpt::invalid("the data end before step " + std::to_string(begin + 1) + ": " + set)
+        .with_hint("give it more epochs in training.datasets, with --allow training.datasets");
+  config.debug.stop_at_step = static_cast<std::int64_t>(filled);
+  start.data_end = true;
+  start.warnings.push_back("the data end behind step " + std::to_string(filled) + ", where the run stops: " + set +
+                           " by then");
   return ckpt::ok_status();
 }
 
@@ -210,7 +245,7 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
   if (!start.stored) {
     start.lr = ckpt::schedule_from(start.plan.lr);
     start.accepted = recipe::first_settings(config, start.plan, start.data, seed, permission);
-    return ckpt::ok_status();
+    return end_with_data(start);
   }
   start.continuation = recipe::continue_run(*start.stored, config, start.plan, start.data, seed, permission);
   start.lr = start.continuation.lr;
@@ -219,6 +254,7 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
   if (start.complete) return ckpt::ok_status();
   start.verdict = start.continuation.verdict;
   if (start.verdict.ok()) start.verdict = start.continuation.fresh_optimizer ? start.precise_weights : start.precise;
+  if (start.verdict.ok()) start.verdict = end_with_data(start);
   return ckpt::ok_status();
 }
 

@@ -60,6 +60,7 @@ struct Start {
   Status no_data;                     ///< not ok: the data are elsewhere (StartInputs::data_elsewhere)
   std::string processor;              ///< the one whose library of products a new run takes
   std::optional<std::uint64_t> seed;  ///< nothing: to be drawn
+  bool data_end = false;              ///< debug.stop_at_step is where the data end
   bool complete = false;              ///< the checkpoint is at training.steps: nothing would be trained
   std::vector<std::string> warnings;  ///< what was met on the way
   Status verdict;                     ///< what the start is refused with; the rest is filled as far as it is known

@@ -97,6 +97,7 @@ TEST(CheckpointId, TheIdCoversStateAndNothingElse) {
        [](State& s) {
          s.snapshot.data.excluded = {{9000, 8}};
        }},
+      {"mixture", [](State& s) { s.snapshot.data.sets = {{.name = "a"}}; }},
       {"data file", [](State& s) { s.snapshot.data.files[0].blocks.bytes[3] ^= 1; }},
   };
   for (const auto& [what, change] : inside) {

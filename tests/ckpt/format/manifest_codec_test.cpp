@@ -54,6 +54,18 @@ TEST(ManifestCodec, WritesTheLowestMinorVersionAndNamesTheFeature) {
   EXPECT_EQ(*decoded, manifest);
 }
 
+TEST(ManifestCodec, AMixtureIsAFeatureOfItsOwn) {
+  Manifest manifest = small_manifest();
+  manifest.mixture = manifest.excluded = true;
+  const std::string text = encode_manifest(manifest);
+  EXPECT_THAT(text, HasSubstr("\"minor\":3}"));
+  EXPECT_THAT(text, HasSubstr("\"requires\":[\"excluded\",\"mixture\"]"));
+  const auto decoded = decode_manifest("m", text);
+  ASSERT_TRUE(decoded.ok()) << decoded.status().to_string();
+  manifest.minor = 3;
+  EXPECT_EQ(*decoded, manifest);
+}
+
 TEST(ManifestCodec, SamplesThatAreLeftOutAreAFeatureOfTheirOwn) {
   Manifest manifest = small_manifest();
   manifest.excluded = true;

@@ -40,6 +40,34 @@ TEST(StateCodec, SamplesThatAreLeftOutStandThereOnlyWhereThereAreSuch) {
   }
 }
 
+TEST(StateCodec, AMixtureStandsThereOnlyWhereThereIsOne) {
+  DataPosition data = snapshot().data;
+  EXPECT_EQ(encode_data_position(data).find("sets"), std::string::npos);
+  const std::uint64_t half = std::uint64_t{1} << 31, files = data.files.size();
+  data.files.push_back({"more.txt", 10, digest_of("more")});
+  data.sets = {{.name = "a", .share = half, .samples = 40, .drawn = 3, .files = files},
+               {.name = "b", .share = half, .samples = 2, .most = 4, .stops = true, .files = 1}};
+  data.samples_per_epoch = 42;
+  data.epoch_base = data.samples;
+  const std::string text = encode_data_position(data);
+  EXPECT_NE(text.find(R"({"name":"b","share":2147483648,"samples":2,"drawn":0,"most":4,"stops":true,"files":1})"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(*decode_data_position("f", text), data);
+  const std::vector<void (*)(DataPosition&)> wrong = {
+      [](DataPosition& d) { d.sets[0].share = 1; },          [](DataPosition& d) { d.sets[0].share *= 4; },
+      [](DataPosition& d) { d.sets[1].share = 0; },          [](DataPosition& d) { d.sets[0].samples = 0; },
+      [](DataPosition& d) { d.samples_per_epoch = 43; },     [](DataPosition& d) { d.sets[1].files = 2; },
+      [](DataPosition& d) { d.sets[0].files -= 1; },         [](DataPosition& d) { d.sets[0].drawn = ~0ull; },
+      [](DataPosition& d) { d.epoch_base = d.samples + 1; }, [](DataPosition& d) { d.sets.pop_back(); },
+  };
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    DataPosition broken = data;
+    wrong[i](broken);
+    EXPECT_EQ(decode_data_position("f", encode_data_position(broken)).status().code, Code::kCorrupt) << i;
+  }
+}
+
 TEST(StateCodec, AcceptsPhasesThatBeginAtOneStepAndRefusesDescendingOnes) {
   LrSchedule schedule = snapshot().lr;
   schedule.phases[2].first = schedule.phases[1].first;

@@ -1,4 +1,4 @@
-// Holds the code to the frozen bytes of format versions 1.0, 1.1 and 1.2: tests/golden/format-1/, format-1.1/,
+// Holds the code to the frozen bytes of format versions 1.0 to 1.3: tests/golden/format-1/, format-1.1/,
 // format-1.2/.
 //
 // The golden checkpoints were made by this file: TITAN_WRITE_GOLDEN=zstd titan_ckpt_tests
@@ -41,6 +41,7 @@ struct Variant {
   const char* version = "format-1";
   Codec codec = Codec::kRaw;
   bool excluded = false;  // samples are left out
+  bool mixture = false;   // of two sets
 };
 
 void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
@@ -59,6 +60,16 @@ constexpr Variant kVariants[] = {
      "format-1.1",
      Codec::kZstd},
     {"excluded", DType::kF32, {1, 2, 1}, 16, "84528497bf3eff97cdb91d5eea346c3c", true, "format-1.2", Codec::kRaw, true},
+    {"mixture",
+     DType::kF32,
+     {2, 1, 1},
+     17,
+     "00000000000000000000000000000000",
+     true,
+     "format-1.3",
+     Codec::kRaw,
+     false,
+     true},
 };
 
 // Raw checkpoints hold noise. For compression, which keeps noise as it is, the upper bytes become those of numbers
@@ -86,6 +97,15 @@ class GoldenSource final : public TensorSource {
   testing::PatternSource pattern_;
 };
 
+/// Two sets whose shares changed at sample 40, of which one is dropped after two passes.
+void mix(DataPosition& data) {
+  data.epoch_base = 40;
+  data.files.push_back({"code.txt", 6401, digest_of("code")});
+  data.sets = {{.name = "text", .share = 3006477107, .samples = 1000, .drawn = 28, .files = data.files.size() - 1},
+               {.name = "code", .share = 1288490189, .samples = 100, .drawn = 12, .most = 200, .files = 1}};
+  data.samples_per_epoch = 1100;
+}
+
 /// The manifest as it was before there were derived members.
 std::string without_derived(const std::string& text) {
   Result<Manifest> manifest = decode_manifest("manifest.json", text);
@@ -108,6 +128,7 @@ class Golden : public ::testing::TestWithParam<Variant> {
     snapshot.dtype = GetParam().dtype;
     snapshot.codec = GetParam().codec;
     if (GetParam().excluded) snapshot.data.excluded = {{snapshot.data.samples + 8, 8}, {snapshot.data.samples + 64, 1}};
+    if (GetParam().mixture) mix(snapshot.data);
     return snapshot;
   }
   std::string folder() const { return kFolder + GetParam().version + "/step-000000" + std::to_string(GetParam().step); }
@@ -119,7 +140,10 @@ TEST_P(Golden, ReadsFormatVersion1) {
   ASSERT_TRUE(reader.ok()) << reader.status().to_string();
   EXPECT_EQ(reader->manifest().id.hex(), GetParam().id);
   EXPECT_EQ(reader->manifest().major, 1u);
-  EXPECT_EQ(reader->manifest().minor, GetParam().excluded ? 2u : GetParam().codec == Codec::kRaw ? 0u : 1u);
+  EXPECT_EQ(reader->manifest().minor, GetParam().mixture                ? 3u
+                                      : GetParam().excluded             ? 2u
+                                      : GetParam().codec == Codec::kRaw ? 0u
+                                                                        : 1u);
   EXPECT_EQ(*reader->lr_schedule(), expected.lr);
   EXPECT_EQ(*reader->data_position(), expected.data);
   EXPECT_EQ(*reader->train_state(), expected.train);

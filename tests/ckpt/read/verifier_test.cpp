@@ -232,6 +232,9 @@ TEST_F(Verifier, FindsAWriterThatMadeWrongSums) {
   wrong = manifest_;
   wrong.excluded = true;
   EXPECT_EQ(found(wrong), "'requires' and the data position differ on whether samples are left out");
+  wrong = manifest_;
+  wrong.mixture = true;
+  EXPECT_EQ(found(wrong), "'requires' and the data position differ on whether data are mixed");
 }
 
 std::vector<std::string> units(const std::vector<Damage>& places) {

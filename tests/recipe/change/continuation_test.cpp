@@ -7,6 +7,7 @@
 
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/mixture.h"
 #include "tests/recipe/support/config_support.h"
 
 namespace titan::recipe::continuation_test {
@@ -73,6 +74,91 @@ Continuation go_on(const StoredRun& stored, const std::vector<std::string>& flag
   const Result<Permission> permission = read_permission(s.config, allow);
   EXPECT_TRUE(permission.ok()) << permission.status().to_string();
   return continue_run(stored, s.config, s.plan, dataset(s.config, content), 42, *permission);
+}
+
+/// A mixture of sets of 700 and 300 samples with these shares of 100.
+ckpt::DataPosition mixed(const Config& config, std::uint64_t percent, const char* second = "b") {
+  ckpt::DataPosition data = dataset(config);
+  data.files.push_back({"b.txt", 500, ckpt::digest_of(second)});
+  const std::vector<std::uint64_t> shares =
+      ckpt::shares_of(std::vector{static_cast<double>(percent), 100 - static_cast<double>(percent)});
+  data.sets = {{.name = "a", .share = shares[0], .samples = 700, .files = 1},
+               {.name = "b", .share = shares[1], .samples = 300, .files = 1}};
+  data.samples_per_epoch = 1000;
+  return data;
+}
+
+Continuation mix_on(const StoredRun& stored, const ckpt::DataPosition& data,
+                    const std::vector<std::string>& allow = {}) {
+  const Case s = setup({});
+  const Result<Permission> permission = read_permission(s.config, allow);
+  EXPECT_TRUE(permission.ok()) << permission.status().to_string();
+  return continue_run(stored, s.config, s.plan, data, 42, *permission);
+}
+
+StoredRun stored_mixture() {
+  const Case s = setup({});
+  StoredRun run = stored_run();
+  run.data = mixed(s.config, 75);
+  run.data.samples = 960;
+  run.state.accepted = first_settings(s.config, s.plan, run.data, 42, {});
+  return run;
+}
+
+TEST(Continuation, AMixtureGoesOnWithItsSetsInAnyOrder) {
+  const StoredRun stored = stored_mixture();
+  const Config config = setup({}).config;
+  ckpt::DataPosition turned = mixed(config, 75);
+  std::swap(turned.sets[0], turned.sets[1]);
+  std::swap(turned.files[0], turned.files[1]);
+  for (const ckpt::DataPosition& data : {mixed(config, 75), turned}) {
+    const Continuation run = mix_on(stored, data);
+    EXPECT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+    EXPECT_TRUE(run.changes.empty());
+    EXPECT_EQ(run.data, stored.data);
+  }
+}
+
+TEST(Continuation, OtherSharesNeedPermissionAndHoldFromTheNextStepOn) {
+  const StoredRun stored = stored_mixture();
+  const Config config = setup({}).config;
+  const Continuation refused = mix_on(stored, mixed(config, 50));
+  EXPECT_EQ(refused.verdict.code, ckpt::Code::kIncompatible);
+  ASSERT_EQ(refused.changes.size(), 1u);
+  EXPECT_THAT(refused.changes[0].drift.stored, HasSubstr("a 75 %, b 25 %"));
+  EXPECT_THAT(refused.changes[0].drift.config, HasSubstr("a 50 %, b 50 %"));
+  EXPECT_THAT(refused.changes[0].what, HasSubstr("from step 61 on; sets with the contents of before go on"));
+  EXPECT_THAT(refused.verdict.hint, HasSubstr("--allow training.datasets"));
+
+  const Continuation run = mix_on(stored, mixed(config, 50), {"training.datasets"});
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_EQ(run.data.samples, 960u);
+  EXPECT_EQ(run.data.epoch_base, 960u);
+  EXPECT_EQ(run.data.sets[0].drawn, 720u);
+  EXPECT_EQ(run.data.sets[1].drawn, 240u);
+  EXPECT_EQ(ckpt::Mixture(run.data).drawn(980), (std::vector<std::uint64_t>{730, 250}));
+  ASSERT_EQ(run.changed.size(), 1u);
+  EXPECT_THAT(run.changed[0], HasSubstr("training.datasets: "));
+}
+
+TEST(Continuation, ChangedBytesOfASetAreAnotherMixtureAndTheSetBegins) {
+  const StoredRun stored = stored_mixture();
+  const ckpt::DataPosition data = mixed(setup({}).config, 75, "changed");
+  EXPECT_EQ(mix_on(stored, data).verdict.code, ckpt::Code::kIncompatible);
+  const Continuation run = mix_on(stored, data, {"training.datasets"});
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_EQ(run.data.sets[0].drawn, 720u);
+  EXPECT_EQ(run.data.sets[1].drawn, 0u);
+}
+
+TEST(Continuation, ASingleSetGoesOnWithinAMixture) {
+  const StoredRun stored = stored_run();  // 960 samples of 700 an epoch
+  const ckpt::DataPosition data = mixed(setup({}).config, 75);
+  EXPECT_EQ(mix_on(stored, data).verdict.code, ckpt::Code::kIncompatible);
+  const Continuation run = mix_on(stored, data, {"training.datasets"});
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_EQ(run.data.sets[0].drawn, 960u);
+  EXPECT_EQ(run.data.sets[1].drawn, 0u);
 }
 
 TEST(Continuation, SamplesThatAreLeftOutStayLeftOut) {

@@ -8,6 +8,9 @@
 
 namespace titan::train {
 
+/// A target that is not trained on: its loss and its gradients are 0.
+inline constexpr std::int64_t kNoTarget = -100;
+
 struct HeadLoss {
   at::Tensor losses;       ///< fp32 [B*T]
   at::Tensor grad_x;       ///< as x
@@ -15,7 +18,7 @@ struct HeadLoss {
 };
 
 /// Cross-entropy in fp32 of each token's logits x w^T, and the gradients of their sum times `scale`. x [B,T,D] in the
-/// compute dtype, weight [V,D], targets int64 [B,T].
+/// compute dtype, weight [V,D], targets int64 [B,T], of which some may be kNoTarget.
 /// With `chunk` tokens the logits of so many exist at once, with 0 those of all. It is part of a run's class: the sums
 /// of the weight's gradient, and the shapes of the products, depend on it.
 HeadLoss head_loss(const at::Tensor& x_BTD, const at::Tensor& weight, const at::Tensor& targets_BT, double scale,

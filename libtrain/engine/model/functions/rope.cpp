@@ -9,9 +9,10 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Tensor turn(const at::Tensor& x_BTHK, const at::Tensor& turns_THK) {
+// `turns`: [T,1,K/2], or [B,T,1,K/2] where each row has its own.
+at::Tensor turn(const at::Tensor& x_BTHK, const at::Tensor& turns) {
   const at::Tensor pairs = at::view_as_complex(x_BTHK.to(at::kFloat).contiguous().unflatten(3, {-1, 2}));
-  return at::view_as_real(pairs * turns_THK).flatten(3).to(x_BTHK.scalar_type());
+  return at::view_as_real(pairs * turns).flatten(3).to(x_BTHK.scalar_type());
 }
 
 struct Rope final : torch::autograd::Function<Rope> {
@@ -27,7 +28,7 @@ struct Rope final : torch::autograd::Function<Rope> {
 }  // namespace
 
 at::Tensor apply_rope(const at::Tensor& x_BTHK, const at::Tensor& table) {
-  return Rope::apply(x_BTHK, table.narrow(0, 0, x_BTHK.size(1)).unsqueeze(1));
+  return Rope::apply(x_BTHK, table.dim() == 3 ? table.unsqueeze(2) : table.narrow(0, 0, x_BTHK.size(1)).unsqueeze(1));
 }
 
 }  // namespace titan::train

@@ -63,12 +63,27 @@ recipe::RunPlan plan_on(const Placement& placement, const std::vector<std::uint3
 struct Options {
   Gemm gemm = Gemm::kMkl;
   std::int64_t loss_chunk = 0, recompute_each = 0;
+  bool documents = false;  // are kept apart
 };
 recipe::RunPlan with(recipe::RunPlan plan, const Options& options) {
   plan.gemm = options.gemm;
   plan.loss_chunk = options.loss_chunk;
   plan.recompute_each = options.recompute_each;
   return plan;
+}
+
+/// The same tokens as documents, which begin at other places in each row.
+BatchSource documents_of_step(const recipe::RunPlan& plan, std::uint64_t step) {
+  return [&plan, step](std::uint32_t micro_batch) {
+    std::vector<SampleMarks> marks(kMicro);
+    for (std::int64_t row = 0; row < kMicro; ++row) {
+      SampleMarks& of_row = marks[static_cast<std::size_t>(row)];
+      for (std::int64_t place = 1 + (micro_batch + row) % 5; place <= kSeqLen; place += 4 + row)
+        of_row.starts.push_back(place);
+      of_row.untrained = of_row.starts;
+    }
+    return micro_batch_of(tokens_of(plan, step, micro_batch), std::move(marks));
+  };
 }
 
 /// What one step leaves, whatever ran it: gradients by name (the tied head's use apart), losses, validation losses.
@@ -93,11 +108,15 @@ Outcome run_one_step(const recipe::RunPlan& planned, const Placement& placement,
       held.back()->init_weights(7);
     }
     Executor executor(world, plan, held, table);
-    Executor::StepOutput out = executor.run_step(batches_of(plan, 1), 304);
+    if (options.documents) executor.keep_documents_apart();
+    const auto batches = [&](std::uint64_t step) {
+      return options.documents ? documents_of_step(plan, step) : batches_of(plan, step);
+    };
+    Executor::StepOutput out = executor.run_step(batches(1), 304);
     const std::vector<double> validation =
         executor
             .run_forward(
-                batches_of(plan, 2), count, kMicro, kSeqLen, [](std::uint32_t) { return kMicro; }, [] { return true; })
+                batches(2), count, kMicro, kSeqLen, [](std::uint32_t) { return kMicro; }, [] { return true; })
             .value();
     const std::lock_guard lock(mutex);
     std::size_t sum = 0;
@@ -177,6 +196,24 @@ TEST(Executor, GivesTheSameBitsByEverySchedule) {
                                   make_schedule(facts.kind, {4 / chunks, chunks, 8}).value(), options),
                      expected, facts.name + std::string(bf16 ? ", bf16" : ", fp32"));
       }
+    }
+  }
+}
+
+TEST(Executor, DocumentsThatAreKeptApartGiveTheSameBitsByEverySchedule) {
+  use_one_thread();
+  for (const bool bf16 : {false, true}) {
+    const Options options{.recompute_each = 2, .documents = true};
+    const Outcome expected = run_in_one_piece(bf16, false, 8, {.documents = true});
+    EXPECT_NE(expected.losses, run_in_one_piece(bf16, false, 8).losses);
+    for (const recipe::ScheduleFacts& facts : recipe::schedules()) {
+      const std::uint32_t chunks = facts.least_chunks;
+      Placement placement(4 / chunks);
+      for (std::uint32_t stage = 0; stage < 4; ++stage)
+        placement[rank_of_stage(facts.placement, 4 / chunks, stage)].push_back(stage);
+      expect_equal(run_one_step(plan_on(placement, {1, 2, 4}, 8, bf16, false), placement,
+                                make_schedule(facts.kind, {4 / chunks, chunks, 8}).value(), options),
+                   expected, facts.name + std::string(bf16 ? ", bf16" : ", fp32"));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "corpus/token_data.h"
 #include "recipe/keys/config.h"
@@ -169,6 +170,249 @@ TEST(Dataset, AFolderOfTokensGivesItsShardsAndSaysHowTheyAreRead) {
   config = config_for(dir / "d", 10);
   dir.write("d/tokens-1", counting(49));
   EXPECT_EQ(refused(300).code, Code::kCorrupt) << "a shard is not whole";
+}
+
+/// A mixture of files of counting tokens, each from a number of its own on.
+recipe::Config mixture_of(const ScratchDir& dir, const std::vector<std::pair<std::size_t, std::string>>& sets) {
+  recipe::Config config = config_for("", 10);
+  config.training.dataset_path.reset();
+  for (const auto& [tokens, words] : sets) {
+    const std::size_t place = config.training.datasets.size();
+    const std::string all = counting(1000 * (place + 1) + tokens);
+    const std::string path = dir.write("set" + std::to_string(place) + ".bin", all.substr(all.size() - 2 * tokens));
+    config.training.datasets.push_back("path=" + path + " " + words);
+  }
+  return config;
+}
+
+TEST(Dataset, AMixtureDrawsFromEachSetByItsWeightAndEverySampleOncePerPass) {
+  const ScratchDir dir;
+  const recipe::Config config = mixture_of(dir, {{401, "weight=2"}, {201, "weight=1"}, {101, "weight=1"}});
+  const auto data = open_or_die(config);
+  ASSERT_TRUE(data);
+  ASSERT_NE(data->mixture(), nullptr);
+  EXPECT_EQ(data->origin().sets[1].name, "set1.bin");
+  EXPECT_EQ(data->samples_per_epoch(), 70u);
+  std::map<std::int64_t, std::vector<std::int64_t>> seen;  // by set: the first tokens of its samples
+  for (std::uint64_t i = 0; i < 160; ++i) {
+    const Tokens tokens = sample_of(*data, i);
+    EXPECT_EQ(tokens, range(tokens[0], 11));
+    std::vector<std::int64_t>& of_set = seen[tokens[0] / 1000 - 1];
+    of_set.push_back(tokens[0]);
+    EXPECT_EQ(data->mixture()->at(i)->number + 1, of_set.size());
+  }
+  EXPECT_EQ(seen[0].size(), 80u);
+  EXPECT_EQ(seen[1].size(), 40u);
+  for (const auto& [set, first] : seen) {
+    const std::size_t pass = data->origin().sets[static_cast<std::size_t>(set)].samples;
+    for (std::size_t begin = 0; begin + pass <= first.size(); begin += pass) {
+      const std::set<std::int64_t> once(first.begin() + static_cast<std::ptrdiff_t>(begin),
+                                        first.begin() + static_cast<std::ptrdiff_t>(begin + pass));
+      EXPECT_EQ(once.size(), pass) << "set " << set << ", pass from " << begin;
+    }
+  }
+}
+
+TEST(Dataset, AMixtureGoesOnFromAPositionWhateverTheOrderAndTheNamesOfItsSets) {
+  const ScratchDir dir;
+  recipe::Config config = mixture_of(dir, {{401, "weight=2"}, {201, "weight=1"}, {101, "weight=1"}});
+  const auto first = open_or_die(config);
+  ckpt::DataPosition position = first->origin();
+  position.samples = 33;
+  std::swap(config.training.datasets[0], config.training.datasets[2]);
+  const auto later = open_or_die(config, 99);
+  later->continue_from(ckpt::continued_mixture(position, later->origin()));
+  ckpt::DataPosition next = position;  // nothing has changed: as recipe::continue_run() has it
+  later->continue_from(next);
+  for (std::uint64_t i = 33; i < 200; ++i) EXPECT_EQ(sample_of(*later, i), sample_of(*first, i)) << i;
+  EXPECT_EQ(later->origin(), position);
+}
+
+TEST(Dataset, AMixtureEndsWhereItsSetsHaveGivenAll) {
+  const ScratchDir dir;
+  const auto data = open_or_die(mixture_of(dir, {{101, "weight=1 epochs=1"}, {201, "weight=1 epochs=2"}}));
+  ASSERT_TRUE(data);
+  EXPECT_EQ(data->mixture()->end(), 50u);
+  Tokens out(11);
+  EXPECT_TRUE(data->sample(49, out).ok());
+  EXPECT_EQ(data->sample(50, out).message, "the data end before sample 50: 'set1.bin' has given all of its epochs");
+}
+
+TEST(Dataset, RefusesMixturesThatCannotBe) {
+  const ScratchDir dir;
+  const auto message = [](const recipe::Config& config) { return Dataset::open(config, 7, 65536).status().message; };
+  recipe::Config config = mixture_of(dir, {{401, "weight=2"}, {201, "weight=1"}});
+  config.training.datasets.push_back("path=" + dir.write("copy.bin", counting(1401).substr(2000)));
+  EXPECT_NE(message(config).find("copy.bin' has the same contents as"), std::string::npos) << message(config);
+  config.training.datasets.back() = "path=" + dir.write("empty.bin", "");
+  EXPECT_NE(message(config).find("training.datasets: the dataset is empty"), std::string::npos) << message(config);
+  config.training.datasets.back() = "path=" + dir.write("short.bin", counting(9));
+  EXPECT_NE(message(config).find("has 9 tokens, too short"), std::string::npos) << message(config);
+  config.training.datasets.back() = "path=" + dir.write("tiny.bin", counting(64)) + " weight=1e-12";
+  EXPECT_NE(message(config).find("is too small beside the others"), std::string::npos) << message(config);
+  config.training.datasets.back() = "path=" + (dir / "nowhere");
+  EXPECT_NE(message(config).find("training.datasets: '"), std::string::npos) << message(config);
+  config.training.datasets.pop_back();
+  config.validation.enable = true;
+  EXPECT_NE(message(config).find("validation.holdout with training.datasets"), std::string::npos) << message(config);
+  config.validation.dataset_path = dir.write("judge.bin", counting(64));
+  EXPECT_TRUE(Dataset::open(config, 7, 65536).ok());
+}
+
+TEST(Dataset, TwoHundredSetsAreOneMixture) {
+  const ScratchDir dir;
+  std::vector<std::pair<std::size_t, std::string>> sets(200, {23, "weight=1"});
+  const auto data = open_or_die(mixture_of(dir, sets));
+  ASSERT_TRUE(data);
+  std::set<std::size_t> drawn;
+  for (std::uint64_t i = 0; i < 200; ++i) drawn.insert(data->mixture()->at(i)->set);
+  EXPECT_EQ(drawn.size(), 200u);
+}
+
+std::vector<std::int64_t> starts_of(const Dataset& data, std::uint64_t sample) {
+  const auto marks = data.marks(sample, sample_of(data, sample));
+  EXPECT_TRUE(marks.ok()) << marks.status().to_string();
+  EXPECT_EQ(marks->starts, marks->untrained);
+  return marks->starts;
+}
+
+/// u64, little-endian.
+std::string ends_file(const std::vector<std::uint64_t>& ends) {
+  return {reinterpret_cast<const char*>(ends.data()), ends.size() * sizeof(std::uint64_t)};
+}
+
+TEST(Dataset, KnowsWhereTheDocumentsOfASampleBegin) {
+  const ScratchDir dir;
+  corpus::TokenData made;
+  made.vocabulary = 300;
+  const std::vector<std::vector<std::uint64_t>> ends = {{3, 4, 25}, {7, 25}};
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const std::string number = std::to_string(i);
+    dir.write("d/tokens-" + number, counting(25));
+    dir.write("d/ends-" + number, ends_file(ends[i]));
+    made.shards.push_back({"tokens-" + number, "ends-" + number, 25, ends[i].size(), {}, {}});
+    made.tokens += 25;
+    made.documents += ends[i].size();
+  }
+  dir.write("d/tokenizer.json", "{}");
+  dir.write("d/data.json", corpus::write_token_data(made));
+  recipe::Config config = config_for(dir / "d", 10);
+  config.training.shuffle = false;
+  EXPECT_TRUE(starts_of(*open_or_die(config), 0).empty()) << "nobody asked";
+  config.training.document_mask = true;
+  const auto data = open_or_die(config);
+  EXPECT_EQ(starts_of(*data, 0), (std::vector<std::int64_t>{3, 4}));
+  EXPECT_TRUE(starts_of(*data, 1).empty());
+  EXPECT_EQ(starts_of(*data, 2), (std::vector<std::int64_t>{5})) << "another shard";
+  EXPECT_EQ(starts_of(*data, 3), (std::vector<std::int64_t>{2}));
+
+  // Raw files do not say: an id does.
+  config.training.dataset_path = dir.write("raw.bin", counting(40)) + "," + dir.write("more.bin", counting(40));
+  config.training.document_end = 12;
+  const auto raw = open_or_die(config);
+  EXPECT_TRUE(starts_of(*raw, 0).empty());
+  EXPECT_EQ(starts_of(*raw, 1), (std::vector<std::int64_t>{3}));
+  EXPECT_EQ(starts_of(*raw, 3), (std::vector<std::int64_t>{10})) << "the file behind is another document";
+  EXPECT_TRUE(starts_of(*raw, 4).empty()) << "the first place is no start";
+  EXPECT_EQ(starts_of(*raw, 5), (std::vector<std::int64_t>{3}));
+}
+
+TEST(Dataset, SamplesOfWholeDocumentsAreFilledUp) {
+  const ScratchDir dir;
+  recipe::Config config = config_for("", 10);
+  std::vector<std::string> files;
+  std::size_t begin = 0;
+  for (const std::size_t tokens : {4, 5, 6, 30, 3, 1}) {
+    files.push_back(dir.write("file" + std::to_string(begin) + ".bin", counting(begin + tokens).substr(2 * begin)));
+    begin += tokens;
+  }
+  config.training.dataset_path = files[0];
+  for (std::size_t i = 1; i < files.size(); ++i) *config.training.dataset_path += "," + files[i];
+  config.training.shuffle = false;
+  config.training.pack = "whole";
+  const auto data = open_or_die(config);
+  ASSERT_TRUE(data);
+  // 4 + 5 | 6 | 30 in pieces that share a token, the last with what follows.
+  const std::vector<std::pair<std::int64_t, std::int64_t>> rows = {{0, 9},   {9, 6},   {15, 11},
+                                                                   {25, 11}, {35, 10}, {45, 4}};
+  ASSERT_EQ(data->samples_per_epoch(), rows.size());
+  EXPECT_FALSE(data->is_plain());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto [first, count] = rows[i];
+    Tokens expected = range(first, count);
+    expected.resize(11);
+    EXPECT_EQ(sample_of(*data, i), expected) << i;
+    EXPECT_EQ(data->marks(i, expected)->untrained, range(count, 11 - count)) << i;
+    EXPECT_TRUE(data->marks(i, expected)->starts.empty()) << "documents are not kept apart";
+  }
+  config.training.document_mask = true;
+  const auto apart = open_or_die(config);
+  const SampleMarks marks = *apart->marks(0, sample_of(*apart, 0));
+  EXPECT_EQ(marks.starts, (Tokens{4, 9})) << "what fills it up is no part of the last document";
+  EXPECT_EQ(marks.untrained, (Tokens{4, 9, 10}));
+  EXPECT_EQ(apart->marks(5, sample_of(*apart, 5))->starts, (Tokens{3, 4}));
+
+  config.training.document_end = 3;
+  EXPECT_EQ(Dataset::open(config, 7, 65536).status().code, Code::kUnsupported);
+  config.training.document_end.reset();
+  config.training.sample_stride = 4;
+  EXPECT_EQ(Dataset::open(config, 7, 65536).status().code, Code::kInvalid);
+}
+
+TEST(Dataset, WhatIsNoAnswerIsNotTrainedOn) {
+  const ScratchDir dir;
+  corpus::TokenData made;
+  made.vocabulary = 300;
+  const std::vector<std::vector<std::uint64_t>> answers = {{2, 5, 9, 12, 12, 14}, {9, 14}};
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const std::string number = std::to_string(i);
+    dir.write("d/tokens-" + number, counting(25));
+    dir.write("d/ends-" + number, ends_file({25}));
+    dir.write("d/answers-" + number, ends_file(answers[i]));
+    made.shards.push_back(
+        {"tokens-" + number, "ends-" + number, 25, 1, {}, {}, "answers-" + number, answers[i].size() / 2, {}});
+    made.tokens += 25;
+    ++made.documents;
+  }
+  dir.write("d/tokenizer.json", "{}");
+  dir.write("d/data.json", corpus::write_token_data(made));
+  recipe::Config config = config_for(dir / "d", 10);
+  config.training.shuffle = false;
+  const auto data = open_or_die(config);
+  ASSERT_TRUE(data);
+  EXPECT_FALSE(data->is_plain());
+  const auto untrained = [](const Dataset& of, std::uint64_t sample) {
+    return of.marks(sample, sample_of(of, sample))->untrained;
+  };
+  EXPECT_EQ(untrained(*data, 0), (Tokens{1, 5, 6, 7, 8}));
+  EXPECT_EQ(untrained(*data, 1), (Tokens{4, 5, 6, 7, 8, 9, 10})) << "the first place is predicted by nothing";
+  EXPECT_EQ(untrained(*data, 2), range(1, 10));
+  EXPECT_EQ(untrained(*data, 3), (Tokens{1, 2, 3, 9, 10}));
+  EXPECT_TRUE(data->marks(0, sample_of(*data, 0))->starts.empty());
+
+  dir.write("d/answers-0", ends_file({2, 5, 9, 7, 12, 14}));
+  EXPECT_EQ(open_or_die(config)->marks(0, sample_of(*data, 0)).status().code, Code::kCorrupt);
+}
+
+TEST(Dataset, EndsOfDocumentsThatDoNotAscendAreDamage) {
+  const ScratchDir dir;
+  corpus::TokenData made;
+  made.vocabulary = 300;
+  dir.write("d/tokens-0", counting(50));
+  made.shards.push_back({"tokens-0", "ends-0", 50, 3, {}, {}});
+  made.tokens = 50;
+  made.documents = 3;
+  dir.write("d/tokenizer.json", "{}");
+  dir.write("d/data.json", corpus::write_token_data(made));
+  recipe::Config config = config_for(dir / "d", 40);
+  config.training.document_mask = true;
+  for (const std::vector<std::uint64_t>& ends : {std::vector<std::uint64_t>{9, 5, 50}, {9, 9, 50}, {9, 60, 50}}) {
+    dir.write("d/ends-0", ends_file(ends));
+    const auto data = open_or_die(config);
+    const ckpt::Status status = data->marks(0, sample_of(*data, 0)).status();
+    EXPECT_EQ(status.code, Code::kCorrupt) << ends[1];
+    EXPECT_NE(status.message.find("ends-0': number 1 is"), std::string::npos) << status.message;
+  }
 }
 
 TEST(Dataset, ARunFolderOfItsOwnIsNoDataAndDoubtIsHandedOn) {

@@ -1,0 +1,219 @@
+// Sample n of a phase, of the sets [0, k) with shares q: at each node [lo, hi) of a balanced binary tree, mid =
+// (lo + hi) / 2, L = the shares of [lo, mid), T = those of [lo, hi), f(n) = floor((2nL + T) / 2T). Where f(n + 1) >
+// f(n) the sample is that of the left half with the number f(n), else that of the right half with the number n - f(n).
+// A phase ends when a set has given all that it may give; the next one begins at 0 with the sets that are left.
+#include "ckpt/plan/mixture.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/plan/same_files.h"
+
+namespace titan::ckpt {
+namespace {
+
+using Wide = unsigned __int128;
+
+constexpr double kAll = 4294967296.0;                       // 2^32
+constexpr std::uint64_t kForEver = std::uint64_t{1} << 62;  // samples that no run reads
+
+/// How many of the first `n` samples of a node go to its left half.
+std::uint64_t to_the_left(std::uint64_t n, std::uint64_t left, std::uint64_t total) {
+  return static_cast<std::uint64_t>((Wide{2} * n * left + total) / (Wide{2} * total));
+}
+
+std::string percent(const MixedSet& set) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", 100 * static_cast<double>(set.share) / kAll);
+  return set.name + " " + text + " %";
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> shares_of(std::span<const double> weights) {
+  // Of weights up to the largest double the sum would be infinite.
+  const double greatest = *std::max_element(weights.begin(), weights.end());
+  double sum = 0;
+  for (const double weight : weights) sum += weight / greatest;
+  std::vector<std::uint64_t> shares;
+  std::vector<double> rest;
+  std::uint64_t given = 0;
+  for (const double weight : weights) {
+    const double exact = weight / greatest / sum * kAll;
+    shares.push_back(static_cast<std::uint64_t>(std::floor(exact)));
+    rest.push_back(exact - std::floor(exact));
+    given += shares.back();
+  }
+  std::vector<std::size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rest[a] > rest[b]; });
+  const auto all = static_cast<std::uint64_t>(kAll);
+  for (std::size_t i = 0; given < all; i = (i + 1) % order.size(), ++given) ++shares[order[i]];
+  // Rounding can have given one too many.
+  for (std::size_t i = order.size(); given > all; --given) --shares[order[--i]];
+  return shares;
+}
+
+Mixture::Mixture(const DataPosition& position) {
+  const std::vector<MixedSet>& sets = position.sets;
+  Phase phase{.first = position.epoch_base};
+  for (const MixedSet& set : sets) phase.drawn.push_back(set.drawn);
+  while (true) {
+    bool stops = false;
+    std::vector<std::uint64_t> before = {0};
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      const bool over = sets[i].most != 0 && phase.drawn[i] >= sets[i].most;
+      if (over && (phases_.empty() || phases_.back().gives(i))) last_set_ = i;
+      stops |= over && sets[i].stops;
+      before.push_back(before.back() + (over ? 0 : sets[i].share));
+    }
+    phase.before = std::move(before);
+    phases_.push_back(phase);
+    if (stops || phase.before.back() == 0) {
+      end_ = phase.first;
+      return;
+    }
+    const std::optional<std::uint64_t> samples = length(phase, sets);
+    if (!samples) return;
+    count(phase, *samples, 0, sets.size(), phase.drawn);
+    phase.first += *samples;
+  }
+}
+
+void Mixture::count(const Phase& phase, std::uint64_t n, std::size_t begin, std::size_t end,
+                    std::vector<std::uint64_t>& counts) {
+  if (n == 0) return;
+  if (end - begin == 1) {
+    counts[begin] += n;
+    return;
+  }
+  const std::size_t middle = (begin + end) / 2;
+  const std::uint64_t left =
+      to_the_left(n, phase.before[middle] - phase.before[begin], phase.before[end] - phase.before[begin]);
+  count(phase, left, begin, middle, counts);
+  count(phase, n - left, middle, end, counts);
+}
+
+/// Samples until the first of the sets of `phase` has given all that it may give.
+std::optional<std::uint64_t> Mixture::length(const Phase& phase, std::span<const MixedSet> sets) const {
+  const auto is_over = [&](std::uint64_t samples) {
+    std::vector<std::uint64_t> counts = phase.drawn;
+    count(phase, samples, 0, sets.size(), counts);
+    for (std::size_t i = 0; i < sets.size(); ++i)
+      if (phase.gives(i) && sets[i].most != 0 && counts[i] >= sets[i].most) return true;
+    return false;
+  };
+  if (phase.first >= kForEver || !is_over(kForEver)) return std::nullopt;
+  std::uint64_t low = 0, high = kForEver;
+  while (high - low > 1) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (is_over(middle))
+      high = middle;
+    else
+      low = middle;
+  }
+  return high;
+}
+
+std::optional<Draw> Mixture::at(std::uint64_t sample) const {
+  if (end_ && sample >= *end_) return std::nullopt;
+  const auto after = std::upper_bound(phases_.begin(), phases_.end(), sample,
+                                      [](std::uint64_t number, const Phase& phase) { return number < phase.first; });
+  assert(after != phases_.begin());
+  const Phase& phase = *(after - 1);
+  std::uint64_t n = sample - phase.first;
+  std::size_t begin = 0, end = phase.drawn.size();
+  while (end - begin > 1) {
+    const std::size_t middle = (begin + end) / 2;
+    const std::uint64_t left = phase.before[middle] - phase.before[begin],
+                        total = phase.before[end] - phase.before[begin], first = to_the_left(n, left, total);
+    if (to_the_left(n + 1, left, total) > first) {
+      end = middle;
+      n = first;
+    } else {
+      begin = middle;
+      n -= first;
+    }
+  }
+  return Draw{begin, phase.drawn[begin] + n};
+}
+
+std::vector<std::uint64_t> Mixture::drawn(std::uint64_t sample) const {
+  const std::uint64_t place = end_ ? std::min(sample, *end_) : sample;
+  const auto after = std::upper_bound(phases_.begin(), phases_.end(), place,
+                                      [](std::uint64_t number, const Phase& phase) { return number < phase.first; });
+  assert(after != phases_.begin());
+  const Phase& phase = *(after - 1);
+  std::vector<std::uint64_t> counts = phase.drawn;
+  count(phase, place - phase.first, 0, counts.size(), counts);
+  return counts;
+}
+
+std::span<const DataFile> files_of_set(const DataPosition& position, std::size_t set) {
+  if (position.sets.empty()) return position.files;
+  std::uint64_t first = 0;
+  for (std::size_t i = 0; i < set; ++i) first += position.sets[i].files;
+  return std::span(position.files).subspan(first, position.sets[set].files);
+}
+
+Digest contents_of(std::span<const DataFile> files) {
+  std::vector<std::pair<std::uint64_t, std::string>> contents;
+  for (const DataFile& file : files)
+    if (file.bytes > 0) contents.emplace_back(file.bytes, file.blocks.hex());
+  std::sort(contents.begin(), contents.end());
+  IdentityEncoder encoder;
+  encoder.list(contents.size());
+  for (const auto& [bytes, blocks] : contents) {
+    encoder.u64(bytes);
+    encoder.str(blocks);
+  }
+  return encoder.finish();
+}
+
+DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there) {
+  DataPosition position = there;
+  position.sets.clear();
+  position.files.clear();
+  const auto add = [&](MixedSet set, std::span<const DataFile> files) {
+    set.files = files.size();
+    position.sets.push_back(std::move(set));
+    position.files.insert(position.files.end(), files.begin(), files.end());
+  };
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < there.sets.size(); ++i) places[contents_of(files_of_set(there, i)).hex()] = i;
+
+  const bool mixed = !stored.sets.empty();
+  const std::vector<std::uint64_t> drawn =
+      mixed ? Mixture(stored).drawn(stored.samples)
+            : std::vector{stored.first_epoch * stored.samples_per_epoch + stored.samples - stored.epoch_base};
+  for (std::size_t i = 0; i < drawn.size() && stored.kind == there.kind; ++i) {
+    const std::span<const DataFile> files = files_of_set(stored, i);
+    const auto found = places.extract(contents_of(files).hex());
+    if (found.empty()) continue;
+    MixedSet set = there.sets[found.mapped()];
+    const std::uint64_t samples = mixed ? stored.sets[i].samples : stored.samples_per_epoch;
+    const bool cut_alike =
+        samples == set.samples && stored.seq_len == there.seq_len && stored.sample_stride == there.sample_stride;
+    // Samples that are cut anew begin with a pass that nobody has seen.
+    set.drawn = cut_alike ? drawn[i] : (drawn[i] + samples - 1) / std::max<std::uint64_t>(samples, 1) * set.samples;
+    if (mixed) set.name = stored.sets[i].name;
+    add(std::move(set), files);
+  }
+  for (std::size_t i = 0; i < there.sets.size(); ++i)
+    if (places.count(contents_of(files_of_set(there, i)).hex()) != 0) add(there.sets[i], files_of_set(there, i));
+  return position;
+}
+
+std::string mixture_text(std::span<const MixedSet> sets) {
+  std::vector<std::string> words;
+  for (const MixedSet& set : sets) words.push_back(percent(set));
+  return first_few(words, 8);
+}
+
+}  // namespace titan::ckpt

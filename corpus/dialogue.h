@@ -1,0 +1,41 @@
+#pragma once
+// Lines that teach answers: a prompt with its completion, or messages by role. What is not an answer is read and not
+// trained on.
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::corpus {
+
+/// A part of a document, encoded by itself.
+struct TextPart {
+  std::string text;
+  bool trained = false;
+};
+
+/// What stands around the messages of each role: plain strings. \source docs/data.md, "Answers"
+struct ChatTemplate {
+  struct Around {
+    std::string prefix, suffix;
+  };
+  std::map<std::string, Around> roles;
+};
+
+/// Reads {"roles": {"user": {"prefix": "...", "suffix": "..."}, ..}}. \error kUnsupported: a template in Jinja;
+/// kInvalid: another file, no role "assistant"
+ckpt::Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path);
+
+/// The members `prompt` and `completion` of one JSON object; the completion is trained on. `what` names the line in
+/// messages. \error kInvalid: no such object, an empty completion
+ckpt::Result<std::vector<TextPart>> completion_parts(const std::string& what, std::string_view line);
+
+/// The member `messages` of one JSON object, a list of {"role", "content"}. Contents of "assistant" are trained on,
+/// with what stands behind them. \error kInvalid: no such object, a role that the template lacks, no message of
+/// "assistant"
+ckpt::Result<std::vector<TextPart>> message_parts(const std::string& what, std::string_view line,
+                                                  const ChatTemplate& chat);
+
+}  // namespace titan::corpus

@@ -1,0 +1,165 @@
+#include "ckpt/plan/mixture.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace titan::ckpt::mixture_test {
+namespace {
+
+using ::testing::ElementsAre;
+using Places = std::vector<std::pair<std::size_t, std::uint64_t>>;
+
+/// Sets of 1,000 samples and one file each.
+DataPosition position_of(const std::vector<double>& weights) {
+  DataPosition position;
+  position.kind = "text";
+  position.seq_len = position.sample_stride = 16;
+  const std::vector<std::uint64_t> shares = shares_of(weights);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::string name = "set" + std::to_string(i);
+    position.sets.push_back({.name = name, .share = shares[i], .samples = 1000, .files = 1});
+    position.files.push_back({name + ".txt", 16001, digest_of(name)});
+    position.samples_per_epoch += 1000;
+  }
+  return position;
+}
+
+Places places(const Mixture& mixture, std::uint64_t count) {
+  Places found;
+  for (std::uint64_t n = 0; n < count; ++n) {
+    const Draw draw = mixture.at(n).value();
+    found.emplace_back(draw.set, draw.number);
+  }
+  return found;
+}
+
+TEST(Mixture, SharesAreTheLargestRemainders) {
+  EXPECT_THAT(shares_of(std::vector{0.5, 0.3, 0.2}), ElementsAre(2147483648, 1288490189, 858993459));
+  EXPECT_THAT(shares_of(std::vector{7.0, 2.0, 1.0}), ElementsAre(3006477107, 858993459, 429496730));
+  EXPECT_THAT(shares_of(std::vector{2.0, 2.0, 2.0}), ElementsAre(1431655766, 1431655765, 1431655765));
+  EXPECT_THAT(shares_of(std::vector{1e308, 1e308, 1e-300}), ElementsAre(2147483648, 2147483648, 0));
+}
+
+TEST(Mixture, TheOrderIsThatOfTheFormat) {
+  EXPECT_EQ(places(Mixture(position_of({0.5, 0.3, 0.2})), 12),
+            (Places{{0, 0}, {1, 0}, {0, 1}, {2, 0}, {0, 2}, {1, 1}, {0, 3}, {2, 1}, {0, 4}, {1, 2}, {0, 5}, {1, 3}}));
+  EXPECT_EQ(places(Mixture(position_of({0.7, 0.2, 0.1})), 12),
+            (Places{{0, 0}, {1, 0}, {0, 1}, {0, 2}, {2, 0}, {0, 3}, {0, 4}, {0, 5}, {1, 1}, {0, 6}, {0, 7}, {1, 2}}));
+  EXPECT_EQ(places(Mixture(position_of({1, 1, 1})), 9),
+            (Places{{1, 0}, {0, 0}, {2, 0}, {1, 1}, {0, 1}, {2, 1}, {1, 2}, {0, 2}, {2, 2}}));
+  const Mixture far(position_of({0.5, 0.3, 0.2}));
+  EXPECT_EQ(far.at(1'000'000), (Draw{0, 500'000}));
+  EXPECT_EQ(far.at(1'000'000'000), (Draw{0, 500'000'000}));
+  EXPECT_EQ(far.at(1'000'000'000'007), (Draw{1, 300'000'000'048}));
+}
+
+// At every position: each sample of each set once and in turn, and no set more than two samples from its share.
+void expect_even(const std::vector<double>& weights, std::uint64_t samples) {
+  const Mixture mixture(position_of(weights));
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<std::uint64_t> counts(weights.size());
+  for (std::uint64_t n = 0; n < samples; ++n) {
+    const Draw draw = mixture.at(n).value();
+    ASSERT_EQ(draw.number, counts[draw.set]++) << n;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      ASSERT_LT(std::abs(static_cast<double>(counts[i]) - weights[i] / sum * static_cast<double>(n + 1)), 2)
+          << "set " << i << " at " << n;
+  }
+  EXPECT_EQ(mixture.drawn(samples), counts);
+}
+
+TEST(Mixture, CountsAreWithinTwoSamplesOfTheWeightsAtEveryPosition) {
+  expect_even({1, 3}, 5000);
+  expect_even({0.5, 0.3, 0.2}, 5000);
+  std::vector<double> many;
+  for (int i = 0; i < 200; ++i) many.push_back(1 + i * i % 37);
+  expect_even(many, 20000);
+}
+
+TEST(Mixture, ASetThatHasGivenAllLeavesItsShareToTheOthers) {
+  DataPosition position = position_of({2, 1, 1});
+  position.sets[0].most = 10;
+  position.sets[1].drawn = 3;
+  position.epoch_base = 100;
+  const Mixture mixture(position);
+  EXPECT_FALSE(mixture.end().has_value());
+  std::vector<std::uint64_t> counts = {0, 3, 0};
+  for (std::uint64_t n = 100; n < 160; ++n) {
+    EXPECT_EQ(mixture.drawn(n), counts) << n;
+    const Draw draw = mixture.at(n).value();
+    EXPECT_EQ(draw.number, counts[draw.set]++) << n;
+  }
+  EXPECT_EQ(counts[0], 10u);
+  EXPECT_LE(counts[1] - 3 - counts[2] + 2, 4u) << "half and half of what was left";
+}
+
+TEST(Mixture, TheDataEndWithASetThatStopsThemAndWithTheLastOne) {
+  DataPosition position = position_of({1, 1});
+  position.sets[0].most = 8;
+  position.sets[0].stops = true;
+  const Mixture stops(position);
+  ASSERT_TRUE(stops.end().has_value());
+  EXPECT_EQ(stops.drawn(*stops.end())[0], 8u);
+  EXPECT_TRUE(stops.at(*stops.end() - 1).has_value());
+  EXPECT_FALSE(stops.at(*stops.end()).has_value());
+  EXPECT_EQ(stops.last_set(), 0u);
+  EXPECT_EQ(stops.drawn(1000), stops.drawn(*stops.end()));
+
+  position.sets[0].stops = false;
+  position.sets[1].most = 20;
+  const Mixture both(position);
+  EXPECT_EQ(both.end(), 28u);
+  EXPECT_EQ(both.last_set(), 1u);
+
+  position.sets[0].drawn = 8;
+  position.sets[1].drawn = 25;  // of weights that were changed
+  EXPECT_EQ(Mixture(position).end(), 0u);
+  EXPECT_THAT(Mixture(position).drawn(5), ElementsAre(8, 25));
+}
+
+TEST(Mixture, SetsAreKnownByTheirContentsAndGoOnAtTheirOwnPlace) {
+  DataPosition stored = position_of({1, 1});
+  stored.samples = 20;
+  DataPosition there = position_of({3, 2, 1});
+  std::swap(there.sets[0], there.sets[2]);
+  std::swap(there.files[0], there.files[2]);
+  there.files[2].name = "renamed.txt";
+  const DataPosition next = continued_mixture(stored, there);
+  ASSERT_EQ(next.sets.size(), 3u);
+  EXPECT_EQ(next.sets[0].drawn, 10u);
+  EXPECT_EQ(next.sets[0].share, there.sets[2].share);
+  EXPECT_EQ(next.files[0], stored.files[0]) << "under the name of before";
+  EXPECT_EQ(next.sets[1].drawn, 10u);
+  EXPECT_EQ(next.sets[2].name, "set2");
+  EXPECT_EQ(next.sets[2].drawn, 0u);
+
+  there.seq_len = 32;  // samples are cut anew: the next pass begins
+  EXPECT_EQ(continued_mixture(stored, there).sets[0].drawn, 1000u);
+
+  DataPosition single = stored;
+  single.sets.clear();
+  single.files.pop_back();
+  single.samples_per_epoch = 1000;
+  single.first_epoch = 2;
+  there.seq_len = 16;
+  EXPECT_EQ(continued_mixture(single, there).sets[0].drawn, 2020u);
+}
+
+TEST(Mixture, ContentsAreTheSameInAnyOrderAndUnderAnyName) {
+  const std::vector<DataFile> files = {{"a", 5, digest_of("a")}, {"b", 7, digest_of("b")}, {"empty", 0, {}}};
+  const std::vector<DataFile> moved = {{"x", 7, digest_of("b")}, {"y", 5, digest_of("a")}};
+  EXPECT_EQ(contents_of(files), contents_of(moved));
+  EXPECT_NE(contents_of(files), contents_of(std::span(files).first(1)));
+}
+
+TEST(Mixture, WordsNameSetsAndShares) {
+  EXPECT_EQ(mixture_text(position_of({7, 3}).sets), "set0 70 %, set1 30 %");
+  EXPECT_THAT(mixture_text(position_of(std::vector<double>(200, 1)).sets), ::testing::HasSubstr("and 192 more"));
+}
+
+}  // namespace
+}  // namespace titan::ckpt::mixture_test
