@@ -54,8 +54,8 @@ function(titan_read_standard_headers_once)
   foreach(target ${ARGN})
     titan_share_headers(${target} titan_standard_headers)
     if(TITAN_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # g++ 12 warns of std::string's own additions (bug 105651), and knows a precompiled header for no system header. Builds without these still warn.
-      target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict)
+      # g++ 12 warns of what std::string itself does (bug 105651), and knows a precompiled header for no system header. Builds without these still warn.
+      target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
     endif()
   endforeach()
 endfunction()
