@@ -193,5 +193,32 @@ TEST_F(TokenFiles, IndexesAreReadInPieces) {
   for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], i + 1);
 }
 
+TEST(TokenFilesOfOthers, AreReadAsTheyWroteThem) {
+  const std::string folder = std::string(TITAN_SOURCE_DIR) + "/tests/golden/token-files/";
+  const auto ends = [](const TokenFile& file) {
+    std::vector<std::uint64_t> all;
+    EXPECT_TRUE(read_ends(ckpt::posix_fs(), file, [&](std::span<const std::uint64_t> some) {
+                  all.insert(all.end(), some.begin(), some.end());
+                  return ckpt::ok_status();
+                }).ok());
+    return all;
+  };
+  const auto documents = open_token_file(ckpt::posix_fs(), folder + "documents.bin", 4);
+  ASSERT_TRUE(documents.ok()) << documents.status().to_string();
+  EXPECT_EQ(documents->width, 2u);
+  EXPECT_THAT(ends(*documents), ElementsAre(3, 4, 8));
+  const auto wide = open_token_file(ckpt::posix_fs(), folder + "wide.idx", 2);
+  ASSERT_TRUE(wide.ok()) << wide.status().to_string();
+  EXPECT_EQ(wide->width, 4u);
+  EXPECT_THAT(ends(*wide), ElementsAre(2, 3, 4, 6));
+  for (const auto& [name, width] : {std::pair("u2", 2u), {"u4", 4u}, {"i4", 4u}, {"i8", 8u}}) {
+    const auto array = open_token_file(ckpt::posix_fs(), folder + name + ".npy", 2);
+    ASSERT_TRUE(array.ok()) << array.status().to_string();
+    EXPECT_EQ(array->format, TokenFormat::kNumpy);
+    EXPECT_EQ(array->width, width);
+    EXPECT_EQ(array->tokens, 3u);
+  }
+}
+
 }  // namespace
 }  // namespace titan::corpus::token_file_test
