@@ -13,13 +13,22 @@ namespace {
 
 constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
 
-// Copies through a hasher, so that what was digested is what was written.
-Result<ckpt::Digest> copy(ckpt::File& from, std::uint64_t bytes, ckpt::File& to) {
+// Copies through a hasher, so that what was digested is what was written. `size`: what was copied.
+Result<ckpt::Digest> copy(Fs& fs, const Companion& companion, ckpt::File& to, std::uint64_t& size) {
+  if (companion.path.empty()) {
+    const auto text = std::as_bytes(std::span(companion.text));
+    size = text.size();
+    TITAN_RETURN_IF_ERROR(to.pwrite(0, text));
+    return ckpt::digest_of(text);
+  }
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(companion.path));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t bytes, from->size());
+  size = bytes;
   std::vector<std::byte> buffer(std::min(kChunk, bytes));
   ckpt::Hasher hasher;
   for (std::uint64_t at = 0; at < bytes; at += kChunk) {
     const auto part = std::span(buffer).first(std::min(kChunk, bytes - at));
-    TITAN_RETURN_IF_ERROR(from.pread(at, part));
+    TITAN_RETURN_IF_ERROR(from->pread(at, part));
     hasher.update(part);
     TITAN_RETURN_IF_ERROR(to.pwrite(at, part));
   }
@@ -44,10 +53,8 @@ Result<std::vector<FileEntry>> take_companions(Fs& fs, const std::vector<Compani
     FileEntry entry;
     entry.path = join_path(kCompanionFolder, companion.name);
     entry.role = ckpt::FileRole::kDerived;
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(companion.path));
-    TITAN_ASSIGN_OR_RETURN(entry.bytes, from->size());
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(checkpoint, entry.path)));
-    TITAN_ASSIGN_OR_RETURN(entry.whole, copy(*from, entry.bytes, *to));
+    TITAN_ASSIGN_OR_RETURN(entry.whole, copy(fs, companion, *to, entry.bytes));
     TITAN_RETURN_IF_ERROR(ckpt::finish_member(*to));
     entries.push_back(std::move(entry));
   }
@@ -68,6 +75,7 @@ std::vector<Companion> companions_of(const CheckpointReader& checkpoint) {
 }
 
 Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint64_t limit) {
+  if (companion.path.empty()) return companion.text;
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, companion.path, limit));
   if (companion.digest && ckpt::digest_of(bytes) != *companion.digest)
     return ckpt::corrupt(companion.path + " does not match its digest");
@@ -78,10 +86,9 @@ Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const s
                        const std::function<bool(const std::string& name)>& wanted) {
   for (const Companion& companion : companions) {
     if (!wanted(companion.name)) continue;
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> from, fs.open_read(companion.path));
-    TITAN_ASSIGN_OR_RETURN(const std::uint64_t bytes, from->size());
+    std::uint64_t bytes = 0;
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> to, fs.create(join_path(destination, companion.name)));
-    TITAN_ASSIGN_OR_RETURN(const ckpt::Digest digest, copy(*from, bytes, *to));
+    TITAN_ASSIGN_OR_RETURN(const ckpt::Digest digest, copy(fs, companion, *to, bytes));
     if (companion.digest && digest != *companion.digest)
       return ckpt::corrupt(companion.path + " does not match its digest");
     TITAN_RETURN_IF_ERROR(to->datasync());

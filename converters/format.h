@@ -42,6 +42,12 @@ struct ForeignTensor {
   bool operator==(const ForeignTensor&) const = default;
 };
 
+/// Rows of a tensor in which several projections lie block by block: `rows` of each `period`, from `first` on.
+struct RowBlocks {
+  std::uint64_t rows = 0, period = 0, first = 0;  ///< rows 0: all of them
+  bool operator==(const RowBlocks&) const = default;
+};
+
 /// Where one tensor of a Titan checkpoint comes from.
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
@@ -50,6 +56,7 @@ struct TensorPlan {
   /// rows stay
   std::uint64_t head_dim = 0;
   bool widened = false;  ///< to float32, which holds every value of its type
+  RowBlocks blocks{};    ///< of `source`, which has more rows then
   bool operator==(const TensorPlan&) const = default;
 };
 
@@ -59,6 +66,7 @@ struct Companion {
   std::string path;                    ///< to be read
   std::string name;                    ///< base name
   std::optional<ckpt::Digest> digest;  ///< of its bytes, where it is known: of a member of ours
+  std::string text{};                  ///< its content, where `path` is empty: it is made of what a file says
   bool operator==(const Companion&) const = default;
 };
 

@@ -19,7 +19,10 @@ DType dtype_of(const ForeignCheckpoint& source, const TensorPlan& tensor) {
 }
 
 std::uint64_t bytes_of(const ForeignCheckpoint& source, const TensorPlan& tensor) {
-  return ckpt::element_count(source.tensors()[tensor.source].shape) * ckpt::dtype_size(dtype_of(source, tensor));
+  const std::uint64_t elements = ckpt::element_count(source.tensors()[tensor.source].shape);
+  const RowBlocks& blocks = tensor.blocks;
+  return (blocks.rows == 0 ? elements : elements / blocks.period * blocks.rows) *
+         ckpt::dtype_size(dtype_of(source, tensor));
 }
 
 Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan, std::uint64_t leaf_elements) {
@@ -92,7 +95,8 @@ class View final : public ckpt::CheckpointContent {
   std::vector<ckpt::ModelFilePlace> model_files() const override {
     std::vector<ckpt::ModelFilePlace> files;
     for (const Companion& file : plan_.companions)
-      files.push_back({"", file.path, ckpt::join_path(kCompanionFolder, file.name), file.digest});
+      if (!file.path.empty())
+        files.push_back({"", file.path, ckpt::join_path(kCompanionFolder, file.name), file.digest});
     return files;
   }
   std::vector<std::string> model_file_notes() const override { return plan_.notes; }
@@ -125,13 +129,30 @@ Status PlannedReader::read(std::size_t index, std::uint64_t first, std::span<std
 }
 
 Status PlannedReader::read_stored(const TensorPlan& tensor, std::uint64_t first, std::span<std::byte> out) const {
-  if (tensor.head_dim == 0 || out.empty()) return source_.read(tensor.source, first, out);
+  if (tensor.head_dim == 0 || out.empty()) return read_blocks(tensor, first, out);
   const ForeignTensor& foreign = source_.tensors()[tensor.source];
   const std::uint64_t size = ckpt::dtype_size(foreign.dtype);
   const std::uint64_t width = ckpt::element_count(std::span(foreign.shape).subspan(1));
   return ckpt::read_as_neighbours(
       {tensor.head_dim, width, size}, first, out,
-      [&](std::uint64_t element, std::span<std::byte> part) { return source_.read(tensor.source, element, part); });
+      [&](std::uint64_t element, std::span<std::byte> part) { return read_blocks(tensor, element, part); });
+}
+
+// Block by block, where other rows lie between those of the tensor.
+Status PlannedReader::read_blocks(const TensorPlan& tensor, std::uint64_t first, std::span<std::byte> out) const {
+  const auto& [rows, period, begin] = tensor.blocks;
+  if (rows == 0) return source_.read(tensor.source, first, out);
+  const ForeignTensor& foreign = source_.tensors()[tensor.source];
+  const std::uint64_t size = ckpt::dtype_size(foreign.dtype);
+  const std::uint64_t width = ckpt::element_count(std::span(foreign.shape).subspan(1)), block = rows * width;
+  for (std::uint64_t at = first; !out.empty();) {
+    const std::uint64_t count = std::min<std::uint64_t>(block - at % block, out.size() / size);
+    const std::uint64_t row = at / block * period + begin;
+    TITAN_RETURN_IF_ERROR(source_.read(tensor.source, row * width + at % block, out.first(count * size)));
+    out = out.subspan(count * size);
+    at += count;
+  }
+  return ckpt::ok_status();
 }
 
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source,

@@ -25,6 +25,7 @@ class PlannedReader {
   Status read(std::size_t index, std::uint64_t first, std::span<std::byte> out) const;
 
  private:
+  Status read_blocks(const TensorPlan& tensor, std::uint64_t first, std::span<std::byte> out) const;
   Status read_stored(const TensorPlan& tensor, std::uint64_t first, std::span<std::byte> out) const;
   const ForeignCheckpoint& source_;
   const ImportPlan& plan_;

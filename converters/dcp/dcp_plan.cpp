@@ -8,6 +8,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/beside.h"
 #include "converters/dcp/dcp_checkpoint.h"
+#include "converters/dcp/fused_qkv.h"
 #include "converters/dcp/hf_model.h"
 #include "converters/dcp/layout.h"
 #include "converters/dcp/model.h"
@@ -58,17 +59,10 @@ class Planner {
     TITAN_RETURN_IF_ERROR(sort_in_others());
     for (std::size_t i = 0; i < source_.tensors().size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
     if (parameters_.empty()) return ckpt::incompatible(source_.path() + " holds no parameters of a model");
-    if (newer_ && !slots_.empty() && options_.look) {
-      drop_slots();
-      plan_.notes.push_back("torchtitan 0.3.0's optimizer state cannot be read");
-    } else if (newer_ && !slots_.empty()) {
-      return ckpt::unsupported(source_.path() +
-                               " has the names of torchtitan 0.3.0, whose optimizer state cannot be read")
-          .with_hint("take the model alone: --skip 'optimizer.*'");
-    }
     TITAN_RETURN_IF_ERROR(order_rows());
     TITAN_RETURN_IF_ERROR(list_parameters());
     if (model_ || (options_.config && !options_.look)) TITAN_RETURN_IF_ERROR(check_model());
+    TITAN_RETURN_IF_ERROR(split_fused());
     std::vector<std::string> missing;
     TITAN_RETURN_IF_ERROR(take_slots(missing));
     TITAN_RETURN_IF_ERROR(settle(missing));
@@ -101,6 +95,11 @@ class Planner {
   }
 
  private:
+  struct Slot {
+    std::size_t source = 0;
+    RowBlocks blocks;  // of a tensor that others share
+  };
+
   // The names that the rules leave, and whose they are.
   Status take_names() {
     std::vector<std::string> all = tensor_names(), used;
@@ -126,7 +125,7 @@ class Planner {
 
   void drop_slots() {
     for (const auto& [name, own] : slots_)
-      for (const auto& [slot, source] : own) leave_out(source);
+      for (const auto& [slot, one] : own) leave_out(one.source);
     for (const auto& [name, source] : steps_) leave_out(source);
     slots_.clear();
     steps_.clear();
@@ -174,7 +173,7 @@ class Planner {
       newer_ = newer_ || key.newer;
       added = parameters_.try_emplace(key.parameter, i).second;
     } else if (key.kind == Kind::kSlot && (key.field == ckpt::kExpAvg || key.field == ckpt::kExpAvgSq)) {
-      added = slots_[key.parameter].try_emplace(key.field, i).second;
+      added = slots_[key.parameter].try_emplace(key.field, Slot{i, {}}).second;
     } else if (key.kind == Kind::kStep) {
       optimizer_ = std::string(split_state_key(name)->before);
       optimizer_.resize(optimizer_.size() - std::string_view("state.").size());
@@ -326,6 +325,50 @@ class Planner {
     return layers_misfit(recipe::layers_in(names), *model_, keys);
   }
 
+  // Moments of queries, keys and values that lie in one tensor, of which the number of heads says the order.
+  Status split_fused() {
+    std::vector<std::string> fused;
+    for (const auto& [name, own] : slots_)
+      if (is_fused_qkv(name)) fused.push_back(name);
+    if (fused.empty()) return {};
+    const std::uint64_t head_dim = layout_.halves ? head_dim_
+                                   : model_       ? static_cast<std::uint64_t>(model_->head_dim)
+                                                  : 0;
+    if (head_dim == 0 && options_.look) {
+      drop_slots();
+      plan_.notes.push_back("the optimizer's state is not shown: queries, keys and values are one tensor there");
+      return {};
+    }
+    if (head_dim == 0)
+      return ckpt::incompatible(source_.path() +
+                                ": the optimizer's state of queries, keys and values is one tensor, '" + fused.front() +
+                                "': the number of heads says which rows are whose")
+          .with_hint("give --config FILE.toml with model.n_heads, or take the model alone: --skip 'optimizer.*'");
+    for (const std::string& name : fused) {
+      const auto rows = [&](std::size_t part) -> std::uint64_t {
+        const auto at = parameters_.find(fused_parts(name, 1, 0)[part].parameter);
+        return at == parameters_.end() ? 0 : source_.tensors()[at->second].shape.at(0);
+      };
+      const std::uint64_t group = rows(1) == 0 ? 1 : rows(0) / rows(1);
+      for (const FusedPart& part : fused_parts(name, group, head_dim)) {
+        for (const auto& [slot, one] : slots_.at(name)) slots_[part.parameter][slot] = {one.source, part.blocks};
+        if (const auto step = steps_.find(name); step != steps_.end()) steps_[part.parameter] = step->second;
+      }
+      slots_.erase(name);
+      steps_.erase(name);
+    }
+    return {};
+  }
+
+  // Whether a tensor of an optimizer has the elements of `parameter`.
+  bool fits(const Slot& slot, const ckpt::ParameterMeta& parameter) const {
+    std::vector<std::uint64_t> shape = source_.tensors()[slot.source].shape;
+    const RowBlocks& blocks = slot.blocks;
+    if (blocks.rows != 0 && (shape.empty() || shape[0] % blocks.period != 0)) return false;
+    if (blocks.rows != 0) shape[0] = shape[0] / blocks.period * blocks.rows;
+    return shape == parameter.shape;
+  }
+
   // `missing`: what parameters lack although others have it.
   Status take_slots(std::vector<std::string>& missing) {
     if (slots_.empty() && steps_.empty()) return {};
@@ -338,12 +381,20 @@ class Planner {
           missing.push_back("optimizer.state." + parameter.name + "." + slot);
           continue;
         }
-        if (source_.tensors()[at->second].shape != parameter.shape)
-          return ckpt::incompatible(source_.path() + ": '" + source_.tensors()[at->second].name +
+        const std::size_t source = at->second.source;
+        const std::string& stored = source_.tensors()[source].name;
+        if (!fits(at->second, parameter))
+          return ckpt::incompatible(source_.path() + ": '" + stored +
                                     "' has another shape than its parameter: it is the state of another model")
               .with_hint("take the model alone: --skip 'optimizer.*'");
-        plan_.tensors.push_back({{p, slot}, at->second, head_dim_of(at->second)});
-        add_report(at->second, Fate::kWritten, parameter.name + "." + slot);
+        const bool fused = at->second.blocks.rows != 0;
+        plan_.tensors.push_back({{p, slot},
+                                 source,
+                                 head_dim_of(fused ? parameters_.at(parameter.name) : source),
+                                 false,
+                                 at->second.blocks});
+        add_report(source, Fate::kWritten, parameter.name + "." + slot);
+        if (slot == std::string_view(ckpt::kExpAvg)) groups_.emplace_back(split_state_key(stored)->parameter);
       }
       slots_.erase(parameter.name);
       const auto step = steps_.find(parameter.name);
@@ -361,7 +412,7 @@ class Planner {
       steps_.erase(step);
     }
     for (const auto& [name, own] : slots_)
-      for (const auto& [slot, source] : own) left_over_.push_back(source_.tensors()[source].name);
+      for (const auto& [slot, one] : own) left_over_.push_back(source_.tensors()[one.source].name);
     for (const auto& [name, source] : steps_) left_over_.push_back(source_.tensors()[source].name);
     return {};
   }
@@ -421,15 +472,16 @@ class Planner {
       return {};
     }
     TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
-    TITAN_ASSIGN_OR_RETURN(const ResumedRun run,
-                           layout_.huggingface
-                               ? check_plain_resume(
-                                     source_.reader(), optimizer_,
-                                     [&](const std::string& name) {
-                                       return layout_.key(optimizer_ + "state." + name + ".exp_avg").parameter;
-                                     },
-                                     plan_.parameters, plan_.optimizer_steps, config, plan_.notes)
-                               : check_resume(source_.reader(), plan_.parameters, plan_.optimizer_steps, config));
+    TITAN_ASSIGN_OR_RETURN(
+        const ResumedRun run,
+        layout_.huggingface
+            ? check_plain_resume(
+                  source_.reader(), optimizer_,
+                  [&](const std::string& name) {
+                    return layout_.key(optimizer_ + "state." + name + ".exp_avg").parameter;
+                  },
+                  plan_.parameters, plan_.optimizer_steps, config, plan_.notes)
+            : check_resume(source_.reader(), {plan_.parameters, groups_, newer_}, plan_.optimizer_steps, config));
     if (run.train.step != plan_.step)
       return ckpt::incompatible(source_.path() + ": Adam's count is " + std::to_string(run.train.step) +
                                 ", but the folder's name says step " + std::to_string(plan_.step))
@@ -465,7 +517,8 @@ class Planner {
   bool newer_ = false;
   std::string optimizer_;  // what stands before "state." in its names
   std::map<std::string, std::size_t> parameters_, steps_;
-  std::map<std::string, std::map<std::string, std::size_t>> slots_;
+  std::map<std::string, std::map<std::string, Slot>> slots_;
+  std::vector<std::string> groups_;  // names of the parameters in the optimizer, where all have state
   std::vector<std::string> left_over_;
 };
 

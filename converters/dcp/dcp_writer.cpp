@@ -176,9 +176,9 @@ Status DcpWriter::find_model(Fs& fs) {
   const DType weights = manifest_.parameters.empty() || !manifest_.parameters[0].model
                             ? DType::kF32
                             : manifest_.parameters[0].model->dtype;
-  TITAN_ASSIGN_OR_RETURN(const JsonValue config,
+  TITAN_ASSIGN_OR_RETURN(const WrittenConfig config,
                          written_config(fs, model_, rows_, options_.dtype.value_or(weights), options_, notes_));
-  config_json_ = config.write();
+  config_json_ = config.json.write();
   notes_.push_back(
       "names are Hugging Face's: load it with torch.distributed.checkpoint.load as {\"model\": ..., \"optimizer\": "
       "...} (docs/formats.md)");

@@ -12,7 +12,8 @@ class Checker {
   Checker(const DcpReader& source, const recipe::Config& config)
       : source_(source), values_(source), config_(config), lr_(recipe::lr_settings(config)) {}
 
-  Result<ResumedRun> run(const std::vector<ckpt::ParameterMeta>& parameters, const std::vector<std::uint64_t>& steps) {
+  Result<ResumedRun> run(const TrainedParameters& trained, const std::vector<std::uint64_t>& steps) {
+    const std::vector<ckpt::ParameterMeta>& parameters = trained.parameters;
     TITAN_RETURN_IF_ERROR(check_optimizer(config_));
     ResumedRun out;
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t step, values_.count("train_state.step"));
@@ -28,14 +29,16 @@ class Checker {
     TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
                            recipe::update_settings(config_, parameters, unused));
     const std::vector<double> factors = lr_factors(updates);
-    TITAN_RETURN_IF_ERROR(
-        values_.check_list("lr_scheduler.base_lrs", lr_.peak, factors, "optimizer.lr of the configuration"));
     const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
-    TITAN_RETURN_IF_ERROR(values_.check_list("lr_scheduler._last_lr", next, factors, next_name));
+    if (!trained.newer) {  // else the groups alone have the rates
+      TITAN_RETURN_IF_ERROR(
+          values_.check_list("lr_scheduler.base_lrs", lr_.peak, factors, "optimizer.lr of the configuration"));
+      TITAN_RETURN_IF_ERROR(values_.check_list("lr_scheduler._last_lr", next, factors, next_name));
+    }
     TITAN_RETURN_IF_ERROR(check_fields());
     const GroupSettings group{config_.optimizer, lr_.peak, next, next_name};
     for (std::size_t p = 0; p < parameters.size(); ++p)
-      TITAN_RETURN_IF_ERROR(check_group(values_, "optimizer.param_groups." + parameters[p].name + ".",
+      TITAN_RETURN_IF_ERROR(check_group(values_, "optimizer.param_groups." + trained.names[p] + ".",
                                         settings_of(group, updates[p], parameters[p].name)));
     if (__builtin_mul_overflow(tokens, out.world, &out.train.tokens))
       return ckpt::corrupt(source_.path() + ": train_state.ntokens_seen overflows");
@@ -83,9 +86,9 @@ class Checker {
 
 }  // namespace
 
-Result<ResumedRun> check_resume(const DcpReader& source, const std::vector<ckpt::ParameterMeta>& parameters,
+Result<ResumedRun> check_resume(const DcpReader& source, const TrainedParameters& trained,
                                 const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config) {
-  return Checker(source, config).run(parameters, optimizer_steps);
+  return Checker(source, config).run(trained, optimizer_steps);
 }
 
 }  // namespace titan::convert::dcp

@@ -21,10 +21,16 @@ struct ResumedRun {
   std::uint64_t world = 1;  ///< ranks that had data of their own
 };
 
+/// What torchtitan has trained.
+struct TrainedParameters {
+  const std::vector<ckpt::ParameterMeta>& parameters;
+  const std::vector<std::string>& names;  ///< of each in the optimizer
+  bool newer = false;                     ///< by torchtitan 0.3.0, whose schedule stores no rates
+};
 /// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, all of Adam's steps
 /// and settings equal, and multiplies the tokens of one rank by the ranks.
 /// \error kIncompatible naming both values; kCorrupt
-ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const std::vector<ckpt::ParameterMeta>& parameters,
+ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const TrainedParameters& trained,
                                       const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config);
 
 /// The same of a program that has no train state of torchtitan's: the step is that of Adam's counts. `optimizer` is

@@ -22,6 +22,7 @@ import numpy  # noqa: E402
 import torch  # noqa: E402
 
 import harness  # noqa: E402
+import torchtitan030  # noqa: E402
 import torchtitan_cpu  # noqa: E402
 from dcp_torch import cat, check, equal_by_torch, load_everything  # noqa: E402
 
@@ -232,6 +233,30 @@ class Case:
         print("ours through DCP and back: ten steps with the same bits", flush=True)
 
 
+def newer(work):
+    """A step of torchtitan 0.3.0 goes on here, with its optimizer."""
+    source, config, data, theirs = torchtitan030.prepare(work)
+    run = work / "run030"
+    step = run / "checkpoint" / "step-00000005"
+    step.parent.mkdir(parents=True)
+    without = convert(source, step, "--to", "titan", expect=13)
+    check("model.n_heads" in without and "--skip 'optimizer.*'" in without, f"without the number of heads: {without}")
+    said = convert(source, step, "--to", "titan", "--config", config)
+    check("84 written" in said, f"three tensors a parameter: {said}")
+    again = work / "again030"
+    shutil.copytree(run, again)
+    settings = {"job.threads_per_rank": 1, "training.dataset_path": data}
+    for folder, ranks in ((run, 1), (again, 2)):
+        here = {"job.dump_folder": folder, "parallelism.pipeline_parallel_degree": ranks}
+        harness.train(config, ranks, {**settings, **here}, ("--allow", "training.dataset"))
+        ours = losses(folder)
+        check(sorted(ours) == sorted(theirs), f"torchtitan 0.3.0: steps {sorted(ours)} and {sorted(theirs)}")
+        loss = max(abs(ours[n]["loss"] - theirs[n]["loss"]) for n in ours)
+        check(loss <= 1e-5 and all(ours[n]["tokens"] == theirs[n]["tokens"] for n in ours), f"torchtitan 0.3.0: losses differ by {loss}: {ours} {theirs}")
+        check(all(abs(ours[n]["lr"] - theirs[n]["lr"]) <= 1e-12 for n in ours), f"torchtitan 0.3.0: rates {ours} {theirs}")
+    print(f"torchtitan 0.3.0's FSDP 2 continued here: losses within {loss:.1e}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tp", type=int, default=1)
@@ -239,6 +264,8 @@ def main():
         case = Case(pathlib.Path(folder), parser.parse_args().tp)
         case.forth()
         case.back()
+        if case.tp == 1:
+            newer(case.work)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ TEST_F(DcpOfHuggingFaceWritten, HasRowsInHalvesAndReadsBackWithEveryByte) {
   EXPECT_EQ(back->step, 10u);
   ASSERT_EQ(back->tensors.size(), 3 * source_->manifest().parameters.size());
   for (std::size_t i = 0; i < back->tensors.size(); ++i) {
-    const auto& [ref, source, head_dim, widened] = back->tensors[i];
+    const ckpt::TensorRef& ref = back->tensors[i].ref;
     std::vector<std::byte> bytes(bytes_of(*foreign_, back->tensors[i]));
     ASSERT_TRUE(PlannedReader(*foreign_, *back).read(i, 0, bytes).ok());
     EXPECT_EQ(bytes, ours(back->parameters[ref.index].name, ref.slot)) << back->parameters[ref.index].name << ref.slot;

@@ -62,7 +62,10 @@ TEST(DcpImport, TakesTheStepOfAModelAloneFromTheFolder) {
 }
 
 TEST(DcpImport, ReadsTheNewerNamesOfAModel) {
-  EXPECT_THAT(plan_mini({.newer_names = true}, {}).status().hint, HasSubstr("--skip 'optimizer.*'"));
+  const Status unknown = plan_mini({.newer_names = true}, {}).status();
+  EXPECT_EQ(unknown.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(unknown.message, HasSubstr("'layers.0.attention.qkv_linear.wqkv.weight'"));
+  EXPECT_THAT(unknown.hint, HasSubstr("model.n_heads, or take the model alone: --skip 'optimizer.*'"));
   const Result<ImportPlan> looked = plan_mini({.newer_names = true}, {.look = true});
   ASSERT_TRUE(looked.ok()) << looked.status().to_string();
   EXPECT_TRUE(std::ranges::all_of(looked->tensors, [](const TensorPlan& tensor) { return tensor.ref.slot.empty(); }))
@@ -71,6 +74,23 @@ TEST(DcpImport, ReadsTheNewerNamesOfAModel) {
   ASSERT_TRUE(result.ok()) << result.status().to_string();
   const Result<ImportPlan> older = plan_mini({.optimizer = false}, {});
   EXPECT_EQ(result->parameters, older->parameters);
+}
+
+TEST(DcpImport, ARunWithTheNewerNamesGoesOnWithItsOptimizer) {
+  const Result<ImportPlan> result = plan_mini({.newer_names = true}, {.config = mini_config()});
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_EQ(result->tensors.size(), 3 * result->parameters.size());
+  EXPECT_EQ(result->train->step, 10u);
+  EXPECT_THAT(result->optimizer_steps, ::testing::Each(10u));
+  std::vector<RowBlocks> blocks;
+  for (const TensorPlan& tensor : result->tensors)
+    if (tensor.ref.slot == ckpt::kExpAvg && tensor.blocks.rows != 0) blocks.push_back(tensor.blocks);
+  EXPECT_THAT(blocks, ::testing::ElementsAre(RowBlocks{8, 16, 0}, RowBlocks{4, 16, 8}, RowBlocks{4, 16, 12}));
+  // Rates stand in the groups alone.
+  const Mini other{
+      .newer_names = true,
+      .changes = {{{"optimizer", "param_groups.layers.0.attention.qkv_linear.wqkv.weight.lr"}, Value::of(0.5)}}};
+  EXPECT_THAT(plan_mini(other, {.config = mini_config()}).status().message, HasSubstr("wqkv.weight.lr is 0.5"));
 }
 
 // What a conversion refuses can be looked at.

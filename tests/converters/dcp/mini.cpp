@@ -53,6 +53,7 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
   float number = 0;
   for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model)) {
     std::string name = parameter.name;
+    std::vector<std::uint64_t> shape = parameter.shape;
     if (mini.newer_names) {
       if (const auto at = name.find("attention.w");
           at != std::string::npos && name.find("attention.wo") == std::string::npos)
@@ -61,8 +62,13 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
     }
     tensor({name}, parameter.shape, ++number);
     if (!mini.optimizer) continue;
-    tensor({"optimizer", "state." + name + ".exp_avg"}, parameter.shape, number + 100);
-    tensor({"optimizer", "state." + name + ".exp_avg_sq"}, parameter.shape, number + 200);
+    if (mini.newer_names && name.find("qkv_linear.w") != std::string::npos) {
+      if (name.find("wq.") == std::string::npos) continue;
+      name.replace(name.find("wq."), 3, "wqkv.");  // the moments of all three
+      shape[0] = 16;
+    }
+    tensor({"optimizer", "state." + name + ".exp_avg"}, shape, number + 100);
+    tensor({"optimizer", "state." + name + ".exp_avg_sq"}, shape, number + 200);
     tensor({"optimizer", "state." + name + ".step"}, {}, name == "norm.weight" ? mini.odd_step : 10);
     value({"optimizer", "param_groups." + name + ".lr"}, Value::of(kNextLr));
     value({"optimizer", "param_groups." + name + ".initial_lr"}, Value::of(0.001));
@@ -73,8 +79,10 @@ void write_mini(ckpt::testing::MemFs& fs, const Mini& mini) {
   }
   if (mini.optimizer) {
     value({"lr_scheduler", "last_epoch"}, Value::of(std::int64_t{10}));
-    value({"lr_scheduler", "base_lrs"}, Value::list({Value::of(0.001)}));
-    value({"lr_scheduler", "_last_lr"}, Value::list({Value::of(kNextLr)}));
+    if (!mini.newer_names) {
+      value({"lr_scheduler", "base_lrs"}, Value::list({Value::of(0.001)}));
+      value({"lr_scheduler", "_last_lr"}, Value::list({Value::of(kNextLr)}));
+    }
     value({"train_state", "step"}, Value::of(std::int64_t{10}));
     value({"train_state", "ntokens_seen"}, Value::of(std::int64_t{320}));
     value({"dataloader", "world_size"}, Value::of(std::int64_t{2}));

@@ -18,7 +18,7 @@ struct ExtraTensor {
 };
 
 struct Mini {
-  bool newer_names = false;
+  bool newer_names = false;  ///< torchtitan 0.3.0's, with its moments of queries, keys and values in one
   bool optimizer = true;
   std::vector<std::pair<std::vector<std::string>, std::optional<Value>>>
       changes;          ///< a value that is another, or gone, or new
