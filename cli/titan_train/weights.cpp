@@ -109,10 +109,11 @@ Result<Texts> texts_of(const ckpt::WeightSource& source, bool reads, const std::
   if (tokenizer) {
     TITAN_ASSIGN_OR_RETURN(files, corpus::read_tokenizer_files(ckpt::posix_fs(), *tokenizer));
   }
-  if (!reads || files.json.empty()) return texts;
-  TITAN_ASSIGN_OR_RETURN(recipe::Tokenizer read, corpus::parse_tokenizer(files));
-  if (texts.ends.empty() && read.eos()) texts.ends = {*read.eos()};
-  texts.tokenizer = std::make_shared<const recipe::Tokenizer>(std::move(read));
+  if (files.json.empty() || (!reads && !texts.ends.empty())) return texts;
+  Result<recipe::Tokenizer> read = corpus::parse_tokenizer(files);
+  if (!read.ok()) return reads ? Result<Texts>(read.status()) : texts;
+  if (texts.ends.empty() && read->eos()) texts.ends = {*read->eos()};
+  if (reads) texts.tokenizer = std::make_shared<const recipe::Tokenizer>(std::move(*read));
   return texts;
 }
 

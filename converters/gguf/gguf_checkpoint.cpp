@@ -11,6 +11,7 @@
 #include "converters/gguf/gguf_file.h"
 #include "converters/gguf/gguf_model.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/hf/made_config.h"
 #include "converters/name_table.h"
 #include "recipe/model/from_rows.h"
 
@@ -57,6 +58,7 @@ class GgufCheckpoint final : public ForeignCheckpoint {
   Status check_pieces(std::size_t count) const;
   Result<std::vector<float>> rope_table() const;
   void note_what_stays(ImportPlan& plan) const;
+  TextSettings text_settings() const;
 
   Fs& fs_;
   const std::string path_;
@@ -166,6 +168,16 @@ void GgufCheckpoint::note_what_stays(ImportPlan& plan) const {
                          " tokens) does not travel: take tokenizer.json from the model that the file was made of");
 }
 
+TextSettings GgufCheckpoint::text_settings() const {
+  const auto number = [&](const std::string& key) -> std::optional<std::uint64_t> {
+    const GgufValue* value = header_.find(key, GgufValue::Kind::kWhole);
+    return value == nullptr || value->whole < 0 ? std::nullopt : std::optional<std::uint64_t>(value->whole);
+  };
+  return {.context = number(header_.text("general.architecture").value_or("") + ".context_length"),
+          .begin = number("tokenizer.ggml.bos_token_id"),
+          .end = number("tokenizer.ggml.eos_token_id")};
+}
+
 Result<ImportPlan> GgufCheckpoint::plan(const ImportOptions& options) const {
   TITAN_ASSIGN_OR_RETURN(const std::vector<float> rope, rope_table());
   TITAN_ASSIGN_OR_RETURN(const GgufModel model, read_gguf_model(path_, header_, rope));
@@ -175,6 +187,7 @@ Result<ImportPlan> GgufCheckpoint::plan(const ImportOptions& options) const {
   const ModelLayout layout{gguf_tensor_names(), kGgufHead, "the file", ConfigKeys::kGguf, model.our_rows};
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(*this, model.dims, layout, options));
   note_what_stays(plan);
+  add_made_config(model.dims, text_settings(), plan);
   return plan;
 }
 

@@ -50,7 +50,7 @@ class GgufWriter final : public ForeignWriter {
   Status add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
   void add_rope_table();
   Status describe(Fs& fs);
-  Result<std::uint64_t> context(Fs& fs) const;
+  Result<std::uint64_t> context(Fs& fs);
   const GgmlType& type_of(DType from, const std::vector<std::uint64_t>& shape);
   Status write_tensor(WriteBehind& behind, std::size_t index, const Progress& progress);
   Result<WriteBehind::Block> as_written(std::size_t index, std::uint64_t at, WriteBehind::Block data);
@@ -172,12 +172,13 @@ Status GgufWriter::check_model() {
 }
 
 // The context that the model allows, by the rules of a Hugging Face folder.
-Result<std::uint64_t> GgufWriter::context(Fs& fs) const {
+Result<std::uint64_t> GgufWriter::context(Fs& fs) {
   std::vector<std::string> unused;
-  TITAN_ASSIGN_OR_RETURN(const JsonValue config,
+  TITAN_ASSIGN_OR_RETURN(const WrittenConfig config,
                          written_config(fs, model_, manifest_.config, DType::kF32, options_, unused));
-  const JsonValue* value = config.find("max_position_embeddings");
-  return value == nullptr ? 0 : value->as_u64().value_or(0);
+  if (!config.context_known)
+    notes_.push_back("context_length is " + std::to_string(config.context) + ", a guess: " + kContextUnknown);
+  return config.context;
 }
 
 Status GgufWriter::describe(Fs& fs) {

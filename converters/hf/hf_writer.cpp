@@ -102,7 +102,9 @@ Status HfWriter::plan(Fs& fs) {
   TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
   if (items_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
   cut_files();
-  TITAN_ASSIGN_OR_RETURN(config_, written_config(fs, model_, manifest_.config, files_[0][0].to, options_, notes_));
+  TITAN_ASSIGN_OR_RETURN(WrittenConfig written,
+                         written_config(fs, model_, manifest_.config, files_[0][0].to, options_, notes_));
+  config_ = std::move(written.json);
   TITAN_RETURN_IF_ERROR(settle_tokenizer(fs));
   if (manifest_.component(ckpt::kOptimizer) != nullptr)
     notes_.push_back("the optimizer's state and the position of the run have no place in this format");

@@ -7,20 +7,66 @@
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
+#include "converters/hf/tokenizer_ends.h"
+#include "recipe/model/byte_ids.h"
 
 namespace titan::convert {
+
+const char* const kContextUnknown =
+    "nothing says for what length of texts the model was made (--config FILE.toml with training.seq_len does)";
+
 namespace {
 
-HfDefaults defaults_of(const ModelDims& model, const Settings& rows, DType weights) {
+constexpr std::uint64_t kGuessedContext = 2048;  // where nothing says it
+constexpr const char *kBos = "bos_token_id", *kEos = "eos_token_id", *kContext = "max_position_embeddings";
+
+// training.seq_len of the run, or of the configuration that a user gives; 0: not known.
+std::uint64_t trained_length(const Settings& rows, const std::optional<Settings>& given) {
+  for (const Settings* settings : {&rows, given ? &*given : nullptr})
+    if (settings != nullptr)
+      if (const auto length = ckpt::number_of<std::uint64_t>(ckpt::setting(*settings, "training.seq_len")))
+        return *length;
+  return 0;
+}
+
+HfDefaults defaults_of(const ModelDims& model, std::uint64_t trained, DType weights) {
   HfDefaults defaults;
   defaults.dtype = std::string(ckpt::dtype_name(weights));
-  if (const auto length = ckpt::number_of<std::uint64_t>(ckpt::setting(rows, "training.seq_len")))
-    defaults.max_positions = defaults.trained_positions = *length;
+  defaults.max_positions = defaults.trained_positions = trained;
   if (!model.rope_scaling) return defaults;
   const double scaled = recipe::scaled_length(*model.rope_scaling);
   if (scaled >= 1 && scaled < 1e12)
     defaults.max_positions = std::max(defaults.max_positions, static_cast<std::uint64_t>(scaled));
   return defaults;
+}
+
+// "" where no such file came with the model.
+Result<std::string> read_text(Fs& fs, const ExportOptions& options, const char* name) {
+  const auto known = std::ranges::find(options.companions, std::string(name), &Companion::name);
+  return known == options.companions.end() ? std::string() : read_companion(fs, *known, kMaxHfConfigBytes);
+}
+
+// The tokens that begin and end a text, where the configuration does not say them.
+Status fill_special_tokens(Fs& fs, const ModelDims& model, const ExportOptions& options, JsonValue& config) {
+  constexpr const char* kGeneration = "generation_config.json";
+  TITAN_ASSIGN_OR_RETURN(const std::string text, read_text(fs, options, kGeneration));
+  const Result<JsonValue> generation = parse_json(kGeneration, text);
+  JsonValue begin, end;
+  if (generation.ok() && generation->is_object()) {
+    if (const JsonValue* said = generation->find(kBos)) begin = *said;
+    if (const JsonValue* said = generation->find(kEos)) end = *said;
+  }
+  if (end.is_null()) {
+    TITAN_ASSIGN_OR_RETURN(const TokenizerEnds own, tokenizer_ends(fs, options.companions));
+    const auto token = [&](const std::optional<std::uint32_t>& id) {
+      return id && *id < model.vocab_size ? JsonValue::integer(*id) : JsonValue();
+    };
+    end = token(own.end);
+    if (begin.is_null()) begin = token(own.begin);
+  }
+  if (!end.is_null()) config.set(kEos, std::move(end));
+  if (!begin.is_null() && config.find(kBos) == nullptr) config.set(kBos, std::move(begin));
+  return {};
 }
 
 // transformers 5 requires this for Llama only, even where head_dim is given and nothing depends on it.
@@ -31,22 +77,31 @@ bool is_refused(const JsonValue& config, const ModelDims& model) {
 
 }  // namespace
 
-Result<JsonValue> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
-                                 const ExportOptions& options, std::vector<std::string>& notes) {
+Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
+                                     const ExportOptions& options, std::vector<std::string>& notes) {
   if (family_for(model, hf_families()) == nullptr)
     return ckpt::unsupported("no architecture of transformers has the parts of this model: model.qkv_bias = " +
                              std::string(model.qkv_bias ? "true" : "false") +
                              " and model.qk_norm = " + (model.qk_norm ? "true" : "false"));
+  TITAN_ASSIGN_OR_RETURN(const std::string text, read_text(fs, options, kHfConfig));
   JsonValue base;
-  const auto known = std::ranges::find(options.companions, std::string(kHfConfig), &Companion::name);
-  if (known != options.companions.end()) {
-    TITAN_ASSIGN_OR_RETURN(const std::string text, read_companion(fs, *known, kMaxHfConfigBytes));
+  if (!text.empty()) {
     TITAN_ASSIGN_OR_RETURN(base, parse_json(kHfConfig, text));
   }
   ModelDims written = model;
   written.tied = model.tied && !options.untie;
   if (options.untie && describes(base, model)) base.set("tie_word_embeddings", JsonValue::boolean(false));
-  JsonValue config = write_hf_config(written, base, defaults_of(model, rows, weights));
+  const std::uint64_t trained = trained_length(rows, options.config);
+  WrittenConfig out{write_hf_config(written, base, defaults_of(model, trained, weights))};
+  JsonValue& config = out.json;
+  // Ids of a tokenizer that came with other weights mean nothing to a model that was trained on bytes since.
+  if (config.find(kEos) == nullptr && !recipe::reads_bytes(rows))
+    TITAN_RETURN_IF_ERROR(fill_special_tokens(fs, model, options, config));
+  const bool says_context = config.find(kContext) != nullptr;
+  if (says_context) out.context = config.find(kContext)->as_u64().value_or(0);
+  out.context_known = out.context > 0;
+  if (!out.context_known) out.context = kGuessedContext;
+  if (says_context) config.set(kContext, JsonValue::integer(out.context));
   if (base.is_object() && !describes(base, written))
     notes.push_back(
         "the config.json that came with the model describes another one: a new one was made, "
@@ -56,10 +111,11 @@ Result<JsonValue> written_config(Fs& fs, const ModelDims& model, const Settings&
                     " is not a multiple of its num_attention_heads " + std::to_string(model.n_heads) +
                     "; transformers 4 loads it");
   if (base.is_null())
-    notes.push_back(
-        "no config.json came with the model: one was made, max_position_embeddings is training.seq_len where that is "
-        "known, and bos and eos tokens are not set");
-  return config;
+    notes.push_back("no config.json came with the model: one was made" +
+                    std::string(config.find(kEos) == nullptr ? ", in which bos and eos tokens are not set" : ""));
+  if (!out.context_known && says_context)
+    notes.push_back(std::string(kContext) + " is " + std::to_string(out.context) + ", a guess: " + kContextUnknown);
+  return out;
 }
 
 }  // namespace titan::convert

@@ -11,10 +11,19 @@ namespace titan::convert {
 using ckpt::JsonValue;
 using ckpt::parse_json;
 
+struct WrittenConfig {
+  JsonValue json;
+  std::uint64_t context = 0;   ///< tokens of the texts that it allows
+  bool context_known = false;  ///< else nothing says for what length the model was made, and `context` is a guess
+};
+
 /// The configuration of `model`, whose weights are `weights`, made from the one among `options.companions` where there
-/// is one. `rows` are the checkpoint's settings; `notes` gets what a user should know. \error kCorrupt: of that one;
-/// kFailed
-Result<JsonValue> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
-                                 const ExportOptions& options, std::vector<std::string>& notes);
+/// is one. Tokens that begin and end a text are those of that one, of generation_config.json or of the tokenizer.
+/// `rows` are the checkpoint's settings; `notes` gets what a user should know. \error kCorrupt: of that one; kFailed
+Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
+                                     const ExportOptions& options, std::vector<std::string>& notes);
+
+/// Why a context is a guess, and what makes it known.
+extern const char* const kContextUnknown;
 
 }  // namespace titan::convert

@@ -69,6 +69,11 @@ class Config {
     for (const auto& [key, value] : json_.members())
       if (!known_.contains(key) && !value.is_null() && std::ranges::find(kHarmless, key) == std::end(kHarmless))
         return lack(key);
+    const auto number = [&](const char* key) {
+      const JsonValue* value = json_.find(key);
+      return value == nullptr ? std::nullopt : value->as_u64();
+    };
+    model.texts = {number("max_position_embeddings"), number("bos_token_id"), number("eos_token_id")};
     const Status sound = recipe::check_dims(dims);
     return sound.ok() ? Result<Model>(model) : sound.wrapped(what_);
   }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ckpt/format/json_value.h"
+#include "converters/hf/made_config.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert::nanotron {
@@ -17,6 +18,7 @@ struct Model {
   recipe::ModelDims dims;
   /// rows of queries and keys lie in our order (rope_interleaved); nothing where the file does not say it
   std::optional<bool> interleaved;
+  TextSettings texts;
 };
 
 /// `what` names the file. \error kCorrupt: no object; kIncompatible: a key is missing or of another kind; kUnsupported:

@@ -130,6 +130,7 @@ Result<ImportPlan> Checkpoint::plan(const ImportOptions& options) const {
   const ModelLayout layout{huggingface_names(), "tie_word_embeddings", kModelConfig, ConfigKeys::kHuggingface,
                            model_.interleaved.value_or(false)};
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(*model_view(), model_.dims, layout, of_model(options)));
+  add_made_config(model_.dims, model_.texts, plan);
   plan.step = position_.step.value_or(step_of_folder(path()).value_or(0));
   plan.data_ranks =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(position_.dp, 1), UINT32_MAX));

@@ -129,10 +129,11 @@ Status Writer::plan(Fs& fs) {
   TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
   if (fused_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
   std::vector<std::string> unused;
-  TITAN_ASSIGN_OR_RETURN(const JsonValue hf,
+  TITAN_ASSIGN_OR_RETURN(const WrittenConfig hf,
                          written_config(fs, model_, manifest_.config, DType::kF32, options_, unused));
-  const JsonValue* positions = hf.find("max_position_embeddings");
-  config_ = model_config(positions == nullptr ? 0 : positions->as_u64().value_or(0));
+  if (!hf.context_known)
+    notes_.push_back("max_position_embeddings is " + std::to_string(hf.context) + ", a guess: " + kContextUnknown);
+  config_ = model_config(hf.context);
   metadata_ = metadata();
   notes_.push_back("the weights alone: start nanotron with load_optimizer and load_lr_scheduler false");
   return {};

@@ -118,22 +118,30 @@ def byte_model(work):
 
 
 def token_model(work):
-    """Text, ids of it, a run on these, an export: the tokenizer comes along, and the pipeline writes what `sample` writes."""
+    """Text, ids of it, a run on these, an export: the tokenizer comes along, and the pipeline writes what `sample` writes. Both end where documents of the
+    data do, at a token that the tokenizer has for something else."""
     run, export, words, data = work / "run", work / "export", work / "words", work / "data"
     words.mkdir()
     tokenizer = fine_tuned.make_tokenizer(words)
-    harness.write_text(work / "text", 20000)
-    both_ways.titan_ckpt("tokenize", work / "text", "-o", data, "--tokenizer", words)
+    (work / "text").write_text("the quick leaf saves every step\n" * 600)
+    both_ways.titan_ckpt("tokenize", work / "text", "-o", data, "--tokenizer", words, "--split", "\\n", "--eos", "<pad>")
     harness.train("", 1, {"job.dump_folder": run, "job.threads_per_rank": 1, "training.dataset": "tokens", "training.dataset_path": data, "training.seq_len": 48,
                           "training.local_batch_size": 4, "training.steps": 40, "training.mixed_precision_param": "float32", "optimizer.lr": 0.01, "lr_scheduler.warmup_steps": 2,
                           "debug.seed": 5, "model.dim": 48, "model.n_layers": 2, "model.n_heads": 4, "model.ffn_dim": 96, "model.vocab_size": len(tokenizer)})
     both_ways.titan_ckpt("convert", f"{run}@latest", export, "--to", "hf")
-    prompt = "the quick "
+    prompt, end = "the quick", tokenizer.pad_token_id
     theirs = pipeline("text-generation", model=str(export), torch_dtype=torch.float32)(prompt, do_sample=False, max_new_tokens=40)[0]["generated_text"]
+    ids = fine_tuned.generate(export, tokenizer(prompt, return_tensors="pt").input_ids)
+    configured = [json.loads((export / name).read_text())["eos_token_id"] for name in ("config.json", "generation_config.json")]
+    if ids.count(end) != 1 or ids[-1] != end or configured != [end, end]:
+        both_ways.fail(f"generate() does not end at {end}, which ends documents: {ids}, the export says {configured}")
+    by_ids = sample_ids(f"{run}@latest", tokenizer(prompt).input_ids)
+    if by_ids["end"] != "end_token" or by_ids["prompt_ids"] + by_ids["ids"] != ids[:-1]:
+        both_ways.fail(f"sample of ids: {by_ids['end']} after {by_ids['ids']}, generate() writes {ids}")
     for checkpoint, flags in ((f"{run}@latest", []), (export, []), (export, ["--tokenizer", str(words)])):
         ours = sample(checkpoint, "--prompt", prompt, "--max-new-tokens", "40", *flags)
-        if ours["prompt_ids"] != tokenizer(prompt).input_ids or ours["prompt"] + ours["text"] != theirs:
-            both_ways.fail(f"sample of {checkpoint}: {ours['prompt_ids']}, {ours['text']!r}, the pipeline writes {theirs!r}")
+        if ours["prompt_ids"] != tokenizer(prompt).input_ids or ours["prompt"] + ours["text"] != theirs or ours["end"] != "end_token":
+            both_ways.fail(f"sample of {checkpoint}: {ours['prompt_ids']}, {ours['text']!r}, {ours['end']}, the pipeline writes {theirs!r}")
     return f"pipeline on the export of a run on token ids: {theirs!r}"
 
 

@@ -1,7 +1,6 @@
 #include "libtrain/engine/train/choose_start.h"
 
 #include <algorithm>
-#include <iterator>
 #include <random>
 
 #include "ckpt/plan/lr_settings.h"
@@ -37,25 +36,21 @@ Status take_model_files(RunState& run) {
   return ckpt::ok_status();
 }
 
-// The tokenizer of the data goes along where none came with the weights or the checkpoint.
+// The tokenizer of the data goes along, in place of another one that came with the weights or the checkpoint.
 Status take_data_tokenizer(RunState& run) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::ModelFilePlace> places,
+  TITAN_ASSIGN_OR_RETURN(const DataTokenizer tokenizer,
                          tokenizer_of_data(reading_tokens(run.start.loaded.config, run.start.texts)));
-  std::vector<ckpt::ModelFile> files;
-  if (run.model_files) files = *run.model_files;
-  if (const std::string other = other_tokenizer(files, places); !other.empty()) log_warn(other);
-  const bool there = std::any_of(files.begin(), files.end(), [](const ckpt::ModelFile& file) {
-    return file.member == "hf/tokenizer.json" || file.member.starts_with("hf/tokenizer.model");
-  });
-  if (places.empty() || there) return ckpt::ok_status();
+  if (tokenizer.places.empty()) return ckpt::ok_status();
   std::vector<std::string> notes;
-  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> read, ckpt::read_model_files(run.fs, places, notes));
+  TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::ModelFile> read, ckpt::read_model_files(run.fs, tokenizer.places, notes));
   for (const std::string& note : notes) log_warn(note);
-  std::move(read.begin(), read.end(), std::back_inserter(files));
-  std::sort(files.begin(), files.end(),
-            [](const ckpt::ModelFile& a, const ckpt::ModelFile& b) { return a.member < b.member; });
-  run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(files));
-  log_info("the tokenizer of the data goes into every checkpoint: " + places.front().path);
+  TakenFiles taken = with_data_tokenizer(run.model_files ? *run.model_files : std::vector<ckpt::ModelFile>(), tokenizer,
+                                         std::move(read));
+  for (const std::string& note : taken.notes) log_warn(note);
+  if (!taken.of_data.empty())
+    log_info("the tokenizer of the data goes into every checkpoint: " + tokenizer.places.front().path);
+  if (!taken.files.empty())
+    run.model_files = std::make_shared<const std::vector<ckpt::ModelFile>>(std::move(taken.files));
   return ckpt::ok_status();
 }
 

@@ -59,7 +59,7 @@ Status add_token_folder(const std::string& path, const std::string& key, FoundFi
     files->beside.push_back({ckpt::join_path(path, shard.ends_file),
                              shard.answers_file.empty() ? "" : ckpt::join_path(path, shard.answers_file)});
   }
-  files->folders.push_back({path, data->token_bytes, data->vocabulary, data->tokenizer});
+  files->folders.push_back({path, data->token_bytes, data->vocabulary, data->tokenizer, data->before, data->behind});
   return {};
 }
 
@@ -75,6 +75,7 @@ Status add_pattern(const std::string& pattern, const std::string& key, FoundFile
     return ckpt::invalid(key + ": nothing fits '" + pattern + "'")
         .with_hint("relative paths start at the working directory");
   files->paths.insert(files->paths.end(), paths.begin(), paths.end());
+  files->beside.resize(files->paths.size());
   return {};
 }
 

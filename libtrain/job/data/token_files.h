@@ -19,8 +19,9 @@ enum class TokenKind { kUtf8Bytes, kUint16, kUint32 };
 struct TokenFolder {
   std::string path;
   std::uint32_t token_bytes = 2;
-  std::uint64_t vocabulary = 0;  ///< its ids are below
-  ckpt::Digest tokenizer;        ///< of tokenizer.json, which lies in it
+  std::uint64_t vocabulary = 0;                   ///< its ids are below
+  ckpt::Digest tokenizer;                         ///< of tokenizer.json, which lies in it
+  std::vector<std::uint32_t> before{}, behind{};  ///< ids that each document begins and ends with
 };
 
 /// What lies beside a file of tokens; "": nothing.

@@ -130,7 +130,7 @@ std::string model_files_line(const std::vector<ckpt::ModelFile>& files) {
     names += (names.empty() ? "" : ", ") + file.member;
     bytes += file.bytes.size();
   }
-  return "model files: " + names + " (" + grouped(bytes) + " bytes) came with the weights and go into every checkpoint";
+  return "model files: " + names + " (" + grouped(bytes) + " bytes) go into every checkpoint";
 }
 
 std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerFacts& facts) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ckpt/model/dtype.h"
 #include "ckpt/model/shape_text.h"
@@ -19,7 +20,7 @@ namespace {
 /// What does not fit.
 struct Misfit {
   bool rows = false;      ///< names of another layout, and nobody says how rows lie
-  bool stranger = false;  ///< a weight of which the model has no parameter
+  bool stranger = false;  ///< a weight without a parameter has the shape of a missing one: it has another name
   std::vector<std::string> missing;
 };
 
@@ -51,6 +52,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
 
   WeightMatch found;
   std::vector<std::string> problems, names, wanted;
+  std::set<std::vector<std::uint64_t>> strangers;
   Misfit misfit;
   std::map<std::size_t, std::size_t> taken;  // parameter -> weight
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -65,7 +67,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     const std::string as = target == name ? "" : " (renamed to " + target + ")";
     if (place == index_of.end()) {
       problems.push_back(name + as + ": the model has no such parameter, and no rule skips it");
-      misfit.stranger = true;
+      strangers.insert(weights[i].shape);
     } else if (recipe::any_match(rules.create, target)) {
       problems.push_back(name + as + ": the parameter is to be created, and the weight is there; skip one of them");
     } else if (const auto [other, first] = taken.emplace(place->second, i); !first) {
@@ -92,6 +94,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     } else {
       problems.push_back(parameters[i].name + ": no weight for this parameter, and no rule creates it");
       misfit.missing.push_back(parameters[i].name);
+      misfit.stranger = misfit.stranger || strangers.contains(parameters[i].shape);
     }
   }
   // Rules that match nothing are typing errors as a rule.

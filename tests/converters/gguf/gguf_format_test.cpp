@@ -26,6 +26,7 @@ using ::testing::Contains;
 using testing::convert_to;
 using testing::expect_ok;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::tiny_model;
 
 ModelDims biased() {
@@ -78,6 +79,54 @@ TEST(GgufFormat, GivesEveryTensorInItsPlaceAndOrder) {
     expect_ok(convert_to(fs, "/x.gguf", "/direct", {.to = "hf"}));
     EXPECT_EQ(get_text(fs, "/direct/model.safetensors"), get_text(fs, "/hf/model.safetensors"));
   }
+}
+
+testing::GgufParts without_context() {
+  testing::GgufParts parts = testing::model_file(tiny_model(), "llama");
+  std::erase_if(parts.keys, [](const std::string& key) { return key.find("context_length") != std::string::npos; });
+  return parts;
+}
+
+// What a file says of texts travels as a config.json, for a checkpoint has no other place for it.
+TEST(GgufFormat, SaysContextAndSpecialTokensThereAndBack) {
+  MemFs fs;
+  testing::GgufParts parts = without_context();
+  parts.keys.push_back(testing::u32_key("llama.context_length", 12345));
+  parts.keys.push_back(testing::u32_key("tokenizer.ggml.bos_token_id", 1));
+  parts.keys.push_back(testing::u32_key("tokenizer.ggml.eos_token_id", 999999));  // beyond the vocabulary
+  ASSERT_TRUE(put_text(fs, "/x.gguf", parts.file()).ok());
+  expect_ok(convert_to(fs, "/x.gguf", "/ours"));
+  EXPECT_THAT(get_text(fs, "/ours/hf/config.json"), HasSubstr("\"max_position_embeddings\": 12345"));
+  for (const char* source : {"/ours", "/x.gguf"}) {
+    const auto report = convert_to(fs, source, "/out.gguf", {.to = "gguf", .force = true});
+    expect_ok(report);
+    EXPECT_THAT(report->notes, Not(Contains(HasSubstr("context_length is"))));
+    EXPECT_THAT(get_text(fs, "/out.gguf"), HasSubstr(testing::u32_key("llama.context_length", 12345)));
+    expect_ok(convert_to(fs, source, "/hf", {.to = "hf", .force = true}));
+    const std::string config = get_text(fs, "/hf/config.json");
+    EXPECT_THAT(config, HasSubstr("\"max_position_embeddings\": 12345"));
+    EXPECT_THAT(config, HasSubstr("\"bos_token_id\": 1"));
+    EXPECT_THAT(config, HasSubstr("\"eos_token_id\": null"));
+  }
+}
+
+TEST(GgufFormat, SaysWhereTheContextIsAGuess) {
+  MemFs fs;
+  ASSERT_TRUE(put_text(fs, "/x.gguf", without_context().file()).ok());
+  expect_ok(convert_to(fs, "/x.gguf", "/ours"));
+  EXPECT_FALSE(fs.stat("/ours/hf/config.json").ok()) << "the file says nothing of texts";
+  const auto guessed = convert_to(fs, "/ours", "/out.gguf", {.to = "gguf"});
+  expect_ok(guessed);
+  EXPECT_THAT(guessed->notes, Contains(HasSubstr("context_length is 2048, a guess: nothing says for what length")));
+  const auto folder = convert_to(fs, "/ours", "/hf", {.to = "hf"});
+  expect_ok(folder);
+  EXPECT_THAT(folder->notes, Contains(HasSubstr("max_position_embeddings is 2048, a guess")));
+  ConvertOptions options{.to = "gguf", .force = true};
+  options.config = Settings{{"training.seq_len", "77"}};
+  const auto said = convert_to(fs, "/ours", "/out.gguf", options);
+  expect_ok(said);
+  EXPECT_THAT(said->notes, Not(Contains(HasSubstr("a guess"))));
+  EXPECT_THAT(get_text(fs, "/out.gguf"), HasSubstr(testing::u32_key("llama.context_length", 77)));
 }
 
 TEST(GgufFormat, RefusesToWriteWhatTheFileWouldNotSay) {

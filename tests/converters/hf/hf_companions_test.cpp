@@ -10,9 +10,11 @@
 #include "ckpt/read/weight_source.h"
 #include "converters/convert.h"
 #include "converters/hf/byte_tokenizer.h"
+#include "converters/hf/written_config.h"
 #include "converters/view.h"
 #include "recipe/model/from_rows.h"
 #include "tests/converters/hf/folder.h"
+#include "tests/recipe/support/small_tokenizer.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -135,6 +137,36 @@ TEST_F(HfCompanions, AnExportWithoutThemSaysSo) {
   ASSERT_TRUE(fs.remove_file("/hf/tokenizer.json").ok());
   convert("/hf", "/bare", {});
   EXPECT_TRUE(says(convert("/bare", "/without", {.to = "hf"})));
+}
+
+// Programs that read config.json alone must know where a text ends.
+TEST_F(HfCompanions, SpecialTokensOfAConfigurationThatIsMadeAreThoseOfTheFiles) {
+  ckpt::testing::Synthetic options{.vocab = 320};
+  recipe::ModelDims model;
+  model.dim = 16, model.n_layers = 2, model.n_heads = 4, model.n_kv_heads = 4, model.head_dim = 4;
+  model.ffn_dim = 24, model.vocab_size = 320;
+  options.config = recipe::model_rows(model);
+  ASSERT_TRUE(ckpt::testing::make_checkpoint(fs, "/run", options).ok());
+  const CheckpointReader source = std::move(ckpt::CheckpointReader::open(fs, "/run/step-00000010")).value();
+  ExportOptions with;
+  const auto ends = [&] {
+    std::vector<std::string> notes;
+    auto config = written_config(fs, model, source.manifest().config, DType::kF32, with, notes);
+    EXPECT_TRUE(config.ok()) << config.status().to_string();
+    const JsonValue *begin = config->json.find("bos_token_id"), *end = config->json.find("eos_token_id");
+    return (begin == nullptr ? "none" : begin->write()) + (end == nullptr ? "none" : end->write());
+  };
+  EXPECT_EQ(ends(), "nonenone");
+  with.companions.push_back({"", "tokenizer.json", {}, recipe::testing::small_tokenizer()});
+  EXPECT_EQ(ends(), "nonenone") << "no file says that <eos> ends a text";
+  with.companions.push_back({"", "tokenizer_config.json", {}, R"({"eos_token": "<eos>", "bos_token": "he"})"});
+  EXPECT_EQ(ends(), "257\n300\n");
+  with.companions.push_back({"", "generation_config.json", {}, R"({"eos_token_id": 7})"});
+  EXPECT_EQ(ends(), "none7\n") << "what is said of texts that are written counts first";
+  with.companions.back().text = "{";
+  EXPECT_EQ(ends(), "257\n300\n") << "a file that is none says nothing";
+  with.companions.push_back({"", "config.json", {}, R"({"vocab_size": 320, "eos_token_id": 5})"});
+  EXPECT_EQ(ends(), "none5\n");
 }
 
 // A note asks for what is missing, and not for what it has just written.

@@ -117,6 +117,9 @@ TEST(InitMap, TheHintNamesTheKeyThatExplainsIt) {
   EXPECT_THAT(hint(), HasSubstr("set tie_word_embeddings to true"));
   weights.push_back({"extra", ckpt::DType::kF32, {8}});
   EXPECT_THAT(hint(), HasSubstr("set tie_word_embeddings to true"));
+  std::vector<ckpt::WeightInfo> renamed = same_names();
+  renamed.back().name = "my_head";
+  EXPECT_THAT(match_weights(renamed, kModel, {}).status().hint, HasSubstr("--rename FROM=TO"));
   weights.erase(weights.begin());
   EXPECT_THAT(hint(), HasSubstr("--skip GLOB, --rename FROM=TO and --init-map FILE"));
 }

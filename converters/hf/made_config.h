@@ -1,0 +1,20 @@
+#pragma once
+// A config.json that is made of what a file of another format says of texts: it travels with the model in our
+// checkpoints, which have no other place for that.
+#include <cstdint>
+#include <optional>
+
+#include "converters/format.h"
+#include "recipe/model/dims.h"
+
+namespace titan::convert {
+
+struct TextSettings {
+  std::optional<std::uint64_t> context;     ///< tokens of the texts that the model was made for
+  std::optional<std::uint64_t> begin, end;  ///< tokens that begin and end a text
+};
+
+/// Adds the config.json of `model` to the companions of `plan`; nothing where `said` is empty, or a plan has one.
+void add_made_config(const recipe::ModelDims& model, const TextSettings& said, ImportPlan& plan);
+
+}  // namespace titan::convert
