@@ -142,6 +142,16 @@ bool begins_as_json_lines(std::string_view beginning) {
   return first.starts_with("{\"") && (first.ends_with('}') || cut);
 }
 
+bool begins_as_json(std::string_view beginning) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = beginning.find_first_not_of(kSpace);
+  if (first == std::string_view::npos || (beginning[first] != '{' && beginning[first] != '[')) return false;
+  const std::size_t second = beginning.find_first_not_of(kSpace, first + 1);
+  if (second == std::string_view::npos) return false;
+  return beginning[second] == '"' ||
+         (beginning[first] == '[' && (beginning[second] == '{' || beginning[second] == '['));
+}
+
 Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
   std::string beginning(ckpt::kSignatureBytes, '\0');
   std::size_t size = 0;
@@ -152,8 +162,8 @@ Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
   }
   beginning.resize(size);
   const FileKind kind = ckpt::what_is_this(beginning);
-  const bool json_lines = begins_as_json_lines(beginning);
-  return LookedAt{std::make_unique<Resumed>(std::move(beginning), std::move(source)), kind, json_lines};
+  const bool json_lines = begins_as_json_lines(beginning), json = begins_as_json(beginning);
+  return LookedAt{std::make_unique<Resumed>(std::move(beginning), std::move(source)), kind, json_lines, json};
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct LookedAt {
   std::unique_ptr<ByteSource> source;  ///< from its first byte on
   ckpt::FileKind kind = ckpt::FileKind::kUnknown;
   bool json_lines = false;  ///< the first line is an object of JSON, or begins as one and is long
+  bool json = false;        ///< it begins as an object of JSON, or as a list of objects, lists or texts
 };
 /// Looks at how `source` begins; where it is packed with gzip or zstd, what is in it takes its place. All members and
 /// frames are read, one behind the other. `name` stands in messages.

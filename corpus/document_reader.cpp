@@ -1,6 +1,7 @@
 #include "corpus/document_reader.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "ckpt/base/size_text.h"
 #include "ckpt/format/json_reader.h"
@@ -67,6 +68,24 @@ Result<DocumentReader> DocumentReader::open(ckpt::Fs& fs, InputOptions options) 
   return reader;
 }
 
+// Whoever trains on it should know that it is taken as text.
+void DocumentReader::warn_of(const std::string& name, const LookedAt& looked) {
+  constexpr std::size_t kMost = 8;
+  const bool lines = looked.json_lines || named_json_lines(name);
+  const bool as_text = options_.format ? *options_.format == InputFormat::kText : !lines;
+  const char* const markup =
+      looked.kind == FileKind::kWebPage || looked.kind == FileKind::kErrorPage ? ckpt::kind_text(looked.kind) : nullptr;
+  if (!as_text || (markup == nullptr && !looked.json && !lines) || warnings_.size() > kMost) return;
+  const std::string what = markup != nullptr ? markup : lines ? "JSON lines" : "JSON";
+  const std::string instead =
+      markup != nullptr ? ": tags and scripts are trained on, too"
+      : lines           ? ": --format jsonl takes a member of each line"
+                        : ": as JSON lines (jq -c '.[]') each object is a document, and --field names its text";
+  warnings_.push_back(warnings_.size() == kMost
+                          ? "and further files that look like something else than text"
+                          : shown(name) + " looks like " + what + ", and is taken as text" + instead);
+}
+
 Status DocumentReader::open_next() {
   const std::string& name = names_[next_++];
   std::unique_ptr<ByteSource> source;
@@ -84,6 +103,7 @@ Status DocumentReader::open_next() {
   TITAN_ASSIGN_OR_RETURN(LookedAt looked, look_into(name, std::move(source)));
   if (ckpt::is_binary(looked.kind) || looked.kind == FileKind::kUtf16 || looked.kind == FileKind::kLfsPointer)
     return no_text(name, looked.kind);
+  warn_of(name, looked);
   json_ = options_.format ? *options_.format == InputFormat::kJsonLines : looked.json_lines || named_json_lines(name);
   separator_ = json_ ? "\n" : options_.separator;
   source_ = std::move(looked.source);
@@ -154,6 +174,27 @@ Status DocumentReader::fill(std::size_t wanted, RawDocuments& out) {
   return {};
 }
 
+std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from) {
+  constexpr std::size_t kEscape = 6;  // bytes of "\\u0041"
+  // The unit of UTF-16 that the escape at `at` stands for; 0 for others.
+  const auto unit = [&](std::size_t at) {
+    unsigned value = 0;
+    if (json.size() < at + kEscape || json[at] != '\\' || json[at + 1] != 'u') return value;
+    const char* const end = json.data() + at + kEscape;
+    return std::from_chars(json.data() + at + 2, end, value, 16).ptr == end ? value : 0;
+  };
+  for (std::size_t at = json.find('\\', from); at != std::string_view::npos; at = json.find('\\', at)) {
+    const unsigned value = unit(at);
+    const bool high = value >= 0xd800 && value < 0xdc00, low = value >= 0xdc00 && value < 0xe000;
+    const unsigned behind = high ? unit(at + kEscape) : 0;
+    const bool pair = behind >= 0xdc00 && behind < 0xe000;
+    if (low || (high && !pair)) return at;
+    at += pair ? 2 * kEscape : 2;
+    if (at >= json.size()) break;
+  }
+  return std::nullopt;
+}
+
 Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field) {
   ckpt::JsonReader in(what, line);
   std::string text;
@@ -166,6 +207,10 @@ Result<std::string> text_of_line(const std::string& what, std::string_view line,
   });
   Status status = in.finish();
   if (!status.ok()) {
+    if (const auto at = lone_surrogate(line))
+      return ckpt::invalid(what + " has the escape " + std::string(line.substr(*at, 6)) + " at offset " +
+                           std::to_string(*at) + ", which is half of a character (a lone surrogate)")
+          .with_hint("--replace-malformed puts U+FFFD there");
     status.code = ckpt::Code::kInvalid;
     return status;
   }

@@ -54,17 +54,20 @@ class DocumentReader {
   std::uint64_t total_bytes() const { return total_bytes_; }  ///< of all files as they are stored; 0: not known
   std::uint64_t read_bytes() const { return *read_bytes_; }   ///< of them so far
   std::uint64_t skipped() const { return skipped_; }          ///< empty texts and lines
+  /// What looks like something else than the text that it is taken for, a line each; few.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   DocumentReader(ckpt::Fs& fs, InputOptions options) : fs_(&fs), options_(std::move(options)) {}
   ckpt::Status add_input(const std::string& path);
   ckpt::Status open_next();
+  void warn_of(const std::string& name, const LookedAt& looked);
   ckpt::Status read_more();
   ckpt::Status take(std::size_t end, std::size_t next, RawDocuments& out);
 
   ckpt::Fs* fs_;
   InputOptions options_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_, warnings_;
   std::uint64_t total_bytes_ = 0, skipped_ = 0;
   std::shared_ptr<std::uint64_t> read_bytes_ = std::make_shared<std::uint64_t>(0);
   std::size_t next_ = 0;  // input to open
@@ -76,6 +79,8 @@ class DocumentReader {
   std::size_t at_ = 0, looked_ = 0;  // no separator begins in [at_, looked_)
 };
 
+/// The offset of the first escape in `json`, from `from` on, that is half of a character ("\\ud800" alone).
+std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);
 /// The text of the member `field` of one JSON object. `what` names the line in messages. \error kInvalid
 ckpt::Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field);
 

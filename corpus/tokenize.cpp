@@ -40,7 +40,7 @@ bool teaches_answers(const TokenizeOptions& options) { return options.completion
 /// Encoders that threads take and give back.
 class Encoders {
  public:
-  explicit Encoders(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  Encoders(const Tokenizer& tokenizer, const ckpt::CancelToken& cancel) : tokenizer_(tokenizer), cancel_(cancel) {}
   std::unique_ptr<Encoder> take() {
     {
       const ckpt::MutexLock lock(mutex_);
@@ -50,7 +50,7 @@ class Encoders {
         return encoder;
       }
     }
-    return std::make_unique<Encoder>(tokenizer_);
+    return std::make_unique<Encoder>(tokenizer_, [cancel = cancel_] { return cancel.check(); });
   }
   void give(std::unique_ptr<Encoder> encoder) {
     const ckpt::MutexLock lock(mutex_);
@@ -59,6 +59,7 @@ class Encoders {
 
  private:
   const Tokenizer& tokenizer_;
+  const ckpt::CancelToken cancel_;
   ckpt::Mutex mutex_;
   std::vector<std::unique_ptr<Encoder>> free_ TITAN_GUARDED_BY(mutex_);
 };
@@ -74,6 +75,30 @@ Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char
   return std::vector<std::uint32_t>{*id};
 }
 
+/// The first of the documents with NUL bytes, whichever thread met them, and their number.
+class Zeros {
+ public:
+  void add(const RawDocuments::Place& place, const std::string& line) {
+    const ckpt::MutexLock lock(mutex_);
+    const std::pair at(place.input, place.number);
+    if (count_++ == 0 || at < first_) {
+      first_ = at;
+      line_ = line;
+    }
+  }
+  std::string first() {
+    const ckpt::MutexLock lock(mutex_);
+    if (count_ < 2) return line_;
+    return line_ + " (and " + std::to_string(count_ - 1) + (count_ == 2 ? " more document" : " more documents") + ")";
+  }
+
+ private:
+  ckpt::Mutex mutex_;
+  std::uint64_t count_ TITAN_GUARDED_BY(mutex_) = 0;
+  std::pair<std::uint32_t, std::uint64_t> first_ TITAN_GUARDED_BY(mutex_);
+  std::string line_ TITAN_GUARDED_BY(mutex_);
+};
+
 class Job {
  public:
   Job(const TokenizeOptions& options, const Tokenizer& tokenizer, Borders borders, DocumentReader reader,
@@ -81,7 +106,7 @@ class Job {
       : options_(options),
         chat_(std::move(chat)),
         reader_(std::move(reader)),
-        encoders_(tokenizer),
+        encoders_(tokenizer, options.cancel),
         borders_(std::move(borders)) {}
 
   /// Round by round: while the portions of one are encoded, the next is read; then its ids are written in order.
@@ -102,6 +127,8 @@ class Job {
       round.swap(next);
     }
     report->empty += reader_.skipped();
+    report->warnings = reader_.warnings();
+    if (const std::string zeros = zeros_.first(); !zeros.empty()) report->warnings.push_back(zeros);
     return {};
   }
 
@@ -138,7 +165,7 @@ class Job {
     if (teaches_answers(options_)) return encode_answers(place, text, encoder, portion);
     std::string made;
     if (place.json) {
-      if (options_.replace_malformed) mend(&text, &made);
+      if (options_.replace_malformed) mend_line(&text, &made);
       std::string member;
       TITAN_ASSIGN_OR_RETURN(member, text_of_line(named(place), text, options_.field));
       made = std::move(member);
@@ -150,10 +177,13 @@ class Job {
       ++portion.empty;
       return {};
     }
+    const std::size_t zero = place.json ? std::string_view::npos : text.find('\0');
     std::vector<std::uint32_t>& ids = portion.ids;
     ids.insert(ids.end(), borders_.before.begin(), borders_.before.end());
     TITAN_RETURN_IF_ERROR(encode(place, text, encoder, ids));
     ids.insert(ids.end(), borders_.behind.begin(), borders_.behind.end());
+    if (zero != std::string_view::npos)
+      zeros_.add(place, named(place) + " has a NUL byte at offset " + std::to_string(zero) + ": is it text?");
     portion.ends.push_back(ids.size());
     portion.text_bytes += text.size();
     return {};
@@ -165,6 +195,8 @@ class Job {
     if (status.ok()) return {};
     const Status why = status.wrapped(named(place) + " cannot be encoded");
     if (ckpt::is_utf8(text)) return why;
+    if (text.find('\0') != std::string_view::npos)
+      return why.with_hint("it has NUL bytes, as files have that are no text: is it one?");
     return why.with_hint("--replace-malformed puts U+FFFD there; iconv -t UTF-8 converts a file");
   }
 
@@ -174,7 +206,7 @@ class Job {
       return ckpt::invalid(named(place) + " is text, and prompts and answers are read from JSON lines")
           .with_hint("--format jsonl says that every file has such");
     std::string mended;
-    if (options_.replace_malformed) mend(&line, &mended);
+    if (options_.replace_malformed) mend_line(&line, &mended);
     TITAN_ASSIGN_OR_RETURN(const std::vector<TextPart> parts, options_.completions
                                                                   ? completion_parts(named(place), line)
                                                                   : message_parts(named(place), line, chat_));
@@ -193,6 +225,12 @@ class Job {
     if (parts.back().trained && !answers.empty()) answers.back().end = ids.size() - begin;
     portion.ends.push_back(ids.size());
     return {};
+  }
+
+  static void mend_line(std::string_view* line, std::string* made) {
+    mend(line, made);
+    for (auto at = lone_surrogate(*made); at; at = lone_surrogate(*made, *at + 6)) made->replace(*at, 6, "\\ufffd");
+    *line = *made;
   }
 
   static void mend(std::string_view* text, std::string* made) {
@@ -227,6 +265,7 @@ class Job {
   ChatTemplate chat_;
   DocumentReader reader_;
   Encoders encoders_;
+  Zeros zeros_;
   Borders borders_;
 };
 
@@ -299,7 +338,7 @@ Result<TokenizeReport> tokenize(ckpt::Fs& fs, const TokenizeOptions& options) {
     TITAN_RETURN_IF_ERROR(make(fs, options, rewrite.get(), &report));
     TITAN_RETURN_IF_ERROR(rewrite->publish_folder());
     report.written = true;
-    report.warnings = rewrite->warnings();
+    report.warnings.insert(report.warnings.end(), rewrite->warnings().begin(), rewrite->warnings().end());
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;

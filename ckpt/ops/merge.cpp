@@ -14,6 +14,7 @@
 #include "ckpt/ops/plain_rope.h"
 #include "ckpt/ops/weighted_sum.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/same_files.h"
 #include "ckpt/read/range_reader.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/run/run_resolve.h"
@@ -255,6 +256,34 @@ Manifest frame(const Manifest& newest, const MergeOptions& options, const MergeR
   return made;
 }
 
+// The digest of the tokenizer that came with a source; nothing where none did.
+Result<std::optional<Digest>> tokenizer_of(Fs& fs, const CheckpointReader& reader) {
+  for (const char* name : {"hf/tokenizer.json", "hf/tokenizer.model"})
+    for (const ModelFilePlace& place : reader.model_files()) {
+      if (place.member != name) continue;
+      if (place.digest) return place.digest;
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(fs, place.path, kMaxModelFilesBytes));
+      return std::optional(digest_of(bytes));
+    }
+  return std::optional<Digest>();
+}
+
+// Files that come with a model are those of the newest source: the same ids may stand for other texts in the others.
+Status note_tokenizers(Fs& fs, const std::vector<Opened>& sources, MergeReport& report) {
+  TITAN_ASSIGN_OR_RETURN(const std::optional<Digest> taken, tokenizer_of(fs, sources.back().reader));
+  std::vector<std::string> others;
+  for (const Opened& source : sources) {
+    TITAN_ASSIGN_OR_RETURN(const std::optional<Digest> own, tokenizer_of(fs, source.reader));
+    if (own && own != taken) others.push_back(source.reader.path());
+  }
+  if (others.empty()) return ok_status();
+  report.notes.push_back(first_few(others) + (others.size() == 1 ? " has" : " have") + " another tokenizer than " +
+                         sources.back().reader.path() +
+                         (taken ? ", whose files are taken: do the same ids stand for the same texts?"
+                                : ", which has none: none is taken"));
+  return ok_status();
+}
+
 Status write_sum(Fs& fs, const MergeOptions& options, const std::vector<Opened>& sources, MergeReport& report) {
   const CheckpointReader& newest = sources.back().reader;
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite,
@@ -305,6 +334,7 @@ Result<MergeReport> merge_checkpoints(Fs& fs, const MergeOptions& options) {
   for (const ParameterRecord& record : newest.parameters)
     report.bytes += element_count(record.meta.shape) * dtype_size(record.model->dtype);
   note_decay(sources, report);
+  TITAN_RETURN_IF_ERROR(note_tokenizers(fs, sources, report));
   // A step's name is that of the newest source.
   const bool names_step = parse_step_name(base_name(options.dst)).has_value();
   for (const Opened& source : sources)

@@ -207,6 +207,10 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
                        std::to_string(dp) + " data-parallel ranks: " + std::to_string(more) +
                        (more == 1 ? " has " : " have ") + std::to_string(fewer + 1) + ", the others have " +
                        std::to_string(fewer) + " and wait");
+  if (plan.dims.qk_norm && plan.dims.qkv_bias)
+    warnings.emplace_back(
+        "model.qk_norm and model.qkv_bias: no class of transformers and no architecture of llama.cpp has both, so that "
+        "no other program will read this model");
   if (plan.mesh.pp > 1) {
     const std::int64_t least = plan.batch.count / plan.mesh.dp;
     if (least < plan.mesh.pp)

@@ -15,6 +15,8 @@ namespace {
 
 using Ids = std::unordered_map<std::string_view, std::uint32_t>;
 
+constexpr std::size_t kPollMerges = 1 << 18;  // some hundredths of a second
+
 std::string fallback_token(unsigned byte) {
   char name[8];
   std::snprintf(name, sizeof name, "<0x%02X>", byte);
@@ -137,7 +139,7 @@ Status Bpe::symbols_of(std::string_view piece, Scratch& scratch) const {
   return {};
 }
 
-void Bpe::merge(Scratch& scratch) const {
+Status Bpe::merge(Scratch& scratch) const {
   std::vector<Scratch::Symbol>& symbols = scratch.symbols;
   MergeQueue& queue = scratch.queue;
   queue.clear();
@@ -148,7 +150,8 @@ void Bpe::merge(Scratch& scratch) const {
   };
   for (std::size_t i = 1; i < symbols.size(); ++i)
     candidate(static_cast<std::int32_t>(i) - 1, static_cast<std::int32_t>(i));
-  while (!queue.empty()) {
+  for (std::size_t merged = 1; !queue.empty(); ++merged) {
+    if (merged % kPollMerges == 0 && scratch.poll) TITAN_RETURN_IF_ERROR(scratch.poll());
     const MergeQueue::Candidate best = queue.pop();
     Scratch::Symbol& left = symbols[best.at];
     if (left.gone || left.after < 0) continue;
@@ -163,6 +166,7 @@ void Bpe::merge(Scratch& scratch) const {
     candidate(left.before, at);
     candidate(at, left.after);
   }
+  return {};
 }
 
 Status Bpe::encode(std::string_view piece, Scratch& scratch, std::vector<std::uint32_t>& ids) const {
@@ -176,7 +180,7 @@ Status Bpe::encode(std::string_view piece, Scratch& scratch, std::vector<std::ui
   constexpr std::size_t kLongestPiece = std::size_t{1} << 31;
   if (piece.size() >= kLongestPiece) return ckpt::invalid("a piece of text without a cut has 2 GiB or more");
   TITAN_RETURN_IF_ERROR(symbols_of(piece, scratch));
-  merge(scratch);
+  TITAN_RETURN_IF_ERROR(merge(scratch));
   for (const Scratch::Symbol& symbol : scratch.symbols)
     if (!symbol.gone) ids.push_back(symbol.id);
   return {};

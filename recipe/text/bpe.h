@@ -4,6 +4,7 @@
 // https://github.com/huggingface/tokenizers (order of merges, unknown symbols)
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ class Bpe {
     };
     std::vector<Symbol> symbols;
     MergeQueue queue;
+    std::function<ckpt::Status()> poll;  ///< asked now and then within a long piece; its error ends the work
   };
   /// Appends the ids of `piece`: as bytes where the vocabulary is byte-level, else as characters. n log n in its
   /// length. \error kInvalid: a symbol that the vocabulary has no way to write
@@ -57,7 +59,7 @@ class Bpe {
   void set_merge(std::uint64_t pair, std::uint32_t rank, std::uint32_t made);
   ckpt::Status add_merges(const BpeParts& parts, const std::unordered_map<std::string_view, std::uint32_t>& ids);
   ckpt::Status symbols_of(std::string_view piece, Scratch& scratch) const;
-  void merge(Scratch& scratch) const;
+  ckpt::Status merge(Scratch& scratch) const;
 
   std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
   bool byte_level_ = false, fuse_unknown_ = false, splits_at_mark_ = false, ignore_merges_ = false;

@@ -14,6 +14,7 @@ using ckpt::Status;
 namespace {
 
 constexpr std::size_t kCacheSlots = 1 << 16;
+constexpr std::size_t kPollBytes = 1 << 20;  // some hundredths of a second
 
 }  // namespace
 
@@ -22,10 +23,17 @@ std::optional<std::uint32_t> Tokenizer::id_of(std::string_view content) const {
   return at == ids_.end() ? std::nullopt : std::optional(at->second);
 }
 
-Encoder::Encoder(const Tokenizer& tokenizer)
-    : tokenizer_(tokenizer), split_(tokenizer.splitter_), cache_(kCacheSlots) {}
+Encoder::Encoder(const Tokenizer& tokenizer, std::function<Status()> poll)
+    : tokenizer_(tokenizer), split_(tokenizer.splitter_), cache_(kCacheSlots) {
+  scratch_.poll = std::move(poll);
+}
 
 Status Encoder::piece(std::string_view piece) {
+  since_poll_ += piece.size();
+  if (since_poll_ >= kPollBytes && scratch_.poll) {
+    since_poll_ = 0;
+    TITAN_RETURN_IF_ERROR(scratch_.poll());
+  }
   if (piece.size() > Remembered::kMostBytes) return tokenizer_.bpe_.encode(piece, scratch_, *ids_);
   Remembered& slot = cache_[std::hash<std::string_view>()(piece) % kCacheSlots];
   if (slot.bytes == piece.size() && std::memcmp(slot.piece, piece.data(), piece.size()) == 0) {

@@ -2,6 +2,7 @@
 // A tokenizer of Hugging Face's tokenizer.json as a value: byte pair encoding over bytes or over characters. Pure.
 // \source https://huggingface.co/docs/tokenizers; https://github.com/huggingface/tokenizers (order of the parts)
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,7 +69,8 @@ class Tokenizer {
 /// Turns texts into ids, for one thread; the tokenizer outlives it. Remembers the ids of short pieces, in 4 MiB.
 class Encoder : private PieceSink {
  public:
-  explicit Encoder(const Tokenizer& tokenizer);
+  /// `poll`: asked now and then within a long text; its error ends the work.
+  explicit Encoder(const Tokenizer& tokenizer, std::function<ckpt::Status()> poll = {});
 
   /// Appends the ids of `text`, without what begins or ends a document.
   /// \error kInvalid: not UTF-8 (with the offset), a symbol that the vocabulary cannot write
@@ -90,6 +92,7 @@ class Encoder : private PieceSink {
   std::vector<Remembered> cache_;
   std::string normalised_;
   std::vector<std::uint32_t>* ids_ = nullptr;
+  std::size_t since_poll_ = 0;  // bytes of pieces
 };
 
 /// All of `ids` as text; what is no UTF-8 becomes U+FFFD. `skip_special`: special tokens are left out.

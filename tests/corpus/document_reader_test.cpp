@@ -101,6 +101,41 @@ TEST(DocumentReader, ADocumentHasALimit) {
   EXPECT_THAT(found.status().hint, HasSubstr("--split"));
 }
 
+TEST(DocumentReader, WhatLooksLikeSomethingElseThanTextIsSaid) {
+  MemFs fs;
+  const auto warnings = [&](const std::string& name, const std::string& text, InputOptions options = {}) {
+    EXPECT_TRUE(put_text(fs, name, text).ok());
+    options.inputs = {name};
+    auto reader = DocumentReader::open(fs, options);
+    RawDocuments out;
+    EXPECT_TRUE(reader.ok() && reader->fill(1, out).ok());
+    return reader->warnings();
+  };
+  EXPECT_THAT(warnings("/list.json", " [\n {\"text\": 1}]"),
+              ElementsAre(HasSubstr("looks like JSON, and is taken as")));
+  EXPECT_THAT(warnings("/object", "{\n \"a\": 1}"), ElementsAre(HasSubstr("'/object' looks like JSON")));
+  EXPECT_THAT(warnings("/page", "<!DOCTYPE html>"), ElementsAre(HasSubstr("looks like a web page")));
+  EXPECT_THAT(warnings("/a.jsonl", "{\"text\":\"a\"}", {.format = InputFormat::kText}),
+              ElementsAre(HasSubstr("looks like JSON lines, and is taken as text: --format jsonl")));
+  EXPECT_TRUE(warnings("/b.jsonl", "{\"text\":\"a\"}").empty());
+  for (const char* text : {"[Music] and words", "{braces}", "[1] a note", "words", "{"})
+    EXPECT_TRUE(warnings(std::string("/") + text[1], text).empty()) << text;
+}
+
+TEST(DocumentReader, HalfACharacterIsNamed) {
+  EXPECT_EQ(lone_surrogate(R"(a \ud83d\ude00 \\ud800 \u0041)"), std::nullopt)
+      << "a pair, an escaped backslash, a letter";
+  EXPECT_EQ(lone_surrogate(R"(ab\ud800)"), 2u);
+  EXPECT_EQ(lone_surrogate(R"(\ud800\ud83d\ude00)"), 0u);
+  EXPECT_EQ(lone_surrogate(R"(\n\ude00)"), 2u);
+  EXPECT_EQ(lone_surrogate(R"(\ud800\u0041)", 6), std::nullopt);
+  EXPECT_EQ(lone_surrogate("\\"), std::nullopt);
+  const ckpt::Status refused = text_of_line("line 7", R"({"text": "a\ud800"})", "text").status();
+  EXPECT_EQ(refused.code, Code::kInvalid);
+  EXPECT_THAT(refused.message, HasSubstr("line 7 has the escape \\ud800 at offset 11, which is half of a character"));
+  EXPECT_THAT(refused.hint, HasSubstr("--replace-malformed"));
+}
+
 TEST(DocumentReader, TextOfALine) {
   EXPECT_EQ(*text_of_line("l", R"({"id": 3, "meta": {"text": "no"}, "text": "a\nb\u00e9"})", "text"), "a\nb\xc3\xa9");
   EXPECT_EQ(*text_of_line("l", R"({"body":""})", "body"), "");

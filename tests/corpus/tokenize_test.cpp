@@ -152,6 +152,28 @@ TEST_F(Tokenize, TextThatIsNotUtf8IsRefusedOrMended) {
   EXPECT_THAT(ids(), ElementsAre('c', 'a', 'f', 0xef, 0xbf, 0xbd, '!', 300));
 }
 
+TEST_F(Tokenize, HalfACharacterIsRefusedOrMended) {
+  ASSERT_TRUE(put_text(fs, "/half.jsonl", "{\"text\":\"a\\ud800\"}\n{\"text\":\"\\ude00\\ude00b\"}\n").ok());
+  options.input.inputs = {"/half.jsonl"};
+  EXPECT_THAT(tokenize(fs, options).status().to_string(), HasSubstr("'/half.jsonl', line "));
+  options.replace_malformed = true;
+  ASSERT_TRUE(tokenize(fs, options).ok());
+  EXPECT_THAT(ids(), ElementsAre('a', 0xef, 0xbf, 0xbd, 300, 0xef, 0xbf, 0xbd, 0xef, 0xbf, 0xbd, 'b', 300));
+}
+
+TEST_F(Tokenize, BytesOfNoTextAreSaid) {
+  ASSERT_TRUE(put_text(fs, "/z.txt", std::string("ab\0c", 4)).ok());
+  ASSERT_TRUE(put_text(fs, "/bin", std::string("ab\0\xff", 4)).ok());
+  options.input.inputs = {"/a.jsonl", "/z.txt", "/z.txt"};
+  const auto report = tokenize(fs, options);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(report->warnings, ElementsAre("'/z.txt', document 1 has a NUL byte at offset 2: is it text? (and 1 more "
+                                            "document)"));
+  options.input.inputs = {"/bin"};
+  options.dst = "/bin.out";
+  EXPECT_THAT(tokenize(fs, options).status().hint, HasSubstr("it has NUL bytes"));
+}
+
 TEST_F(Tokenize, ReplacesOnlyAFolderOfTokens) {
   ASSERT_TRUE(tokenize(fs, options).ok());
   EXPECT_EQ(tokenize(fs, options).status().code, Code::kInvalid);

@@ -126,6 +126,30 @@ TEST_F(Merge, SaysWhichDecayTheWeightsStandFor) {
   EXPECT_FALSE(report->after.empty());
 }
 
+TEST_F(Merge, SaysWhoseTokenizerIsTaken) {
+  const auto opened = [&](std::vector<std::string> tokenizers) {
+    options_.open = [this, tokenizers](Fs& fs, const std::string& path) -> Result<CheckpointReader> {
+      TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
+      const std::string text = tokenizers[reader.manifest().step / 10 - 1];
+      Manifest manifest = reader.manifest();
+      if (!text.empty())
+        manifest.files.push_back({.path = "hf/tokenizer.json", .role = FileRole::kDerived, .whole = digest_of(text)});
+      return CheckpointReader::known(fs, path, manifest);
+    };
+    options_.dry_run = true;
+    const auto report = merge_checkpoints(fs_, options_);
+    EXPECT_TRUE(report.ok()) << report.status().to_string();
+    return report->notes;
+  };
+  EXPECT_THAT(opened({"a", "a", "a"}), IsEmpty());
+  EXPECT_THAT(opened({"", "", "a"}), IsEmpty()) << "what has none says nothing";
+  EXPECT_THAT(
+      opened({"b", "a", "a"}),
+      ElementsAre(HasSubstr("step-00000010 has another tokenizer than /run/checkpoint/step-00000030, whose files "
+                            "are taken")));
+  EXPECT_THAT(opened({"a", "b", ""}), ElementsAre(HasSubstr("which has none: none is taken")));
+}
+
 TEST_F(Merge, PatternsAndRangesNameSteps) {
   options_.dry_run = true;
   options_.sources = {"/run@[12]0"};

@@ -344,6 +344,13 @@ TEST(RunPlan, WarnsWhereSomethingLegalIsProbablyNotMeant) {
               testing::IsEmpty());
 }
 
+TEST(RunPlan, WarnsOfAModelThatNoOtherProgramReads) {
+  EXPECT_THAT(plan("model.qk_norm=true model.qkv_bias=true", 1)->warnings,
+              testing::Contains(testing::HasSubstr("no other program will read this model")));
+  for (const char* one : {"model.qk_norm=true", "model.qkv_bias=true"})
+    EXPECT_THAT(plan(one, 1)->warnings, testing::Not(testing::Contains(testing::HasSubstr("no other program"))));
+}
+
 TEST(RunPlan, SaysThatAShardDegreeDividesNoWeights) {
   const auto of_degree = [](const std::string& more) {
     return plan("parallelism.data_parallel_shard_degree=" + more, 4);

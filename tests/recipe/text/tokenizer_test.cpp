@@ -152,6 +152,21 @@ TEST(Tokenizer, AMillionMergesAreReadOrRefused) {
             Code::kInvalid);
 }
 
+// A document is long, and so is one piece of it: whoever asks for an end waits for neither.
+TEST(Tokenizer, AStopEndsALongText) {
+  const auto tokenizer = Tokenizer::parse("t", small_tokenizer());
+  ASSERT_TRUE(tokenizer.ok());
+  for (const char* unit : {"l", "a word "}) {
+    int asked = 0;
+    Encoder encoder(*tokenizer, [&] { return ++asked < 3 ? ckpt::ok_status() : ckpt::failed("stopped"); });
+    std::string text;
+    while (text.size() < (std::size_t{6} << 20)) text += unit;
+    std::vector<std::uint32_t> ids;
+    EXPECT_EQ(encoder.encode(text, ids).message, "stopped") << unit;
+    EXPECT_EQ(asked, 3) << unit;
+  }
+}
+
 TEST(Tokenizer, NoTextMakesItQuadratic) {
   const auto tokenizer = Tokenizer::parse("t", small_tokenizer());
   ASSERT_TRUE(tokenizer.ok());
