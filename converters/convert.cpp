@@ -4,6 +4,7 @@
 
 #include "ckpt/base/nearest.h"
 #include "ckpt/format/layout.h"
+#include "ckpt/read/ema.h"
 #include "ckpt/run/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
@@ -88,6 +89,9 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
                            const ConvertOptions& options) {
   if (format == nullptr) {
     TITAN_ASSIGN_OR_RETURN(CheckpointReader reader, CheckpointReader::open(fs, path));
+    if (options.averages) {
+      TITAN_ASSIGN_OR_RETURN(reader, ckpt::averages_of(fs, std::move(reader)));
+    }
     std::vector<Companion> companions = companions_of(reader);
     return Source{std::move(reader), std::move(companions), {}, {}};
   }
@@ -125,6 +129,8 @@ Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& option
   if (from == nullptr && !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) return no_checkpoint(fs, path);
   TITAN_ASSIGN_OR_RETURN(const Format* to, target_format(from, options.to));
   TITAN_RETURN_IF_ERROR(check_flags(to, options));
+  if (from != nullptr && options.averages)
+    return ckpt::invalid("`--ema` is for checkpoints of ours, and " + path + " is of another format");
   if (from == nullptr && !options.rules.empty())
     return ckpt::invalid("`--rename` and `--rows` are for names of other programs, and " + path + " has ours")
         .with_hint("`--skip` leaves out tensors of ours, too");

@@ -18,6 +18,7 @@ struct ConvertOptions {
   bool q8_0 = false;  ///< quantise (gguf)
   std::optional<std::uint64_t> max_shard_bytes;
   bool untie = false, lr_from_config = false;
+  bool averages = false;  ///< that a run of ours kept, in place of its parameters
   std::optional<DcpNames> names;
   std::optional<Settings> config;  ///< of a configuration file that the user named
   std::string created, writer;     ///< of the manifest

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/format/parity_file.h"
 #include "ckpt/read/verifier.h"
 
 namespace titan::ckpt {
@@ -19,7 +20,7 @@ DerivedFrom derived_from(Fs& fs, const CheckpointReader& source) {
 }
 
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options) {
-  Manifest manifest = source.manifest();
+  Manifest manifest = without_parity(source.manifest());
   manifest.derived_from = derived_from(fs, source);
   manifest.writer = options.writer;
   manifest.created = options.created;

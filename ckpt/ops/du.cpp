@@ -4,6 +4,7 @@
 #include <map>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/model/tensor_meta.h"
 #include "ckpt/ops/links.h"
 #include "ckpt/ops/prune.h"
@@ -15,13 +16,14 @@ namespace titan::ckpt {
 namespace {
 
 // In the order of the rows.
-constexpr const char* kRows[] = {kModel,          kOptimizer,  "state", "files of the model", "invalid steps",
+constexpr const char* kRows[] = {kModel,          kOptimizer,  "state", "files of the model", "parity", "invalid steps",
                                  "damaged steps", "leftovers", "other", "logs and metrics"};
 
 /// Which row a name at the top of a step belongs to.
 std::string row_of(const DirEntry& entry) {
   if (entry.type != FileType::kDirectory) return "state";
-  return entry.name == kModel || entry.name == kOptimizer ? entry.name : "files of the model";
+  const bool own = entry.name == kModel || entry.name == kOptimizer || is_parity(entry.name + "/");
+  return own ? entry.name : "files of the model";
 }
 
 using Places = std::map<std::string, std::vector<std::string>>;  // by row

@@ -5,9 +5,12 @@
 #include <set>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/ops/lost_leaves.h"
+#include "ckpt/read/verify_members.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/run/run_resolve.h"
+#include "ckpt/save/parity.h"
 #include "ckpt/save/shard_writer.h"
 #include "ckpt/save/sync_and_publish.h"
 
@@ -47,14 +50,27 @@ class Repairer {
       : fs_(fs), options_(options), source_(source), donors_(donors), leaves_(fs, source, donors), report_(report) {}
 
   /// Fills DST's temporary; `broken` are indexes of files. Leaves what nobody has to the report.
-  Status run(Rewrite& rewrite, const std::set<std::uint32_t>& broken) {
+  Status run(Rewrite& rewrite, const std::set<std::uint32_t>& broken, const ParityFound& parity) {
     made_ = derived_manifest(fs_, source_, options_);
     std::uint64_t bytes = 0;
     for (const std::uint32_t file : broken) bytes += made_.files[file].bytes;
+    for (const ParityGroup& group : parity_groups(made_)) bytes += parity.rows * group.largest;
     TITAN_RETURN_IF_ERROR(rewrite.need_space(bytes + bytes / 100 + (std::uint64_t{1} << 20)));
     for (const std::uint32_t file : broken) {
       report_.files.push_back(made_.files[file].path);
       TITAN_RETURN_IF_ERROR(rewrite.make_folder_of(made_.files[file].path));
+    }
+    const ParityHooks hooks{[&]() -> Status {
+                              TITAN_RETURN_IF_ERROR(options_.cancel.check());
+                              return rewrite.beat();
+                            },
+                            {}};
+    std::set<std::uint32_t> rebuilt;
+    if (parity.manifest)
+      TITAN_RETURN_IF_ERROR(rebuild_members(fs_, source_.path(), parity, broken, rewrite.folder(), rebuilt, hooks));
+    report_.by_parity = rebuilt.size();
+    for (const std::uint32_t file : broken) {
+      if (rebuilt.contains(file)) continue;
       const bool shard = made_.files[file].role == FileRole::kShard;
       TITAN_RETURN_IF_ERROR(shard ? write_leaves(rewrite, file) : write_whole(rewrite, file));
     }
@@ -62,6 +78,7 @@ class Repairer {
     for (const char* component : {kModel, kOptimizer})
       if (made_.component(component) != nullptr) ManifestBuilder(made_).sum_up(component);
     TITAN_RETURN_IF_ERROR(carry_members(rewrite, made_, report_.files, options_.cancel).status());
+    if (parity.rows > 0) TITAN_RETURN_IF_ERROR(write_parity(fs_, rewrite.folder(), parity.rows, made_, hooks));
     TITAN_RETURN_IF_ERROR(write_manifest(fs_, rewrite.folder(), made_));
     TITAN_RETURN_IF_ERROR(prove(rewrite.folder()));
     return rewrite.publish(made_);
@@ -159,6 +176,59 @@ std::set<std::uint32_t> broken_files(const Manifest& manifest, const VerifyRepor
   return files;
 }
 
+/// What is known of a damaged checkpoint: its manifest without parity, what is wrong with its members, and its parity.
+struct Survey {
+  Manifest manifest;
+  VerifyReport found;
+  ParityFound parity;
+};
+
+/// A folder without a manifest is a damaged checkpoint where parity files say what it was.
+Result<VerifyReport> verify_source_of(Fs& fs, const std::string& path, const RepairOptions& options) {
+  Result<VerifyReport> found = verify_checkpoint(fs, path, options.progress, options.cancel, options.threads);
+  if (found.status().code != Code::kNotFound || !fs.list(join_path(path, "parity")).ok()) return found;
+  VerifyReport report;
+  report.damage.push_back({kManifestFile, "missing", "", 0, 0, 0, found.status().message});
+  return report;
+}
+
+bool names_manifest(const std::vector<Damage>& places) {
+  return std::any_of(places.begin(), places.end(), [](const Damage& one) { return one.file == kManifestFile; });
+}
+
+/// Without the manifest nothing says what there was, but for the copy in parity files.
+Result<std::optional<Survey>> survey(Fs& fs, const RepairOptions& options, VerifyReport found, RepairReport& report) {
+  Survey seen;
+  const ParityHooks hooks{[&] { return options.cancel.check(); }, {}};
+  if (names_manifest(found.damage) || names_manifest(found.unreadable)) {
+    TITAN_ASSIGN_OR_RETURN(seen.parity, find_parity(fs, report.src, std::nullopt, hooks));
+    if (!seen.parity.manifest) {
+      report.lost = std::move(found.damage);
+      report.lost.insert(report.lost.end(), found.unreadable.begin(), found.unreadable.end());
+      return std::optional<Survey>();
+    }
+    seen.manifest = *seen.parity.manifest;
+    TITAN_ASSIGN_OR_RETURN(
+        seen.found, verify_members(fs, report.src, seen.manifest, options.progress, options.cancel, options.threads));
+    report.id = seen.manifest.id;
+    report.places += seen.found.damage.size() + seen.found.unreadable.size() + seen.found.not_named;
+    report.files.emplace_back(kManifestFile);
+    return std::optional(std::move(seen));
+  }
+  TITAN_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, report.src));
+  const std::uint32_t rows = parity_rows(manifest);
+  seen.manifest = without_parity(std::move(manifest));
+  if (rows > 0) {
+    TITAN_ASSIGN_OR_RETURN(seen.parity, find_parity(fs, report.src, seen.manifest, hooks));
+    seen.parity.rows = rows;
+  }
+  for (const std::vector<Damage>* places : {&found.damage, &found.unreadable})
+    for (const Damage& place : *places)
+      if (is_parity(place.file)) report.files.push_back(place.file);
+  seen.found = std::move(found);
+  return std::optional(std::move(seen));
+}
+
 }  // namespace
 
 Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options) {
@@ -167,18 +237,13 @@ Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options) {
   report.dst = options.dst;
   TITAN_RETURN_IF_ERROR(check_rewrite(fs, report.src, options.dst, options.force));
   if (options.begin) options.begin("verify " + report.src);
-  TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
-                         verify_checkpoint(fs, report.src, options.progress, options.cancel, options.threads));
+  TITAN_ASSIGN_OR_RETURN(VerifyReport found, verify_source_of(fs, report.src, options));
   report.id = found.id;
   report.places = found.damage.size() + found.unreadable.size() + found.not_named;
   if (report.whole()) return report;
-  // Without the manifest nothing says what there was.
-  for (const std::vector<Damage>* places : {&found.damage, &found.unreadable})
-    for (const Damage& place : *places)
-      if (place.file == kManifestFile) report.lost.push_back(place);
-  if (!report.lost.empty()) return report;
-  TITAN_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, report.src));
-  const CheckpointReader source = CheckpointReader::known(fs, report.src, std::move(manifest));
+  TITAN_ASSIGN_OR_RETURN(std::optional<Survey> seen, survey(fs, options, std::move(found), report));
+  if (!seen) return report;
+  const CheckpointReader source = CheckpointReader::known(fs, report.src, std::move(seen->manifest));
   report.step = source.manifest().step;
   TITAN_RETURN_IF_ERROR(check_step_name(options.dst, report.step));
   TITAN_ASSIGN_OR_RETURN(Donors donors,
@@ -186,8 +251,8 @@ Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite,
                          Rewrite::begin(fs, report.src, options.dst, options.force));
   if (options.begin) options.begin("repair " + options.dst);
-  TITAN_RETURN_IF_ERROR(
-      Repairer(fs, options, source, donors, report).run(*rewrite, broken_files(source.manifest(), found)));
+  Repairer repairer(fs, options, source, donors, report);
+  TITAN_RETURN_IF_ERROR(repairer.run(*rewrite, broken_files(source.manifest(), seen->found), seen->parity));
   report.given = donors.given();
   report.written = report.lost.empty();
   report.warnings = rewrite->warnings();

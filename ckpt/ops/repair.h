@@ -1,6 +1,6 @@
 #pragma once
-// `verify --repair`: a checkpoint with the id of a damaged one, whose damaged files are made anew of what is whole in
-// them and of what donors have.
+// `verify --repair`: a checkpoint with the id of a damaged one, whose damaged files are made anew from its parity
+// files, or of what is whole in them and of what donors have.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -29,6 +29,7 @@ struct RepairReport {
   std::uint64_t places = 0;          ///< of SRC that were damaged or could not be read
   std::vector<std::string> files;    ///< members that were made anew
   std::vector<Donors::Given> given;  ///< what each donor gave
+  std::uint64_t by_parity = 0;       ///< of `files`, that parity files gave back
   std::vector<Damage> lost;          ///< leaves and members that nobody has, 10,000 at most; nothing is written then
   std::uint64_t not_named = 0;       ///< more of them
   bool written = false;

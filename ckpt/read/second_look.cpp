@@ -1,5 +1,6 @@
 #include "ckpt/read/second_look.h"
 
+#include "ckpt/read/ema.h"
 #include "ckpt/store/past_cache.h"
 
 namespace titan::ckpt {
@@ -33,7 +34,7 @@ Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, cons
     if (!index) continue;
     TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, ""}, piece.leaves, stop, buffer));
     if (!part.moments) continue;
-    for (const char* slot : {kExpAvg, kExpAvgSq})
+    for (const char* slot : {kExpAvg, kExpAvgSq, kEma})
       TITAN_RETURN_IF_ERROR(read_leaves(reader, {*index, slot}, piece.leaves, stop, buffer));
   }
   return ok_status();

@@ -29,6 +29,7 @@ struct Snapshot {
   bool prove = true;          ///< compressed leaves are decoded and compared before they are written
   ReadBack read_back = ReadBack::kOff;
   std::vector<std::string> slots{kExpAvg, kExpAvgSq};
+  std::uint32_t parity = 0;  ///< parity files for each group of files
   std::uint64_t optimizer_step = 0;
   LrSchedule lr;
   DataPosition data;

@@ -16,6 +16,7 @@
 #include "ckpt/format/manifest_decode.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/shard_check.h"
+#include "ckpt/read/verify_members.h"
 
 namespace titan::ckpt {
 namespace {
@@ -384,6 +385,14 @@ Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const Ve
   if (!manifest) return report;
   report.id = manifest->id;
   TITAN_RETURN_IF_ERROR(Verifier(fs, path, *manifest, progress, cancel, report).run(io_threads(threads)));
+  return report;
+}
+
+Result<VerifyReport> verify_members(Fs& fs, const std::string& path, const Manifest& manifest,
+                                    const VerifyProgress& progress, const CancelToken& cancel, unsigned threads) {
+  VerifyReport report;
+  report.id = manifest.id;
+  TITAN_RETURN_IF_ERROR(Verifier(fs, path, manifest, progress, cancel, report).run(io_threads(threads)));
   return report;
 }
 

@@ -8,6 +8,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/format/virtual_file.h"
 #include "ckpt/read/snapshot.h"
 
@@ -17,7 +18,7 @@ inline constexpr const char* kVirtualModel = "model/model.h5";
 /// True for a derived member that is not made from the others: a file that came with a converted model. \source
 /// FORMAT.md, "derived"
 inline bool came_with_model(const FileEntry& file) {
-  return file.role == FileRole::kDerived && file.path != kVirtualModel;
+  return file.role == FileRole::kDerived && file.path != kVirtualModel && !is_parity(file.path);
 }
 
 /// The datasets for the component "model" of `manifest`. \error kInvalid (no such component, or a shard outside of

@@ -10,6 +10,7 @@
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/virtual_model.h"
+#include "ckpt/save/parity.h"
 #include "ckpt/save/read_back.h"
 
 namespace titan::ckpt {
@@ -163,6 +164,7 @@ Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const s
     manifest.files.insert(manifest.files.end(), files.begin(), files.end());
   }
   builder.seal({snapshot.lr, snapshot.data, snapshot.train.tokens});
+  if (snapshot.parity > 0) TITAN_RETURN_IF_ERROR(write_parity(fs, tmp_dir, snapshot.parity, manifest));
   TITAN_RETURN_IF_ERROR(read_back_members(fs, tmp_dir, manifest, snapshot.read_back));
   TITAN_RETURN_IF_ERROR(write_manifest(fs, tmp_dir, manifest, kMaxManifestBytes, snapshot.read_back));
   TITAN_ASSIGN_OR_RETURN(Published published, publish(fs, checkpoint_dir, tmp_dir, manifest, options));

@@ -9,6 +9,7 @@
 
 #include "ckpt/base/size_text.h"
 #include "ckpt/format/layout.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/virtual_model.h"
@@ -77,6 +78,15 @@ Status check_there(Fs& fs, const std::string& dir) {
       .with_hint("was its store unmounted, or the folder moved? start the run again when it is back");
 }
 
+// Of one parity file for each group: as large as the largest file, one of the optimizer, of ranks that own equally
+// much.
+std::uint64_t parity_estimate(const Snapshot& snapshot, std::uint64_t bytes) {
+  std::set<std::uint32_t> makers;
+  for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) makers.insert(maker_of(snapshot, rank));
+  const std::uint64_t files = makers.size(), groups = 2 * files / kParityGroup + 1;
+  return groups * (bytes / files + bytes / (4 * files));
+}
+
 // The most space that a save needs, nearly: compression that gains nothing adds padding and an index per tensor.
 std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   const bool zstd = snapshot.codec == Codec::kZstd;
@@ -89,7 +99,8 @@ std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   }
   if (snapshot.model_files)
     for (const ModelFile& file : *snapshot.model_files) bytes += file.bytes.size() + 4096;
-  return bytes + std::uint64_t{16384} * snapshot.mesh.world();
+  bytes += std::uint64_t{16384} * snapshot.mesh.world();
+  return bytes + snapshot.parity * parity_estimate(snapshot, bytes);
 }
 
 struct PlannedPiece {

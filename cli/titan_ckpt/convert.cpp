@@ -45,6 +45,7 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
   options.force = command.has("force");
   options.dry_run = command.has("dry-run");
   options.untie = command.has("untie");
+  options.averages = command.has("ema");
   options.lr_from_config = command.has("lr-from-config");
   if (const auto path = command.value("config")) {
     TITAN_ASSIGN_OR_RETURN(options.config, recipe::read_rows(request.fs, *path));

@@ -14,6 +14,7 @@
 #include "cli/titan_ckpt/lr.h"
 #include "cli/titan_ckpt/ls.h"
 #include "cli/titan_ckpt/merge.h"
+#include "cli/titan_ckpt/parity.h"
 #include "cli/titan_ckpt/pin.h"
 #include "cli/titan_ckpt/plot.h"
 #include "cli/titan_ckpt/prune.h"
@@ -73,6 +74,11 @@ Program titan_ckpt_program() {
             {"force", "", "with --repair: replace DST where it is a checkpoint itself"},
             threads},
            run_verify},
+          {"parity",
+           {{"CKPT", Names::kSource}},
+           "parity files, from which `verify --repair` makes lost or damaged files anew; the id stays",
+           {{"files", "P", "so many files of the checkpoint may be lost, any of them: 0 (none) to 4"}, threads},
+           run_parity},
           {"diff",
            {{"A", Names::kSource, Takes::kForeign}, {"B", Names::kSource, Takes::kForeign}},
            "what differs in the state; layout, configuration and history are notes",
@@ -154,6 +160,7 @@ Program titan_ckpt_program() {
             {"dtype", "f32|bf16|f16|q8_0", "cast (not with --to titan); q8_0: --to gguf alone"},
             {"max-shard-size", "SIZE", "of one file: bytes, 5GB, 512MiB (hf: 5GB)"},
             {"untie", "", "write a tied head as a tensor of its own"},
+            {"ema", "", "the average of the parameters that the run kept (training.ema), in their place"},
             {"config", "FILE.toml",
              "the configuration of a DCP checkpoint's run, torchtitan's or ours, to go on with it"},
             {"set", "SECTION.KEY=VALUE", "with --config: override a key of it, or add one (model.n_heads)", 0,

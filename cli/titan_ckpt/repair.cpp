@@ -22,9 +22,6 @@ ckpt::Status check_flags(const Command& command) {
   if (!command.has("output"))
     return ckpt::invalid("`verify --repair` needs `-o DST`, the checkpoint to be made")
         .with_hint("`titan-ckpt verify --help` shows its arguments");
-  if (!command.has("from"))
-    return ckpt::invalid("`verify --repair` needs `--from OTHER`: another step, a copy or an export of the checkpoint")
-        .with_hint("`titan-ckpt verify --help` shows its arguments");
   return ckpt::ok_status();
 }
 

@@ -10,7 +10,7 @@ std::string repair_json(const ckpt::RepairReport& report) {
   json.path("destination", report.dst);
   json.members("written", report.written, "step", report.step);
   digest_json(json, "id", report.id);
-  json.members("places", report.places, "files", report.files);
+  json.members("places", report.places, "files", report.files, "by_parity", report.by_parity);
   json.each("from", report.given, [&](const ckpt::Donors::Given& given) {
     json.path("path", given.path);
     json.members("leaves", given.leaves, "files", given.files);

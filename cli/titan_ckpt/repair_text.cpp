@@ -25,6 +25,7 @@ std::string repair_text(const ckpt::RepairReport& report, const TextStyle& style
   if (!report.written)
     return out + "nothing written: " + format_counted(report.lost.size() + report.not_named, "place is", "places are") +
            " lost\n";
+  if (report.by_parity > 0) out += "  " + format_counted(report.by_parity, "file", "files") + " from parity\n";
   for (const ckpt::Donors::Given& given : report.given)
     if (given.leaves + given.files > 0) out += "  " + given_text(given) + "\n";
   return out + palette.paint(Role::kOk, "wrote") + "  " + escape(report.dst) + "  id " + report.id.hex() +

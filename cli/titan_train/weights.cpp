@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "ckpt/read/ema.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "converters/hf/text_facts.h"
@@ -45,8 +46,9 @@ recipe::Config config_of_flags(const Command& command) {
 
 }  // namespace
 
-ckpt::WeightOpener weight_opener(const recipe::Config& config) {
-  return [config, rows = said_rows(config)](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
+ckpt::WeightOpener weight_opener(const recipe::Config& config, bool averages) {
+  return [config, averages,
+          rows = said_rows(config)](const std::string& spec) -> Result<std::unique_ptr<ckpt::WeightSource>> {
     ckpt::Fs& fs = ckpt::posix_fs();
     TITAN_ASSIGN_OR_RETURN(const std::string named, recipe::resolve_best(fs, spec));
     const std::string path = convert::resolve_any(fs, named);
@@ -56,6 +58,9 @@ ckpt::WeightOpener weight_opener(const recipe::Config& config) {
     convert::ImportOptions options{.config = rows};
     TITAN_ASSIGN_OR_RETURN(options.rules, recipe::given_rules(fs, config));
     TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, convert::open_any_with(fs, folder, options));
+    if (averages) {
+      TITAN_ASSIGN_OR_RETURN(reader, ckpt::averages_of(fs, std::move(reader)));
+    }
     return ckpt::weights_of(std::move(reader));
   };
 }
@@ -65,7 +70,7 @@ Result<recipe::NameRules> rules_of(const Command& command) {
 }
 
 Result<std::unique_ptr<ckpt::WeightSource>> open_given(const Command& command) {
-  return weight_opener(config_of_flags(command))(command.positionals[0]);
+  return weight_opener(config_of_flags(command), command.has("ema"))(command.positionals[0]);
 }
 
 Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given,

@@ -20,11 +20,13 @@ namespace titan::cli {
 
 /// Opens weights of every format that this program reads. To foreign ones apply the rules for names that `config` has
 /// (recipe::given_rules), and its keys of the model where the files do not say how many heads there are.
-ckpt::WeightOpener weight_opener(const recipe::Config& config = {});
+/// `averages`: those that the run kept in place of its parameters.
+ckpt::WeightOpener weight_opener(const recipe::Config& config = {}, bool averages = false);
 
 /// What the flags --skip, --rename and --rows of `command` say. \error kInvalid
 ckpt::Result<recipe::NameRules> rules_of(const Command& command);
-/// The weights that the first word of `command` names, by these rules. \error kInvalid; as WeightOpener
+/// The weights that the first word of `command` names, by these rules; with --ema the averages that a run kept. \error
+/// kInvalid; as WeightOpener
 ckpt::Result<std::unique_ptr<ckpt::WeightSource>> open_given(const Command& command);
 
 /// The model of a checkpoint that was `given` to the verb `verb`. A foreign one that does not say it can be converted

@@ -5,6 +5,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/read/ema.h"
 #include "converters/cast.h"
 #include "converters/companions.h"
 #include "converters/dcp/dcp_checkpoint.h"
@@ -104,7 +105,7 @@ void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) 
 void DcpWriter::add_slots(std::uint32_t index, const std::string& name) {
   const ckpt::ParameterRecord& record = manifest_.parameters[index];
   for (const ckpt::SlotTensor& slot : record.slots) {
-    if (run_) {
+    if (run_ && slot.name != ckpt::kEma) {  // torch's optimizer has no average
       add_tensor(name, {index, slot.name});
       continue;
     }

@@ -71,6 +71,7 @@ struct Config {
     std::string attention = "auto";  ///< auto, flash, cudnn, math; on a GPU
     std::string cpu_gemm = "auto";   ///< auto, mkl, onednn
     std::int64_t loss_chunk = 0;     ///< tokens; 0: the whole micro-batch
+    double ema = 0;                  ///< decay of the average of the parameters that is kept beside them; 0: none
   } training;
 
   struct Parallelism {
@@ -114,6 +115,7 @@ struct Config {
     std::string compression = "none";
     bool verify_compression = true;
     std::string verify_after_write = "sampled";  ///< off, sampled, all
+    std::int64_t parity = 0;                     ///< files of a step that may be lost
     std::string async_mode = "async";            ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
     std::int64_t files_per_host = 4;             ///< of raw shards, most of each component; 0: one for each rank

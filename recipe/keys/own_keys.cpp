@@ -193,6 +193,9 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(training.norm_type), kCurve, "p of the norm that is clipped by and logged; inf: the largest value",
           {.range = {.min = 1, .max = 16, .also = std::numeric_limits<double>::infinity(), .whole = true},
            .effect = kInPlace}),
+      key(TITAN_KEY(training.ema), kCurve,
+          "decay of an exponential average of the parameters, which is kept and saved beside them; 0: none",
+          {.range = {.min = 0, .max = 0.9999999}, .effect = kInPlace}),
       key(TITAN_KEY(training.on_nonfinite), kSaving,
           "where loss or gradient norm is not finite: \"abort\"; \"skip\", leave its samples out and go on; "
           "\"rollback\", the same from the newest checkpoint",
@@ -331,6 +334,10 @@ std::vector<Key> own_keys() {
           "of "
           "the leaves; \"all\", every byte",
           {.choices = {"off", "sampled", "all"}}),
+      key(TITAN_KEY(checkpoint.parity), kSaving,
+          "so many files of a step may be lost or damaged: `titan-ckpt verify --repair` makes them anew from parity "
+          "files",
+          {.range = between(0, 4)}),
       key(TITAN_KEY(checkpoint.async_mode), kSaving,
           "\"async\": training goes on while a save is written; the last save, and that of a stop, are waited for; "
           "\"async_with_pinned_mem\" is the same",

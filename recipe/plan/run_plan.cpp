@@ -270,6 +270,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   const bool from_file = !config.parallelism.pipeline_parallel_schedule_csv.empty();
   TITAN_ASSIGN_OR_RETURN(plan.schedule, schedule_by_name(config.parallelism.pipeline_parallel_schedule, from_file));
   plan.bf16 = config.training.mixed_precision_param == "bfloat16";
+  plan.ema = config.training.ema > 0;
   plan.loss_chunk = config.training.loss_chunk;
   TITAN_ASSIGN_OR_RETURN(plan.recompute_each, layers_between(config.activation_checkpoint));
   plan.exchange = exchange_domain(config.parallelism.gradient_exchange);

@@ -53,6 +53,7 @@ struct RunPlan {
   ScheduleFile schedule_file;
   std::uint32_t chunks = 1;         ///< stages on each rank of the pipeline
   bool bf16 = false;                ///< compute dtype bfloat16; parameters, moments, gradient sums stay fp32
+  bool ema = false;                 ///< an average of the parameters is kept beside them
   CpuGemm gemm = CpuGemm::kMkl;     ///< what a start has settled; make_run_plan leaves it
   std::int64_t loss_chunk = 0;      ///< tokens whose logits exist at once; 0: those of the micro-batch
   std::int64_t recompute_each = 0;  ///< every so many layers are computed again in the backward pass; 0: none

@@ -127,6 +127,7 @@ Snapshot synthetic_snapshot(const Synthetic& options) {
   s.dtype = options.dtype;
   s.codec = options.codec;
   s.slots = options.slots;
+  s.parity = options.parity;
   s.optimizer_step = options.step;
   s.lr = schedule_from({options.peak_lr, 10, 100, std::nullopt, "cosine", 0.1});
   s.data.samples = options.step * 8;

@@ -30,6 +30,7 @@ struct Synthetic {
   DType dtype = DType::kF32;  ///< kF32 or kBF16
   Codec codec = Codec::kRaw;
   std::vector<std::string> slots{kExpAvg, kExpAvgSq};
+  std::uint32_t parity = 0;
   unsigned threads = 1;  ///< of each rank's writer
   std::uint32_t layers = 2;
   std::uint64_t dim = 16, ffn = 24, vocab = 67;

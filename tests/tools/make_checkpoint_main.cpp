@@ -69,6 +69,8 @@ bool set(Synthetic& options, const std::string& name, const std::string& value) 
     options.dtype = DType::kBF16;
   else if (name == "compression" && (value == "zstd" || value == "none"))
     options.codec = value == "zstd" ? Codec::kZstd : Codec::kRaw;
+  else if (name == "parity")
+    options.parity = static_cast<std::uint32_t>(number());
   else if (name == "threads")
     options.threads = static_cast<unsigned>(number());
   else if (name == "lr")

@@ -9,6 +9,7 @@
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/state_codec.h"
+#include "ckpt/read/ema.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/commit.h"
 #include "ckpt/save/receipt.h"
@@ -237,6 +238,8 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
                                 " has another shape in the checkpoint than in the config");
     index_of.push_back(*index);
   }
+  // Else the average begins here: permission for that was asked for at the start.
+  const bool averages = moments && optimizer.keeps_ema() && ckpt::has_ema(manifest);
   std::vector<LeafRun> runs;
   for (const ShardedAdamW::State& state : optimizer.states()) {
     const std::uint32_t index = index_of[state.piece.parameter];
@@ -248,17 +251,20 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
     if (!moments) continue;
     add(ckpt::kExpAvg, state.exp_avg);
     add(ckpt::kExpAvgSq, state.exp_avg_sq);
+    if (averages) add(ckpt::kEma, state.ema);
   }
   // While ranks load they do not compute, and a store is busy only with several reads under way. On the host each reads
   // straight into the tensor.
-  return ckpt::parallel_for(runs.size(), kReaders, [&](std::size_t i) -> Status {
+  TITAN_RETURN_IF_ERROR(ckpt::parallel_for(runs.size(), kReaders, [&](std::size_t i) -> Status {
     TITAN_RETURN_IF_ERROR(stop.check());
     const LeafRun& run = runs[i];
     const at::Tensor host = device().host_for(run.values);
     TITAN_RETURN_IF_ERROR(reader.read(run.ref, run.leaves, mutable_host_bytes(host)));
     device().upload(host, run.values);
     return ckpt::ok_status();
-  });
+  }));
+  if (!averages) optimizer.start_ema();
+  return ckpt::ok_status();
 }
 
 }  // namespace titan::train

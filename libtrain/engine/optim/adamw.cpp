@@ -38,7 +38,7 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
     };
     states_.push_back(
         {piece, master.defined() ? master.view(-1).narrow(0, begin, length) : at::empty({length}, fp32), moment(),
-         moment(),
+         moment(), keeps_ema() ? moment() : at::Tensor(),
          plan.updates.empty() ? recipe::UpdateSettings{options.weight_decay} : plan.updates[piece.parameter]});
   }
 }
@@ -68,6 +68,25 @@ void ShardedAdamW::own_masters(const RankStages& stages) {
       if (state.piece.parameter == p->index && !p->tied_head)
         state.param = at::empty(state.param.sizes(), device().options(at::kFloat)).copy_(state.param);
     p->master.reset();
+  }
+}
+
+void ShardedAdamW::start_ema() {
+  if (!keeps_ema()) return;
+  for (State& state : states_) state.ema.copy_(state.param);
+}
+
+// ema + (param - ema) x (1 - decay), each operation rounded by itself: the same bits on every layout, number of threads
+// and device. A fused one would round its vector tails in another way than the rest.
+void ShardedAdamW::average(std::size_t first, std::size_t count) {
+  constexpr std::int64_t kAtOnce = 1 << 22;  // elements of a temporary
+  for (std::size_t i = first; i < first + count; ++i) {
+    State& s = states_[i];
+    for (std::int64_t at = 0, size = s.ema.numel(); at < size; at += kAtOnce) {
+      const std::int64_t length = std::min(kAtOnce, size - at);
+      at::Tensor part = s.ema.narrow(0, at, length);
+      part.add_(at::sub(s.param.narrow(0, at, length), part).mul_(1 - options_.ema));
+    }
   }
 }
 
@@ -105,6 +124,7 @@ void ShardedAdamW::step(std::size_t first, std::span<OwnedGradient> grads, doubl
                       lists.counts, settings.first, options_.beta1, options_.beta2, settings.second, options_.eps,
                       /*amsgrad=*/false, /*maximize=*/false);
   }
+  if (keeps_ema()) average(first, grads.size());
 }
 
 }  // namespace titan::train

@@ -16,6 +16,7 @@ struct World;
 
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+  double ema = 0;  ///< decay of the average of the parameters; 0: none is kept
 };
 
 /// Moments of the pieces that this rank owns.
@@ -25,6 +26,7 @@ class ShardedAdamW {
     ckpt::OwnedPiece piece;
     at::Tensor param;  ///< fp32, 1-D: a view into the stage parameter's master where there is one, until own_masters()
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D
+    at::Tensor ema;                  ///< likewise; undefined where no average is kept
     recipe::UpdateSettings settings;
   };
   enum class Moments { kZero, kLoaded };  ///< at the start; loaded ones have no value before the caller sets it
@@ -44,6 +46,9 @@ class ShardedAdamW {
   std::vector<State>& states() { return states_; }
   /// The parameters of states().
   std::vector<at::Tensor> params() const;
+  bool keeps_ema() const { return options_.ema > 0; }
+  /// Lets the averages begin at the parameters as they are. Nothing where none is kept.
+  void start_ema();
   /// Draws what this rank owns, and nothing else, as Stage::init_weights() draws whole parameters.
   void init_weights(const recipe::RunPlan& plan, std::uint64_t seed);
   /// Takes the owned part of every master that the forward does not compute with to the device, and frees the rest:
@@ -52,6 +57,8 @@ class ShardedAdamW {
   const std::vector<State>& states() const { return states_; }
 
  private:
+  void average(std::size_t first, std::size_t count);
+
   AdamWOptions options_;
   std::uint64_t leaf_elements_;
   std::vector<State> states_;

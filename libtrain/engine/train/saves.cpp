@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "ckpt/read/ema.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/writer.h"
 #include "libtrain/engine/device/device.h"
@@ -111,6 +112,8 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
   snap.codec = run_.plan().codec;
   snap.prove = run_.config().checkpoint.verify_compression;
   snap.read_back = read_back(run_.config().checkpoint.verify_after_write);
+  if (run_.plan().ema) snap.slots.emplace_back(ckpt::kEma);
+  snap.parity = static_cast<std::uint32_t>(run_.config().checkpoint.parity);
   snap.optimizer_step = run_.optimizer_step;
   snap.lr = run_.start.lr;
   snap.data = run_.data;

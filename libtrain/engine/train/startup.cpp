@@ -71,7 +71,7 @@ void load_or_init(RunState& run) {
   run.owners = std::make_shared<const ckpt::Ownership>(recipe::owners_of(run.plan()));
   run.makers = agree_on_makers(*run.world.io, run.config().checkpoint.files_per_host);
   AdamWOptions adamw{run.config().optimizer.beta1, run.config().optimizer.beta2, run.config().optimizer.eps,
-                     run.config().optimizer.weight_decay};
+                     run.config().optimizer.weight_decay, run.config().training.ema};
   const bool moments =
       run.start.source != nullptr && !run.start.weight_source && !run.start.continuation.fresh_optimizer;
   run.optimizer =
@@ -84,9 +84,14 @@ void load_or_init(RunState& run) {
     run.stages->init_weights(run.state.seed);
     check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stages, run.inputs.stop)));
     check(agree_on_weights(*run.world.io, run.plan(), *run.stages));
+    run.optimizer->start_ema();
     return;
   }
-  if (run.start.source == nullptr) return run.optimizer->init_weights(run.plan(), run.state.seed);
+  if (run.start.source == nullptr) {
+    run.optimizer->init_weights(run.plan(), run.state.seed);
+    run.optimizer->start_ema();
+    return;
+  }
   const Status loaded = Checkpointer::load(*run.start.source, run.plan(), *run.optimizer, moments, run.inputs.stop);
   run.met_damage = loaded.code == ckpt::Code::kCorrupt;
   check(agree(*run.world.io, loaded));

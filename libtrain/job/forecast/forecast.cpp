@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ckpt/plan/mixture.h"
+#include "ckpt/read/ema.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/writer.h"
 #include "libtrain/job/host/staging_room.h"
@@ -135,11 +136,13 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
   SaveForecast saves;
   saves.enabled = checkpoint.enable;
   saves.model_bytes = 4 * parameters;
-  saves.optimizer_bytes = 8 * parameters;
+  saves.optimizer_bytes = (plan.ema ? 12 : 8) * parameters;
   ckpt::Snapshot snapshot;
   snapshot.parameters = plan.parameters;
   snapshot.mesh = plan.mesh;
   snapshot.leaf_elements = plan.leaf_elements;
+  if (plan.ema) snapshot.slots.emplace_back(ckpt::kEma);
+  snapshot.parity = static_cast<std::uint32_t>(checkpoint.parity);
   snapshot.codec = plan.codec;
   saves.one_save = ckpt::space_for_save(snapshot);
   saves.interval = checkpoint.interval;
@@ -207,9 +210,12 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
   if (forecast.saves.enabled && config.checkpoint.async_mode != "disabled") {
-    // A rank saves what it owns: of each parameter fp32 weights beside the two moments.
+    // A rank saves what it owns: of each parameter fp32 weights beside the two moments, and an average where it is
+    // kept.
+    const std::uint64_t slots = plan.ema ? 3 : 2;
     std::uint64_t owned = 0;
-    for (const StageForecast& row : forecast.stages) owned = std::max(owned, row.memory.optimizer / 2 * 3);
+    for (const StageForecast& row : forecast.stages)
+      owned = std::max(owned, row.memory.optimizer / slots * (slots + 1));
     // Of a host that is not this one it is not known what it has: as much as the run would take there.
     forecast.saves.staged_bytes = staging_room(static_cast<std::uint64_t>(config.checkpoint.staging_bytes), owned,
                                                config.training.device == "cuda", UINT64_MAX, 1);

@@ -33,7 +33,7 @@ Owned largest_share(const recipe::RunPlan& plan, const ckpt::Ownership& ownershi
     for (const ckpt::OwnedPiece& piece : ownership.of(rank)) {
       const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(plan.leaf_elements);
       const std::uint64_t elements = grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first);
-      owned.moments += 2 * elements;
+      owned.moments += (plan.ema ? 3 : 2) * elements;
       // What is computed with in fp32 is its own master.
       if (compute_width(plan, piece.parameter) != 4) owned.masters += elements;
     }

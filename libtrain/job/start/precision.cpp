@@ -2,11 +2,13 @@
 
 #include <vector>
 
+#include "ckpt/read/ema.h"
+
 namespace titan::train {
 
 ckpt::Status check_precision(const ckpt::Manifest& manifest, const std::string& path, bool moments) {
   std::vector<std::string> slots = {""};
-  if (moments) slots.insert(slots.end(), {ckpt::kExpAvg, ckpt::kExpAvgSq});
+  if (moments) slots.insert(slots.end(), {ckpt::kExpAvg, ckpt::kExpAvgSq, ckpt::kEma});
   for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) {
     for (const std::string& slot : slots) {
       const ckpt::StoredTensor* stored = manifest.stored({i, slot});

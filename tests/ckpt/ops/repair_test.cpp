@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/format/parity_file.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -148,6 +149,54 @@ TEST_P(Repair, ADamagedDonorIsPassedOver) {
   expect_whole();
 }
 
+class RepairByParity : public Repair {
+ protected:
+  RepairByParity() {
+    EXPECT_TRUE(remove_tree(fs_, "/run").ok());
+    made_.parity = 2;
+    EXPECT_TRUE(make_checkpoint(fs_, "/run", made_).ok());
+    manifest_ = *read_manifest(fs_, options_.src);
+    options_.donors.clear();
+  }
+  void expect_repaired(std::uint64_t by_parity) {
+    const RepairReport report = repaired();
+    EXPECT_TRUE(report.written);
+    EXPECT_EQ(report.by_parity, by_parity);
+    expect_whole();
+    const Manifest made = *read_manifest(fs_, options_.dst);
+    EXPECT_TRUE(without_parity(made).files == without_parity(manifest_).files) << "every file as it was";
+    EXPECT_EQ(parity_rows(made), 2u);
+  }
+};
+
+TEST_P(RepairByParity, OfLostAndDamagedMembers) {
+  lose("optimizer/shard-00002.h5");
+  flip("train_state.json", 5);
+  expect_repaired(2);
+}
+
+TEST_P(RepairByParity, OfTheManifestAndAMember) {
+  lose("manifest.json");
+  lose("optimizer/shard-00002.h5");
+  expect_repaired(1);
+}
+
+TEST_P(RepairByParity, OfParityFilesThemselves) {
+  lose("parity/parity-00000.bin");
+  flip("parity/parity-00001.bin", 200);
+  expect_repaired(0);
+}
+
+TEST_P(RepairByParity, DonorsHelpWhereMoreIsLost) {
+  lose("lr_scheduler.json");
+  lose("dataloader.json");
+  flip("train_state.json", 5);
+  EXPECT_FALSE(repaired().written);
+  EXPECT_TRUE(make_checkpoint(fs_, "/twin", made_).ok());
+  options_.donors = {"/twin/step-00000010"};
+  expect_repaired(0);
+}
+
 TEST_P(Repair, WritesNothingWhereNothingIsDamaged) {
   const RepairReport report = repaired();
   EXPECT_TRUE(report.whole());
@@ -164,6 +213,9 @@ TEST_P(Repair, WithoutAManifestNothingIsKnown) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, Repair, ::testing::Values(Codec::kRaw, Codec::kZstd),
+                         [](const auto& info) { return info.param == Codec::kRaw ? "raw" : "zstd"; });
+
+INSTANTIATE_TEST_SUITE_P(Codecs, RepairByParity, ::testing::Values(Codec::kRaw, Codec::kZstd),
                          [](const auto& info) { return info.param == Codec::kRaw ? "raw" : "zstd"; });
 
 }  // namespace

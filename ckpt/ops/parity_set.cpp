@@ -1,0 +1,77 @@
+#include "ckpt/ops/parity_set.h"
+
+#include "ckpt/format/parity_file.h"
+#include "ckpt/lock/run_guard.h"
+#include "ckpt/ops/derive.h"
+#include "ckpt/run/run_folder.h"
+#include "ckpt/run/run_resolve.h"
+#include "ckpt/save/parity.h"
+
+namespace titan::ckpt {
+namespace {
+
+/// Parity of damaged members would give them back as they are.
+Status check_whole(Fs& fs, const std::string& path, const ParityOptions& options) {
+  TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
+                         verify_checkpoint(fs, path, options.progress, options.cancel, options.threads));
+  const std::vector<Damage>& places = found.damage.empty() ? found.unreadable : found.damage;
+  if (places.empty()) return ok_status();
+  const Damage& first = places.front();
+  Status status = found.damage.empty() ? media_error("a part of " + path + " cannot be read")
+                                       : corrupt(path + " is damaged: parity would keep it so");
+  status.causes.push_back(first.file + ": " + first.unit + (first.tensor.empty() ? "" : " of " + first.tensor) + ": " +
+                          first.detail);
+  return status.with_hint("`titan-ckpt verify " + path +
+                          " --repair -o DST` makes a whole one where it has parity files");
+}
+
+Status replace(Fs& fs, const ParityOptions& options, Manifest manifest, ParityReport& report) {
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite, Rewrite::begin_in_place(fs, report.path));
+  std::uint64_t largest = 0, total = 0, done = 0;
+  for (const ParityGroup& group : parity_groups(manifest)) largest += group.largest;
+  for (const FileEntry& file : manifest.files) total += file.bytes;
+  TITAN_RETURN_IF_ERROR(rewrite->need_space(options.files * largest + (std::uint64_t{1} << 20)));
+  TITAN_RETURN_IF_ERROR(carry_members(*rewrite, manifest, {}, options.cancel).status());
+  const ParityHooks hooks{[&]() -> Status {
+                            TITAN_RETURN_IF_ERROR(options.cancel.check());
+                            return rewrite->beat();
+                          },
+                          [&](std::uint64_t bytes) {
+                            done += bytes;
+                            if (options.progress) options.progress(done, total);
+                          }};
+  if (options.files > 0) TITAN_RETURN_IF_ERROR(write_parity(fs, rewrite->folder(), options.files, manifest, hooks));
+  for (const FileEntry& file : manifest.files) {
+    if (!is_parity(file.path)) continue;
+    ++report.files;
+    report.bytes += file.bytes;
+  }
+  TITAN_RETURN_IF_ERROR(options.cancel.check());
+  TITAN_RETURN_IF_ERROR(rewrite->publish(manifest));
+  report.warnings = rewrite->warnings();
+  return ok_status();
+}
+
+}  // namespace
+
+Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options) {
+  ParityReport report;
+  TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, options.ckpt));
+  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(report.path));
+  TITAN_ASSIGN_OR_RETURN(const RunGuard guard,
+                         RunGuard::take(fs, parent_path(real), parse_step_name(base_name(real)).has_value()));
+  TITAN_RETURN_IF_ERROR(check_whole(fs, report.path, options));
+  TITAN_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, report.path));
+  report.id = manifest.id;
+  report.before = parity_rows(manifest);
+  report.after = options.files;
+  report.changed = report.before != report.after;
+  if (!report.changed) return report;
+  if (is_pinned(fs, report.path))
+    return invalid(report.path + " is pinned by .keep: it is not replaced")
+        .with_hint("`titan-ckpt unpin " + report.path + "` first, and pin it again afterwards");
+  TITAN_RETURN_IF_ERROR(replace(fs, options, without_parity(std::move(manifest)), report));
+  return report;
+}
+
+}  // namespace titan::ckpt

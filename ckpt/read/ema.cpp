@@ -1,0 +1,34 @@
+#include "ckpt/read/ema.h"
+
+#include <algorithm>
+
+namespace titan::ckpt {
+
+bool has_ema(const Manifest& manifest) {
+  const auto has = [](const ParameterRecord& record) {
+    return std::any_of(record.slots.begin(), record.slots.end(),
+                       [](const SlotTensor& slot) { return slot.name == kEma; });
+  };
+  return !manifest.parameters.empty() && std::all_of(manifest.parameters.begin(), manifest.parameters.end(), has);
+}
+
+Result<CheckpointReader> averages_of(Fs& fs, CheckpointReader reader) {
+  const std::string path = reader.path();
+  if (reader.foreign() || !has_ema(reader.manifest()))
+    return incompatible(path + " has no average of the parameters")
+        .with_hint("a run keeps one with training.ema = 0.999");
+  Manifest manifest = std::move(reader).take_manifest();
+  for (ParameterRecord& record : manifest.parameters) {
+    for (SlotTensor& slot : record.slots)
+      if (slot.name == kEma) record.model = std::move(slot.tensor);
+    record.slots.clear();
+    record.optimizer_step = 0;
+  }
+  manifest.components.clear();
+  ManifestBuilder builder(manifest);
+  builder.sum_up(kModel);
+  builder.seal({});
+  return CheckpointReader::known(fs, path, std::move(manifest));
+}
+
+}  // namespace titan::ckpt

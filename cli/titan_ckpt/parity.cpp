@@ -1,0 +1,58 @@
+#include "cli/titan_ckpt/parity.h"
+
+#include "ckpt/base/text.h"
+#include "ckpt/format/parity_file.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/kit/values.h"
+
+namespace titan::cli {
+
+Answer run_parity(const Request& request) {
+  const Command& command = request.command;
+  ckpt::ParityOptions options;
+  options.ckpt = command.positionals[0];
+  const std::string text = command.value("files").value_or("");
+  const auto files = ckpt::number_of<std::uint32_t>(text);
+  if (text.empty())
+    return {.error = ckpt::invalid("`parity` needs `--files P`, how many files of the checkpoint may be lost")
+                         .with_hint("`titan-ckpt parity --help` shows its arguments")};
+  if (!files || *files > ckpt::kMostParity)
+    return {.error = wrong_value("files", text, "0 to " + std::to_string(ckpt::kMostParity))};
+  options.files = *files;
+  options.cancel = stop_on_signals();
+  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
+  Progress progress(!request.json);
+  progress.begin("parity");
+  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const ckpt::Result<ckpt::ParityReport> report = ckpt::set_parity(request.fs, options);
+  progress.erase();
+  if (!report.ok()) return {.error = report.status()};
+  return {.text = request.json ? parity_json(*report) : parity_text(*report, request.style), .notes = report->warnings};
+}
+
+std::string parity_text(const ckpt::ParityReport& report, const TextStyle& style) {
+  const std::string path = escape(report.path);
+  if (!report.changed && report.after == 0) return path + " has no parity files\n";
+  const std::string lost = format_counted(report.after, "file", "files");
+  if (!report.changed) return path + " has parity files already: any " + lost + " of it may be lost\n";
+  if (report.after == 0) return path + " has no parity files any more\n";
+  return style.palette.paint(Role::kOk, "wrote") + "  " + path + "  " +
+         format_counted(report.files, "parity file", "parity files") + ", " +
+         format_bytes(report.bytes, style.exact_bytes) + ": any " + lost + " of it may be lost; id " + report.id.hex() +
+         " as before\n";
+}
+
+std::string parity_json(const ckpt::ParityReport& report) {
+  JsonOut json("titan.parity/1");
+  json.path("path", report.path);
+  digest_json(json, "id", report.id);
+  json.members("changed", report.changed, "before", report.before, "after", report.after);
+  json.members("files", report.files, "bytes", report.bytes, "warnings", report.warnings);
+  return json.document();
+}
+
+}  // namespace titan::cli
