@@ -76,10 +76,10 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) { return cudaSuccess; }
-cudaError_t cudaGetDriverEntryPointByVersion(const char*, void** found, unsigned, unsigned long long,
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** found, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult* result) {
-  *found = nullptr;
-  if (result != nullptr) *result = cudaDriverEntryPointSymbolNotFound;
+  *found = titan::gpu::driver_function(name);
+  if (result != nullptr) *result = *found == nullptr ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
   return cudaSuccess;
 }
 

@@ -17,8 +17,20 @@ inline std::size_t number_of(const char* variable, std::size_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
+/// The host stands in the driver here, and cannot hand out work.
+void note_wait(const char* where);
+
 /// A kernel was handed to the GPU.
 void count_launch();
+
+/// Of the memory of a GPU; false: it has not as much.
+bool take_bytes(int device, std::size_t bytes);
+void give_back_bytes(int device, std::size_t bytes);
+/// Addresses that are a GPU's from now on, and no more: those that begin within `bytes`.
+void add_range(const void* at, std::size_t bytes, int device);
+void drop_ranges(const void* at, std::size_t bytes);
+/// What LibTorch looks up of the driver by name; null where there is none.
+void* driver_function(const char* name);
 
 inline int gpus() { return static_cast<int>(number_of("TITAN_SIMULATED_GPUS", 1)); }
 inline std::size_t total_bytes() { return number_of("TITAN_SIMULATED_GPU_BYTES", std::size_t{80} << 30); }

@@ -18,6 +18,7 @@
 namespace {
 
 using titan::gpu::Machine;
+using titan::gpu::note_wait;
 
 constexpr int kMostGpus = 16;
 thread_local int current = 0;
@@ -43,16 +44,6 @@ const Block* block_of(const void* at, const State& state) {
   if (next == state.blocks.begin()) return nullptr;
   --next;
   return static_cast<const char*>(at) < next->first + next->second.bytes ? &next->second : nullptr;
-}
-
-/// The host stands in the driver here, and cannot hand out work.
-void note_wait(const char* where) {
-  static const char* const file = std::getenv("TITAN_SIMULATED_GPU_WAITS");
-  if (file == nullptr) return;
-  if (std::FILE* out = std::fopen(file, "a"); out != nullptr) {
-    std::fprintf(out, "%s\n", where);
-    std::fclose(out);
-  }
 }
 
 enum class Place { kPageable, kPinned, kGpu };
@@ -109,6 +100,42 @@ struct Event {
 Event& event_of(cudaEvent_t event) { return *reinterpret_cast<Event*>(event); }
 
 }  // namespace
+
+void titan::gpu::note_wait(const char* where) {
+  static const char* const file = std::getenv("TITAN_SIMULATED_GPU_WAITS");
+  if (file == nullptr) return;
+  if (std::FILE* out = std::fopen(file, "a"); out != nullptr) {
+    std::fprintf(out, "%s\n", where);
+    std::fclose(out);
+  }
+}
+
+bool titan::gpu::take_bytes(int device, std::size_t bytes) {
+  State& all = state();
+  const std::scoped_lock lock(all.mutex);
+  if (all.used[device] + bytes > total_bytes()) return false;
+  all.used[device] += bytes;
+  return true;
+}
+
+void titan::gpu::give_back_bytes(int device, std::size_t bytes) {
+  State& all = state();
+  const std::scoped_lock lock(all.mutex);
+  all.used[device] -= bytes;
+}
+
+void titan::gpu::add_range(const void* at, std::size_t bytes, int device) {
+  State& all = state();
+  const std::scoped_lock lock(all.mutex);
+  all.blocks[static_cast<const char*>(at)] = {bytes, device};
+}
+
+void titan::gpu::drop_ranges(const void* at, std::size_t bytes) {
+  State& all = state();
+  const std::scoped_lock lock(all.mutex);
+  const auto* const first = static_cast<const char*>(at);
+  all.blocks.erase(all.blocks.lower_bound(first), all.blocks.lower_bound(first + bytes));
+}
 
 extern "C" {
 

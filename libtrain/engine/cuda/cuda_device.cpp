@@ -15,6 +15,7 @@
 #include <cuda_runtime_api.h>
 
 #include "libtrain/engine/cuda/cuda_lane.h"
+#include "libtrain/engine/cuda/flash_attention.h"
 #include "libtrain/engine/cuda/gpu_switches.h"
 #include "libtrain/engine/cuda/gpu_wait.h"
 #include "libtrain/engine/cuda/kernel_trace.h"
@@ -202,6 +203,10 @@ void CudaDevice::copy_out(const at::Tensor& values, std::span<std::byte> to, con
 at::Tensor CudaDevice::attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                  bool causal) {
   const std::int64_t heads = q_BHTK.size(1) / k_BGTK.size(1);
+  // The kernel wants whole vectors of a head; of others, which nobody trains, LibTorch makes such.
+  const bool whole = causal && q_BHTK.scalar_type() == at::kBFloat16 && q_BHTK.size(3) % 8 == 0;
+  if (settings_.attention == "flash" && settings_.deterministic && whole)
+    return flash_attention(q_BHTK, k_BGTK, v_BGTK, at::cuda::getDeviceProperties(place_.index())->multiProcessorCount);
   // Flash reads shared heads as they are.
   const bool expand = heads != 1 && settings_.attention != "flash";
   const at::Tensor k = expand ? k_BGTK.repeat_interleave(heads, 1) : k_BGTK;

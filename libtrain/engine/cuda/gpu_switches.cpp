@@ -69,6 +69,9 @@ void set_variables() {
         "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_NAN_CHECK", "TORCH_NCCL_PROPAGATE_ERROR",
         "TORCH_NCCL_RETHROW_CUDA_ERRORS", "TORCH_NCCL_USE_COMM_NONBLOCKING", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC"})
     ::setenv(off, "0", 1);
+  // Two pools of blocks, of the run's stream and of its lane, whose sizes change from the start to the steps: segments
+  // that grow leave no gaps between them.
+  if (std::getenv("PYTORCH_CUDA_ALLOC_CONF") == nullptr) ::setenv("PYTORCH_ALLOC_CONF", "expandable_segments:True", 0);
   // Of collectives, which nothing here uses: their objects cost memory and time at the start, and fail in some
   // containers.
   for (const char* const unused : {"NCCL_COLLNET_ENABLE", "NCCL_NVLS_ENABLE"}) ::setenv(unused, "0", 0);

@@ -1,0 +1,48 @@
+#include "libtrain/job/host/head_pieces.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace titan::train {
+namespace {
+
+/// Tokens of a block of keys, which is not divided.
+constexpr std::int64_t kKeys = 128;
+
+/// Of a call, for zeros and sums of its parts, in what a multiprocessor alone would take for a head. Estimated from
+/// 0.5 ms at 8,192 tokens, where 32 heads on 132 take 8.3 ms.
+constexpr double kCall = 0.024;
+
+std::int64_t divided(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
+
+/// Of one call, in the same unit.
+double cost(const AttentionShape& shape, std::int64_t heads, std::int64_t multiprocessors) {
+  const std::int64_t rows = shape.batch * heads, keys = divided(shape.tokens, kKeys),
+                     parts = divided(multiprocessors, rows), waves = divided(parts * rows, multiprocessors);
+  return static_cast<double>(waves * divided(keys, parts)) / static_cast<double>(keys) + kCall;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> head_pieces(const AttentionShape& shape, std::int64_t multiprocessors) {
+  const auto groups = static_cast<std::size_t>(shape.heads / shape.group);
+  // The cheapest way for the first so many groups, and how many of them its last call takes.
+  std::vector<double> least(groups + 1, 0);
+  std::vector<std::size_t> last(groups + 1, 0);
+  for (std::size_t count = 1; count <= groups; ++count) {
+    for (std::size_t taken = count; taken > 0; --taken) {
+      const double with =
+          least[count - taken] + cost(shape, static_cast<std::int64_t>(taken) * shape.group, multiprocessors);
+      if (last[count] != 0 && with >= least[count]) continue;
+      least[count] = with;
+      last[count] = taken;
+    }
+  }
+  std::vector<std::int64_t> pieces;
+  for (std::size_t left = groups; left > 0; left -= last[left])
+    pieces.push_back(static_cast<std::int64_t>(last[left]) * shape.group);
+  std::ranges::sort(pieces, std::greater());
+  return pieces;
+}
+
+}  // namespace titan::train

@@ -1,0 +1,20 @@
+#pragma once
+// How the heads of an attention are divided for its backward. Pure.
+#include <cstdint>
+#include <vector>
+
+namespace titan::train {
+
+/// The shape of one backward.
+struct AttentionShape {
+  std::int64_t batch = 1, heads = 1, tokens = 1;
+  std::int64_t group = 1;  ///< query heads that share a key and a value, which stay together
+};
+
+/// Query heads of each call of flash attention's deterministic backward, which divides the keys among as many blocks a
+/// head as fill a GPU of so many `multiprocessors` once, rounded up: 32 heads on 132 make 160 blocks, and a second wave
+/// that leaves most of the GPU idle. Pieces whose number of blocks fits end sooner, though each sums its parts by
+/// itself. \source Dao-AILab/flash-attention, csrc/flash_attn/src/flash_bwd_launch_template.h
+std::vector<std::int64_t> head_pieces(const AttentionShape& shape, std::int64_t multiprocessors);
+
+}  // namespace titan::train
