@@ -66,6 +66,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"model.qkv_bias", kNotSet},
       {"model.qk_norm", kNotSet},
       {"model.rope_scaling", kNotSet},
+      {"training.ema", config.training.ema == 0 ? kNotSet : toml_float(config.training.ema)},
       {"training.norm_type", config.training.norm_type == 2 ? kNotSet : toml_float(config.training.norm_type)},
       {"training.exclude_samples", data.excluded.empty() ? kNotSet : toml_string(ckpt::ranges_text(data.excluded))},
       {"optimizer.rules", rules_row(config.optimizer.rules)},
