@@ -19,6 +19,7 @@
 #include "cli/titan_ckpt/plot.h"
 #include "cli/titan_ckpt/prune.h"
 #include "cli/titan_ckpt/reshard.h"
+#include "cli/titan_ckpt/scrub.h"
 #include "cli/titan_ckpt/strip.h"
 #include "cli/titan_ckpt/tokenize.h"
 #include "cli/titan_ckpt/verify.h"
@@ -74,6 +75,13 @@ Program titan_ckpt_program() {
             {"force", "", "with --repair: replace DST where it is a checkpoint itself"},
             threads},
            run_verify},
+          {"scrub",
+           {{"RUN", Names::kRun}},
+           "verify the steps of a run one after another at a bounded rate; the next call goes on where one was stopped",
+           {{"rate", "MB/s", "read no more than that"},
+            {"status", "FILE", "how it stands, in Prometheus' text format (RUN/scrub.prom)"},
+            {"threads", "N", "threads that read and compute (1)"}},
+           run_scrub},
           {"parity",
            {{"CKPT", Names::kSource}},
            "parity files, from which `verify --repair` makes lost or damaged files anew; the id stays",
@@ -263,7 +271,7 @@ Program titan_ckpt_program() {
       {
           {{"list", "dir", "steps"}, "titan-ckpt ls RUN"},
           {{"show", "info", "describe", "print", "view", "stat", "stats"}, "titan-ckpt inspect CKPT"},
-          {{"check", "validate", "fsck", "scrub", "test"}, "titan-ckpt verify RUN"},
+          {{"check", "validate", "fsck", "test"}, "titan-ckpt verify RUN"},
           {{"compare", "cmp"}, "titan-ckpt diff A B"},
           {{"dump", "get", "extract", "read"}, "titan-ckpt cat CKPT TENSOR"},
           {{"export"}, "titan-ckpt convert SRC DST --to hf"},

@@ -1,0 +1,73 @@
+#include "cli/titan_ckpt/scrub.h"
+
+#include <ctime>
+
+#include "ckpt/base/text.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/kit/values.h"
+#include "cli/titan_ckpt/verify.h"
+
+namespace titan::cli {
+namespace {
+
+constexpr std::uint64_t kMegabyte = 1'000'000, kMostRate = 1'000'000;  // MB/s
+
+}  // namespace
+
+Answer run_scrub(const Request& request) {
+  const Command& command = request.command;
+  ckpt::ScrubOptions options;
+  options.run = ckpt::without_slashes(command.positionals[0]);
+  options.status = command.value("status").value_or(ckpt::join_path(options.run, "scrub.prom"));
+  if (options.status.empty()) return {.error = ckpt::invalid("`--status` is empty, expected the name of a file")};
+  if (const auto text = command.value("rate")) {
+    const auto rate = ckpt::number_of<std::uint64_t>(*text);
+    if (!rate || *rate == 0 || *rate > kMostRate)
+      return {.error = wrong_value("rate", *text, "a number of MB/s, as 100")};
+    options.rate = *rate * kMegabyte;
+  }
+  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
+  if (options.threads == 0) options.threads = 1;
+  options.now = [] { return static_cast<std::uint64_t>(std::time(nullptr)); };
+  options.cancel = stop_on_signals();
+  Progress progress(!request.json);
+  options.begin = [&](const std::string& path) { progress.begin("scrub " + path); };
+  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const ckpt::Result<ckpt::ScrubReport> report = ckpt::scrub_run(request.fs, options);
+  progress.erase();
+  if (!report.ok()) return {.error = report.status()};
+  std::uint64_t damage = 0;
+  for (const ckpt::ScrubbedStep& step : report->status.done) damage += step.damage;
+  return {.text = request.json ? scrub_json(*report) : scrub_text(*report, request.style),
+          .error = damage > 0 ? ckpt::ok_status() : report->verified.unreadable(),
+          .exit_code = damage > 0 || report->verified.damage > 0 ? 1 : 0};
+}
+
+std::string scrub_text(const ckpt::ScrubReport& report, const TextStyle& style) {
+  std::string out = verify_text(report.verified, style);
+  if (report.before == 0) return out;
+  out += "before  " + format_counted(report.before, "step", "steps") + " of this round";
+  std::string damaged;
+  for (std::size_t i = 0; i < report.before; ++i)
+    if (report.status.done[i].damage > 0) damaged += " " + std::to_string(report.status.done[i].step);
+  return out + (damaged.empty() ? "" : "; damaged:" + damaged) + "\n";
+}
+
+std::string scrub_json(const ckpt::ScrubReport& report) {
+  JsonOut json("titan.scrub/1");
+  json.path("run", report.status.run);
+  json.members("steps", report.status.steps, "before", report.before, "bytes", report.status.bytes);
+  json.each("verified", report.status.done, [&](const ckpt::ScrubbedStep& step) {
+    json.count("step", step.step);
+    digest_json(json, "id", step.id);
+    json.members("damage", step.damage, "unreadable", step.unreadable, "time", step.at);
+  });
+  json.each("deleted", report.verified.deleted, [&](const std::string& path) { json.path("path", path); });
+  return json.document();
+}
+
+}  // namespace titan::cli
