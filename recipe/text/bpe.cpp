@@ -111,7 +111,12 @@ Status Bpe::symbols_of(std::string_view piece, Scratch& scratch) const {
     symbols.push_back({id, at - 1, -1, false});
   };
   bool fused = false;  // the last symbol is an unknown one that another may join
+  std::size_t polled = 0;
   for (std::size_t at = 0; at < piece.size();) {
+    if (at - polled >= kPollMerges && scratch.poll) {
+      polled = at;
+      TITAN_RETURN_IF_ERROR(scratch.poll());
+    }
     const ckpt::Utf8Char character = byte_level_ ? ckpt::Utf8Char{0, 1} : ckpt::decode_utf8(piece.substr(at));
     const std::string_view symbol = piece.substr(at, std::max<std::size_t>(character.bytes, 1));
     at += symbol.size();
@@ -148,8 +153,10 @@ Status Bpe::merge(Scratch& scratch) const {
     const Slot* slot = find(symbols[left].id, symbols[right].id);
     if (slot != nullptr) queue.push({slot->rank, static_cast<std::uint32_t>(left), slot->made});
   };
-  for (std::size_t i = 1; i < symbols.size(); ++i)
+  for (std::size_t i = 1; i < symbols.size(); ++i) {
+    if (i % kPollMerges == 0 && scratch.poll) TITAN_RETURN_IF_ERROR(scratch.poll());
     candidate(static_cast<std::int32_t>(i) - 1, static_cast<std::int32_t>(i));
+  }
   for (std::size_t merged = 1; !queue.empty(); ++merged) {
     if (merged % kPollMerges == 0 && scratch.poll) TITAN_RETURN_IF_ERROR(scratch.poll());
     const MergeQueue::Candidate best = queue.pop();
