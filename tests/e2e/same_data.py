@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """Data are known by their contents: renamed, moved or listed otherwise they are the same, read in the stored order; others are refused (13)."""
 
+<<<<<<< ours
 import gzip
 import json
+=======
+import math
+>>>>>>> theirs
 import pathlib
 import shutil
 import subprocess
@@ -303,6 +307,30 @@ class Mixtures(unittest.TestCase):
         self.assertEqual(harness.published_steps(run)[-1], 26)
         _, err = harness.train(CONFIG, 1, settings, expect=2)
         self.assertIn("the data end before step 27", err)
+
+class Answers(unittest.TestCase):
+    """Prompts and completions, packed whole beside other documents: the answers alone are trained on, with the same bits on every layout."""
+
+    def test_layouts_share_every_bit(self):
+        work = harness.scratch("answers")
+        self.addCleanup(shutil.rmtree, work, True)
+        rows = [{"prompt": "hell " * (1 + i % 7), "completion": "hello " * (1 + i % 3)} for i in range(60)]
+        (work / "chats.jsonl").write_text("".join(harness.json.dumps(row) + "\n" for row in rows))
+        harness.write_text(work / "book.txt", 900, 4)
+        harness.subprocess.run([harness.ROOT / "tests" / "cli" / "tools" / "small-tokenizer", work / "tok"], check=True)
+        harness.ckpt("tokenize", work / "chats.jsonl", "-o", work / "chats", "--tokenizer", work / "tok", "--completions")
+        harness.ckpt("tokenize", work / "book.txt", "-o", work / "book", "--tokenizer", work / "tok", "--split", ".")
+        settings = {"training.dataset": "tokens", "training.datasets": f"path={work / 'chats'} weight=2,path={work / 'book'}", "model.vocab_size": 301,
+                    "training.pack": "whole", "training.document_mask": True, "training.steps": 6, "checkpoint.interval": 3, "training.seq_len": 24}
+        runs = []
+        for nproc, more in ((1, {}), (2, {"parallelism.pipeline_parallel_degree": 2, "parallelism.pipeline_parallel_schedule": "GPipe"}), (4, {})):
+            runs.append(work / f"run{nproc}")
+            harness.train(CONFIG, nproc, {**settings, **more, "job.dump_folder": runs[-1]})
+        for run in runs[1:]:
+            self.assertEqual(harness.step_lines(run), harness.step_lines(runs[0]))
+            self.assertEqual(harness.checkpoint_id(run, 6), harness.checkpoint_id(runs[0], 6))
+        # A model that knows nothing has the loss of chance for each token that is trained on.
+        self.assertAlmostEqual(float(harness.step_lines(runs[0])[1][1]), math.log(301), delta=0.6)
 
 
 if __name__ == "__main__":

@@ -230,11 +230,11 @@ TEST_F(Verifier, FindsAWriterThatMadeWrongSums) {
   wrong.id.bytes[7] ^= 1;
   EXPECT_EQ(found(wrong), "the checkpoint's id is not that of its components");
   wrong = manifest_;
-  wrong.excluded = true;
-  EXPECT_EQ(found(wrong), "'requires' and the data position differ on whether samples are left out");
-  wrong = manifest_;
   wrong.mixture = true;
   EXPECT_EQ(found(wrong), "'requires' and the data position differ on whether data are mixed");
+  wrong = manifest_;
+  wrong.excluded = true;
+  EXPECT_EQ(found(wrong), "'requires' and the data position differ on whether samples are left out");
 }
 
 std::vector<std::string> units(const std::vector<Damage>& places) {
