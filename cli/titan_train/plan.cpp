@@ -130,6 +130,8 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   here.training.device = given.config.training.device;  // as it was given
   if (device) {
     TITAN_ASSIGN_OR_RETURN(report.device, make_device_report(config, plan, *device));
+    if (config.training.document_mask)
+      f.warnings.push_back("training.document_mask is not supported on a GPU yet: run would refuse it there");
     if (here.training.device == "cpu")
       f.warnings.push_back(
           "training.device is \"cpu\", and --device sizes a run on GPUs: run would compute on the CPU");

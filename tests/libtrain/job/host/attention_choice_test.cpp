@@ -40,5 +40,11 @@ TEST(AttentionChoice, CudnnNeedsThePromiseToBeGivenUp) {
   EXPECT_THAT(refused.status().hint, HasSubstr("debug.deterministic = false"));
 }
 
+TEST(AttentionChoice, DocumentsThatAreKeptApartAreNotThereYet) {
+  recipe::Config config = config_of("auto", "bfloat16");
+  config.training.document_mask = true;
+  EXPECT_EQ(attention_kernel(config).status().code, ckpt::Code::kUnsupported);
+}
+
 }  // namespace
 }  // namespace titan::train::attention_choice_test
