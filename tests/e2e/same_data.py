@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 """Data are known by their contents: renamed, moved or listed otherwise they are the same, read in the stored order; others are refused (13)."""
 
-<<<<<<< ours
 import gzip
 import json
-=======
 import math
->>>>>>> theirs
 import pathlib
 import shutil
 import subprocess
