@@ -14,6 +14,7 @@
 #include "libtrain/engine/train/evaluation.h"
 #include "libtrain/job/launch/rank_process.h"
 #include "libtrain/job/metrics/log.h"
+#include "recipe/change/name_rules.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/plan/run_config.h"
