@@ -217,12 +217,12 @@ TEST_F(Runs, EvaluateAndWriteAsTheCpuDoes) {
   ASSERT_TRUE(rows.ok()) << rows.status().message;
   const auto results = [&](train::Device* device) {
     train::use_device(device);
-    const auto report = train::evaluate(**source, *dims, *rows, 1, {});
+    const auto report = train::evaluate(**source, *dims, *rows, 1, {}, {});
     train::GenerationOptions options;
     options.prompt = {1, 2, 3};
     options.most = 8;
     options.sampling.temperature = 0;
-    const auto written = train::generate(**source, *dims, options, [](std::int64_t) { return true; }, {});
+    const auto written = train::generate(**source, *dims, options, [](std::int64_t) { return true; }, {}, {});
     train::use_device(nullptr);
     return std::pair{report.value().loss, written.value().tokens};
   };
