@@ -6,6 +6,7 @@
 #include "libtrain/engine/train/evaluation.h"
 #include "libtrain/engine/train/generation.h"
 #include "libtrain/job/metrics/log.h"
+#include "recipe/change/name_rules.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
 #include "recipe/plan/run_config.h"
