@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -21,6 +19,7 @@
 #include "corpus/token_file.h"
 #include "libtrain/job/data/data_looks.h"
 #include "libtrain/job/data/mapped_file.h"
+#include "libtrain/job/data/mapped_stream.h"
 
 namespace titan::train {
 namespace {
@@ -131,184 +130,6 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
   files->left_out.insert(files->left_out.end(), left_out.begin(), left_out.end());
   return {};
 }
-
-/// u64 in a file, little-endian; none without one.
-class MappedNumbers {
- public:
-  static Result<MappedNumbers> open(const std::string& path) {
-    MappedNumbers numbers;
-    if (!path.empty()) {
-      TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
-    }
-    return numbers;
-  }
-  bool has_file() const { return file_.has_value(); }
-  const std::string& path() const { return file_->path(); }
-  std::uint64_t size() const { return file_ ? file_->bytes().size() / sizeof(std::uint64_t) : 0; }
-  std::uint64_t at(std::uint64_t place) const {
-    std::uint64_t value = 0;
-    std::memcpy(&value, file_->bytes().data() + place * sizeof value, sizeof value);
-    return value;
-  }
-  /// The place of the first number above `least`, where they ascend.
-  std::uint64_t first_above(std::uint64_t least) const {
-    std::uint64_t low = 0, high = size();
-    while (low < high) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      if (at(middle) > least)
-        high = middle;
-      else
-        low = middle + 1;
-    }
-    return low;
-  }
-
- private:
-  std::optional<MappedFile> file_;
-};
-
-struct Segment {
-  MappedFile file;
-  corpus::TokenFile layout;
-  std::uint64_t begin;    ///< of its first token in the stream
-  MappedNumbers ends;     ///< of its documents
-  MappedNumbers answers;  ///< begins and ends of what is trained on; no file: all is
-};
-
-/// Ids of one type, as they lie in a file.
-template <typename Id>
-void widen(const std::byte* from, std::span<std::int64_t> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    Id id;
-    std::memcpy(&id, from + i * sizeof id, sizeof id);
-    out[i] = static_cast<std::int64_t>(id);
-  }
-}
-
-void read_ids(const Segment& segment, std::uint64_t skip, std::span<std::int64_t> out) {
-  const corpus::TokenFile& layout = segment.layout;
-  const std::byte* from = segment.file.bytes().data() + layout.offset + skip * layout.width;
-  switch (layout.width) {
-    case 1: return layout.is_signed ? widen<std::int8_t>(from, out) : widen<std::uint8_t>(from, out);
-    case 2: return layout.is_signed ? widen<std::int16_t>(from, out) : widen<std::uint16_t>(from, out);
-    case 4: return layout.is_signed ? widen<std::int32_t>(from, out) : widen<std::uint32_t>(from, out);
-    default: return widen<std::int64_t>(from, out);
-  }
-}
-
-/// The numbers beside a file ascend, up to its tokens.
-Status check_ascends(const MappedNumbers& numbers, std::uint64_t place, std::uint64_t before, bool strictly,
-                     std::uint64_t most) {
-  const std::uint64_t value = numbers.at(place);
-  if (value <= most && (strictly ? value > before : value >= before)) return {};
-  return ckpt::corrupt("'" + numbers.path() + "': number " + std::to_string(place) + " is " + std::to_string(value) +
-                       ", expected one " + (strictly ? "above " : "from ") + std::to_string(before) + " on up to " +
-                       std::to_string(most))
-      .with_hint("`titan-ckpt tokens --verify` of the folder says what is damaged");
-}
-
-/// Appends the ends of documents of `segment` that lie in (begin, end), as places in the stream.
-Status add_ends(const Segment& segment, std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) {
-  const MappedNumbers& ends = segment.ends;
-  std::uint64_t last = begin;
-  for (std::uint64_t i = ends.first_above(begin); i < ends.size(); ++i) {
-    TITAN_RETURN_IF_ERROR(check_ascends(ends, i, last, true, segment.layout.tokens));
-    last = ends.at(i);
-    if (last >= end) break;
-    starts.push_back(segment.begin + last);
-  }
-  return {};
-}
-
-/// Appends the places of [begin, end) in `segment` that are not trained on, as places in the stream.
-Status add_untrained(const Segment& segment, std::uint64_t begin, std::uint64_t end,
-                     std::vector<std::uint64_t>& places) {
-  const MappedNumbers& answers = segment.answers;
-  if (!answers.has_file()) return {};
-  // Begins stand at even places, ends at odd ones. The first above `begin` says in what it lies.
-  std::uint64_t next = answers.first_above(begin), last = next == 0 ? 0 : answers.at(next - 1);
-  for (std::uint64_t at = begin; at < end; ++next) {
-    std::uint64_t until = end;
-    if (next < answers.size()) {
-      TITAN_RETURN_IF_ERROR(check_ascends(answers, next, last, false, segment.layout.tokens));
-      last = answers.at(next);
-      until = std::min(end, std::max(at, last));
-    }
-    const bool trained = next % 2 == 1 && next < answers.size();
-    for (; at < until; ++at)
-      if (!trained) places.push_back(segment.begin + at);
-    if (next >= answers.size()) break;
-  }
-  return {};
-}
-
-class MappedStream : public TokenStream {
- public:
-  MappedStream(std::vector<Segment> segments, std::uint64_t tokens, std::uint64_t bound)
-      : segments_(std::move(segments)), tokens_(tokens), bound_(bound) {}
-
-  std::uint64_t size() const override { return tokens_; }
-  std::uint64_t id_bound() const override { return bound_; }
-
-  void arrange(std::span<const std::size_t> order) override {
-    assert(order.size() == segments_.size());
-    std::vector<Segment> arranged;
-    std::uint64_t begin = 0;
-    for (const std::size_t place : order) {
-      arranged.push_back(std::move(segments_[place]));
-      arranged.back().begin = begin;
-      begin += arranged.back().layout.tokens;
-    }
-    segments_ = std::move(arranged);
-  }
-
-  void read(std::uint64_t begin, std::span<std::int64_t> out) const override {
-    assert(begin + out.size() <= tokens_);
-    for (auto segment = find(begin); !out.empty(); ++segment) {
-      const std::uint64_t skip = begin - segment->begin;
-      const std::size_t count = std::min<std::uint64_t>(out.size(), segment->layout.tokens - skip);
-      read_ids(*segment, skip, out.first(count));
-      out = out.subspan(count);
-      begin += count;
-    }
-  }
-
-  Status starts(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) const override {
-    for (auto segment = find(begin); segment != segments_.end() && segment->begin < end; ++segment) {
-      if (segment->begin > begin) starts.push_back(segment->begin);
-      const std::uint64_t from = std::max(begin, segment->begin) - segment->begin,
-                          to = std::min(end - segment->begin, segment->layout.tokens);
-      TITAN_RETURN_IF_ERROR(add_ends(*segment, from, to, starts));
-    }
-    return {};
-  }
-
-  Status untrained(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& places) const override {
-    for (auto segment = find(begin); segment != segments_.end() && segment->begin < end; ++segment)
-      TITAN_RETURN_IF_ERROR(add_untrained(*segment, std::max(begin, segment->begin) - segment->begin,
-                                          std::min(end - segment->begin, segment->layout.tokens), places));
-    return {};
-  }
-  bool all_trained() const override {
-    return std::none_of(segments_.begin(), segments_.end(),
-                        [](const Segment& segment) { return segment.answers.has_file(); });
-  }
-
-  std::string describe(std::uint64_t position) const override {
-    const auto segment = find(position);
-    return "'" + segment->file.path() + "', token " + std::to_string(position - segment->begin);
-  }
-
- private:
-  std::vector<Segment>::const_iterator find(std::uint64_t position) const {
-    const auto after = std::upper_bound(segments_.begin(), segments_.end(), position,
-                                        [](std::uint64_t at, const Segment& segment) { return at < segment.begin; });
-    return after - 1;
-  }
-
-  std::vector<Segment> segments_;  ///< none is empty
-  std::uint64_t tokens_, bound_;
-};
 
 /// Names of files by what is odd about them.
 using Oddities = std::map<std::string, std::vector<std::string>>;
@@ -476,7 +297,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
                          (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "") + ")");
   for (const auto& [look, names] : odd) opened.warnings.push_back(key + " " + look + ": " + ckpt::first_few(names));
   const std::uint64_t bound = kind == TokenKind::kUtf8Bytes ? 256 : 0;
-  opened.stream = std::make_unique<MappedStream>(std::move(segments), tokens, bound);
+  opened.stream = make_mapped_stream(std::move(segments), tokens, bound);
   return opened;
 }
 
