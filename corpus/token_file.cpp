@@ -70,7 +70,8 @@ Status take_numpy(const OpenFile& open, std::span<const std::byte> beginning, To
   const auto width = kWidths.find(header->descr);
   if (width == kWidths.end())
     return ckpt::invalid("'" + file->path + "' holds elements of type '" + header->descr +
-                         "'; expected are little-endian ids: <u2, <u4, <i4 or <i8");
+                         "'; expected are little-endian ids: <u2, <u4, <i4 or <i8")
+        .with_hint("numpy.save(NEW, numpy.load(FILE).astype('uint32')) makes one of it, where these are ids");
   if (header->shape.size() != 1)
     return ckpt::invalid("'" + file->path + "' is an array of " + std::to_string(header->shape.size()) +
                          " dimensions; expected is one stream of ids")

@@ -158,7 +158,7 @@ ROWS = [
     Row(72, "1 the verb is missing", "titan-ckpt run", 2, "unknown verb `run`", "did you mean `titan-ckpt ls run` or `titan-ckpt inspect run@latest`"),
     Row(73, "1.13 a run folder as data", PLAN + NEW + "--training.dataset_path=run", 2, "'run' is a run folder, not a folder of data", "--job.dump_folder=run", also=True),
     Row(74, "1.13 a checkpoint as data", PLAN + NEW + f"--training.dataset_path={STEP}", 2, f"'{STEP}' is a checkpoint, not a folder of data", f"--resume {STEP}", also=True),
-    Row(75, "1.13 a NumPy array under the name of tokens", PLAN + NEW + TOKENS + "array.bin", 2, "'array.bin' is a NumPy array, not bare tokens", "array.tokens.bin", also=True),
+    Row(75, "1.13 a NumPy array under the name of tokens", PLAN + NEW + TOKENS + "array.bin", 2, "'array.bin' holds elements of type '<f4'; expected are little-endian ids", r"numpy.load\(FILE\).astype", also=True),
 ]
 
 # Where neighbours of this table mend the words: the rules above hold, of the texts only what is sure.

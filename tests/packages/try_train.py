@@ -147,7 +147,7 @@ def main(source, build, torch):
         os.rename(prefix, moved)
         assert subprocess.run([moved + "/bin/titan-train", "--version"], env={}, cwd="/", stdout=subprocess.DEVNULL).returncode == 0
         there = subprocess.run([moved + "/bin/titan-train", "eval", "none", "--text", "none"], env={}, cwd="/", capture_output=True, text=True)
-        assert there.returncode == 2 and "none" in there.stderr, there.stderr
+        assert there.returncode == 10 and "none" in there.stderr, there.stderr
         os.remove(moved + "/libexec/titan-train-engine")
         gone = subprocess.run([moved + "/bin/titan-train", "eval", "none", "--text", "none"], env={}, cwd="/", capture_output=True, text=True)
         assert gone.returncode == 2 and "titan-train-engine is not there" in gone.stderr, gone.stderr
