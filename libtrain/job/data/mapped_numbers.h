@@ -1,6 +1,5 @@
 #pragma once
-// The numbers beside a file of tokens: where its documents end, and what of it is trained on. \source docs/data.md, "The
-// folder"
+// The numbers beside a file of tokens: where documents end, and what is trained on. \source docs/data.md, "The folder"
 #include <cstdint>
 #include <cstring>
 #include <optional>
