@@ -277,6 +277,16 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   return out;
 }
 
+at::Tensor Executor::run_through(const Stage& stage, at::Tensor x, const MicroBatch& batch) {
+  const Documents documents = documents_apart_ ? documents_for(stage, batch) : Documents{};
+  for (std::size_t segment = 0; segment < stage.segments(); ++segment) {
+    device().keep_pace(kLaunchesOfLayer);
+    before_use(stage, segment);
+    x = stage.run(segment, x, nullptr, documents);
+  }
+  return x;
+}
+
 std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batches, std::uint32_t count,
                                                          std::int64_t rows, std::int64_t seq_len,
                                                          const std::function<std::int64_t(std::uint32_t)>& valid_rows,
@@ -286,42 +296,38 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
   std::vector<double> losses(count, 0.0);
   const Node block = dp_block(count, plan_.mesh.dp, static_cast<std::uint32_t>(world_.dp_rank));
   const std::uint32_t most = (count + plan_.mesh.dp - 1) / plan_.mesh.dp;
+  // Ranks with several stages take as many batches as there are ranks through each of them: one batch after the other
+  // would come back to a rank only when it had been on every other one. All ranks ask goes_on at the same batches.
+  const std::uint32_t window = rank_of_.size() > plan_.mesh.pp ? plan_.mesh.pp : 1;
   bool whole = true;
-  for (std::uint32_t place = 0; place < most && whole; ++place) {
-    whole = goes_on();
-    const std::uint32_t index = block.lo + place;
-    if (!whole || index >= block.hi) continue;
-    at::Tensor output;
-    for (const Held& held : held_) {
-      const Stage& stage = *held.stage;
-      const std::uint32_t number = stage.index();
-      const MicroBatch batch = needs_data(stage) ? batches(index) : MicroBatch{};
-      const Documents documents = documents_apart_ ? documents_for(stage, batch) : Documents{};
-      at::Tensor x = batch.tokens;
-      if (!stage.spec().embedding && is_here(number - 1)) {
-        x = std::move(output);
-      } else if (!stage.spec().embedding) {
-        x = buffers_.take({rows, seq_len, plan_.dims.dim}, plan_.bf16 ? at::kBFloat16 : at::kFloat);
-        world_.pp->recv(x, rank_of(number - 1), transfer_tag(false, number - 1, index, count))->wait();
+  for (std::uint32_t begin = 0; begin < most && whole; begin += window) {
+    std::uint32_t end = begin;
+    while (end < std::min(begin + window, most) && (whole = goes_on())) ++end;
+    std::map<std::uint32_t, at::Tensor> outputs;  // by batch, for the next stage, where that is here
+    for (const Held& held : held_)
+      for (std::uint32_t index = block.lo + begin; index < std::min(block.lo + end, block.hi); ++index) {
+        const Stage& stage = *held.stage;
+        const MicroBatch batch = needs_data(stage) ? batches(index) : MicroBatch{};
+        at::Tensor x = batch.tokens;
+        if (!stage.spec().embedding && is_here(stage.index() - 1)) {
+          x = std::move(outputs.at(index));
+        } else if (!stage.spec().embedding) {
+          x = buffers_.take({rows, seq_len, plan_.dims.dim}, plan_.bf16 ? at::kBFloat16 : at::kFloat);
+          world_.pp->recv(x, rank_of(stage.index() - 1), transfer_tag(false, stage.index() - 1, index, count))->wait();
+        }
+        x = run_through(stage, std::move(x), batch);
+        if (stage.spec().head) {
+          before_loss();
+          const at::Tensor of_tokens = stage.exact_losses(x, batch.targets, !batch.marks.empty());
+          loss_sums_.emplace(index, device().loss_sum(of_tokens.slice(0, 0, valid_rows(index) * seq_len)));
+        } else if (is_here(stage.index() + 1)) {
+          outputs[index] = x;
+        } else {
+          activations_.send(*world_.pp, x, rank_of(stage.index() + 1),
+                            transfer_tag(false, stage.index(), index, count));
+          activations_.keep_newest(plan_.mesh.pp);
+        }
       }
-      for (std::size_t segment = 0; segment < stage.segments(); ++segment) {
-        device().keep_pace(kLaunchesOfLayer);
-        before_use(stage, segment);
-        x = stage.run(segment, x, nullptr, documents);
-      }
-      if (stage.spec().head) {
-        before_loss();
-        loss_sums_.emplace(
-            index,
-            device().loss_sum(
-                stage.exact_losses(x, batch.targets, !batch.marks.empty()).slice(0, 0, valid_rows(index) * seq_len)));
-      } else if (is_here(number + 1)) {
-        output = x;
-      } else {
-        activations_.send(*world_.pp, x, rank_of(number + 1), transfer_tag(false, number, index, count));
-        activations_.keep_newest(plan_.mesh.pp);
-      }
-    }
   }
   activations_.keep_newest(0);
   read_losses(losses);

@@ -81,8 +81,9 @@ class Executor {
 
   /// Forward only: the losses of this rank's share of `count` validation batches of shape [rows, seq_len]; entry i is
   /// the sum over the first valid_rows(i) rows. Zero where another rank computes the batch, or on stages without the
-  /// loss. `goes_on` is asked by every rank before each of as many batches as the busiest rank has, and gives all of
-  /// them the same answer; nothing where it says no.
+  /// loss. `goes_on` is asked by every rank before each of as many batches as the busiest rank has (by one with several
+  /// stages before as many at once as there are ranks), and gives all of them the same answer; nothing where it says
+  /// no.
   std::optional<std::vector<double>> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
                                                  std::int64_t seq_len,
                                                  const std::function<std::int64_t(std::uint32_t)>& valid_rows,
@@ -133,6 +134,8 @@ class Executor {
   /// `later`: where the products of weights go; null: multiplied at once.
   void backward(const Held& held, std::uint32_t local, std::vector<WeightProduct>* later, StepOutput& out);
   void multiply_weights(const Held& held, std::uint32_t local, StepOutput& out);
+  /// The output of a whole stage, of which nothing goes backward.
+  at::Tensor run_through(const Stage& stage, at::Tensor x, const MicroBatch& batch);
   /// Sets the entries of the micro-batches whose losses were computed here: the one time that the host waits for them.
   void read_losses(std::vector<double>& losses);
   std::span<TreeSum> sums_of(const Held& held, StepOutput& out) const;

@@ -200,6 +200,43 @@ TEST(Executor, GivesTheSameBitsByEverySchedule) {
   }
 }
 
+/// Writes down what this rank sends and waits for.
+class Noting final : public CountingCommunicator {
+ public:
+  Noting(std::unique_ptr<Fabric> inner, std::string* notes) : CountingCommunicator(std::move(inner)), notes_(notes) {}
+  std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) override {
+    *notes_ += 's';
+    return CountingCommunicator::send(tensor, dst, tag);
+  }
+  std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) override {
+    *notes_ += 'r';
+    return CountingCommunicator::recv(tensor, src, tag);
+  }
+
+ private:
+  std::string* notes_;
+};
+
+// Else one batch would be in the pipeline at a time.
+TEST(Executor, AValidationTakesAsManyBatchesAsThereAreRanksThroughEachStage) {
+  use_one_thread();
+  const recipe::RunPlan plan = plan_on(kLooped, {1, 2, 4}, 4, false, false);
+  std::string notes;  // of rank 0
+  run_ranks(plan.mesh, [&](World& world) {
+    std::string other;
+    world.pp = std::make_unique<Noting>(std::move(world.pp), world.stage == 0 ? &notes : &other);
+    std::deque<Stage> stages;
+    std::vector<Stage*> held;
+    for (const std::uint32_t stage : kLooped[static_cast<std::size_t>(world.stage)])
+      held.push_back(&stages.emplace_back(plan, stage, kSeqLen));
+    for (Stage* stage : held) stage->init_weights(7);
+    Executor executor(world, plan, held, depth_first(kLooped, 4));
+    executor.run_forward(
+        batches_of(plan, 1), 3, kMicro, kSeqLen, [](std::uint32_t) { return kMicro; }, [] { return true; });
+  });
+  EXPECT_EQ(notes, "ssrsrssrs");
+}
+
 TEST(Executor, DocumentsThatAreKeptApartGiveTheSameBitsByEverySchedule) {
   use_one_thread();
   for (const bool bf16 : {false, true}) {
