@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "ckpt/base/prometheus.h"
 #include "ckpt/base/text.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"
@@ -15,18 +16,6 @@ namespace {
 constexpr std::uint64_t kMostStatus = std::uint64_t{16} << 20;
 constexpr std::uint64_t kStatusEach = 5;  // seconds
 constexpr double kNap = 0.2;              // seconds: so soon a stop is heard
-
-std::string quoted_label(const std::string& value) {
-  std::string out = "\"";
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out + "\"";
-}
 
 std::string label_of(std::string_view line, const std::string& name) {
   const std::size_t at = line.find(name + "=\"");

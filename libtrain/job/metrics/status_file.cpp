@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "ckpt/base/prometheus.h"
 #include "libtrain/job/metrics/log.h"
 
 namespace titan::train {
@@ -24,22 +25,10 @@ std::string value_text(double value) {
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
-std::string label_text(const std::string& value) {
-  std::string out;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out;
-}
-
 /// Lines of metrics that share a label.
 class Exposition {
  public:
-  explicit Exposition(const std::string& run) : label_("{run=\"" + label_text(run) + "\"} ") {}
+  explicit Exposition(const std::string& run) : label_("{run=" + ckpt::quoted_label(run) + "} ") {}
   void gauge(const char* name, const char* help, double value) { add(name, help, "gauge", value_text(value)); }
   void gauge(const char* name, const char* help, std::uint64_t value) {
     add(name, help, "gauge", std::to_string(value));
