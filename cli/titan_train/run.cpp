@@ -1,8 +1,6 @@
 #include "cli/titan_train/run.h"
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <optional>
 
@@ -11,7 +9,6 @@
 #include "ckpt/run/open_run.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
-#include "cli/kit/version.h"
 #include "cli/titan_train/console.h"
 #include "cli/titan_train/device.h"
 #include "cli/titan_train/engine.h"
@@ -22,10 +19,8 @@
 #include "libtrain/job/launch/launch_env.h"
 #include "libtrain/job/launch/launcher.h"
 #include "libtrain/job/launch/process_limits.h"
-#include "libtrain/job/launch/rank_process.h"
 #include "libtrain/job/launch/restarts.h"
 #include "libtrain/job/launch/signals.h"
-#include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/publish_note.h"
 #include "libtrain/job/start/go_on.h"
 #include "libtrain/job/start/preview.h"
