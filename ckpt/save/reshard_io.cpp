@@ -27,9 +27,6 @@ class Resharder {
 
   Result<Manifest> run() {
     made_.major = kFormatMajor;
-    made_.minor = made_.mixture    ? kMixtureMinor
-                  : made_.excluded ? kExcludedMinor
-                                   : 0;  // of raw pieces; add() knows better
     made_.mesh = plan_.mesh;
     made_.stage_cuts = plan_.stage_cuts;
     made_.files.clear();
@@ -47,6 +44,7 @@ class Resharder {
       TITAN_ASSIGN_OR_RETURN(FileEntry derived, write_virtual_model(fs_, folder_, made_));
       builder_.add_file(std::move(derived));
     }
+    made_.minor = made_.lowest_minor();
     return std::move(made_);
   }
 
@@ -114,7 +112,6 @@ class Resharder {
     for (std::size_t i = 0; i < planned.pieces.size(); ++i) {
       const TensorRef& ref = planned.pieces[i].ref;
       builder_.add_piece(ref, written.pieces[i], file);
-      if (written.pieces[i].codec != Codec::kRaw) made_.minor = std::max(made_.minor, kZstdMinor);
       Hasher& hasher = hashers_[{ref.index, ref.slot}];
       hasher.update(std::as_bytes(std::span(written.leaves[i])));
     }
