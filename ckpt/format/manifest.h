@@ -16,7 +16,7 @@ namespace titan::ckpt {
 
 inline constexpr std::uint32_t kFormatMajor = 1;
 /// the newest that this version knows; writers write the lowest that will do
-inline constexpr std::uint32_t kFormatMinor = 2;
+inline constexpr std::uint32_t kFormatMinor = 3;
 
 inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2, kMixtureMinor = 3;  ///< the first with a feature
 

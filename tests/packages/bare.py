@@ -47,7 +47,7 @@ def about_itself(program, name, verbs, libraries, notices):
         assert program(verb, "--help").startswith(f"usage: {name} {verb} "), verb
     lines = program("--version").split("\n")
     assert lines[0].startswith(name + " "), lines
-    assert lines[1] == "checkpoint formats: reads and writes 1.0, 1.1, 1.2", lines
+    assert lines[1] == "checkpoint formats: reads and writes 1.0, 1.1, 1.2, 1.3", lines
     assert [word.split()[0] for word in lines[2].removeprefix("libraries: ").split(", ")] == libraries, lines
     text = program("--licenses")
     for notice in ["Apache License", "GCC RUNTIME LIBRARY EXCEPTION", "GNU LESSER GENERAL PUBLIC LICENSE", *notices]:
