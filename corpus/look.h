@@ -40,8 +40,8 @@ struct LookReport {
                                   ///< before it is verified
 };
 
-/// \error kInvalid: no such folder or file, not whole, a tokenizer with other ids; kCorrupt: a digest, an end or an id that
-/// cannot be; kFailed, kInterrupted, kTerminated
+/// \error kInvalid: no such folder or file, not whole, a tokenizer with other ids; kCorrupt: a digest, an end or an id
+/// that cannot be; kFailed, kInterrupted, kTerminated
 ckpt::Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options);
 
 }  // namespace titan::corpus

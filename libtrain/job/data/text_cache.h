@@ -32,7 +32,8 @@ struct TextCache {
 
 /// Looks at the texts of `dataset_path`, which `key` names, and for their tokens; writes nothing. `known`: files that
 /// another rank has read; `stored`: the data that a run goes on with, whose order is kept where these are the same.
-/// \error kInvalid: no such files, another kind of file, a tokenizer that cannot be used or has more than `vocab_size` ids; kUnsupported: the tokenizer
+/// \error kInvalid: no such files, another kind of file, a tokenizer that cannot be used or has more than `vocab_size`
+/// ids; kUnsupported: the tokenizer
 ckpt::Result<TextCache> find_text_cache(const recipe::Config& config, const std::string& dataset_path,
                                         const std::string& key, std::uint64_t vocab_size,
                                         std::span<const KnownFile> known, const ckpt::DataPosition* stored);
