@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <limits>
 #include <utility>
 
 #include "ckpt/base/denied.h"
@@ -14,6 +17,19 @@
 
 namespace titan::train {
 namespace {
+
+/// How many files may be mapped at once: all that the kernel allows a process but a sixteenth, which is for libraries,
+/// threads and the heap. At the kernel's own limit the next allocation of any size may fail.
+std::size_t most_mapped() {
+  static const std::size_t most = [] {
+    std::size_t allowed = 0;
+    const bool known = static_cast<bool>(std::ifstream("/proc/sys/vm/max_map_count") >> allowed);
+    return known ? allowed - allowed / 16 : std::numeric_limits<std::size_t>::max();
+  }();
+  return most;
+}
+
+std::atomic<std::size_t> g_mapped = 0;
 
 ckpt::Status open_error(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR) return ckpt::invalid("data file '" + path + "' does not exist");
@@ -38,11 +54,17 @@ ckpt::Result<MappedFile> MappedFile::open(const std::string& path) {
   } else if (!S_ISREG(info.st_mode)) {
     status = ckpt::invalid("data file '" + path + "' is not a regular file");
   } else if (info.st_size > 0) {
-    data = ::mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    if (g_mapped.load() < most_mapped()) {
+      data = ::mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+    } else {
+      data = MAP_FAILED;
+      errno = ENOMEM;
+    }
     if (data == MAP_FAILED) status = open_error(path, errno);
   }
   ::close(fd);
   if (!status.ok()) return status;
+  if (data != nullptr) g_mapped.fetch_add(1);
   if (data != nullptr) watch_mapping(data, static_cast<std::size_t>(info.st_size), path);
   return MappedFile(path, data, static_cast<std::size_t>(info.st_size));
 }
@@ -61,6 +83,7 @@ MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
   unwatch_mapping(data_);
   ::munmap(data_, size_);
+  g_mapped.fetch_sub(1);
 }
 
 }  // namespace titan::train

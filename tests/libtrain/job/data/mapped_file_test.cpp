@@ -1,6 +1,10 @@
 #include "libtrain/job/data/mapped_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <fstream>
+#include <vector>
 
 #include "tests/support/scratch_dir.h"
 
@@ -44,6 +48,38 @@ TEST(MappedFile, RefusesFoldersAndMissingFiles) {
     EXPECT_EQ(opened.status().code, ckpt::Code::kInvalid);
     EXPECT_NE(opened.status().message.find(c.message), std::string::npos) << opened.status().message;
   }
+}
+
+TEST(MappedFile, LeavesMappingsForTheRestOfTheProcess) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer maps memory of its own";
+#endif
+  std::size_t allowed = 0;
+  if (!(std::ifstream("/proc/sys/vm/max_map_count") >> allowed) || allowed > 100000) GTEST_SKIP() << "too many to try";
+  const ScratchDir dir;
+  const std::string path = dir.write("f", "content");
+  std::vector<MappedFile> held;
+  held.reserve(allowed);
+  ckpt::Status refused;
+  while (refused.ok() && held.size() < allowed) {
+    auto opened = MappedFile::open(path);
+    if (opened.ok())
+      held.push_back(std::move(opened).value());
+    else
+      refused = opened.status();
+  }
+  ASSERT_EQ(refused.code, ckpt::Code::kFailed);
+  std::vector<void*> others;
+  const std::size_t size = 1 << 16;
+  while (others.size() < 2000) {  // alternating rights, so that the kernel joins no two
+    void* const more = ::mmap(nullptr, size, others.size() % 2 == 0 ? PROT_READ : PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(more, MAP_FAILED) << others.size();
+    others.push_back(more);
+  }
+  for (void* const more : others) ::munmap(more, size);
+  held.clear();
+  EXPECT_TRUE(MappedFile::open(path).ok());
 }
 
 }  // namespace
