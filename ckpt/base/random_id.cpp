@@ -1,17 +1,24 @@
 #include "ckpt/base/random_id.h"
 
-#include <cstdint>
-#include <random>
+#include <unistd.h>
+
+#include <cerrno>
 #include <span>
+#include <system_error>
 
 #include "ckpt/base/hash.h"
 
 namespace titan::ckpt {
 
+std::uint64_t random_number() {
+  std::uint64_t number = 0;
+  if (::getentropy(&number, sizeof number) != 0) throw std::system_error(errno, std::generic_category(), "getentropy");
+  return number;
+}
+
 std::string random_id() {
-  std::random_device device;
-  const std::uint32_t words[] = {device(), device()};
-  return digest_of(std::as_bytes(std::span(words))).hex().substr(0, 12);
+  const std::uint64_t number = random_number();
+  return digest_of(std::as_bytes(std::span(&number, 1))).hex().substr(0, 12);
 }
 
 }  // namespace titan::ckpt

@@ -98,19 +98,20 @@ struct LeafDecoder::Impl {
   ~Impl() { ZSTD_freeDCtx(context); }
 };
 
-LeafDecoder::LeafDecoder() : impl_(std::make_unique<Impl>()) {}
+LeafDecoder::LeafDecoder() = default;
 LeafDecoder::~LeafDecoder() = default;
 
 // Checks the stored form and, where it is a frame, puts its content into `planes`.
 Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask,
                                   std::size_t element_size, std::size_t chunk_bytes, std::size_t raw_bytes) {
-  Impl& impl = *impl_;
   if (!fits(raw_bytes, element_size, chunk_bytes)) return does_not_fit(raw_bytes, element_size, chunk_bytes);
   if (!stored_form_ok(stored.size(), filter_mask, chunk_bytes)) {
     return corrupt("a compressed leaf cannot have " + std::to_string(stored.size()) + " bytes with filter mask " +
                    std::to_string(filter_mask) + "; its chunk has " + std::to_string(chunk_bytes));
   }
   if (filter_mask == kMaskRaw) return ok_status();
+  if (!impl_) impl_ = std::make_unique<Impl>();
+  Impl& impl = *impl_;
   if (!impl.ready) return failed("zstd could not be set up");
   // The size that a frame claims must be the one that the shape gives, so that a forged one cannot make us allocate.
   const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());

@@ -57,7 +57,7 @@ class LeafDecoder {
   Status decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
                        std::size_t chunk_bytes, std::size_t raw_bytes);
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;  // of the first frame: most checkpoints have none
 };
 
 }  // namespace titan::ckpt

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <new>
-#include <random>
 #include <system_error>
 
 #include "ckpt/base/lock_reach.h"
+#include "ckpt/base/random_id.h"
 
 namespace titan::ckpt {
 namespace {
@@ -22,11 +22,6 @@ bool same_claim(const LockOwner& a, const LockOwner& b) {
 Result<std::string> read_text(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> data, read_file(fs, path, kTextLimit));
   return std::string(reinterpret_cast<const char*>(data.data()), data.size());
-}
-
-std::string random_mark() {
-  std::random_device random;
-  return std::to_string(random()) + "-" + std::to_string(random());
 }
 
 void say_once_that_notes_decide(const std::string& path, const LockWait& wait) {
@@ -78,7 +73,7 @@ Status watch(Fs& fs, const std::string& path, const std::string& first, const Lo
 
 Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& path, LockOwner self,
                                                   const Refusal& refuse, const LockWait& wait, bool disposable) {
-  self.mark = random_mark();
+  self.mark = random_id();
   Result<std::unique_ptr<FileLock>> lock = fs.lock(path);
   if (!lock.ok()) {
     if (lock.status().code != Code::kLocked) return lock.status();

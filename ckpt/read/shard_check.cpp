@@ -17,11 +17,6 @@ bool overlap(std::vector<ByteRange>& ranges) {
 
 }  // namespace
 
-CheckBuffer::CheckBuffer() : memory_(kCheckRun + 3 * kScanAlignment) {
-  const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-  begin_ = memory_.data() + (kScanAlignment - address % kScanAlignment) % kScanAlignment;
-}
-
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
                   const std::function<void(std::uint64_t)>& count, Hasher& hasher) {
   while (begin < end) {
@@ -201,7 +196,7 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen)
   const std::uint64_t begin = first.offset / kScanAlignment * kScanAlignment;
   const std::uint64_t end =
       std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
-  const std::span<std::byte> buffer = tools.buffer.bytes().first(end - begin);
+  const std::span<std::byte> buffer = tools.buffer.all().first(end - begin);
   const Status read = handle_->pread(begin, buffer);
   if (read.code == Code::kMediaError) {
     for (std::size_t index = run.begin; index < run.end; ++index) TITAN_RETURN_IF_ERROR(one(index));
@@ -226,7 +221,7 @@ Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTool
     if (leaf.compressed()) return tools.reader.measure(*handle_, row, leaf.place);
     Hasher hasher;
     TITAN_RETURN_IF_ERROR(hash_range(
-        *handle_, leaf.offset, leaf.offset + leaf.bytes, tools.buffer.bytes(), [](std::uint64_t) {}, hasher));
+        *handle_, leaf.offset, leaf.offset + leaf.bytes, tools.buffer.all(), [](std::uint64_t) {}, hasher));
     const Digest digest = hasher.digest();
     return LeafRow{leaf.offset, leaf.bytes, leaf.bytes, 0, digest, digest};
   };
@@ -283,7 +278,7 @@ Status ShardCheck::finish(CheckTools& tools, std::vector<Damage>& damage, std::v
   if (some_lost_ || !(table_intact_ ? all_rows_seen : places_known_)) return ok_status();
   Hasher envelope;
   for (const ByteRange& range : uncovered(std::move(covered_), file_.bytes)) {
-    const Status read = hash_range(*handle_, range.begin, range.end, tools.buffer.bytes(), tools.count, envelope);
+    const Status read = hash_range(*handle_, range.begin, range.end, tools.buffer.all(), tools.count, envelope);
     if (read.code == Code::kMediaError) {
       unreadable.push_back({file_.path, "envelope", "", 0, range.begin, range.end - range.begin, read.message});
       return ok_status();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
 #include "ckpt/format/manifest.h"
@@ -19,17 +20,6 @@
 namespace titan::ckpt {
 
 inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes of leaves that are read at once
-
-/// What check() and finish() read into: room for a run and for the rest of its first and last page, aligned.
-class CheckBuffer {
- public:
-  CheckBuffer();
-  std::span<std::byte> bytes() { return {begin_, kCheckRun + 2 * kScanAlignment}; }
-
- private:
-  std::vector<std::byte> memory_;
-  std::byte* begin_ = nullptr;
-};
 
 /// Feeds [begin, end) of `file` to `hasher`, one buffer at a time; `count` is told the bytes read.
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
@@ -60,7 +50,7 @@ class PlaceList {
 
 /// What a thread works with.
 struct CheckTools {
-  CheckBuffer buffer;
+  AlignedBuffer buffer{kCheckRun + 2 * kScanAlignment};  // a run, and the rest of its first and last page
   LeafReader reader;
   LargeLeafReader* large = nullptr;
   std::function<void(std::uint64_t bytes)> count;  ///< told of bytes read; thread-safe

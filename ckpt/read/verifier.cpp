@@ -202,7 +202,7 @@ class Verifier {
     const auto hash = [&]() -> Result<Digest> {
       TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> handle, fs_.open_member(path_, file.path));
       Hasher hasher;
-      TITAN_RETURN_IF_ERROR(hash_range(*handle, 0, file.bytes, tools.buffer.bytes(), tools.count, hasher));
+      TITAN_RETURN_IF_ERROR(hash_range(*handle, 0, file.bytes, tools.buffer.all(), tools.count, hasher));
       return hasher.digest();
     };
     const Result<Digest> digest = hash();

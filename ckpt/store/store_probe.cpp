@@ -1,6 +1,6 @@
 #include "ckpt/store/store_probe.h"
 
-#include <random>
+#include "ckpt/base/random_id.h"
 
 namespace titan::ckpt {
 namespace {
@@ -48,9 +48,8 @@ Status try_store(Fs& fs, const std::string& dir, const std::string& from, const 
 }  // namespace
 
 Status probe_store(Fs& fs, const std::string& dir) {
-  std::random_device random;
   // The name says trash: if this process dies here, the next start removes it.
-  const std::string base = join_path(dir, ".trash-probe-" + std::to_string(random()));
+  const std::string base = join_path(dir, ".trash-probe-" + random_id());
   const std::string from = base + "-a", to = base + "-b";
   std::string doing;
   Status status = try_store(fs, dir, from, to, &doing);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
+#include "ckpt/base/random_id.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
@@ -55,7 +55,7 @@ Result<train::SamplingSettings> sampling_of(const Command& command) {
     if (!value) return wrong_value("seed", *text, "a whole number below 2^64");
     settings.seed = *value;
   } else if (settings.temperature > 0) {
-    settings.seed = std::random_device()();
+    settings.seed = ckpt::random_number();
   }
   return settings;
 }

@@ -1,8 +1,8 @@
 #include "libtrain/engine/train/choose_start.h"
 
 #include <algorithm>
-#include <random>
 
+#include "ckpt/base/random_id.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/engine/model/runtime.h"
 #include "libtrain/job/data/data_tokenizer.h"
@@ -56,9 +56,8 @@ Status take_data_tokenizer(RunState& run) {
 
 // Drawn once and stored; 63 bits, so that it can be typed as debug.seed.
 std::uint64_t draw_seed(const recipe::Config& config) {
-  std::random_device device;
   if (config.debug.seed) return static_cast<std::uint64_t>(*config.debug.seed);
-  return ((std::uint64_t{device()} << 32) ^ device()) >> 1;
+  return ckpt::random_number() >> 1;
 }
 
 }  // namespace
