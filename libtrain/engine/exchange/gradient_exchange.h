@@ -12,6 +12,7 @@
 #include "libtrain/engine/exchange/exchange_setup.h"
 #include "libtrain/engine/exchange/gradient_sums.h"
 #include "libtrain/engine/exchange/owned_gradient.h"
+#include "libtrain/engine/exchange/step_exchange.h"
 #include "libtrain/engine/exchange/weight_sharing.h"
 
 namespace titan::train {
@@ -19,7 +20,7 @@ namespace titan::train {
 /// With more than one part (RunPlan::exchange_parts) transfers go on beside what the run computes: sums of a part
 /// travel while the backward works on the parts below it, weights while the optimizer and the next forward work on
 /// others. Orders of the same copies and additions: no bit depends on it.
-class GradientExchange {
+class GradientExchange : public StepExchange {
  public:
   /// `world`, `plan` and `stages` must outlive the exchange.
   GradientExchange(World& world, const recipe::RunPlan& plan, const ckpt::Ownership& owners, const RankStages& stages);
@@ -31,16 +32,11 @@ class GradientExchange {
   /// exchange.
   void connect();
 
-  /// Whether gradients are exchanged after each micro-batch: collect() is then called after each.
-  bool in_turns() const { return !sums_->whole(); }
-  /// Takes the gradients of this rank's `local`-th micro-batch out of the `sums` of a stage and brings them to their
-  /// owners. Collective, in one order on all ranks of the stage; `sums` are none where the rank lacks the micro-batch.
-  void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
-
+  bool in_turns() const override { return !sums_->whole(); }
+  void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
   /// Begins with the parts, the last of the model first, that are there: whose sums are complete, or in turns those of
-  /// the rank's `local`-th micro-batch of `stage`. `sums` are those of reduce(). To be called whenever a backward has
-  /// given more of that micro-batch; without parts it does nothing.
-  void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
+  /// the rank's `local`-th micro-batch of `stage`. Without parts it does nothing.
+  void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
 
   /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
   ///
@@ -50,8 +46,7 @@ class GradientExchange {
   /// function. The wire carries fp32 only.
   std::vector<OwnedGradient> reduce(std::span<TreeSum> sums);
 
-  /// Whether it goes on beside the run: whoever computes then calls begin() and await_weights().
-  bool beside() const { return lane_ != nullptr; }
+  bool beside() const override { return lane_ != nullptr; }
   /// Parts that travel by themselves, in model order.
   std::size_t parts() const { return setup_.exchange.parts.size(); }
   /// Places of a part's pieces among those that this rank owns: [first, second).
@@ -62,10 +57,8 @@ class GradientExchange {
   void share(std::size_t part, std::span<const at::Tensor> owned);
   /// All parts of all `owned` weights, in order of the pieces.
   void share(std::span<const at::Tensor> owned);
-  /// Before somebody computes with the weights of a stage up to and with those at `place` of its parameters.
-  void await_weights(std::uint32_t stage, std::size_t place) const { sharing_.await(stage, place); }
-  /// Before somebody uses any weights; gradients in turns may travel on.
-  void await_shared() const { sharing_.await_all(); }
+  void await_weights(std::uint32_t stage, std::size_t place) const override { sharing_.await(stage, place); }
+  void await_shared() const override { sharing_.await_all(); }
   /// All that was begun.
   void await_weights() const;
 

@@ -12,11 +12,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/engine/exchange/step_exchange.h"
 #include "libtrain/engine/exchange/tree_sum.h"
 #include "libtrain/engine/model/stage.h"
 #include "libtrain/engine/parallel/communicator.h"
-#include "libtrain/engine/pipeline/buffer_pool.h"
-#include "libtrain/engine/pipeline/outbox.h"
+#include "libtrain/engine/pipeline/stage_mail.h"
 #include "libtrain/engine/pipeline/stage_pass.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/metrics/step_clock.h"
@@ -38,29 +38,16 @@ MicroBatch micro_batch_of(const at::Tensor& tokens, std::vector<SampleMarks> mar
 /// where documents are kept apart.
 using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 
+/// More than a dozen members: what a step has under way lies in one place, for an action finds it by stage and
+/// micro-batch.
 class Executor {
  public:
   /// By `compute`, the table of all ranks. `stages` are those of this rank's row, in their order in the model. `world`,
   /// `plan` and the stages must outlive the executor.
   Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute);
 
-  /// Takes the sums of a stage when the gradients of the `local`-th micro-batch are complete; none where the table has
-  /// a micro-batch that this rank has not.
-  using Collect = std::function<void(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums)>;
-  /// `collect` is called in the order of the table.
-  void after_each_backward(Collect collect) { collect_ = std::move(collect); }
-
-  /// Somebody who moves gradients and weights while stages compute.
-  struct Beside {
-    /// Before the forward computes with the weights of a stage up to and with those at `place` of its parameters.
-    std::function<void(std::uint32_t stage, std::size_t place)> before_use;
-    /// Before the loss of the last stage.
-    std::function<void()> before_loss;
-    /// When a backward has given more of the gradients of the rank's `local`-th micro-batch of a stage. `sums` are all
-    /// of the step.
-    std::function<void(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums)> after_backward;
-  };
-  void work_beside(Beside beside) { beside_ = std::move(beside); }
+  /// Whom gradients are handed to and weights asked of while stages compute; null: nobody. It must outlive the steps.
+  void work_with(StepExchange* exchange) { exchange_ = exchange; }
 
   /// Every stage asks for the documents of a micro-batch.
   void keep_documents_apart() { documents_apart_ = true; }
@@ -102,26 +89,8 @@ class Executor {
   };
   /// A stage and a micro-batch (local to this rank).
   using Cell = std::pair<std::uint32_t, std::uint32_t>;
-  struct Incoming {
-    at::Tensor tensor;
-    std::unique_ptr<Transfer> transfer;  ///< null: handed over on this rank
-  };
-  /// A tensor for `stage`: its input, or the gradient of its output.
-  struct Place {
-    std::uint32_t stage = 0;
-    std::uint32_t micro_batch = 0;
-    bool backward = false;
-    auto operator<=>(const Place&) const = default;
-  };
-
   const Held& held(std::uint32_t stage) const;
-  int rank_of(std::uint32_t stage) const { return static_cast<int>(rank_of_.at(stage)); }
-  bool is_here(std::uint32_t stage) const { return rank_of(stage) == world_.stage; }
-  void post_receive(const Place& place);
-  /// For the error where it does not come.
-  std::string description_of(const Place& place) const;
-  at::Tensor take_received(const Place& place);
-  void hand_over(const Place& place, at::Tensor tensor);
+  at::Tensor take(const MailPlace& place);
   void run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out);
   void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
   void before_use(const Stage& stage, std::size_t segment);
@@ -143,18 +112,13 @@ class Executor {
   World& world_;
   const recipe::RunPlan& plan_;
   Share share_;  ///< global micro-batches of this rank
-  Collect collect_;
-  Beside beside_;
+  StepExchange* exchange_ = nullptr;
   std::vector<Held> held_;
-  std::vector<std::uint32_t> rank_of_;  ///< of a stage, in the pipeline
+  StageMail mail_;  ///< of steps
   std::vector<Action> actions_;
   std::map<Cell, Flight> in_flight_;
   std::map<std::uint32_t, at::Tensor> loss_sums_;        ///< by micro-batch of the step, until they are read
   std::map<Cell, std::vector<WeightProduct>> products_;  ///< between I and W
-  std::map<Place, Incoming> incoming_;
-  std::map<Place, at::Tensor> to_send_;
-  Outbox activations_, gradients_;  ///< sends under way
-  BufferPool buffers_;
   StepClock clock_;
   ActionTrace* trace_ = nullptr;
   bool documents_apart_ = false;

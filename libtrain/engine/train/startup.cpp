@@ -115,21 +115,10 @@ void share_start(RunState& run) {
   run.exchange->share(run.optimizer->params());
 }
 
-// The executor tells the exchange when gradients are there, and asks it for weights.
 void build_executor(RunState& run) {
   run.executor = std::make_unique<Executor>(run.world, run.plan(), run.stages->stages(), planned_table(run));
   if (run.start.dataset->keeps_documents_apart()) run.executor->keep_documents_apart();
-  if (run.exchange->in_turns())
-    run.executor->after_each_backward([&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
-      run.exchange->collect(stage, local, sums);
-    });
-  if (run.exchange->beside())
-    run.executor->work_beside(
-        {[&run](std::uint32_t stage, std::size_t place) { run.exchange->await_weights(stage, place); },
-         [&run] { run.exchange->await_shared(); },
-         [&run](std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) {
-           run.exchange->begin(stage, local, sums);
-         }});
+  run.executor->work_with(run.exchange.get());
 }
 
 // A disk that cannot take the saves to come is better known now than at the save that fails.

@@ -166,15 +166,7 @@ inline Trace train_model(const recipe::RunPlan& plan, std::uint64_t steps,
     train::GradientExchange exchange(world, plan, owners, stage);
     exchange.connect();
     train::Executor executor(world, plan, stage.stages(), table_of(plan, world));
-    if (exchange.in_turns())
-      executor.after_each_backward([&](std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) {
-        exchange.collect(number, local, sums);
-      });
-    executor.work_beside({[&](std::uint32_t number, std::size_t at) { exchange.await_weights(number, at); },
-                          [&] { exchange.await_shared(); },
-                          [&](std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) {
-                            exchange.begin(number, local, sums);
-                          }});
+    executor.work_with(&exchange);
     std::vector<double> losses, norms;
     for (std::uint64_t step = 1; step <= steps; ++step) {
       const auto tokens = static_cast<std::uint64_t>(plan.batch.tokens_per_step());

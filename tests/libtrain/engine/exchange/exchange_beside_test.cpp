@@ -104,15 +104,23 @@ TEST(ExchangeBeside, SumsTravelWhileTheBackwardGoesOn) {
     train::RankStages stage(plan, 0, kSeqLen);
     stage.init_weights(7);
     const ckpt::Ownership owners = owners_of(plan);
-    train::GradientExchange exchange(world, plan, owners, stage);
+    std::vector<std::int64_t> sent;
+    struct Watching : train::GradientExchange {
+      using GradientExchange::GradientExchange;
+      std::function<void()> began;
+      void begin(std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) override {
+        GradientExchange::begin(number, local, sums);
+        began();
+      }
+    };
+    Watching exchange(world, plan, owners, stage);
+    exchange.began = [&] {
+      exchange.GradientExchange::await_weights();  // all that was begun
+      sent.push_back(watched.sent());
+    };
     ASSERT_GE(exchange.parts(), 3u);
     train::Executor executor(world, plan, stage.stages(), table_of(plan, world));
-    std::vector<std::int64_t> sent;
-    executor.work_beside({{}, {}, [&](std::uint32_t number, std::uint32_t local, std::span<train::TreeSum> sums) {
-                            exchange.begin(number, local, sums);
-                            exchange.await_weights();  // all that was begun
-                            sent.push_back(watched.sent());
-                          }});
+    executor.work_with(&exchange);
     auto out = executor.run_step(batches_of(plan, 1), 1);
     ASSERT_EQ(sent.size(), stage.stages().front()->segments());
     EXPECT_GT(sent.front(), 0) << "after the last segment's backward";
