@@ -13,6 +13,7 @@
 #include "cli/titan_train/go_on.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/engine/parallel/rendezvous.h"
+#include "libtrain/engine/parallel/run_store.h"
 #include "libtrain/engine/train/open_device.h"
 #include "libtrain/engine/train/trainer.h"
 #include "libtrain/job/launch/rank_process.h"

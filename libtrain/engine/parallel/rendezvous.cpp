@@ -10,9 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include <c10/util/Logging.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "libtrain/engine/parallel/beat_exchange.h"
 #include "libtrain/engine/parallel/fabric_maker.h"
@@ -20,6 +18,7 @@
 #include "libtrain/engine/parallel/local_communicator.h"
 #include "libtrain/engine/parallel/meeting.h"
 #include "libtrain/engine/parallel/roll_call.h"
+#include "libtrain/engine/parallel/run_store.h"
 #include "libtrain/job/launch/library_error.h"
 #include "libtrain/job/launch/master.h"
 #include "libtrain/job/launch/network.h"
@@ -33,64 +32,15 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
-// A store that answers does so within milliseconds; what is left of a deadline is never given as less than this.
-constexpr milliseconds kLeast{1'000};
 constexpr milliseconds kGoodbye{5'000};
-// How often the thread that waits for the one that connects looks around, when it says that it waits, and after how
-// long a rank without heartbeat is taken for gone although nobody met an error: machines are full while hundreds of
-// ranks start.
-constexpr milliseconds kLook{100}, kSayAfter{10'000}, kGone{20'000};
-
-std::string rank_name(const LaunchEnv& env) { return "rank " + std::to_string(env.rank); }
-std::string host_of_store(const LaunchEnv& env) { return env.agent_store ? "torchrun's agent" : "rank 0"; }
+// When the thread that waits for the one that connects says so, and after how long a rank without heartbeat is taken
+// for gone although nobody met an error: machines are full while hundreds of ranks start.
+constexpr milliseconds kSayAfter{10'000}, kGone{20'000};
 
 std::string key(const char* name, int rank) { return std::string(name) + "/" + std::to_string(rank); }
 
 milliseconds left_until(Clock::time_point deadline) {
-  return std::max(kLeast, std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
-}
-
-/// A store that c10d connects to only after we have: its own errors do not say what is wrong.
-StorePtr open_store(const LaunchEnv& env, bool serve, milliseconds timeout, Meeting& meeting) {
-  c10d::TCPStoreOptions options;
-  options.port = static_cast<std::uint16_t>(env.master_port);
-  options.isServer = serve;
-  options.waitWorkers = false;  // its own waiting would not say who is missing
-  options.timeout = timeout;
-  const bool launched = env.source == "titan";  // the launcher's socket listens before any rank begins
-  if (serve && env.master_fd >= 0) options.masterListenFd = env.master_fd;
-  if (serve && !options.masterListenFd) {
-    const auto fd = listen_on_master_port(env);
-    if (!fd.ok()) throw CommError(fd.status());
-    options.masterListenFd = *fd;
-  }
-  if (!launched) {
-    const std::string connecting = "connecting to " + host_of_store(env) + " at " + master_text(env);
-    meeting.now(connecting);
-    ReachOptions reach;
-    reach.timeout = timeout;
-    reach.note = [&](const std::string& why) { meeting.now(connecting, why); };
-    if (const ckpt::Status reached = reach_master(env, reach); !reached.ok()) throw CommError(reached);
-  }
-  meeting.now("waiting for the answer of " + host_of_store(env) + " at " + master_text(env) +
-              ", which accepts connections (is that port another program's?)");
-  try {
-    return c10::make_intrusive<c10d::TCPStore>(env.master_addr, options);
-  } catch (const std::exception& error) {
-    if (serve)
-      throw CommError("rank 0 cannot serve the rendezvous on " + master_text(env) + ": " + first_line(error.what()));
-    throw CommError(rank_name(env) + " found no rendezvous at " + master_text(env) + " (" + host_of_store(env) +
-                    ") within " + seconds_text(timeout) + ": " + first_line(error.what()));
-  }
-}
-
-std::string prefix_of(const LaunchEnv& env) { return "titan/" + env.run_id + "/" + std::to_string(env.restart_count); }
-
-// What c10d itself says of lost peers and GPUs would bury the one message that names them. C++ programs must ask for
-// the level.
-void quieten_c10d() {
-  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
-  c10::initLogging();
+  return std::max(kLeastOfStore, std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
 }
 
 /// Of all ranks that left.
@@ -118,7 +68,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
   const int world = options.env.world;
   RollCall roll(store, world);
   // The host of the store stays a little longer than its peers, so that they can still ask it who is missing.
-  if (options.env.rank == 0) deadline += kLeast;
+  if (options.env.rank == 0) deadline += kLeastOfStore;
   std::vector<int> missing;
   meeting.now("waiting for the other ranks at " + master_text(options.env));
   for (bool first = true;; first = false) {
@@ -132,7 +82,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
                       absent + ": " + first_line(error.what()));
     }
     // Near the end every rank gives up by itself: then all name those that did not come.
-    if (!word.empty() && Clock::now() + 2 * kLeast < deadline) throw CommError(left_the_start(word));
+    if (!word.empty() && Clock::now() + 2 * kLeastOfStore < deadline) throw CommError(left_the_start(word));
     if (!first && !missing.empty()) {
       const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " +
                                 std::to_string(world) + " ranks are there";
@@ -144,7 +94,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
       }
     }
     try {
-      roll.wait(kLeast);
+      roll.wait(kLeastOfStore);
       return;
     } catch (const std::exception&) {
       // Either the slice is over or the store is lost; the next look tells.
@@ -192,7 +142,7 @@ class Connector {
     } catch (const std::exception& error) {
       if (may_speak_) leave_word(*store_, (names_itself_ ? "" : rank_name(options_.env) + ": ") + error.what());
       // The store goes with its host: the others look for word once a second.
-      if (session_->serves) std::this_thread::sleep_for(2 * kLeast);
+      if (session_->serves) std::this_thread::sleep_for(2 * kLeastOfStore);
       throw;
     }
   }
@@ -374,24 +324,6 @@ class Connector {
   std::vector<std::function<void(milliseconds)>> deadlines_;  ///< of the groups of training
 };
 
-/// A line of its own to the store, for the others' word or with a last one of this rank's; what goes wrong is passed
-/// over.
-std::string exchange_words(const LaunchEnv& env, const std::string& own) {
-  std::promise<std::string> promise;
-  std::future<std::string> word = promise.get_future();
-  std::thread([env, own, promise = std::move(promise)]() mutable {
-    try {
-      Meeting nobody;
-      c10d::PrefixStore store(prefix_of(env), open_store(env, false, kLeast, nobody));
-      if (!own.empty()) leave_word(store, own);
-      promise.set_value(own.empty() ? word_of_leaver(store) : "");
-    } catch (const std::exception&) {
-      promise.set_value("");
-    }
-  }).detach();
-  return word.wait_for(2 * kLeast) == std::future_status::ready ? word.get() : "";
-}
-
 [[noreturn]] void end_by_signal(const LaunchEnv& env, const Meeting& meeting) {
   const std::string text = rank_name(env) + " was stopped by a signal while it was " + meeting.text();
   exchange_words(env, text);
@@ -420,7 +352,7 @@ World await_world(std::future<World>& world, const ConnectOptions& options, cons
   const auto began = Clock::now();
   const milliseconds bound = options.init_timeout + kGoodbye;
   bool said = false;
-  while (world.wait_for(kLook) != std::future_status::ready) {
+  while (world.wait_for(kLookAtStore) != std::future_status::ready) {
     if (stop_requested()) end_by_signal(options.env, meeting);
     look_for_lost_ranks(options.env, meeting);
     const auto spent = Clock::now() - began;
@@ -460,37 +392,6 @@ World connect(const ConnectOptions& options) {
     }
   }).detach();
   return await_world(world, options, *meeting);
-}
-
-std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std::function<std::string()>& ask) {
-  if (!env.agent_store || env.world == 1) return ask();
-  const std::string mine = env.rank == 0 ? ask() : "";
-  quieten_c10d();
-  // In a thread that can be left, as in connect().
-  std::promise<std::string> promise;
-  std::future<std::string> word = promise.get_future();
-  std::thread([env, timeout, mine, promise = std::move(promise)]() mutable {
-    try {
-      Meeting nobody;
-      c10d::PrefixStore store(prefix_of(env), open_store(env, false, timeout, nobody));
-      if (env.rank == 0)
-        store.set("word", mine);
-      else
-        store.wait({"word"}, timeout);
-      const auto bytes = store.get("word");
-      promise.set_value({bytes.begin(), bytes.end()});
-    } catch (...) {
-      promise.set_exception(std::current_exception());
-    }
-  }).detach();
-  const auto deadline = Clock::now() + timeout + kLeast;
-  try {
-    while (!stop_requested() && Clock::now() < deadline)
-      if (word.wait_for(kLook) == std::future_status::ready) return word.get();
-  } catch (const std::exception&) {
-    // connect() will say what is wrong with the rendezvous.
-  }
-  return env.rank == 0 ? mine : ask();
 }
 
 }  // namespace titan::train

@@ -32,10 +32,4 @@ struct ConnectOptions {
 /// std::invalid_argument for a mesh that does not fit the world.
 World connect(const ConnectOptions& options);
 
-/// The answer of rank 0 to a question that every rank has before it connects. Where torchrun's agent keeps a store,
-/// rank 0 alone asks, and the others find the answer there; elsewhere, and when the store does not answer within
-/// `timeout`, each rank asks for itself.
-std::string word_of_rank_0(const LaunchEnv& env, std::chrono::milliseconds timeout,
-                           const std::function<std::string()>& ask);
-
 }  // namespace titan::train

@@ -56,19 +56,6 @@ int be_worker() {
 
 const test::TestRole worker("worker", be_worker);
 
-/// Asks before it connects, as every rank does that no launcher of ours told.
-int be_asker() {
-  const ConnectOptions options = test::connect_options();
-  const std::string word = word_of_rank_0(options.env, options.init_timeout, [&] {
-    std::cout << "asked itself" << std::endl;
-    return "word of " + std::to_string(options.env.rank);
-  });
-  std::cout << "heard: " << word << "." << std::endl;
-  return 0;
-}
-
-const test::TestRole asker("asker", be_asker);
-
 int be_finisher() {
   try {
     World world = connect(test::connect_options());
@@ -127,23 +114,6 @@ INSTANTIATE_TEST_SUITE_P(Operations, LostPeer,
                                          Loss{"store_host", "all_reduce", 3, 1, 0}, Loss{"io", "io_barrier", 2, 1, 1},
                                          Loss{"gather", "gather", 3, 1, 1}, Loss{"p2p", "p2p", 1, 3, 2}),
                          [](const auto& info) { return std::string(info.param.name); });
-
-TEST(Rendezvous, RankZeroAnswersForAllWhereTorchrunsAgentKeepsAStore) {
-  test::RankGroup ranks("asker", 3, 1, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}});
-  ranks.expect_output_of_all("heard: word of 0.");
-  ranks.expect_success();
-  for (int rank = 1; rank < ranks.size(); ++rank)
-    EXPECT_EQ(ranks[rank].output().find("asked itself"), std::string::npos) << ranks[rank].output();
-}
-
-TEST(Rendezvous, ARankAsksForItselfWhereNobodyAnswersInTime) {
-  // Rank 0 never comes.
-  test::RankGroup ranks("asker", 2, 1, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TEST_INIT_MS", "1000"}}, {0});
-  ASSERT_TRUE(ranks[1].wait_for_output("heard: word of 1.")) << ranks[1].output();
-  test::RankGroup apart("asker", 2, 1);
-  apart[0].wait_for_output("heard: word of 0.");
-  ASSERT_TRUE(apart[1].wait_for_output("heard: word of 1.")) << "there is no store before rank 0 serves it";
-}
 
 TEST(Rendezvous, NamesTheRanksThatDidNotArrive) {
   test::RankGroup ranks("worker", 4, 1, {{"TEST_OPERATION", "all_reduce"}, {"TEST_INIT_MS", "2000"}}, {2, 3});
