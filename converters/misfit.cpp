@@ -37,6 +37,7 @@ constexpr Size kHeads{
 constexpr Size kKeyHeads{
     {"num_key_value_heads", "n_kv_heads", "attention.head_count_kv", "model.n_kv_heads"}, &ModelDims::n_kv_heads, true};
 constexpr Size kHead{{"head_dim", "head_dim", "attention.key_length", "model.head_dim"}, &ModelDims::head_dim};
+constexpr Size kExperts{{"num_experts", "num_experts", "expert_count", "model.n_experts"}, &ModelDims::n_experts};
 constexpr Name kLayerCount{"num_hidden_layers", "n_layers", "block_count", "model.n_layers"};
 constexpr Name kFile{"config.json", "params.json", "the file's metadata", "the configuration"};
 
@@ -48,7 +49,9 @@ const Size& size_of(const std::string& name, std::size_t axis) {
     case recipe::Extent::kVocabulary: return kVocabulary;
     case recipe::Extent::kQueries: return kHeads;
     case recipe::Extent::kKeys: return kKeyHeads;
-    case recipe::Extent::kHeadDim: return kHead;
+    case recipe::Extent::kQueryNorm:
+    case recipe::Extent::kKeyNorm: return kHead;
+    case recipe::Extent::kExperts: return kExperts;
     case recipe::Extent::kInner: return kInner;
     case recipe::Extent::kWidth:
     case recipe::Extent::kNone: break;

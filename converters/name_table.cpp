@@ -6,26 +6,39 @@ namespace titan::convert {
 
 using recipe::ParameterKind;
 
+NameTable NameTable::of(const recipe::ModelDims& model) const {
+  NameTable table = *this;
+  table.model_ = model;
+  return table;
+}
+
+std::string_view NameTable::name_of(const ParameterKind& kind) const {
+  if (model_ && !kind.is_in(*model_)) return {};
+  // Qwen3-MoE has norms of heads, Mixtral has none.
+  const bool mixtral = model_ && !model_->qk_norm && column_ == &ParameterKind::huggingface && !kind.mixtral.empty();
+  return mixtral ? kind.mixtral : kind.*column_;
+}
+
 std::optional<MappedName> NameTable::ours(std::string_view theirs) const {
-  std::string_view layer;
+  recipe::PatternDigits digits;
   for (const ParameterKind& kind : recipe::parameter_kinds())
-    if (!(kind.*column_).empty() && recipe::fits_pattern(theirs, kind.*column_, layer))
-      return MappedName{recipe::filled_pattern(kind.ours, layer), moves_ ? kind.rows : Rows::kStay};
+    if (const std::string_view name = name_of(kind); !name.empty() && recipe::fits_pattern(theirs, name, digits))
+      return MappedName{recipe::filled_pattern(kind.ours, digits), moves_ ? kind.rows : Rows::kStay};
   return std::nullopt;
 }
 
 std::optional<MappedName> NameTable::theirs(std::string_view ours) const {
-  std::string_view layer;
+  recipe::PatternDigits digits;
   for (const ParameterKind& kind : recipe::parameter_kinds())
-    if (!(kind.*column_).empty() && recipe::fits_pattern(ours, kind.ours, layer))
-      return MappedName{recipe::filled_pattern(kind.*column_, layer), moves_ ? kind.rows : Rows::kStay};
+    if (const std::string_view name = name_of(kind); !name.empty() && recipe::fits_pattern(ours, kind.ours, digits))
+      return MappedName{recipe::filled_pattern(name, digits), moves_ ? kind.rows : Rows::kStay};
   return std::nullopt;
 }
 
 bool NameTable::derivable(std::string_view theirs) const {
-  std::string_view layer;
+  recipe::PatternDigits digits;
   return std::ranges::any_of(derivable_,
-                             [&](std::string_view pattern) { return recipe::fits_pattern(theirs, pattern, layer); });
+                             [&](std::string_view pattern) { return recipe::fits_pattern(theirs, pattern, digits); });
 }
 
 const NameTable& huggingface_names() {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "recipe/model/dims.h"
 #include "recipe/model/family.h"
 
 namespace titan::convert {
@@ -25,6 +26,9 @@ class NameTable {
   NameTable(std::string_view recipe::ParameterKind::*column, bool moves, std::vector<std::string_view> derivable = {})
       : column_(column), moves_(moves), derivable_(std::move(derivable)) {}
 
+  /// The same of the parts of `model` alone: some names stand for other parts in other families.
+  NameTable of(const recipe::ModelDims& model) const;
+
   /// Our name of `theirs`, or nullopt.
   std::optional<MappedName> ours(std::string_view theirs) const;
   /// Their name of `ours`, or nullopt.
@@ -33,11 +37,16 @@ class NameTable {
   bool derivable(std::string_view theirs) const;
 
  private:
+  /// Their name of a part; empty where they have none.
+  std::string_view name_of(const recipe::ParameterKind& kind) const;
+
   std::string_view recipe::ParameterKind::*column_;
   bool moves_;
   std::vector<std::string_view> derivable_;
+  std::optional<recipe::ModelDims> model_;
 };
 
+/// Hugging Face's; without a model, those of Mixtral's experts are not among them.
 const NameTable& huggingface_names();
 const NameTable& mistral_names();
 /// GGUF's; rows are those of the architecture qwen2.

@@ -70,9 +70,19 @@ Result<std::vector<Opened>> open_sources(Fs& fs, const MergeOptions& options) {
 }
 
 // The keys of a configuration by which models of equal tensors compute different things.
-constexpr const char* kFunctionKeys[] = {"model.n_heads",  "model.n_kv_heads", "model.head_dim",
-                                         "model.norm_eps", "model.rope_theta", "model.rope_scaling",
-                                         "model.qkv_bias", "model.qk_norm",    "model.tied_embeddings"};
+constexpr const char* kFunctionKeys[] = {"model.n_heads",
+                                         "model.n_kv_heads",
+                                         "model.head_dim",
+                                         "model.norm_eps",
+                                         "model.rope_theta",
+                                         "model.rope_scaling",
+                                         "model.qkv_bias",
+                                         "model.qk_norm",
+                                         "model.tied_embeddings",
+                                         "model.sliding_window",
+                                         "model.sliding_window_layers",
+                                         "model.experts_per_token",
+                                         "model.route_norm"};
 
 std::string tensor_text(const ParameterRecord& record) {
   return shape_text(record.meta.shape) + " " + std::string(dtype_name(record.model->dtype));

@@ -6,6 +6,7 @@
 #include "cli/kit/values.h"
 #include "cli/titan_train/plan.h"
 #include "recipe/change/change_lines.h"
+#include "recipe/model/family.h"
 
 namespace titan::cli {
 namespace {
@@ -19,6 +20,14 @@ void model(JsonOut& json, const Forecast& f, const std::string& from) {
   json.members("n_kv_heads", d.n_kv_heads, "head_dim", d.head_dim, "ffn_dim", d.ffn_dim, "vocab_size", d.vocab_size);
   json.members("tied_embeddings", d.tied, "qkv_bias", d.qkv_bias, "qk_norm", d.qk_norm, "rope_theta", d.rope_theta);
   json.members("rope_scaling", d.rope_scaling ? recipe::rope_scaling_text(*d.rope_scaling) : recipe::kPlainRope);
+  if (d.whole_qk_norm) json.members("whole_qk_norm", true);
+  if (d.post_norm) json.members("post_norm", true);
+  if (d.experts) {
+    json.members("n_experts", d.n_experts, "experts_per_token", d.experts_per_token, "route_norm", d.route_norm);
+    json.members("active_parameters", f.parameters - recipe::resting_elements(d));
+  }
+  if (d.window.tokens != 0)
+    json.members("sliding_window", d.window.tokens, "sliding_window_layers", recipe::layers_text(d.window));
   if (!from.empty()) json.path("from_checkpoint", from);
   json.text("compute", f.plan.bf16 ? "bfloat16" : "float32");
   json.end_object();

@@ -35,7 +35,12 @@ std::string model_text(const recipe::RunPlan& plan) {
   text += " of " + number(d.head_dim) + ", feed-forward " + number(d.ffn_dim) + ", vocabulary " + number(d.vocab_size);
   if (d.tied) text += ", tied";
   if (d.qkv_bias) text += ", biased q k v";
-  if (d.qk_norm) text += ", normed q k";
+  if (d.qk_norm) text += d.whole_qk_norm ? ", normed q k (whole)" : ", normed q k";
+  if (d.post_norm) text += ", norms after the blocks";
+  if (d.experts) text += ", " + number(d.n_experts) + " experts (" + number(d.experts_per_token) + " a token)";
+  if (d.window.tokens != 0)
+    text += ", window " + number(d.window.tokens) +
+            (d.window.layers.empty() ? "" : " in layers " + recipe::layers_text(d.window));
   if (d.rope_scaling) text += ", RoPE " + recipe::rope_scaling_text(*d.rope_scaling);
   return text;
 }

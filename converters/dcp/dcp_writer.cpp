@@ -15,6 +15,7 @@
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/written_config.h"
 #include "converters/name_table.h"
+#include "converters/newer_parts.h"
 #include "converters/ordered_reader.h"
 #include "converters/skip.h"
 #include "recipe/model/family.h"
@@ -235,6 +236,9 @@ Status DcpWriter::plan(Fs& fs) {
     TITAN_ASSIGN_OR_RETURN(rows_, agreed_rows(source_.path(), rows_, *options_.config,
                                               {.torchtitan = !huggingface_, .untie = options_.untie}));
   }
+  if (const char* part = huggingface_ ? newer_tensors(rows_) : newer_part(rows_))
+    return ckpt::unsupported(source_.path() + ": a model with " + part + " is not written into DCP folders yet")
+        .with_hint("--to hf writes such a model");
   TITAN_ASSIGN_OR_RETURN(run_, find_written_run(source_, options_, skip_, rows_, notes_));
   TITAN_RETURN_IF_ERROR(huggingface_ ? find_model(fs) : note_flavor());
   TITAN_RETURN_IF_ERROR(find_halves());

@@ -27,7 +27,7 @@ std::vector<FusedPart> fused_parts(const std::string& name, std::uint64_t group,
   const std::string layer = name.substr(kLayers.size(), name.find('.', kLayers.size()) - kLayers.size());
   const std::uint64_t period = (group + 2) * head_dim;
   for (const auto& [query, key, value] : kParts) {
-    const auto ours = [&](Part part) { return recipe::filled_pattern(recipe::kind_of(part).ours, layer); };
+    const auto ours = [&](Part part) { return recipe::filled_pattern(recipe::kind_of(part).ours, {layer, ""}); };
     const auto theirs = torchtitan_names().theirs(ours(query));
     if (!theirs || fused_name(theirs->name) != name) continue;
     return {{ours(query), {group * head_dim, period, 0}},

@@ -19,7 +19,7 @@ namespace {
 constexpr const char *kLlama = "llama", *kQwen2 = "qwen2", *kQwen3 = "qwen3";
 
 /// llama.cpp's name of a part of the first layer.
-std::string first_layers(recipe::Part part) { return recipe::filled_pattern(recipe::kind_of(part).gguf, "0"); }
+std::string first_layers(recipe::Part part) { return recipe::filled_pattern(recipe::kind_of(part).gguf, {"0", "0"}); }
 
 constexpr double kTheta = 10000;  // llama.cpp's, where the file does not say it
 

@@ -12,6 +12,7 @@
 #include "converters/hf/written_config.h"
 #include "converters/model_alone.h"
 #include "converters/name_table.h"
+#include "converters/newer_parts.h"
 #include "converters/ordered_reader.h"
 #include "converters/skip.h"
 #include "converters/write_behind.h"
@@ -156,6 +157,9 @@ void GgufWriter::add_rope_table() {
 
 // What a file that is written anyway would leave out, in silence.
 Status GgufWriter::check_model() {
+  if (const char* part = newer_part(recipe::model_rows(model_)))
+    return ckpt::unsupported(source_.path() + ": a model with " + part + " is not written into GGUF files yet")
+        .with_hint("--to hf writes such a model");
   const std::optional<std::string> architecture = gguf_architecture(model_);
   if (!architecture)
     return ckpt::unsupported(source_.path() + ": no architecture of llama.cpp has both norms and biases of q and k");

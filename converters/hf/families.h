@@ -11,8 +11,12 @@ namespace titan::convert {
 
 struct HfFamily {
   std::string architecture, model_type;
-  std::int64_t default_kv_heads = 0;  ///< transformers' default; 0: as many as query heads
-  std::int64_t default_head_dim = 0;  ///< the same; 0: hidden_size / heads
+  std::int64_t default_kv_heads = 0;          ///< transformers' default; 0: as many as query heads
+  std::int64_t default_head_dim = 0;          ///< the same; 0: hidden_size / heads
+  double default_eps = 0, default_theta = 0;  ///< the same of rms_norm_eps and rope_theta
+  /// Which keys say the window: none, sliding_window alone, where a missing one means 4,096 (Mistral) or none
+  /// (Mixtral), or use_sliding_window with it (Qwen), and of some layers.
+  enum class Window { kNone, kAlways, kIfGiven, kSwitched, kSwitchedLayers } window = Window::kNone;
   std::vector<bool recipe::ModelDims::*> switches;
   bool has(bool recipe::ModelDims::*on) const;
 };

@@ -22,9 +22,8 @@ struct Lack {
   const char* what;
 };
 constexpr Lack kLacks[] = {
-    {"Qwen2MoeForCausalLM", "experts"},
-    {"Qwen3MoeForCausalLM", "experts"},
-    {"MixtralForCausalLM", "experts"},
+    {"Qwen2MoeForCausalLM", "experts that all tokens share"},
+    {"OlmoeForCausalLM", "norms of all queries and keys at once beside norms before the blocks"},
     {"DeepseekV2ForCausalLM", "latent attention and experts"},
     {"DeepseekV3ForCausalLM", "latent attention and experts"},
     {"SmolLM3ForCausalLM", "layers without RoPE"},
@@ -37,7 +36,7 @@ constexpr Lack kLacks[] = {
     {"GPT2LMHeadModel", "learned positions, layer norms and GELU"},
     {"GPTNeoXForCausalLM", "layer norms, GELU and partial RoPE"},
     {"OlmoForCausalLM", "norms without parameters"},
-    {"Olmo2ForCausalLM", "norms after the blocks and of queries and keys"},
+    {"Olmo3ForCausalLM", "RoPE that differs between layers"},
     {"GraniteForCausalLM", "scaled embeddings, residuals and logits"},
     {"FalconForCausalLM", "layer norms and fused projections"},
 };
@@ -70,7 +69,7 @@ const HfFamily* find_family(Fields& fields, const HfFamilies& families) {
     const std::string& whole = family.architecture;
     if (name == whole.substr(0, whole.find("ForCausalLM")) + "Model")
       missing = ": it has no head; save the model as " + whole;
-    names += (names.empty() ? "" : ", ") + whole + (family.model_type == "mistral" ? " without sliding window" : "");
+    names += (names.empty() ? "" : ", ") + whole;
   }
   fields.fail(unsupported(fields.what() + ": architecture '" + name + "' is not supported" + missing)
                   .with_hint("supported are " + names));
@@ -94,14 +93,111 @@ void refuse_lacks(Fields& fields, const HfFamily& family) {
   if (!family.has(&ModelDims::qkv_bias) && fields.flag("attention_bias", false))
     fields.lack("attention_bias puts a bias on the output projection too");
   if (fields.flag("mlp_bias", false)) fields.lack("mlp_bias puts biases on the feed-forward layers");
-  if (family.model_type == "mistral" && !fields.says_null("sliding_window"))
-    fields.lack("attention has a sliding window (sliding_window is not null)");
-  if (fields.flag("use_sliding_window", false)) fields.lack("attention has a sliding window (use_sliding_window)");
-  if (const JsonValue* layers = fields.find("layer_types")) {
-    for (const JsonValue& layer : layers->items())
-      if (layer.text() == nullptr || *layer.text() != "full_attention")
-        return fields.lack("not all layers have full attention (layer_types)");
+}
+
+constexpr const char *kWindow = "sliding_window", *kLayerTypes = "layer_types", *kSliding = "sliding_attention",
+                     *kFull = "full_attention";
+
+// The layers that layer_types says, or max_window_layers where it is not there.
+ckpt::SampleRanges window_layers(Fields& fields, const ModelDims& model) {
+  const JsonValue* types = fields.find(kLayerTypes);
+  ckpt::SampleRanges layers;
+  const auto count = static_cast<std::uint64_t>(model.n_layers);
+  if (types == nullptr) {
+    const auto first = static_cast<std::uint64_t>(fields.whole("max_window_layers", 28));
+    if (first < count) layers.push_back({first, count - first});
+    return layers;
   }
+  if (types->items().size() != count)
+    fields.fail(incompatible(fields.what() + ": layer_types has " + std::to_string(types->items().size()) +
+                             " entries, expected num_hidden_layers, " + std::to_string(count)));
+  for (std::uint64_t i = 0; i < types->items().size(); ++i)
+    if (*types->items()[i].text() == kSliding) layers.push_back({i, 1});
+  return ckpt::in_order(std::move(layers));
+}
+
+// \source transformers, configuration_mistral.py, configuration_mixtral.py, configuration_qwen2.py,
+// configuration_qwen3_moe.py
+void read_window(Fields& fields, const HfFamily& family, ModelDims& model) {
+  using enum HfFamily::Window;
+  bool sliding = false;
+  for (const JsonValue& layer :
+       fields.find(kLayerTypes) == nullptr ? std::vector<JsonValue>{} : fields.find(kLayerTypes)->items()) {
+    const bool slides = layer.text() != nullptr && *layer.text() == kSliding;
+    sliding = sliding || slides;
+    if (!slides && (layer.text() == nullptr || *layer.text() != kFull))
+      return fields.lack("layers have another attention than full or within a window (layer_types)");
+  }
+  const bool switched = family.window == kSwitched || family.window == kSwitchedLayers,
+             on = !switched || fields.flag("use_sliding_window", false);
+  if (sliding && (!on || family.window != kSwitchedLayers))
+    return fields.lack("layer_types has layers with a sliding window, which the rest of the configuration has not");
+  if (!switched && fields.flag("use_sliding_window", false))
+    return fields.lack("attention has a sliding window (use_sliding_window)");
+  if (!on || family.window == kNone || fields.says_null(kWindow)) return;
+  if (family.window == kIfGiven && fields.find(kWindow) == nullptr) return;
+  const std::int64_t tokens = fields.whole(kWindow, 4096);
+  if (tokens == 0) return fields.lack("attention has a sliding window of no tokens (sliding_window)");
+  const ckpt::SampleRanges layers =
+      family.window == kSwitchedLayers ? window_layers(fields, model) : ckpt::SampleRanges{};
+  if (family.window == kSwitchedLayers && layers.empty()) return;
+  const bool all = layers.empty() || layers.front().count == static_cast<std::uint64_t>(model.n_layers);
+  model.window = {tokens, all ? ckpt::SampleRanges{} : layers};
+}
+
+void write_window(const HfFamily& family, const ModelDims& model, JsonValue& config) {
+  using enum HfFamily::Window;
+  const bool has = model.window.tokens != 0;
+  if (has && family.window == kSwitchedLayers) {
+    std::vector<JsonValue> types;
+    std::int64_t first = model.n_layers;
+    for (std::int64_t i = model.n_layers - 1; i >= 0; --i)
+      if (model.window.of(i) != 0) first = i;
+    for (std::int64_t i = 0; i < model.n_layers; ++i)
+      types.push_back(JsonValue::string(model.window.of(i) != 0 ? kSliding : kFull));
+    config.set(kLayerTypes, JsonValue::list(std::move(types)));
+    config.set("max_window_layers", JsonValue::integer(static_cast<std::uint64_t>(first)));
+  }
+  if (has) config.set(kWindow, JsonValue::integer(static_cast<std::uint64_t>(model.window.tokens)));
+  if (!has && family.window == kAlways) config.set(kWindow, JsonValue());
+  if (has && (family.window == kSwitched || family.window == kSwitchedLayers))
+    config.set("use_sliding_window", JsonValue::boolean(true));
+}
+
+constexpr const char* kExperts = "num_experts";
+
+// Norms of heads are Qwen3-MoE's; Mixtral has none, and other words.
+void read_experts(Fields& fields, const HfFamily& family, ModelDims& model) {
+  if (!family.has(&ModelDims::experts)) return;
+  const bool mixtral = !family.has(&ModelDims::qk_norm);
+  // transformers 5 writes num_local_experts for both.
+  model.n_experts =
+      fields.find(kExperts) != nullptr ? fields.whole(kExperts) : fields.whole("num_local_experts", mixtral ? 8 : 128);
+  model.experts_per_token = fields.whole("num_experts_per_tok", mixtral ? 2 : 8);
+  model.route_norm = mixtral || fields.flag("norm_topk_prob", false);
+  if (mixtral) {
+    if (fields.real("router_jitter_noise", 0) != 0)
+      fields.lack("what the router reads is shaken (router_jitter_noise)");
+    return;
+  }
+  model.ffn_dim = fields.whole("moe_intermediate_size", 768);
+  const JsonValue* dense = fields.find("mlp_only_layers");
+  if (fields.whole("decoder_sparse_step", 1) != 1 || (dense != nullptr && !dense->items().empty()))
+    fields.lack("only some layers have experts (decoder_sparse_step, mlp_only_layers)");
+}
+
+void write_experts(const HfFamily& family, const ModelDims& model, JsonValue& config) {
+  if (!model.experts) return;
+  const auto size = [&](const char* key, std::int64_t value) {
+    config.set(key, JsonValue::integer(static_cast<std::uint64_t>(value)));
+  };
+  size("num_experts_per_tok", model.experts_per_token);
+  if (!family.has(&ModelDims::qk_norm)) return size("num_local_experts", model.n_experts);
+  size(kExperts, model.n_experts);
+  size("moe_intermediate_size", model.ffn_dim);
+  size("decoder_sparse_step", 1);
+  config.set("mlp_only_layers", JsonValue::list({}));
+  config.set("norm_topk_prob", JsonValue::boolean(model.route_norm));
 }
 
 constexpr const char* kContext = "max_position_embeddings";
@@ -150,7 +246,7 @@ Result<ModelDims> read_hf_config(const std::string& what, const JsonValue& confi
       fields.whole("num_key_value_heads", family->default_kv_heads != 0 ? family->default_kv_heads : model.n_heads);
   model.ffn_dim = fields.whole("intermediate_size");
   model.vocab_size = fields.whole("vocab_size");
-  model.norm_eps = fields.real("rms_norm_eps", 1e-6);
+  model.norm_eps = fields.real("rms_norm_eps", family->default_eps);
   model.tied = fields.flag("tie_word_embeddings", false);
   for (bool ModelDims::*const on : family->switches) model.*on = true;
   const bool derived = fields.find("head_dim") == nullptr && family->default_head_dim == 0 && model.n_heads != 0;
@@ -158,7 +254,9 @@ Result<ModelDims> read_hf_config(const std::string& what, const JsonValue& confi
     fields.fail(incompatible(what + ": hidden_size " + std::to_string(model.dim) +
                              " is not a multiple of num_attention_heads " + std::to_string(model.n_heads)));
   model.head_dim = fields.whole("head_dim", derived ? model.dim / model.n_heads : family->default_head_dim);
-  read_hf_rope(fields, model);
+  read_experts(fields, *family, model);
+  read_window(fields, *family, model);
+  read_hf_rope(fields, family->default_theta, model);
   if (!fields.status().ok()) return fields.status();
   if (const Status checked = recipe::check_dims(model); !checked.ok())
     return checked.wrapped(what + " describes a model that Titan cannot have");
@@ -176,6 +274,9 @@ JsonValue write_hf_config(const ModelDims& model, const JsonValue& base, const H
     if (base.find(kContext) != nullptr && context_of(base) < defaults.trained_positions)
       lengthen(config, model, defaults.trained_positions);
     add_both_ropes(config, model);
+    // transformers 4 looks for Qwen3-MoE's here alone.
+    if (model.experts && model.qk_norm && config.find(kExperts) == nullptr)
+      config.set(kExperts, JsonValue::integer(static_cast<std::uint64_t>(model.n_experts)));
     return config;
   }
   const HfFamily& family = *family_for(model, families);
@@ -201,6 +302,9 @@ JsonValue write_hf_config(const ModelDims& model, const JsonValue& base, const H
   config.set("rms_norm_eps", JsonValue::real(model.norm_eps));
   add_both_ropes(config, model);
   config.set("tie_word_embeddings", JsonValue::boolean(model.tied));
+  write_window(family, model, config);
+  write_experts(family, model, config);
+  if (model.post_norm) config.set("pad_token_id", JsonValue());  // else transformers assumes OLMo 2's own
   config.set("use_cache", JsonValue::boolean(true));
   config.set("vocab_size", JsonValue::integer(model.vocab_size));
   keep_token_facts(config, base, model);

@@ -215,7 +215,7 @@ class Planner {
                         : layout_.keys == ConfigKeys::kGguf  ? "llama.cpp's"
                                                              : "Hugging Face's";
     return std::string("none of the names is one of ") + whose + ", such as " +
-           layout_.names.theirs(recipe::name_of(recipe::Part::kUp))->name +
+           layout_.names.theirs(recipe::name_of(recipe::Part::kAttentionOut))->name +
            ": say what each is called there with --rename FROM=TO, where * stands for a part without dots";
   }
 
@@ -326,7 +326,8 @@ Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const ReadModel model, read_model(fs, folder, source.path(), options));
-  const ModelLayout layout{huggingface_names(), "tie_word_embeddings", kHfConfig, model.keys};
+  const NameTable names = huggingface_names().of(model.dims);
+  const ModelLayout layout{names, "tie_word_embeddings", kHfConfig, model.keys};
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(source, model.dims, layout, options));
   if (source.path() == folder) {
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));

@@ -139,7 +139,7 @@ JsonValue rope_object(const ModelDims& model, bool with_theta) {
 
 }  // namespace
 
-void read_hf_rope(Fields& fields, ModelDims& model) {
+void read_hf_rope(Fields& fields, double default_theta, ModelDims& model) {
   const std::optional<Rope> five = read_rope_object(fields, "rope_parameters"),
                             four = read_rope_object(fields, "rope_scaling");
   std::optional<double> theta;
@@ -155,7 +155,7 @@ void read_hf_rope(Fields& fields, ModelDims& model) {
   if (five) take_theta("rope_parameters.rope_theta", five->theta);
   if (four) take_theta("rope_scaling.rope_theta", four->theta);
   if (fields.find("rope_theta") != nullptr) take_theta("rope_theta", fields.real("rope_theta"));
-  model.rope_theta = theta.value_or(10000.0);
+  model.rope_theta = theta.value_or(default_theta);
   if (five && four && five->scaling != four->scaling)
     fields.fail(ambiguous(fields.what() + ": rope_parameters and rope_scaling scale frequencies differently"));
   model.rope_scaling = five ? five->scaling : four ? four->scaling : std::nullopt;

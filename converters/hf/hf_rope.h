@@ -5,9 +5,10 @@
 
 namespace titan::convert {
 
-/// Reads rope_theta and rope_scaling of `model`. An error goes to `fields`: kUnsupported for a scaling that we have
-/// not, or that the versions of transformers read differently; kIncompatible for what is missing or has another type
-void read_hf_rope(Fields& fields, recipe::ModelDims& model);
+/// Reads rope_theta (`theta` where none is said) and rope_scaling of `model`. An error goes to `fields`: kUnsupported
+/// for a scaling that we have not, or that the versions of transformers read differently; kIncompatible for what is
+/// missing or has another type
+void read_hf_rope(Fields& fields, double theta, recipe::ModelDims& model);
 
 /// transformers 5 reads one object, transformers 4 two keys, and each passes over the other's in silence: adds those
 /// that `config` lacks. What is there stays as it is.

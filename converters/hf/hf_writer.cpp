@@ -79,6 +79,7 @@ class HfWriter final : public ForeignWriter {
   ExportOptions options_;
   SkipRules skip_;
   ModelDims model_;
+  std::optional<NameTable> names_;  // of the model
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;
@@ -97,6 +98,7 @@ Status HfWriter::plan(Fs& fs) {
                              ", expected float32, bfloat16 or float16");
   TITAN_ASSIGN_OR_RETURN(const Settings settings, model_rows(source_, options_.config, options_.untie));
   TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), settings));
+  names_ = huggingface_names().of(model_);
   TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
   for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
   TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
@@ -117,7 +119,7 @@ Status HfWriter::add(std::uint32_t parameter) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const std::string& name = record.meta.name;
   if (!writes_weights(record, skip_, report_)) return ckpt::ok_status();
-  const std::optional<MappedName> mapped = huggingface_names().theirs(name);
+  const std::optional<MappedName> mapped = names_->theirs(name);
   if (!mapped || (model_.tied && name == recipe::kHeadName))
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
         .with_hint("leave it out with --skip GLOB");

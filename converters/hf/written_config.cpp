@@ -9,6 +9,7 @@
 #include "converters/hf/hf_config.h"
 #include "converters/hf/tokenizer_ends.h"
 #include "recipe/model/byte_ids.h"
+#include "recipe/model/from_rows.h"
 
 namespace titan::convert {
 
@@ -69,6 +70,19 @@ Status fill_special_tokens(Fs& fs, const ModelDims& model, const ExportOptions& 
   return {};
 }
 
+// "model.qkv_bias = true and model.qk_norm = true": what makes it another one than Llama.
+std::string parts_text(const ModelDims& model) {
+  std::vector<std::string> parts;
+  const ckpt::Settings rows = recipe::model_rows(model);
+  for (const char* key : recipe::kModelSwitches)
+    if (const std::string value = ckpt::setting(rows, key); value != ckpt::kNotSet && value != "false")
+      parts.push_back(std::string(key) + " = " + value);
+  return ckpt::joined(parts, " and ");
+}
+
+// transformers 4 takes two members for the scaling of OLMo 2's RoPE, under other names than all other models'.
+bool is_refused_by_4(const ModelDims& model) { return model.post_norm && model.rope_scaling; }
+
 // transformers 5 requires this for Llama only, even where head_dim is given and nothing depends on it.
 bool is_refused(const JsonValue& config, const ModelDims& model) {
   const JsonValue* type = config.find("model_type");
@@ -80,9 +94,7 @@ bool is_refused(const JsonValue& config, const ModelDims& model) {
 Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
                                      const ExportOptions& options, std::vector<std::string>& notes) {
   if (family_for(model, hf_families()) == nullptr)
-    return ckpt::unsupported("no architecture of transformers has the parts of this model: model.qkv_bias = " +
-                             std::string(model.qkv_bias ? "true" : "false") +
-                             " and model.qk_norm = " + (model.qk_norm ? "true" : "false"));
+    return ckpt::unsupported("no architecture of transformers has the parts of this model: " + parts_text(model));
   TITAN_ASSIGN_OR_RETURN(const std::string text, read_text(fs, options, kHfConfig));
   JsonValue base;
   if (!text.empty()) {
@@ -110,6 +122,8 @@ Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Setti
     notes.push_back("transformers 5 refuses this model, for its hidden_size " + std::to_string(model.dim) +
                     " is not a multiple of its num_attention_heads " + std::to_string(model.n_heads) +
                     "; transformers 4 loads it");
+  if (is_refused_by_4(model))
+    notes.emplace_back("transformers 4 refuses this model, for it reads scaled RoPE of OLMo 2 otherwise than all else");
   if (base.is_null())
     notes.push_back("no config.json came with the model: one was made" +
                     std::string(config.find(kEos) == nullptr ? ", in which bos and eos tokens are not set" : ""));

@@ -73,7 +73,7 @@ Status Checkpoint::open() {
 std::vector<Checkpoint::Part> Checkpoint::parts_of(const std::string& name) const {
   using recipe::Part;
   const auto theirs = [](Part part, std::string_view layer = {}) {
-    return recipe::filled_pattern(recipe::kind_of(part).huggingface, layer);
+    return recipe::filled_pattern(recipe::kind_of(part).huggingface, {layer, ""});
   };
   if (name == "model.token_position_embeddings.pp_block.token_embedding.weight") return {{theirs(Part::kEmbedding), 0}};
   if (name == "model.final_layer_norm.pp_block.weight") return {{theirs(Part::kFinalNorm), 0}};

@@ -10,6 +10,7 @@
 #include "converters/hf/written_config.h"
 #include "converters/model_alone.h"
 #include "converters/nanotron/model_config.h"
+#include "converters/newer_parts.h"
 #include "converters/ordered_reader.h"
 #include "converters/skip.h"
 #include "converters/write_behind.h"
@@ -140,6 +141,9 @@ Status Writer::plan(Fs& fs) {
 }
 
 Status Writer::check_model() const {
+  if (const char* part = newer_part(recipe::model_rows(model_)))
+    return ckpt::unsupported(source_.path() + ": a model with " + part + " is not written for nanotron yet")
+        .with_hint("--to hf writes such a model");
   const char* lack = model_.rope_scaling                              ? "RoPE that is scaled"
                      : model_.qk_norm                                 ? "norms of queries and keys"
                      : model_.head_dim * model_.n_heads != model_.dim ? "heads of another width than dim / n_heads"

@@ -83,6 +83,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
       {"validation.holdout", held_back ? toml_float(config.validation.holdout) : toml_float(0)},
       {"debug.seed", std::to_string(seed)},
   };
+  if (plan.dims.experts) values["training.router_aux_loss"] = toml_float(plan.router_aux_loss);
   for (const ckpt::Settings& rows : {model_rows(plan.dims), ckpt::lr_rows(plan.lr)})
     for (const auto& [key, value] : rows) values[key] = value;
   return values;
@@ -108,6 +109,7 @@ ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std:
     if (!key.slot || key.cls != KeyClass::kCurve || !key.acts_through.empty()) continue;
     const std::optional<Value> value = get_value(key, config);
     const auto found = derived.find(key.name);
+    if (key.row_if_set && found == derived.end()) continue;
     settings.emplace_back(key.name, found != derived.end() ? found->second : value ? to_toml(*value) : kNotSet);
   }
   std::ranges::sort(settings);

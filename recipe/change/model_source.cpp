@@ -34,7 +34,9 @@ std::optional<Value> read_row(const std::string& key, const std::string& text) {
 }
 
 std::string shown(const std::string& key, const std::optional<Value>& value) {
-  return value ? to_toml(*value) : key == kScaling ? "\"none\"" : "false";
+  if (value) return to_toml(*value);
+  if (key == "model.sliding_window") return "0";
+  return key == kScaling ? "\"none\"" : key == "model.sliding_window_layers" ? "\"all\"" : "false";
 }
 
 /// Keeps the checkpoint's RoPE scaling where the checkpoint says everything else about its model. The flavour's name

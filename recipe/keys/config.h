@@ -27,7 +27,11 @@ struct Config {
     std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
     std::optional<double> norm_eps, rope_theta;
     std::optional<std::string> rope_scaling;  ///< "none" is a value: a flavour that is given would scale
-    std::optional<bool> tied_embeddings, qkv_bias, qk_norm;
+    std::optional<bool> tied_embeddings, qkv_bias, qk_norm, whole_qk_norm, post_norm;
+    std::optional<std::int64_t> n_experts, experts_per_token;
+    std::optional<bool> route_norm;
+    std::optional<std::int64_t> sliding_window;        ///< tokens; 0: none
+    std::optional<std::string> sliding_window_layers;  ///< "all", "0-3, 8"
   } model;
 
   struct Optimizer {
@@ -68,10 +72,11 @@ struct Config {
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
     std::string reduction = "canonical";
     std::string device = "auto";
-    std::string attention = "auto";  ///< auto, flash, cudnn, math; on a GPU
-    std::string cpu_gemm = "auto";   ///< auto, mkl, onednn
-    std::int64_t loss_chunk = 0;     ///< tokens; 0: the whole micro-batch
-    double ema = 0;                  ///< decay of the average of the parameters that is kept beside them; 0: none
+    std::string attention = "auto";         ///< auto, flash, cudnn, math; on a GPU
+    std::string cpu_gemm = "auto";          ///< auto, mkl, onednn
+    std::int64_t loss_chunk = 0;            ///< tokens; 0: the whole micro-batch
+    std::optional<double> router_aux_loss;  ///< weight of the loss that balances experts; none: 0.001
+    double ema = 0;  ///< decay of the average of the parameters that is kept beside them; 0: none
   } training;
 
   struct Parallelism {

@@ -88,6 +88,7 @@ struct KeyFacts {
   std::string allow_as;            ///< the key that a person allows so that its row may differ; empty: itself
   std::vector<std::string> opens;  ///< rows that allowing it opens, too; those with unset_follows only while unset
   std::string row_note;            ///< what its row says, where the name alone does not
+  bool row_if_set = false;         ///< has no row while it is unset: checkpoints from before it keep their bytes
   bool own_concept = false;        ///< other trainers do not have it in this form: imports say nothing of it
 
   bool of_machine = false;           ///< a place on disk, which may differ between the ranks of a run

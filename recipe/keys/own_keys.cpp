@@ -96,6 +96,30 @@ std::vector<Key> own_keys() {
           "queries and keys are normed within each head, before RoPE, as in Qwen3; unset: the loaded checkpoint's, "
           "else "
           "the flavour's (llama3: false, qwen3: true)"),
+      key(TITAN_KEY(model.whole_qk_norm), kCurve,
+          "those norms are over all heads of a token at once, as in OLMo 2; unset: the loaded checkpoint's, else false",
+          {.row_if_set = true}),
+      key(TITAN_KEY(model.post_norm), kCurve,
+          "norms are of what comes out of attention and feed-forward, not of what goes in, as in OLMo 2; unset: the "
+          "loaded checkpoint's, else false",
+          {.row_if_set = true}),
+      key(TITAN_KEY(model.n_experts), kCurve,
+          "experts of each layer, each a feed-forward of width ffn_dim, as in Mixtral; 0: none; unset: the loaded "
+          "checkpoint's, else 0",
+          {.range = between(0, 65536), .row_if_set = true}),
+      key(TITAN_KEY(model.experts_per_token), kCurve, "experts that a token takes; unset: the loaded checkpoint's",
+          {.range = between(0, 65536), .transfer = TransferRule::kNever, .row_if_set = true}),
+      key(TITAN_KEY(model.route_norm), kCurve,
+          "the weights of a token's experts are divided by their sum, as in Mixtral; unset: the loaded checkpoint's, "
+          "else false",
+          {.transfer = TransferRule::kNever, .row_if_set = true}),
+      key(TITAN_KEY(model.sliding_window), kCurve,
+          "tokens that a token sees, itself included, as in Mistral 7B v0.1; 0: all before it; unset: the loaded "
+          "checkpoint's, else 0",
+          {.range = between(0, 2147483648.0), .transfer = TransferRule::kPermission, .row_if_set = true}),
+      key(TITAN_KEY(model.sliding_window_layers), kCurve,
+          "layers that have the window, from 0: \"all\", or \"0-3, 8\"; unset: the loaded checkpoint's, else \"all\"",
+          {.transfer = TransferRule::kPermission, .row_if_set = true}),
 
       key(TITAN_KEY(optimizer.name), kCurve, "optimizer", {.choices = {"AdamW"}, .later = {"Adam"}}),
       key(TITAN_KEY(optimizer.lr), kCurve, "peak learning rate", {.range = between(0, 1e6), .effect = kSchedule}),
@@ -193,6 +217,9 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(training.norm_type), kCurve, "p of the norm that is clipped by and logged; inf: the largest value",
           {.range = {.min = 1, .max = 16, .also = std::numeric_limits<double>::infinity(), .whole = true},
            .effect = kInPlace}),
+      key(TITAN_KEY(training.router_aux_loss), kCurve,
+          "weight of the loss that balances the experts of a model that has some (docs/training.md); unset: 0.001",
+          {.range = between(0, 1e6), .effect = kInPlace, .row_if_set = true}),
       key(TITAN_KEY(training.ema), kCurve,
           "decay of an exponential average of the parameters, which is kept and saved beside them; 0: none",
           {.range = {.min = 0, .max = 0.9999999}, .effect = kInPlace}),

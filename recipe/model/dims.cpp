@@ -50,6 +50,23 @@ Status check_factors(const ModelDims& dims) {
                        std::to_string(dims.head_dim / 2) + ", half of model.head_dim");
 }
 
+Status check_norms(const ModelDims& dims) {
+  if (!dims.whole_qk_norm || dims.qk_norm) return ckpt::ok_status();
+  return ckpt::invalid("model.whole_qk_norm says how queries and keys are normed, and model.qk_norm is false");
+}
+
+Status check_experts(const ModelDims& dims) {
+  constexpr std::int64_t kMostExperts = 65536;
+  const std::string count = std::to_string(dims.n_experts), taken = std::to_string(dims.experts_per_token);
+  if (dims.n_experts < 0 || dims.n_experts > kMostExperts)
+    return ckpt::invalid("model.n_experts is " + count + ", expected 1 to 65536, or 0 for none");
+  if (!dims.experts && (dims.experts_per_token != 0 || dims.route_norm))
+    return ckpt::invalid("model.experts_per_token and model.route_norm are of experts, and model.n_experts is not set");
+  if (dims.experts && (dims.experts_per_token < 1 || dims.experts_per_token > dims.n_experts))
+    return ckpt::invalid("model.experts_per_token is " + taken + ", expected 1 to model.n_experts, which is " + count);
+  return ckpt::ok_status();
+}
+
 }  // namespace
 
 std::int64_t to_dimension(std::uint64_t size) {
@@ -67,7 +84,11 @@ Status check_dims(const ModelDims& dims) {
     return ckpt::unsupported("model.norm_eps and model.rope_theta must be positive");
   if (dims.rope_scaling && !is_sound(*dims.rope_scaling))
     return ckpt::unsupported(parse_rope_scaling(rope_scaling_text(*dims.rope_scaling)).status().message);
-  if (const Status factors = check_factors(dims); !factors.ok()) return ckpt::unsupported(factors.message);
+  for (const Status& checked : {check_factors(dims), check_norms(dims), check_experts(dims)})
+    if (!checked.ok()) return ckpt::unsupported(checked.message);
+  if (dims.window.tokens < 0 || dims.window.tokens > kMaxDimension)
+    return ckpt::unsupported("model.sliding_window is " + std::to_string(dims.window.tokens) +
+                             ", expected 1 to 2^31, or 0 for none");
   return ckpt::ok_status();
 }
 
@@ -88,6 +109,12 @@ Result<ModelDims> model_dims(const Config& config) {
   dims.tied = model.tied_embeddings.value_or(dims.tied);
   dims.qkv_bias = model.qkv_bias.value_or(dims.qkv_bias);
   dims.qk_norm = model.qk_norm.value_or(dims.qk_norm);
+  dims.whole_qk_norm = model.whole_qk_norm.value_or(dims.whole_qk_norm);
+  dims.post_norm = model.post_norm.value_or(dims.post_norm);
+  dims.n_experts = model.n_experts.value_or(0);
+  dims.experts_per_token = model.experts_per_token.value_or(0);
+  dims.route_norm = model.route_norm.value_or(false);
+  dims.experts = dims.n_experts != 0;
   dims.ffn_dim = model.ffn_dim.value_or(dims.ffn_dim);
   TITAN_ASSIGN_OR_RETURN(dims.rope_scaling, rope_scaling_of(model));
 
@@ -98,6 +125,10 @@ Result<ModelDims> model_dims(const Config& config) {
   dims.head_dim = model.head_dim.value_or(dims.head_dim);
   TITAN_RETURN_IF_ERROR(check_heads(dims, model.head_dim ? "" : " (= model.dim / model.n_heads)"));
   TITAN_RETURN_IF_ERROR(check_factors(dims));
+  TITAN_RETURN_IF_ERROR(check_norms(dims));
+  TITAN_RETURN_IF_ERROR(check_experts(dims));
+  TITAN_ASSIGN_OR_RETURN(dims.window, sliding_window(model.sliding_window.value_or(0),
+                                                     model.sliding_window_layers.value_or(kAllLayers), dims.n_layers));
   return dims;
 }
 
@@ -115,6 +146,21 @@ void set_dims(const ModelDims& dims, Config& config) {
   model.tied_embeddings = dims.tied;
   model.qkv_bias = dims.qkv_bias;
   model.qk_norm = dims.qk_norm;
+  // Keys that came later stay unset where a model has nothing of the kind.
+  const auto later = [](bool on) { return on ? std::optional(true) : std::nullopt; };
+  model.whole_qk_norm = later(dims.whole_qk_norm);
+  model.post_norm = later(dims.post_norm);
+  model.n_experts.reset();
+  model.experts_per_token.reset();
+  if (dims.experts) {
+    model.n_experts = dims.n_experts;
+    model.experts_per_token = dims.experts_per_token;
+  }
+  model.route_norm = later(dims.route_norm);
+  model.sliding_window.reset();
+  model.sliding_window_layers.reset();
+  if (dims.window.tokens != 0) model.sliding_window = dims.window.tokens;
+  if (!dims.window.layers.empty()) model.sliding_window_layers = layers_text(dims.window);
   // The flavour's name alone would scale again.
   if (dims.rope_scaling)
     model.rope_scaling = rope_scaling_text(*dims.rope_scaling);

@@ -6,6 +6,7 @@
 
 #include "ckpt/base/result.h"
 #include "recipe/model/rope_scaling.h"
+#include "recipe/model/sliding_window.h"
 
 namespace titan::recipe {
 
@@ -20,8 +21,15 @@ struct ModelDims {
   double norm_eps = 1e-5, rope_theta = 500000;
   bool tied = false;      ///< the head is the embedding
   bool qkv_bias = false;  ///< the projections of queries, keys and values have a bias (Qwen2)
-  bool qk_norm = false;   ///< queries and keys are normed within each head, before RoPE (Qwen3)
+  bool qk_norm = false;   ///< queries and keys are normed before RoPE, within each head (Qwen3)
   std::optional<RopeScaling> rope_scaling;
+  SlidingWindow window;
+  bool whole_qk_norm = false;  ///< those norms are over all heads of a token at once (OLMo 2)
+  /// The feed-forward of a token is that of `experts_per_token` among `n_experts`, each ffn_dim wide (Mixtral).
+  bool experts = false;
+  std::int64_t n_experts = 0, experts_per_token = 0;
+  bool route_norm = false;  ///< the weights of a token's experts are divided by their sum
+  bool post_norm = false;   ///< norms of what comes out of attention and feed-forward, not of what goes in (OLMo 2)
   bool operator==(const ModelDims&) const = default;
 };
 

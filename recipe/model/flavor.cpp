@@ -40,7 +40,7 @@ std::string flavor_names(std::string_view family) {
   return names;
 }
 
-const char* family_of(const ModelDims& dims) { return dims.qk_norm ? kQwen3 : kLlama3; }
+const char* family_of(const ModelDims& dims) { return dims.qk_norm && !dims.whole_qk_norm ? kQwen3 : kLlama3; }
 
 ModelDims flavor_dims(const Flavor& flavor, std::optional<std::int64_t> dim, std::optional<std::int64_t> n_heads) {
   ModelDims dims;

@@ -21,11 +21,16 @@ bool parse(std::string_view text, bool& value) {
   value = text == "true";
   return value || text == "false";
 }
-bool parse(std::string_view text, std::optional<RopeScaling>& value) {
+bool parse(std::string_view text, std::string& value) {
   if (text.size() < 2 || !text.starts_with('"') || !text.ends_with('"')) return false;
-  text = text.substr(1, text.size() - 2);
-  value = read_rope_scaling(text);
-  return value || text == kPlainRope;
+  value = text.substr(1, text.size() - 2);
+  return true;
+}
+bool parse(std::string_view text, std::optional<RopeScaling>& value) {
+  std::string plain;
+  if (!parse(text, plain)) return false;
+  value = read_rope_scaling(plain);
+  return value || plain == kPlainRope;
 }
 
 }  // namespace
@@ -44,6 +49,16 @@ ckpt::Settings model_rows(const ModelDims& dims) {
   rows.emplace_back("model.tied_embeddings", dims.tied ? "true" : "false");
   if (dims.qkv_bias) rows.emplace_back("model.qkv_bias", "true");
   if (dims.qk_norm) rows.emplace_back("model.qk_norm", "true");
+  if (dims.whole_qk_norm) rows.emplace_back("model.whole_qk_norm", "true");
+  if (dims.post_norm) rows.emplace_back("model.post_norm", "true");
+  if (dims.experts) {
+    rows.emplace_back("model.n_experts", std::to_string(dims.n_experts));
+    rows.emplace_back("model.experts_per_token", std::to_string(dims.experts_per_token));
+  }
+  if (dims.route_norm) rows.emplace_back("model.route_norm", "true");
+  if (dims.window.tokens != 0) rows.emplace_back("model.sliding_window", std::to_string(dims.window.tokens));
+  if (!dims.window.layers.empty())
+    rows.emplace_back("model.sliding_window_layers", ckpt::toml_string(layers_text(dims.window)));
   if (dims.rope_scaling)
     rows.emplace_back("model.rope_scaling", ckpt::toml_string(rope_scaling_text(*dims.rope_scaling)));
   std::ranges::sort(rows);
@@ -71,12 +86,24 @@ Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& 
   take("model.tied_embeddings", dims.tied, false);
   take("model.qkv_bias", dims.qkv_bias, false);
   take("model.qk_norm", dims.qk_norm, false);
+  take("model.whole_qk_norm", dims.whole_qk_norm, false);
+  take("model.post_norm", dims.post_norm, false);
+  take("model.n_experts", dims.n_experts, false);
+  take("model.experts_per_token", dims.experts_per_token, false);
+  take("model.route_norm", dims.route_norm, false);
+  dims.experts = dims.n_experts != 0;
+  take("model.sliding_window", dims.window.tokens, false);
+  std::string layers = kAllLayers;
+  take("model.sliding_window_layers", layers, false);
   take("model.rope_scaling", dims.rope_scaling, false);
   if (!missing.empty())
     return ckpt::incompatible(what + " does not say what its model is: " + missing + " missing")
         .with_hint("a configuration file can say it: --config FILE.toml with these keys under [model]");
   if (!wrong.empty()) return ckpt::incompatible(what + ": " + wrong + ", which has another type than expected");
   if (const Status checked = check_dims(dims); !checked.ok()) return ckpt::incompatible(what + ": " + checked.message);
+  const Result<SlidingWindow> window = sliding_window(dims.window.tokens, layers, dims.n_layers);
+  if (!window.ok()) return ckpt::incompatible(what + ": " + window.status().message);
+  dims.window = *window;
   return dims;
 }
 

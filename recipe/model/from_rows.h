@@ -12,8 +12,10 @@ namespace titan::recipe {
 inline constexpr const char* kModelDimensions[] = {"model.dim",        "model.n_layers", "model.n_heads",
                                                    "model.n_kv_heads", "model.head_dim", "model.ffn_dim",
                                                    "model.vocab_size", "model.norm_eps", "model.rope_theta"};
-inline constexpr const char* kModelSwitches[] = {"model.tied_embeddings", "model.qkv_bias", "model.qk_norm",
-                                                 "model.rope_scaling"};
+inline constexpr const char* kModelSwitches[] = {
+    "model.tied_embeddings", "model.qkv_bias",          "model.qk_norm",        "model.rope_scaling",
+    "model.whole_qk_norm",   "model.post_norm",         "model.sliding_window", "model.sliding_window_layers",
+    "model.n_experts",       "model.experts_per_token", "model.route_norm"};
 /// All of them: the dimensions, then the switches.
 std::vector<std::string> model_keys();
 

@@ -28,13 +28,21 @@ ShownModel dims_from_shapes(const Shapes& shapes) {
   ModelDims& dims = shown.dims;
   dims.dim = extent(Part::kEmbedding, 1);
   dims.vocab_size = extent(Part::kEmbedding, 0);
-  dims.ffn_dim = extent(Part::kGate, 0);
-  while (shapes.contains(name_of(Part::kAttentionNorm, static_cast<std::uint64_t>(dims.n_layers)))) ++dims.n_layers;
+  dims.ffn_dim = std::max(extent(Part::kGate, 0), extent(Part::kExpertGate, 0));
+  dims.n_experts = extent(Part::kRouter, 0);
+  const auto has_layer = [&](std::int64_t number) {
+    const auto layer = static_cast<std::uint64_t>(number);
+    return shapes.contains(name_of(Part::kAttentionNorm, layer)) ||
+           shapes.contains(name_of(Part::kAttentionPostNorm, layer));
+  };
+  while (has_layer(dims.n_layers)) ++dims.n_layers;
   dims.tied = dims.n_layers > 0 && !shapes.contains(name_of(Part::kHead));
   for (const ParameterKind& kind : parameter_kinds())
     if (kind.only_with != nullptr && shapes.contains(name_of(kind.part))) dims.*kind.only_with = true;
-  dims.head_dim = extent(Part::kQueryNorm, 0);
   shown.query_rows = extent(Part::kQuery, 0);
+  const std::int64_t normed = extent(Part::kQueryNorm, 0);
+  dims.whole_qk_norm = dims.post_norm && dims.qk_norm && normed == shown.query_rows;
+  if (!dims.whole_qk_norm) dims.head_dim = normed;
   shown.key_rows = extent(Part::kKey, 0);
   return shown;
 }
@@ -55,9 +63,12 @@ ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::W
   add("model.vocab_size", shown.dims.vocab_size);
   add("model.ffn_dim", shown.dims.ffn_dim);
   add("model.n_layers", shown.dims.n_layers);
+  add("model.n_experts", shown.dims.n_experts);
   add_switch("model.tied_embeddings", shown.dims.tied);
   add_switch("model.qkv_bias", shown.dims.qkv_bias);
   add_switch("model.qk_norm", shown.dims.qk_norm);
+  add_switch("model.whole_qk_norm", shown.dims.whole_qk_norm);
+  add_switch("model.post_norm", shown.dims.post_norm);
   if (ckpt::has_setting(rows, "model.n_heads")) n_heads = read_heads(ckpt::setting(rows, "model.n_heads"));
   // Norms of heads have the size of one.
   if (shown.dims.head_dim > 0 && !ckpt::has_setting(rows, "model.n_heads")) {

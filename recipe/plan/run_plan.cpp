@@ -16,6 +16,8 @@
 namespace titan::recipe {
 namespace {
 
+constexpr double kRouterLoss = 0.001;  // as transformers' Mixtral and Qwen3-MoE
+
 /// The multiple of `unit` nearest to `value`, at least one unit.
 std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {
   return std::max<std::int64_t>(1, (value + unit / 2) / unit) * unit;
@@ -211,6 +213,12 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
     warnings.emplace_back(
         "model.qk_norm and model.qkv_bias: no class of transformers and no architecture of llama.cpp has both, so that "
         "no other program will read this model");
+  if (config.training.router_aux_loss && !plan.dims.experts)
+    warnings.emplace_back("training.router_aux_loss balances experts, and the model has none");
+  if (plan.dims.post_norm != plan.dims.whole_qk_norm)
+    warnings.emplace_back(
+        "model.post_norm and model.whole_qk_norm: transformers has both together (OLMo 2) or neither, so that no other "
+        "program will read this model");
   if (plan.mesh.pp > 1) {
     const std::int64_t least = plan.batch.count / plan.mesh.dp;
     if (least < plan.mesh.pp)
@@ -272,6 +280,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   plan.bf16 = config.training.mixed_precision_param == "bfloat16";
   plan.ema = config.training.ema > 0;
   plan.loss_chunk = config.training.loss_chunk;
+  if (plan.dims.experts) plan.router_aux_loss = config.training.router_aux_loss.value_or(kRouterLoss);
   TITAN_ASSIGN_OR_RETURN(plan.recompute_each, layers_between(config.activation_checkpoint));
   plan.exchange = exchange_domain(config.parallelism.gradient_exchange);
   plan.exchange_bytes = static_cast<std::uint64_t>(config.comm.exchange_bytes);

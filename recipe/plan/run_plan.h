@@ -53,6 +53,7 @@ struct RunPlan {
   ScheduleFile schedule_file;
   std::uint32_t chunks = 1;         ///< stages on each rank of the pipeline
   bool bf16 = false;                ///< compute dtype bfloat16; parameters, moments, gradient sums stay fp32
+  double router_aux_loss = 0;       ///< weight of the loss that balances experts; 0: it has no gradient
   bool ema = false;                 ///< an average of the parameters is kept beside them
   CpuGemm gemm = CpuGemm::kMkl;     ///< what a start has settled; make_run_plan leaves it
   std::int64_t loss_chunk = 0;      ///< tokens whose logits exist at once; 0: those of the micro-batch

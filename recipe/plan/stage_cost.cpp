@@ -17,9 +17,9 @@ constexpr const char* kKey = "parallelism.stage_cost";
 std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
 /// \source products of a layer are 2 per weight and token; causal attention reads half of `seq_len` tokens on average,
-/// once for the scores and once for the values
+/// once for the scores and once for the values. Of a sliding window, layers count alike, as the mean of all
 PartCosts flops(const ModelDims& dims, std::int64_t seq_len) {
-  return {0, 2 * layer_elements(dims, /*matrices=*/true) + 2 * size(seq_len) * extent(Extent::kQueries, dims),
+  return {0, 2 * multiplied_elements(dims) + 2 * size(mean_seen(dims, seq_len)) * extent(Extent::kQueries, dims),
           2 * size(dims.vocab_size) * size(dims.dim)};
 }
 

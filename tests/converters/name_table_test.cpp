@@ -45,6 +45,37 @@ TEST(HuggingfaceNames, MapsTheProjectionsToTheRightOnes) {
   EXPECT_EQ(huggingface_names().theirs("output.weight"), (MappedName{"lm_head.weight", Rows::kStay}));
 }
 
+// The same name is another part in another family.
+TEST(HuggingfaceNames, OfAModelAreThoseOfItsFamily) {
+  recipe::ModelDims olmo{
+      .dim = 8, .n_layers = 2, .n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .ffn_dim = 8, .vocab_size = 3};
+  recipe::ModelDims mixtral = olmo;
+  olmo.qk_norm = olmo.whole_qk_norm = olmo.post_norm = true;
+  mixtral.experts = true;
+  mixtral.n_experts = 11;
+  mixtral.experts_per_token = 2;
+  recipe::ModelDims qwen = mixtral;
+  qwen.qk_norm = true;
+  for (const recipe::ModelDims& model : {olmo, mixtral, qwen}) {
+    const NameTable names = huggingface_names().of(model);
+    std::set<std::string> seen;
+    for (const ckpt::ParameterMeta& meta : recipe::model_parameters(model)) {
+      const auto there = names.theirs(meta.name);
+      ASSERT_TRUE(there) << meta.name;
+      EXPECT_TRUE(seen.insert(there->name).second) << there->name;
+      EXPECT_EQ(names.ours(there->name), (MappedName{meta.name, there->rows}));
+    }
+  }
+  const std::string after = "model.layers.1.post_attention_layernorm.weight";
+  EXPECT_EQ(huggingface_names().of(olmo).ours(after)->name, "layers.1.attention_post_norm.weight");
+  EXPECT_EQ(huggingface_names().of(qwen).ours(after)->name, "layers.1.ffn_norm.weight");
+  EXPECT_EQ(huggingface_names().of(mixtral).theirs("layers.1.moe.experts.10.w2.weight")->name,
+            "model.layers.1.block_sparse_moe.experts.10.w2.weight");
+  EXPECT_EQ(huggingface_names().of(qwen).theirs("layers.1.moe.experts.10.w2.weight")->name,
+            "model.layers.1.mlp.experts.10.down_proj.weight");
+  EXPECT_FALSE(huggingface_names().of(qwen).ours("model.layers.1.mlp.up_proj.weight"));
+}
+
 TEST(HuggingfaceNames, KnowsNoOtherSpelling) {
   for (const char* name :
        {"", "model.layers.00.self_attn.q_proj.weight", "model.layers.-1.self_attn.q_proj.weight",

@@ -15,7 +15,8 @@ import tempfile
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import (AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config,
+                          Olmo2ForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 TITAN_CKPT = pathlib.Path(os.environ["TITAN_BIN"]) / "titan-ckpt"
 SMALL = dict(hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=2, vocab_size=101, max_position_embeddings=256)
@@ -50,6 +51,12 @@ CASES = {
     "mistral without sliding window": (MistralForCausalLM, MistralConfig(**SMALL, **rope(1e4), sliding_window=None), torch.float32, {}, [], 4),
     "qwen3, head_dim apart from hidden_size / heads": (Qwen3ForCausalLM, Qwen3Config(**SMALL, **rope(1e6), head_dim=14), torch.bfloat16, {}, [], 8),
     "qwen3, tied": (Qwen3ForCausalLM, Qwen3Config(**SMALL, **rope(1e6), head_dim=14, tie_word_embeddings=True), torch.float32, {}, [], 8),
+    "mistral, window of 60": (MistralForCausalLM, MistralConfig(**SMALL, **rope(1e4), sliding_window=60), torch.float32, {}, [], 4),
+    "qwen2, window in the second layer": (Qwen2ForCausalLM, Qwen2Config(**SMALL, **rope(1e6), use_sliding_window=True, sliding_window=60, max_window_layers=1), torch.float32, {}, [], 8),
+    "olmo2": (Olmo2ForCausalLM, Olmo2Config(**SMALL, **rope(1e4), pad_token_id=None, eos_token_id=None), torch.float32, {}, [], 8),
+    "mixtral, window of 60": (MixtralForCausalLM, MixtralConfig(**SMALL, **rope(1e6), num_local_experts=5, num_experts_per_tok=2, sliding_window=60), torch.float32, {}, [], 4),
+    "qwen3 with experts": (Qwen3MoeForCausalLM, Qwen3MoeConfig(**SMALL | dict(intermediate_size=96), **rope(1e6), head_dim=14, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=40),
+                           torch.float32, {}, [], 8),
     **{f"llama, {kind} scaling": (LlamaForCausalLM, LlamaConfig(**SMALL | LENGTHS.get(kind, {}), **rope(1e4, scaling)), torch.float32, {}, [], 4) for kind, scaling in SCALED.items()},
 }
 
@@ -120,10 +127,10 @@ def check(case, folder):
     for name in ("tokenizer.json", "generation_config.json"):
         if (source / name).read_bytes() != (back / name).read_bytes():
             fail(f"{case}: {name} changed on the way")
-    # Both versions' words for RoPE stand in an export; nothing else is added, and nothing is changed.
+    # Both versions' words for RoPE and the number of experts stand in an export; nothing else is added, and nothing is changed.
     before, after = (json.loads((folder / "config.json").read_text()) for folder in (source, back))
     added = after.keys() - before.keys()
-    if {key: after.get(key) for key in before} != before or not added <= {"rope_parameters", "rope_scaling", "rope_theta"}:
+    if {key: after.get(key) for key in before} != before or not added <= {"num_experts", "rope_parameters", "rope_scaling", "rope_theta"}:
         fail(f"{case}: config.json changed on the way")
     same_model(case, model, back)
     titan_ckpt("diff", titan, source)

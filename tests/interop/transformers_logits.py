@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import harness  # noqa: E402
 
 TOLERANCE = 1e-5
-VOCAB, LENGTH, SHORT = both_ways.SMALL["vocab_size"], 180, 50  # SHORT < 64 < LENGTH: from 64 on RoPE is scaled
+VOCAB, LENGTH, SHORT = both_ways.SMALL["vocab_size"], 180, 50  # SHORT < 60 < LENGTH: from 64 on RoPE is scaled, windows are of 60
 
 # name: (class, configuration, element type, flags of save_pretrained, flags of the export)
 CASES = {name: case[:5] for name, case in both_ways.CASES.items()} | {
@@ -40,6 +40,9 @@ TRAINED = {
                                                  "model.rope_theta": 10000.0, "model.rope_scaling": "llama3:8:1:4:64"},
     "norms of heads, head_dim 20, tied": {"model.name": "qwen3", "model.n_heads": 4, "model.n_kv_heads": 2, "model.head_dim": 20},
     "norms of heads, yarn": {"model.n_heads": 4, "model.n_kv_heads": 2, "model.qk_norm": True, "model.rope_scaling": "yarn:4:64"},
+    "window in the first layer, norms of heads, tied": {"model.n_heads": 4, "model.qk_norm": True, "model.tied_embeddings": True, "model.sliding_window": 40, "model.sliding_window_layers": "0"},
+    "norms after the blocks": {"model.n_heads": 4, "model.n_kv_heads": 2, "model.qk_norm": True, "model.whole_qk_norm": True, "model.post_norm": True},
+    "experts": {"model.n_heads": 4, "model.n_kv_heads": 2, "model.n_experts": 4, "model.experts_per_token": 2, "model.route_norm": True},
     "dynamic": {"model.n_heads": 4, "model.rope_scaling": "dynamic:2:64"},
     "longrope": {"model.n_heads": 4, "model.rope_theta": 10000.0, "model.rope_scaling": "longrope:4:64:1.15:1,1,1.1,1.2,2:1,2,3,4,5"},
 }
@@ -86,7 +89,7 @@ def converted(case, tokens, rows, work):
     expected = theirs(source, tokens)
     gaps = [compare(f"{case}: eval of transformers' folder", ours(source, rows, work), expected)]
     of_titan = ours(titan, rows, work)
-    if any(kind in case for kind in both_ways.LENGTHS):
+    if any(kind in case for kind in (*both_ways.LENGTHS, "window")):
         np.save(work / "short.npy", tokens[:, :SHORT].numpy())
         gaps.append(compare(f"{case}: rows of {SHORT}", ours(source, work / "short.npy", work), theirs(source, tokens[:, :SHORT])))
     gaps += [compare(f"{case}: eval of the converted checkpoint", of_titan, expected), compare(f"{case}: transformers on the export", of_titan, theirs(back, tokens))]

@@ -44,6 +44,13 @@ at::Tensor CpuDevice::attention(const at::Tensor& q_BHTK, const at::Tensor& k_BG
                                           /*enable_gqa=*/q_BHTK.size(1) != k_BGTK.size(1));
 }
 
+at::Tensor CpuDevice::masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                                       const at::Tensor& mask_TT) {
+  return at::scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, mask_TT, /*dropout_p=*/0.0, /*is_causal=*/false,
+                                          /*scale=*/std::nullopt,
+                                          /*enable_gqa=*/q_BHTK.size(1) != k_BGTK.size(1));
+}
+
 at::Tensor CpuDevice::exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
   return exact_token_losses(logits_BTV, targets_BT);
 }

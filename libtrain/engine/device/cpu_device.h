@@ -20,6 +20,8 @@ class CpuDevice : public Device {
   std::span<const std::byte> bytes(const at::Tensor& values, std::span<std::byte> scratch) override;
   at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                        bool causal) override;
+  at::Tensor masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                              const at::Tensor& mask_TT) override;
   at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
   at::Tensor loss_sum(const at::Tensor& losses) override;
   void leaf_norms(std::span<const Leaf> leaves, int p) override;

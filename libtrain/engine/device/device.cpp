@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <stdexcept>
+
 namespace titan::train {
 
 at::TensorOptions Device::options(at::ScalarType type) const { return at::TensorOptions().dtype(type).device(place()); }
@@ -19,6 +21,10 @@ std::span<const std::byte> Device::bytes(const at::Tensor& values, std::span<std
   const std::shared_ptr<Fence> begun = fence();
   copy_out(values, to, begun.get());
   return to;
+}
+
+at::Tensor Device::masked_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&) {
+  throw std::invalid_argument("attention with a sliding window is not supported on " + name() + " yet");
 }
 
 Normed Device::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {

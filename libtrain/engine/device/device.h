@@ -88,6 +88,9 @@ class Device {
   /// Softmax attention: query heads in groups share key and value heads. One kernel, the same for every shape.
   virtual at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                bool causal) = 0;
+  /// The same where `mask` is added to the scores: [Tq,Tk] of q's type. The CPU alone has it.
+  virtual at::Tensor masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                                      const at::Tensor& mask_TT);
   /// As single_rms_norm and single_norm_gradients say, which these are unless a device has kernels of its own.
   virtual Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
   virtual NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,

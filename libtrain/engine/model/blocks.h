@@ -23,9 +23,11 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
 
 struct AttentionWeights {
   LinearWeight query, key, value, out;
-  at::Tensor query_norm, key_norm;  ///< [K], undefined where heads are not normed
+  at::Tensor query_norm, key_norm;  ///< [K], or [H x K] and [G x K]; undefined where nothing is normed
   std::int64_t head_dim = 0;
   double norm_eps = 0;
+  bool whole_norm = false;  ///< the norms are over all heads of a token
+  Window window = {};
 };
 /// Causal attention with grouped key/value heads, within each of `documents` where they are apart. \source Ainslie et
 /// al., GQA

@@ -28,7 +28,7 @@ Documents documents_of(std::span<const std::vector<std::int64_t>> starts, std::i
 }
 
 at::Tensor document_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                              const Documents& documents) {
+                              const Documents& documents, const Window& window) {
   // Whole rows one behind the other, cut into documents: the backward of the cut is one concatenation.
   const auto cut = [&](const at::Tensor& x_BHTK) {
     return x_BHTK.transpose(1, 2).flatten(0, 1).split_with_sizes(documents.lengths, 0);
@@ -37,7 +37,7 @@ at::Tensor document_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK
   const std::vector<at::Tensor> q = cut(q_BHTK), k = cut(k_BGTK), v = cut(v_BGTK);
   std::vector<at::Tensor> pieces;
   for (std::size_t i = 0; i < q.size(); ++i)
-    pieces.push_back(device().attention(alone(q[i]), alone(k[i]), alone(v[i]), /*causal=*/true).transpose(1, 2));
+    pieces.push_back(causal_attention(alone(q[i]), alone(k[i]), alone(v[i]), window).transpose(1, 2));
   return at::cat(pieces, 1).view({q_BHTK.size(0), q_BHTK.size(2), q_BHTK.size(1), q_BHTK.size(3)}).transpose(1, 2);
 }
 

@@ -8,6 +8,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/engine/model/window.h"
+
 namespace titan::train {
 
 struct Documents {
@@ -22,6 +24,6 @@ Documents documents_of(std::span<const std::vector<std::int64_t>> starts, std::i
 
 /// Causal attention within each of the documents, which are apart: of every one the bits that it has alone.
 at::Tensor document_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                              const Documents& documents);
+                              const Documents& documents, const Window& window = {});
 
 }  // namespace titan::train

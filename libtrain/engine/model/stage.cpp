@@ -10,6 +10,7 @@
 #include "libtrain/engine/model/blocks.h"
 #include "libtrain/engine/model/functions/rms_norm.h"
 #include "libtrain/engine/model/init.h"
+#include "libtrain/engine/model/moe.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
@@ -58,19 +59,25 @@ Stage::Stage(const recipe::RunPlan& plan, std::uint32_t stage, std::int64_t max_
     segments_.push_back({Segment::Kind::kNorm, 0, {norm_}});
   }
   rope_ = rope_table(max_seq_len, dims_.head_dim, dims_.rope_theta, dims_.rope_scaling);
+  window_mask_ = window_mask(dims_.window.tokens, max_seq_len, bf16_ ? at::kBFloat16 : at::kFloat);
+  balance_ = plan.router_aux_loss / static_cast<double>(dims_.n_layers * plan.batch.count);
 }
 
 void Stage::add_layer(std::int64_t index, bool recompute) {
   Layer layer;
-  layer.fill(kAbsent);
+  layer.parts.fill(kAbsent);
+  layer.experts.assign(static_cast<std::size_t>(dims_.n_experts), layer.parts);
+  layer.window = dims_.window.of(index);
   Segment segment{Segment::Kind::kLayer, layers_.size(), {}};
   segment.recompute = recompute;
   for (const recipe::ParameterKind* kind : recipe::layer_kinds(dims_)) {
-    const std::size_t at = place(recipe::name_of(kind->part, static_cast<std::uint64_t>(index)));
-    layer[static_cast<std::size_t>(kind->part)] = at;
-    if (!kind->is_matrix()) segment.parameters.push_back(at);
+    for (std::uint64_t i = 0; i < recipe::count_of(*kind, dims_); ++i) {
+      const std::size_t at = place(recipe::name_of(kind->part, static_cast<std::uint64_t>(index), i));
+      (kind->of_expert() ? layer.experts[i] : layer.parts)[static_cast<std::size_t>(kind->part)] = at;
+      if (!kind->is_matrix()) segment.parameters.push_back(at);
+    }
   }
-  layers_.push_back(layer);
+  layers_.push_back(std::move(layer));
   segments_.push_back(std::move(segment));
 }
 
@@ -127,21 +134,22 @@ void Stage::refresh() {
       p.compute.detach().copy_(p.master);
 }
 
-at::Tensor Stage::part(const Layer& layer, Part which) const {
-  const std::size_t at = layer[static_cast<std::size_t>(which)];
+at::Tensor Stage::part(const Places& places, Part which) const {
+  const std::size_t at = places[static_cast<std::size_t>(which)];
   return at == kAbsent ? at::Tensor() : weight(at);
 }
 
-LinearWeight Stage::linear_weight(const Layer& layer, Part matrix) const {
-  return linear_weight(layer[static_cast<std::size_t>(matrix)]);
+LinearWeight Stage::linear_weight(const Places& places, Part matrix) const {
+  return linear_weight(places[static_cast<std::size_t>(matrix)]);
 }
 
-LinearWeight Stage::linear_weight(const Layer& layer, Part matrix, Part bias) const {
-  const std::size_t at = layer[static_cast<std::size_t>(matrix)];
-  return {weight(at), at, part(layer, bias)};
+LinearWeight Stage::linear_weight(const Places& places, Part matrix, Part bias) const {
+  const std::size_t at = places[static_cast<std::size_t>(matrix)];
+  return {weight(at), at, part(places, bias)};
 }
 
-AttentionWeights Stage::attention_weights(const Layer& l) const {
+AttentionWeights Stage::attention_weights(const Layer& layer) const {
+  const Places& l = layer.parts;
   return {.query = linear_weight(l, Part::kQuery, Part::kQueryBias),
           .key = linear_weight(l, Part::kKey, Part::kKeyBias),
           .value = linear_weight(l, Part::kValue, Part::kValueBias),
@@ -149,19 +157,44 @@ AttentionWeights Stage::attention_weights(const Layer& l) const {
           .query_norm = part(l, Part::kQueryNorm),
           .key_norm = part(l, Part::kKeyNorm),
           .head_dim = dims_.head_dim,
-          .norm_eps = dims_.norm_eps};
+          .norm_eps = dims_.norm_eps,
+          .whole_norm = dims_.whole_qk_norm,
+          .window = {layer.window, window_mask_}};
+}
+
+at::Tensor Stage::run_feed_forward(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use) const {
+  if (!dims_.experts)
+    return feed_forward(x_BTD,
+                        {.gate = linear_weight(layer.parts, Part::kGate),
+                         .down = linear_weight(layer.parts, Part::kDown),
+                         .up = linear_weight(layer.parts, Part::kUp)},
+                        use);
+  MoeWeights w{.router = linear_weight(layer.parts, Part::kRouter),
+               .experts = {},
+               .per_token = dims_.experts_per_token,
+               .normed = dims_.route_norm,
+               .balance = balance_};
+  for (const Places& expert : layer.experts)
+    w.experts.push_back({.gate = linear_weight(expert, Part::kExpertGate),
+                         .down = linear_weight(expert, Part::kExpertDown),
+                         .up = linear_weight(expert, Part::kExpertUp)});
+  return moe(x_BTD, w, use);
 }
 
 template <typename Attend>
-at::Tensor Stage::run_layer(const Layer& l, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const {
+at::Tensor Stage::run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const {
+  const Places& l = layer.parts;
+  if (dims_.post_norm) {
+    ProductUse read = use;
+    read.unread = false;  // a norm reads it
+    const at::Tensor middle_BTD = x_BTD + rms_norm(attend(x_BTD), part(l, Part::kAttentionPostNorm), dims_.norm_eps);
+    const at::Tensor out_BTD = run_feed_forward(layer, middle_BTD, read);
+    return middle_BTD + rms_norm(out_BTD, part(l, Part::kFeedForwardPostNorm), dims_.norm_eps);
+  }
   const Branch first = rms_norm_branch(x_BTD, part(l, Part::kAttentionNorm), dims_.norm_eps);
   const at::Tensor middle_BTD = first.x + attend(first.normed);
   const Branch second = rms_norm_branch(middle_BTD, part(l, Part::kFeedForwardNorm), dims_.norm_eps);
-  return second.x + feed_forward(second.normed,
-                                 {.gate = linear_weight(l, Part::kGate),
-                                  .down = linear_weight(l, Part::kDown),
-                                  .up = linear_weight(l, Part::kUp)},
-                                 use);
+  return second.x + run_feed_forward(layer, second.normed, use);
 }
 
 at::Tensor Stage::run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use,

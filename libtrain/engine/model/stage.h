@@ -106,8 +106,13 @@ class Stage {
 
  private:
   // Places in parameters_ by recipe::Part; kAbsent for parts that a layer has not.
-  using Layer = std::array<std::size_t, recipe::kParts>;
+  using Places = std::array<std::size_t, recipe::kParts>;
   static constexpr std::size_t kAbsent = SIZE_MAX;
+  struct Layer {
+    Places parts;
+    std::vector<Places> experts;
+    std::int64_t window = 0;  // tokens; 0: none
+  };
   struct Segment {
     enum class Kind : std::uint8_t { kEmbedding, kLayer, kNorm } kind;
     std::size_t layer = 0;  // place in layers_
@@ -121,15 +126,16 @@ class Stage {
   void add_layer(std::int64_t index, bool recompute);
   LinearWeight linear_weight(std::size_t place) const { return {weight(place), place}; }
   /// The weight of a layer's part; undefined where the layer has none.
-  at::Tensor part(const Layer& layer, recipe::Part which) const;
-  LinearWeight linear_weight(const Layer& layer, recipe::Part matrix) const;
-  LinearWeight linear_weight(const Layer& layer, recipe::Part matrix, recipe::Part bias) const;
+  at::Tensor part(const Places& places, recipe::Part which) const;
+  LinearWeight linear_weight(const Places& places, recipe::Part matrix) const;
+  LinearWeight linear_weight(const Places& places, recipe::Part matrix, recipe::Part bias) const;
   at::Tensor run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use,
                       const Documents& documents) const;
   /// `attend`: the attention of the layer, of its normed input.
   template <typename Attend>
   at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const;
   AttentionWeights attention_weights(const Layer& layer) const;
+  at::Tensor run_feed_forward(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use) const;
   at::Tensor logits_of_last(const at::Tensor& hidden_BTD) const;
 
   std::uint32_t index_;
@@ -144,6 +150,8 @@ class Stage {
   std::vector<Segment> segments_;
   std::size_t embedding_ = 0, norm_ = 0, head_ = 0;
   at::Tensor rope_;
+  at::Tensor window_mask_;  // where a layer has a window that rows are longer than
+  double balance_ = 0;      // of each layer's balance loss, in the gradients of a micro-batch
 };
 
 }  // namespace titan::train

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "libtrain/engine/device/device.h"
@@ -215,6 +216,16 @@ void Executor::read_losses(std::vector<double>& losses) {
   loss_sums_.clear();
 }
 
+double Executor::read_balance() {
+  std::vector<at::Tensor> noted;
+  for (const Held& held : held_)
+    for (at::Tensor& loss : held.gradients->take_balance()) noted.push_back(std::move(loss));
+  double sum = 0;
+  if (noted.empty()) return sum;
+  for (const double loss : device().read(noted)) sum += std::round(loss / kBalanceUnit);
+  return sum * kBalanceUnit;
+}
+
 Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_t tokens) {
   const auto count = static_cast<std::uint32_t>(plan_.batch.count);
   StepOutput out;
@@ -225,6 +236,7 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
   for (const Action& action : actions_) run(action, batches, tokens, out);
   mail_.keep_newest(true, 0);
   read_losses(out.losses);
+  out.balance = read_balance();
   return out;
 }
 

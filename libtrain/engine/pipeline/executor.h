@@ -38,6 +38,9 @@ MicroBatch micro_batch_of(const at::Tensor& tokens, std::vector<SampleMarks> mar
 /// where documents are kept apart.
 using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 
+/// Losses of experts' balance are summed in whole multiples of this, so that the order of additions is no matter.
+inline constexpr double kBalanceUnit = 0x1p-30;
+
 /// More than a dozen members: what a step has under way lies in one place, for an action finds it by stage and
 /// micro-batch.
 class Executor {
@@ -61,6 +64,9 @@ class Executor {
   struct StepOutput {
     std::vector<TreeSum> sums;   ///< one per parameter, stage after stage, complete for this rank's block
     std::vector<double> losses;  ///< [M], sums over tokens; zero where another rank computes the micro-batch
+    /// Of this rank's layers of experts and micro-batches, the sum of their balance losses: a multiple of kBalanceUnit,
+    /// so that sums over ranks are exact in any order.
+    double balance = 0;
   };
   /// Runs all micro-batches of this rank once; each token's loss is scaled by 1 / `tokens` in the gradients.
   /// \error CommError when a peer is lost.
@@ -107,6 +113,7 @@ class Executor {
   at::Tensor run_through(const Stage& stage, at::Tensor x, const MicroBatch& batch);
   /// Sets the entries of the micro-batches whose losses were computed here: the one time that the host waits for them.
   void read_losses(std::vector<double>& losses);
+  double read_balance();
   std::span<TreeSum> sums_of(const Held& held, StepOutput& out) const;
 
   World& world_;

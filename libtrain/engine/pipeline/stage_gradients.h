@@ -27,6 +27,9 @@ class StageGradients final : public GradientSink {
     if (later_ == nullptr) return insert(product.parameter, product.multiply());
     later_->push_back(std::move(product));
   }
+  void note_balance(at::Tensor loss) override { balance_.push_back(std::move(loss)); }
+  /// What was noted since the last call.
+  std::vector<at::Tensor> take_balance() { return std::exchange(balance_, {}); }
   /// The gradients of `products`, after begin() for their micro-batch, in the order in which they came: those of the
   /// last layer first. Operands go as soon as they are used; after() is called after each.
   template <typename After>
@@ -44,6 +47,7 @@ class StageGradients final : public GradientSink {
   std::span<TreeSum> sums_;
   std::uint32_t micro_batch_ = 0;
   std::vector<WeightProduct>* later_ = nullptr;
+  std::vector<at::Tensor> balance_;
 };
 
 }  // namespace titan::train

@@ -17,7 +17,9 @@ StepRow::StepRow(const recipe::RunPlan& plan, NormOrder order)
       ranks_(plan.mesh.world()),
       node_ranks_(plan.node_ranks),
       norms_(plan, order),
-      row_(static_cast<std::size_t>(count_ + kFlags + kPerRank * ranks_ + norms_.size())) {}
+      layers_of_experts_(plan.dims.experts ? plan.dims.n_layers : 0),
+      row_(static_cast<std::size_t>(count_ + kFlags + kPerRank * ranks_ + norms_.size()) +
+           (layers_of_experts_ > 0 ? 1 : 0)) {}
 
 void StepRow::fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads) {
   std::ranges::fill(row_, 0.0);
@@ -34,6 +36,15 @@ void StepRow::note_memory(int rank, const PeakMemory& memory) {
   double* const place = row_.data() + count_ + kFlags + kPerRank * rank;
   place[0] = static_cast<double>(memory.resident.value_or(0));
   place[1] = static_cast<double>(memory.tensors.value_or(0));
+}
+
+void StepRow::note_balance(double balance) {
+  if (layers_of_experts_ > 0) row_.back() = balance;
+}
+
+std::optional<double> StepRow::balance() const {
+  if (layers_of_experts_ == 0) return std::nullopt;
+  return row_.back() / static_cast<double>(count_ * layers_of_experts_);
 }
 
 void StepRow::add_up(Control& all) { sum_over_nodes(all, row_, node_ranks_); }

@@ -28,6 +28,8 @@ class StepRow {
   void fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads);
   /// Then the memory of this rank, which has the number `rank`.
   void note_memory(int rank, const PeakMemory& memory);
+  /// Of a model with experts: StepOutput::balance.
+  void note_balance(double balance);
   /// The sum over all ranks, within their nodes first. One rank sets each value that is no flag: no order shapes a bit.
   void add_up(Control& all);
 
@@ -36,6 +38,8 @@ class StepRow {
   double largest_loss() const;
   /// The most of any rank; absent where no rank knows.
   PeakMemory memory() const;
+  /// The mean over layers and micro-batches; nothing without experts.
+  std::optional<double> balance() const;
   bool stop() const;
   bool trouble() const;
   /// On how many ranks the save is over.
@@ -53,7 +57,8 @@ class StepRow {
   std::int64_t count_, ranks_;
   std::uint32_t node_ranks_;
   GradNorms norms_;
-  std::vector<double> row_;  // losses, stop, trouble, saved, save_due, memory of each rank, leaves
+  std::int64_t layers_of_experts_;
+  std::vector<double> row_;  // losses, stop, trouble, saved, save_due, memory of each rank, leaves, balance
 };
 
 }  // namespace titan::train

@@ -102,6 +102,7 @@ void TrainLoop::compute(Step& step) {
     row_.fill(out.losses, {stop_requested(), root && !trouble().ok(), saves_.over_here(), root && saves_.time_is_up()},
               step.grads);
     row_.note_memory(run_.world.rank, memory_here());
+    row_.note_balance(out.balance);
   });
   clock.time(&StepTimes::exchange, [&] {
     const ActionTrace::In traced(trace, "exchange");
@@ -138,6 +139,7 @@ void TrainLoop::report(Step& step) {
   StepMetrics metrics{.step = step.number,
                       .loss = step.loss,
                       .max_loss = row_.largest_loss() / tokens_per_micro_batch,
+                      .router_aux_loss = row_.balance(),
                       .grad_norm = step.norm,
                       .lr = run_.optimizer->applied_lr(),
                       .tokens = run_.state.tokens,

@@ -22,6 +22,11 @@ std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value
 std::uint64_t queries(const recipe::ModelDims& dims) { return recipe::extent(recipe::Extent::kQueries, dims); }
 std::uint64_t keys(const recipe::ModelDims& dims) { return recipe::extent(recipe::Extent::kKeys, dims); }
 
+/// Width of what a token takes of the feed-forward.
+std::uint64_t inner(const recipe::ModelDims& dims) {
+  return size(dims.experts ? dims.experts_per_token * dims.ffn_dim : dims.ffn_dim);
+}
+
 /// fp32 numbers of the data-parallel rank that owns most of the stage.
 struct Owned {
   std::uint64_t moments = 0, masters = 0;
@@ -42,15 +47,27 @@ Owned largest_share(const recipe::RunPlan& plan, const ckpt::Ownership& ownershi
   return most;
 }
 
+// Per token: probabilities of experts, and of each that it takes the weight, its place and its token, some of them
+// twice.
+std::uint64_t routing_bytes(const recipe::ModelDims& dims) {
+  return dims.experts ? 4 * size(dims.n_experts) + 48 * size(dims.experts_per_token) : 0;
+}
+
 }  // namespace
 
 // What the functions of libtrain/engine/model/functions keep; a test compares it with what a forward leaves allocated.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
-  const std::uint64_t h = size(dims.dim), q = queries(dims), kv = keys(dims), ff = size(dims.ffn_dim);
+  const std::uint64_t h = size(dims.dim), q = queries(dims), kv = keys(dims);
   const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
   // A norm of heads keeps what comes in, and a number for each head.
-  const std::uint64_t normed = dims.qk_norm ? q + kv : 0, of_heads = 4 * size(dims.n_heads + dims.n_kv_heads);
-  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * ff + normed) + statistics + (dims.qk_norm ? of_heads : 0);
+  const std::uint64_t normed = dims.qk_norm ? q + kv : 0,
+                      of_heads = dims.whole_qk_norm ? 8 : 4 * size(dims.n_heads + dims.n_kv_heads);
+  // Of an expert, what comes in and goes out beside gate and up.
+  const std::uint64_t rows = dims.experts ? 2 * size(dims.experts_per_token) * h : 0;
+  // The blocks of a window are put together into what the next product keeps.
+  const std::uint64_t blocks = dims.window.tokens != 0 ? q : 0;
+  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * inner(dims) + rows + normed + blocks) + statistics +
+         (dims.qk_norm ? of_heads : 0) + routing_bytes(dims);
 }
 
 std::uint64_t score_bytes(const recipe::ModelDims& dims, std::int64_t seq_len, bool bf16) {
@@ -110,8 +127,7 @@ std::uint64_t kept_bytes(const recipe::RunPlan& plan) {
 /// all but its input on top, and its output.
 std::uint64_t layer_backward_bytes(const recipe::RunPlan& plan, std::int64_t layer) {
   const std::uint64_t width = plan.bf16 ? 2 : 4, hidden = width * size(plan.dims.dim),
-                      again = recipe::recomputes(plan, layer) ? kept_bytes(plan) : 0,
-                      wide = width * size(plan.dims.ffn_dim),
+                      again = recipe::recomputes(plan, layer) ? kept_bytes(plan) : 0, wide = width * inner(plan.dims),
                       scores = plan.keeps_scores ? 2 * 4 * size(plan.dims.n_heads * plan.batch.seq_len) : 0;
   return std::max(4 * wide, scores - std::min(scores, 2 * wide)) + hidden + again;
 }
@@ -180,8 +196,9 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   }
   bytes.last = tokens * (parts.embedding ? hidden + (plan.bf16 ? 4 * size(dims.dim) : 0) : 4 * hidden);
   // Inputs of a layer's seven products, of which some share one, and the gradients of their outputs.
+  const std::uint64_t of_experts = dims.experts ? 2 * size(dims.experts_per_token * dims.dim) : 0;
   bytes.operands = tokens * size(parts.end_layer - parts.first_layer) * width *
-                   (4 * size(dims.dim) + 2 * queries(dims) + 2 * keys(dims) + 3 * size(dims.ffn_dim));
+                   (4 * size(dims.dim) + 2 * queries(dims) + 2 * keys(dims) + 3 * inner(dims) + of_experts);
   if (exchanges_in_turns(plan)) {
     bytes.owned = 4 * most_summed(plan, ownership, stage);
     bytes.sum = std::min(bytes.sum, in_turns_at_once(plan, stage));

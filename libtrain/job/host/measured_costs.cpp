@@ -34,6 +34,11 @@ Result<std::string> subject_of(const recipe::Config& config) {
   add("sequences", config.parallelism.pipeline_parallel_microbatch_size.value_or(config.training.local_batch_size));
   add("tokens", config.training.seq_len);
   if (dims.qk_norm) text += "normed heads, ";
+  if (dims.experts) {
+    add("experts", dims.n_experts);
+    add("experts of a token", dims.experts_per_token);
+  }
+  if (dims.window.tokens != 0) text += "window " + std::to_string(dims.window.tokens) + ", ";
   return text + config.training.mixed_precision_param;
 }
 

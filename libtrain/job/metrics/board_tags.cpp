@@ -22,6 +22,7 @@ std::vector<BoardScalar> board_scalars(const StepMetrics& metrics) {
                                   {"lr", metrics.lr},
                                   {"n_tokens_seen", static_cast<double>(metrics.tokens)},
                                   {"throughput(tps)", metrics.tps}};
+  if (metrics.router_aux_loss) out.push_back({"loss_metrics/router_aux_loss", *metrics.router_aux_loss});
   if (metrics.tflops) out.push_back({"tflops", *metrics.tflops});
   if (metrics.mfu) out.push_back({"mfu(%)", *metrics.mfu});
   out.push_back({"time_metrics/end_to_end(s)", metrics.time_s});

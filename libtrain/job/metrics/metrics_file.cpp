@@ -77,6 +77,7 @@ Status MetricsFile::step(const StepMetrics& metrics) {
   std::string line = line_start(metrics.step);
   line += ",\"loss\":" + json_number(metrics.loss) + ",\"max_loss\":" + json_number(metrics.max_loss) +
           ",\"grad_norm\":" + json_number(metrics.grad_norm);
+  if (metrics.router_aux_loss) line += ",\"router_aux_loss\":" + json_number(*metrics.router_aux_loss);
   line += ",\"lr\":" + json_number(metrics.lr) + ",\"tokens\":" + std::to_string(metrics.tokens) +
           ",\"samples\":" + std::to_string(metrics.samples);
   line += ",\"tps\":" + json_number(metrics.tps) + ",\"tps_total\":" + json_number(metrics.tps_total) +

@@ -17,18 +17,19 @@ struct PeakMemory {
 
 struct StepMetrics {
   std::uint64_t step = 0;
-  double loss = 0;               ///< global mean over tokens, nats
-  double max_loss = 0;           ///< the largest mean over the tokens of one micro-batch
-  double grad_norm = 0;          ///< before clipping
-  double lr = 0;                 ///< the one applied
-  std::uint64_t tokens = 0;      ///< seen so far
-  std::uint64_t samples = 0;     ///< consumed so far: where the next step begins
-  double tps = 0;                ///< tokens per second and rank
-  double time_s = 0;             ///< of this step
-  StepTimes times;               ///< of it, on rank 0
-  double tps_total = 0;          ///< tokens per second of all ranks together
-  std::optional<double> tflops;  ///< a second and rank
-  std::optional<double> mfu;     ///< share of the device's peak, percent
+  double loss = 0;                        ///< global mean over tokens, nats
+  double max_loss = 0;                    ///< the largest mean over the tokens of one micro-batch
+  std::optional<double> router_aux_loss;  ///< of models with experts: the mean over layers and micro-batches
+  double grad_norm = 0;                   ///< before clipping
+  double lr = 0;                          ///< the one applied
+  std::uint64_t tokens = 0;               ///< seen so far
+  std::uint64_t samples = 0;              ///< consumed so far: where the next step begins
+  double tps = 0;                         ///< tokens per second and rank
+  double time_s = 0;                      ///< of this step
+  StepTimes times;                        ///< of it, on rank 0
+  double tps_total = 0;                   ///< tokens per second of all ranks together
+  std::optional<double> tflops;           ///< a second and rank
+  std::optional<double> mfu;              ///< share of the device's peak, percent
   PeakMemory memory;
 };
 

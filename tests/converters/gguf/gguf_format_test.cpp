@@ -142,6 +142,12 @@ TEST(GgufFormat, RefusesToWriteWhatTheFileWouldNotSay) {
     EXPECT_THAT(refused.message, HasSubstr("scaled in the way 'yarn'"));
     EXPECT_FALSE(fs.stat("/out.gguf").ok());
   }
+  ModelDims window = tiny_model();
+  window.window = {8, {}};
+  testing::make_hf_folder(fs, "/window", window, testing::model_tensors(window));
+  const Status windowed = convert_to(fs, "/window", "/out.gguf", {.to = "gguf"}).status();
+  EXPECT_EQ(windowed.code, Code::kUnsupported);
+  EXPECT_THAT(windowed.message, HasSubstr("a model with a sliding window"));
   // llama.cpp multiplies by a table of factors in models of llama alone.
   ModelDims scaled = biased();
   scaled.rope_scaling = recipe::RopeScaling{};

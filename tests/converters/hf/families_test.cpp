@@ -17,8 +17,9 @@ using recipe::ModelDims;
 
 TEST(Families, RefusesLinesThatAreNone) {
   EXPECT_TRUE(read_hf_families("# a comment\n\n").empty());
-  for (const char* line :
-       {"A", "A\ta\t0\t0", "A\ta\t0\t0\tbias", "A\ta\tx\t0\t-", "\ta\t0\t0\t-", "A\ta\t0\t0\t-\tmore"})
+  for (const char* line : {"A", "A\ta\t0\t0", "A\ta\t0\t0\t1e-6\t1e4\t-\tbias", "A\ta\tx\t0\t1e-6\t1e4\t-\t-",
+                           "\ta\t0\t0\t1e-6\t1e4\t-\t-", "A\ta\t0\t0\t1e-6\t1e4\tsome\t-", "A\ta\t0\t0\tx\t1e4\t-\t-",
+                           "A\ta\t0\t0\t1e-6\t1e4\t-\t-\tmore"})
     EXPECT_THROW(read_hf_families(line), std::logic_error) << line;
 }
 
@@ -59,6 +60,22 @@ TEST(Families, AModelIsWrittenAsTheFirstFamilyThatHasItsParts) {
   model.qkv_bias = false;
   model.qk_norm = true;
   EXPECT_EQ(family_for(model, hf_families())->model_type, "qwen3");
+  model.n_layers = 2;
+  model.window = {64, {{1, 1}}};
+  EXPECT_EQ(family_for(model, hf_families())->model_type, "qwen3");
+  model.experts = true;
+  EXPECT_EQ(family_for(model, hf_families()), nullptr) << "Qwen3-MoE has a window in all layers";
+  model.window.layers.clear();
+  EXPECT_EQ(family_for(model, hf_families())->model_type, "qwen3_moe");
+  model.qk_norm = false;
+  EXPECT_EQ(family_for(model, hf_families()), nullptr) << "Mixtral norms the weights of experts";
+  model.route_norm = true;
+  EXPECT_EQ(family_for(model, hf_families())->model_type, "mixtral");
+  model.experts = model.route_norm = false;
+  EXPECT_EQ(family_for(model, hf_families())->model_type, "mistral");
+  model.window = {};
+  model.qk_norm = model.whole_qk_norm = model.post_norm = true;
+  EXPECT_EQ(family_for(model, hf_families())->model_type, "olmo2");
 }
 
 }  // namespace

@@ -107,10 +107,7 @@ void expect_refusals(const char* base, std::initializer_list<Refusal> list) {
 TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
   expect_refusals(kLlama4,
                   {
-                      {"architectures", R"(["Olmo2ForCausalLM"])",
-                       "'Olmo2ForCausalLM' is not supported: Titan's model has no norms after the blocks"},
-                      {"architectures", R"(["MixtralForCausalLM"])", "no experts"},
-                      {"architectures", R"(["Qwen3MoeForCausalLM"])", "no experts"},
+                      {"architectures", R"(["Qwen2MoeForCausalLM"])", "no experts that all tokens share"},
                       {"architectures", R"(["GemmaForCausalLM"])",
                        "'GemmaForCausalLM' is not supported: Titan's model has no scaled embeddings, GELU and norms "
                        "with an offset"},
@@ -131,10 +128,113 @@ TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
                       {"num_hidden_layers", "1000000", "at most 100000"},
                       {"vocab_size", "99999999999999", "expected 1 to 2^31"},
                   });
-  expect_refusals(kMistral4,
-                  {{"sliding_window", "4096", "sliding window"}, {"sliding_window", nullptr, "sliding window"}});
-  expect_refusals(kQwen5, {{"use_sliding_window", "true", "sliding window"},
-                           {"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"}});
+  expect_refusals(kLlama4, {{"use_sliding_window", "true", "use_sliding_window"}});
+  expect_refusals(kMistral4, {{"sliding_window", "0", "of no tokens"},
+                              {"sliding_window", "-4", "not an integer"},
+                              {"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"}});
+  expect_refusals(kQwen5, {{"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"},
+                           {"layer_types", R"(["full_attention","chunked_attention"])", "layer_types"},
+                           {"layer_types", R"([3, 4])", "layer_types"}});
+}
+
+JsonValue with(const char* base, const std::vector<std::pair<const char*, const char*>>& members) {
+  JsonValue config = json(base);
+  for (const auto& [key, text] : members) config.set(key, json(text));
+  return config;
+}
+
+/// What is read, and read again from what is written of it.
+recipe::SlidingWindow window_of(const JsonValue& config) {
+  const auto model = read_hf_config("config.json", config);
+  EXPECT_TRUE(model.ok()) << model.status().to_string();
+  if (!model.ok()) return {};
+  const auto again = read_hf_config("config.json", write_hf_config(*model, {}, {}));
+  EXPECT_TRUE(again.ok()) << again.status().to_string();
+  if (again.ok()) EXPECT_EQ(*again, *model);
+  return model->window;
+}
+
+TEST(HfConfig, ReadsTheWindowsOfMistralAndQwen) {
+  using recipe::SlidingWindow;
+  JsonValue silent = json(kMistral4);
+  silent.remove("sliding_window");
+  EXPECT_EQ(window_of(silent), (SlidingWindow{4096, {}})) << "transformers' default";
+  EXPECT_EQ(window_of(json(kMistral4)), SlidingWindow{});
+  EXPECT_EQ(window_of(with(kMistral4, {{"sliding_window", "100"}})), (SlidingWindow{100, {}}));
+  const auto qwen = [](std::vector<std::pair<const char*, const char*>> members) {
+    members.insert(members.begin(), {{"use_sliding_window", "true"}, {"sliding_window", "64"}});
+    return window_of(with(kQwen5, members));
+  };
+  EXPECT_EQ(qwen({}), SlidingWindow{}) << "layer_types wins";
+  EXPECT_EQ(qwen({{"layer_types", R"(["full_attention","sliding_attention"])"}}), (SlidingWindow{64, {{1, 1}}}));
+  EXPECT_EQ(qwen({{"layer_types", "null"}}), SlidingWindow{}) << "28 layers without";
+  EXPECT_EQ(qwen({{"layer_types", "null"}, {"max_window_layers", "1"}}), (SlidingWindow{64, {{1, 1}}}));
+  EXPECT_EQ(qwen({{"layer_types", "null"}, {"max_window_layers", "0"}}), (SlidingWindow{64, {}}));
+  const auto longer = read_hf_config("config.json", with(kQwen5, {{"use_sliding_window", "true"},
+                                                                  {"sliding_window", "64"},
+                                                                  {"layer_types", R"(["sliding_attention"])"}}));
+  EXPECT_NE(longer.status().message.find("layer_types has 1 entries, expected num_hidden_layers, 2"),
+            std::string::npos);
+}
+
+TEST(HfConfig, ReadsOlmo2) {
+  JsonValue config = with(kMistral4, {{"architectures", R"(["Olmo2ForCausalLM"])"}, {"model_type", R"("olmo2")"}});
+  config.remove("rms_norm_eps");
+  const auto model = read_hf_config("config.json", config);
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_TRUE(model->qk_norm && model->whole_qk_norm && model->post_norm);
+  EXPECT_EQ(model->norm_eps, 1e-5);
+  EXPECT_EQ(model->window, recipe::SlidingWindow{});
+  const JsonValue written = write_hf_config(*model, {}, {});
+  EXPECT_EQ(*written.find("model_type")->text(), "olmo2");
+  EXPECT_EQ(*read_hf_config("config.json", written), *model);
+}
+
+TEST(HfConfig, ReadsModelsOfExperts) {
+  JsonValue mixtral = with(kMistral4, {{"architectures", R"(["MixtralForCausalLM"])"},
+                                       {"model_type", R"("mixtral")"},
+                                       {"num_local_experts", "6"},
+                                       {"sliding_window", "null"}});
+  mixtral.remove("rope_theta");
+  const auto model = read_hf_config("config.json", mixtral);
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(std::tuple(model->experts, model->n_experts, model->experts_per_token, model->route_norm),
+            std::tuple(true, 6, 2, true));
+  EXPECT_EQ(model->rope_theta, 1e6);
+  EXPECT_EQ(window_of(mixtral), recipe::SlidingWindow{});
+  EXPECT_EQ(window_of(with(kMistral4, {{"architectures", R"(["MixtralForCausalLM"])"},
+                                       {"model_type", R"("mixtral")"},
+                                       {"sliding_window", "9"}})),
+            (recipe::SlidingWindow{9, {}}));
+
+  const JsonValue qwen = with(kMistral4, {{"architectures", R"(["Qwen3MoeForCausalLM"])"},
+                                          {"model_type", R"("qwen3_moe")"},
+                                          {"num_experts", "6"},
+                                          {"num_experts_per_tok", "3"},
+                                          {"moe_intermediate_size", "24"},
+                                          {"norm_topk_prob", "true"}});
+  const auto other = read_hf_config("config.json", qwen);
+  ASSERT_TRUE(other.ok()) << other.status().to_string();
+  EXPECT_EQ(std::tuple(other->qk_norm, other->n_experts, other->experts_per_token, other->route_norm, other->ffn_dim),
+            std::tuple(true, 6, 3, true, 24));
+  EXPECT_EQ(*read_hf_config("config.json", write_hf_config(*other, {}, {})), *other);
+  JsonValue five = qwen;  // in transformers 5's word
+  five.remove("num_experts");
+  five.set("num_local_experts", json("6"));
+  EXPECT_EQ(*read_hf_config("config.json", five), *other);
+  EXPECT_EQ(write_hf_config(*other, five, {}).find("num_experts")->as_u64(), 6u);
+  for (const auto& [key, text] : {std::pair{"decoder_sparse_step", "2"}, std::pair{"mlp_only_layers", "[1]"}}) {
+    JsonValue some = qwen;
+    some.set(key, json(text));
+    EXPECT_EQ(read_hf_config("config.json", some).status().code, Code::kUnsupported) << key;
+  }
+  JsonValue shaken = mixtral;
+  shaken.set("router_jitter_noise", json("0.1"));
+  EXPECT_EQ(read_hf_config("config.json", shaken).status().code, Code::kUnsupported);
+  JsonValue many = mixtral;
+  many.set("num_experts_per_tok", json("7"));
+  EXPECT_NE(read_hf_config("config.json", many).status().message.find("expected 1 to model.n_experts"),
+            std::string::npos);
 }
 
 TEST(HfConfig, RefusesAnArchitectureOfAnotherTypeThanTheModels) {

@@ -26,7 +26,7 @@ Read read(const std::string& members) {
   const JsonValue config = json("{" + members + "}");
   Fields fields("config.json", config);
   recipe::ModelDims model;
-  read_hf_rope(fields, model);
+  read_hf_rope(fields, 10000, model);
   return {model.rope_scaling ? rope_scaling_text(*model.rope_scaling) : "none", fields.status()};
 }
 

@@ -60,9 +60,12 @@ TEST(NanotronWriter, LaysFilesOutAsTheLoaderLooksForThem) {
 }
 
 TEST(NanotronWriter, RefusesModelsThatNanotronHasNot) {
-  ModelDims scaled = square(), wide = testing::tiny_model();
+  ModelDims scaled = square(), wide = testing::tiny_model(), window = square();
+  window.window = {8, {}};
   scaled.rope_scaling = recipe::RopeScaling{8, 1, 4, 64};
-  for (const auto& [model, message] : {std::pair{scaled, "RoPE that is scaled"}, {wide, "heads of another width"}}) {
+  for (const auto& [model, message] : {std::pair{scaled, "RoPE that is scaled"},
+                                       {wide, "heads of another width"},
+                                       {window, "a model with a sliding window"}}) {
     MemFs fs;
     testing::make_hf_folder(fs, "/hf", model, testing::model_tensors(model));
     const Status status = convert_to(fs, "/hf", "/7", {.to = "nanotron"}).status();

@@ -100,6 +100,19 @@ TEST(ModelDims, LongropeHasAFactorForEachPair) {
             "model.rope_scaling: longrope has 2 factors, expected 3, half of model.head_dim");
 }
 
+TEST(ModelDims, RefusesPartsThatDoNotGoTogether) {
+  for (const auto& [flags, message] :
+       {std::pair{"model.n_experts=4", "model.experts_per_token is 0, expected 1 to model.n_experts, which is 4"},
+        {"model.n_experts=4 model.experts_per_token=5", "model.experts_per_token is 5"},
+        {"model.route_norm=true", "are of experts, and model.n_experts is not set"},
+        {"model.whole_qk_norm=true", "model.qk_norm is false"},
+        {"model.sliding_window_layers=0", "without model.sliding_window"},
+        {"model.sliding_window=8 model.sliding_window_layers=4-6", "layer 6 is none of the model's 6"}}) {
+    const Status status = load_error("", split(flags));
+    EXPECT_NE(status.message.find(message), std::string::npos) << status.to_string();
+  }
+}
+
 TEST(ModelDims, RefusesHeadsThatDoNotDivide) {
   struct Case {
     const char* flags;

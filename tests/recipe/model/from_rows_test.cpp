@@ -26,7 +26,10 @@ TEST(StoredDims, AreThoseOfTheRunThatWroteThem) {
        {std::vector<std::string>{},
         {"--model.flavor=8B"},
         {"--model.dim=100", "--model.n_heads=4", "--model.head_dim=14", "--model.tied_embeddings"},
-        {"--model.qkv_bias", "--model.rope_scaling=llama3:8.0:1.0:4.0:8192", "--model.norm_eps=1e-6"}}) {
+        {"--model.qkv_bias", "--model.rope_scaling=llama3:8.0:1.0:4.0:8192", "--model.norm_eps=1e-6"},
+        {"--model.qk_norm", "--model.whole_qk_norm", "--model.post_norm", "--model.sliding_window=64"},
+        {"--model.sliding_window=64", "--model.sliding_window_layers=0, 2-3"},
+        {"--model.n_experts=4", "--model.experts_per_token=2", "--model.route_norm"}}) {
     const auto dims = stored_dims(settings_of(flags), "run/step");
     ASSERT_TRUE(dims.ok()) << dims.status().to_string();
     EXPECT_EQ(*dims, *model_dims(load_ok("", flags).config));
@@ -54,8 +57,14 @@ TEST(StoredDims, RefusesRowsThatCannotBe) {
   for (const auto& [key, text] : ckpt::Settings{{"model.dim", "-3"},
                                                 {"model.dim", "\"wide\""},
                                                 {"model.rope_scaling", "\"llama3:1\""},
-                                                {"model.n_kv_heads", "5"}}) {
-    ckpt::Settings settings = settings_of({"--model.rope_scaling=llama3:8:1:4:8192"});
+                                                {"model.n_kv_heads", "5"},
+                                                {"model.sliding_window", "-1"},
+                                                {"model.sliding_window", "0"},
+                                                {"model.sliding_window_layers", "\"9\""},
+                                                {"model.experts_per_token", "5"}}) {
+    ckpt::Settings settings =
+        settings_of({"--model.rope_scaling=llama3:8:1:4:8192", "--model.sliding_window=9",
+                     "--model.sliding_window_layers=1", "--model.n_experts=4", "--model.experts_per_token=1"});
     for (auto& row : settings)
       if (row.first == key) row.second = text;
     EXPECT_EQ(stored_dims(settings, "x").status().code, ckpt::Code::kIncompatible) << key << " = " << text;

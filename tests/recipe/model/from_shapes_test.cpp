@@ -44,6 +44,29 @@ TEST(FromShapes, NormsOfHeadsTellTheHeads) {
                                                                {"model.vocab_size", "300"}}));
 }
 
+TEST(FromShapes, NormsOfAllHeadsAtOnceTellNoHeads) {
+  ModelDims dims{96, 3, 8, 2, 20, 100, 300};
+  dims.qk_norm = dims.whole_qk_norm = dims.post_norm = true;
+  EXPECT_EQ(known_model({}, tensors_of(dims)), (ckpt::Settings{{"model.dim", "96"},
+                                                               {"model.ffn_dim", "100"},
+                                                               {"model.n_layers", "3"},
+                                                               {"model.post_norm", "true"},
+                                                               {"model.qk_norm", "true"},
+                                                               {"model.vocab_size", "300"},
+                                                               {"model.whole_qk_norm", "true"}}));
+}
+
+TEST(FromShapes, ARouterTellsTheExperts) {
+  ModelDims dims{96, 3, 8, 2, 20, 100, 300};
+  dims.experts = true;
+  dims.n_experts = 5;
+  EXPECT_EQ(known_model({}, tensors_of(dims)), (ckpt::Settings{{"model.dim", "96"},
+                                                               {"model.ffn_dim", "100"},
+                                                               {"model.n_experts", "5"},
+                                                               {"model.n_layers", "3"},
+                                                               {"model.vocab_size", "300"}}));
+}
+
 TEST(FromShapes, TensorsOfAnotherModelTellNothing) {
   EXPECT_EQ(known_model({}, {{"decoder.weight", ckpt::DType::kF32, {3, 4}}}), ckpt::Settings{});
   EXPECT_EQ(known_model({},

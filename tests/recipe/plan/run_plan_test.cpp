@@ -347,8 +347,19 @@ TEST(RunPlan, WarnsWhereSomethingLegalIsProbablyNotMeant) {
 TEST(RunPlan, WarnsOfAModelThatNoOtherProgramReads) {
   EXPECT_THAT(plan("model.qk_norm=true model.qkv_bias=true", 1)->warnings,
               testing::Contains(testing::HasSubstr("no other program will read this model")));
-  for (const char* one : {"model.qk_norm=true", "model.qkv_bias=true"})
+  EXPECT_THAT(plan("model.post_norm=true", 1)->warnings,
+              testing::Contains(testing::HasSubstr("model.post_norm and model.whole_qk_norm")));
+  for (const char* one : {"model.qk_norm=true", "model.qkv_bias=true",
+                          "model.qk_norm=true model.whole_qk_norm=true model.post_norm=true"})
     EXPECT_THAT(plan(one, 1)->warnings, testing::Not(testing::Contains(testing::HasSubstr("no other program"))));
+}
+
+TEST(RunPlan, OnlyModelsOfExpertsBalanceThem) {
+  EXPECT_EQ(plan("model.n_experts=4 model.experts_per_token=2", 1)->router_aux_loss, 0.001);
+  EXPECT_EQ(plan("model.n_experts=4 model.experts_per_token=2 training.router_aux_loss=0", 1)->router_aux_loss, 0);
+  const auto dense = plan("training.router_aux_loss=0.1", 1);
+  EXPECT_EQ(dense->router_aux_loss, 0);
+  EXPECT_THAT(dense->warnings, testing::Contains(testing::HasSubstr("the model has none")));
 }
 
 TEST(RunPlan, SaysThatAShardDegreeDividesNoWeights) {

@@ -1,5 +1,6 @@
 #pragma once
-// Where the backward of linear layers leaves the products that give the gradients of their weights.
+// Where layers leave what is no gradient of their input: the backward of linear layers leaves the products that give
+// the gradients of their weights.
 #include <cstddef>
 
 #include <ATen/core/Tensor.h>
@@ -22,6 +23,8 @@ class GradientSink {
  public:
   virtual ~GradientSink() = default;
   virtual void take(WeightProduct product) = 0;
+  /// Of a layer of experts, once for each of its backwards: how unbalanced they were, one fp64 number (moe.h).
+  virtual void note_balance(at::Tensor) {}
 };
 
 }  // namespace titan::train

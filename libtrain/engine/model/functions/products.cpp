@@ -22,7 +22,7 @@ at::Tensor onednn_linear(const at::Tensor& x, const at::Tensor& weight, const at
 
 // Which library computes fp32 on the CPU is no matter of another device.
 bool by_onednn(Gemm gemm, const at::Tensor& x) {
-  return gemm == Gemm::kOneDnn && x.is_cpu() && x.scalar_type() == at::kFloat;
+  return gemm == Gemm::kOneDnn && x.is_cpu() && x.scalar_type() == at::kFloat && x.numel() > 0;
 }
 
 }  // namespace

@@ -73,6 +73,41 @@ INSTANTIATE_TEST_SUITE_P(All, Layouts, testing::Combine(testing::Bool(), testing
                                   std::to_string(std::get<2>(info.param));
                          });
 
+struct Family {
+  const char* name;
+  recipe::ModelDims dims;
+};
+std::vector<Family> families() {
+  recipe::ModelDims window = tiny_dims(), post = tiny_dims(true), experts = tiny_dims();
+  window.window = {6, {{0, 1}, {2, 1}}};
+  post.post_norm = post.qk_norm = post.whole_qk_norm = true;
+  experts.experts = experts.route_norm = true;
+  experts.n_experts = 5;
+  experts.experts_per_token = 2;
+  return {{"window", window}, {"norms after the blocks", post}, {"experts", experts}};
+}
+
+// By every schedule, with and without recomputation.
+TEST(Layouts, ModelsOfOtherFamiliesTrainToTheSameBits) {
+  use_one_thread();
+  for (const Family& family : families()) {
+    for (const bool bf16 : {false, true}) {
+      const auto train = [&](const Layout& layout, std::int64_t recompute_each) {
+        recipe::RunPlan plan = make_plan(family.dims, layout, 8, bf16);
+        plan.recompute_each = recompute_each;
+        plan.router_aux_loss = family.dims.experts ? 0.01 : 0;
+        return train_model(plan, 2);
+      };
+      const Trace expected = train({}, 0);
+      EXPECT_GT(expected.norms.front(), 0);
+      expect_same(train({3, {3}}, 2), expected, std::string(family.name) + ", 3 x 2");
+      for (const recipe::ScheduleFacts& facts : recipe::schedules())
+        expect_same(train({1, {1, 2, 4}, facts.kind, facts.least_chunks}, 1), expected,
+                    std::string(family.name) + ", " + facts.name);
+    }
+  }
+}
+
 TEST(LayoutsControl, AnotherBatchOfMicroBatchesGivesOtherBits) {
   const Trace a = train_model(make_plan(tiny_dims(), {}, 7), 2), b = train_model(make_plan(tiny_dims(), {}, 8), 2);
   EXPECT_FALSE(same_bits(a.losses, b.losses));

@@ -47,11 +47,23 @@ struct Case {
   recipe::ModelDims dims;
 };
 std::vector<Case> cases() {
-  recipe::ModelDims biased = tiny_dims(), scaled = tiny_dims(true), one = tiny_dims();
+  recipe::ModelDims biased = tiny_dims(), scaled = tiny_dims(true), one = tiny_dims(), window = tiny_dims(),
+                    post = tiny_dims(), experts = tiny_dims();
+  window.window = {5, {{1, 2}}};
+  post.post_norm = post.qk_norm = post.whole_qk_norm = true;
+  experts.experts = true;
+  experts.n_experts = 4;
+  experts.experts_per_token = 2;
   biased.qkv_bias = true;
   scaled.rope_scaling = recipe::RopeScaling{};
   one.n_kv_heads = 4;
-  return {{"grouped heads", tiny_dims()}, {"biases", biased}, {"tied, scaled", scaled}, {"a head each", one}};
+  return {{"grouped heads", tiny_dims()},
+          {"biases", biased},
+          {"tied, scaled", scaled},
+          {"a head each", one},
+          {"window", window},
+          {"norms after the blocks", post},
+          {"experts", experts}};
 }
 
 class Decoding : public testing::Test {

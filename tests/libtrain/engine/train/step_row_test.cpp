@@ -43,5 +43,21 @@ TEST(StepRow, EveryRankOfEveryStageKnowsLossNormAndMemory) {
   });
 }
 
+TEST(StepRow, TheBalanceOfExpertsIsTheMeanOverLayersAndMicroBatches) {
+  recipe::ModelDims dims = tiny_dims();
+  dims.experts = true;
+  dims.n_experts = 3;
+  const recipe::RunPlan plan = make_plan(dims, {2, {2}}, 4);
+  run_ranks(plan.mesh, [&](World& world) {
+    StepRow row(plan);
+    row.fill({0, 0, 0, 0}, {}, own_gradients(plan, world, 0));
+    row.note_balance(3.0 * (world.rank + 1));
+    row.add_up(*world.all);
+    EXPECT_EQ(row.balance(), 30.0 / (4 * 3));
+    EXPECT_EQ(row.grad_norm(), 0);
+  });
+  EXPECT_EQ(StepRow(make_plan(tiny_dims(), {}, 4)).balance(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace titan::train::step_row_test

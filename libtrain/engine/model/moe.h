@@ -1,0 +1,30 @@
+#pragma once
+// A feed-forward of experts: a router gives each token to some of them, which add up its output.
+//
+// Experts are computed one after the other, each over its tokens in their order, and a token's outputs are added up in
+// the order of its experts: no order of threads shapes a bit. Nothing is dropped.
+//
+// Shape letters: B sequences, T tokens, D model dim, N = B x T, E experts, S experts that a token takes.
+#include <cstdint>
+#include <vector>
+
+#include "libtrain/engine/model/blocks.h"
+
+namespace titan::train {
+
+struct MoeWeights {
+  LinearWeight router;                      ///< [E,D]
+  std::vector<FeedForwardWeights> experts;  ///< E
+  std::int64_t per_token = 0;               ///< S
+  bool normed = false;                      ///< the S weights of a token are divided by their sum
+  double balance = 0;                       ///< of the balance loss, in the gradients that go to a sink
+};
+
+/// The sum of each token's experts, weighted by the softmax of the router's fp32 logits. With a sink, the gradients of
+/// `balance` times the balance loss are added to the router's, and the loss is noted there: E x the sum over experts of
+/// (assignments to the expert / N) x (mean probability of the expert over the tokens), where the first has no gradient.
+/// \source Shazeer et al., Outrageously Large Neural Networks; Fedus et al., Switch Transformers; Hugging Face
+/// transformers 5, load_balancing_loss_func, of one layer
+at::Tensor moe(const at::Tensor& x_BTD, const MoeWeights& w, const ProductUse& use);
+
+}  // namespace titan::train
