@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """layering.py ROOT: checks the one-way dependencies of the folders over their #include lines, who prints, that each source has its test,
-and that no statement is a comma operator or a ternary.
+that no statement is a comma operator or a ternary, and that no two headers define a type of one name (the linker would join their functions).
 
 layering.py --self-test proves that each rule can fail. Exceptions from the rule of tests stand in layering_exceptions.txt.
 """
@@ -46,6 +46,8 @@ PLACES = [
     (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc", "ckpt/format/library_versions")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp", "ckpt/format/library_versions", "corpus/byte_source.cpp")),
 ]
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
+TYPE = re.compile(r"^(?:struct|class|enum class|union) (\w+)\b[^;]*$")
 ADDRESS = re.compile(r"\bdata_ptr\b|_data_ptr\b")
 ADDRESSES = "libtrain/engine/device/"
 # The names of a model's parts, in any layout, and the only places for them: a family is a value.
@@ -204,11 +206,24 @@ def loose_statements(text):
                 assigned = assigned or (letter == "=" and not question)
 
 
+def check_types(files):
+    """A type at the level of its namespace stands in one header: two of one name are one to the linker, whatever is in them."""
+    seen = {}
+    for name, text in files.items():
+        namespace = ""
+        for number, line in enumerate(text.splitlines(), 1) if name.endswith(".h") and not name.startswith("tests/") else ():
+            opened, found = NAMESPACE.match(line), TYPE.match(COMMENT.sub("", line).rstrip())
+            namespace = opened[1] if opened else namespace
+            if found and seen.setdefault((namespace, found[1]), name) != name:
+                yield f"{name}:{number}: {namespace}::{found[1]} is another type in {seen[namespace, found[1]]}"
+
+
 def check(root):
     """Returns (number of files read, complaints)."""
     files = dict(sources(root))
     complaints = [complaint for name, text in files.items() for complaint in check_lines(name, text)]
     complaints += check_circles(files)
+    complaints += check_types(files)
     complaints += check_tests(root, files)
     complaints += [f"{name}:{number}: {what}" for name, text in files.items() if not name.startswith("tests/")
                    for number, what in loose_statements(text)]
@@ -256,6 +271,7 @@ BAD = {
     "libtrain/one/a.h": '#include "libtrain/two/a.h"',
     "libtrain/two/b.h": '#include "libtrain/three/a.h"',
     "libtrain/three/a.h": '#include "libtrain/one/b.h"',
+    "libtrain/two/d.h": 'namespace titan::train {\nclass Twice : public Base {\n};',
     "ckpt/untested.cpp": '',
     "tests/nowhere/a_test.cpp": '',
     "tests/layering_exceptions.txt:2: ckpt/gone.cpp fits no source": None,
@@ -274,7 +290,8 @@ BAD = {
 GOOD = {
     "cli/kit/printer.cpp": 'void f() { std::printf("x"); }',
     "libtrain/job/metrics/log.cpp": 'void f() { std::cerr << 1; }\n#include <spdlog/spdlog.h>',
-    "libtrain/one/b.h": '',
+    "libtrain/one/b.h": 'namespace titan::train {\nstruct Twice {\n};\nstruct Elsewhere;',
+    "libtrain/two/e.h": 'namespace titan::train {\nstruct Elsewhere {  // struct Twice {\n};\nnamespace other {\nstruct Twice {\n};',
     "recipe/model/family.cpp": 'auto g() { return "layers.#.ffn_norm.weight"; }',
     "tests/recipe/model/family_test.cpp": '',
     "libtrain/two/c.h": 'auto q_norm = f("text");  // "wq" is the query',

@@ -22,7 +22,7 @@ void widen(const std::byte* from, std::span<std::int64_t> out) {
   }
 }
 
-void read_ids(const Segment& segment, std::uint64_t skip, std::span<std::int64_t> out) {
+void read_ids(const DataSegment& segment, std::uint64_t skip, std::span<std::int64_t> out) {
   const corpus::TokenFile& layout = segment.layout;
   const std::byte* from = segment.file.bytes().data() + layout.offset + skip * layout.width;
   switch (layout.width) {
@@ -45,7 +45,8 @@ Status check_ascends(const MappedNumbers& numbers, std::uint64_t place, std::uin
 }
 
 /// Appends the ends of documents of `segment` that lie in (begin, end), as places in the stream.
-Status add_ends(const Segment& segment, std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) {
+Status add_ends(const DataSegment& segment, std::uint64_t begin, std::uint64_t end,
+                std::vector<std::uint64_t>& starts) {
   const MappedNumbers& ends = segment.ends;
   std::uint64_t last = begin;
   for (std::uint64_t i = ends.first_above(begin); i < ends.size(); ++i) {
@@ -58,7 +59,7 @@ Status add_ends(const Segment& segment, std::uint64_t begin, std::uint64_t end, 
 }
 
 /// Appends the places of [begin, end) in `segment` that are not trained on, as places in the stream.
-Status add_untrained(const Segment& segment, std::uint64_t begin, std::uint64_t end,
+Status add_untrained(const DataSegment& segment, std::uint64_t begin, std::uint64_t end,
                      std::vector<std::uint64_t>& places) {
   const MappedNumbers& answers = segment.answers;
   if (!answers.has_file()) return {};
@@ -81,7 +82,7 @@ Status add_untrained(const Segment& segment, std::uint64_t begin, std::uint64_t 
 
 class MappedStream : public TokenStream {
  public:
-  MappedStream(std::vector<Segment> segments, std::uint64_t tokens, std::uint64_t bound)
+  MappedStream(std::vector<DataSegment> segments, std::uint64_t tokens, std::uint64_t bound)
       : segments_(std::move(segments)), tokens_(tokens), bound_(bound) {}
 
   std::uint64_t size() const override { return tokens_; }
@@ -89,7 +90,7 @@ class MappedStream : public TokenStream {
 
   void arrange(std::span<const std::size_t> order) override {
     assert(order.size() == segments_.size());
-    std::vector<Segment> arranged;
+    std::vector<DataSegment> arranged;
     std::uint64_t begin = 0;
     for (const std::size_t place : order) {
       arranged.push_back(std::move(segments_[place]));
@@ -128,7 +129,7 @@ class MappedStream : public TokenStream {
   }
   bool all_trained() const override {
     return std::none_of(segments_.begin(), segments_.end(),
-                        [](const Segment& segment) { return segment.answers.has_file(); });
+                        [](const DataSegment& segment) { return segment.answers.has_file(); });
   }
 
   std::string describe(std::uint64_t position) const override {
@@ -137,19 +138,20 @@ class MappedStream : public TokenStream {
   }
 
  private:
-  std::vector<Segment>::const_iterator find(std::uint64_t position) const {
-    const auto after = std::upper_bound(segments_.begin(), segments_.end(), position,
-                                        [](std::uint64_t at, const Segment& segment) { return at < segment.begin; });
+  std::vector<DataSegment>::const_iterator find(std::uint64_t position) const {
+    const auto after =
+        std::upper_bound(segments_.begin(), segments_.end(), position,
+                         [](std::uint64_t at, const DataSegment& segment) { return at < segment.begin; });
     return after - 1;
   }
 
-  std::vector<Segment> segments_;  ///< none is empty
+  std::vector<DataSegment> segments_;  ///< none is empty
   std::uint64_t tokens_, bound_;
 };
 
 }  // namespace
 
-std::unique_ptr<TokenStream> make_mapped_stream(std::vector<Segment> segments, std::uint64_t tokens,
+std::unique_ptr<TokenStream> make_mapped_stream(std::vector<DataSegment> segments, std::uint64_t tokens,
                                                 std::uint64_t bound) {
   return std::make_unique<MappedStream>(std::move(segments), tokens, bound);
 }

@@ -12,7 +12,7 @@
 namespace titan::train {
 
 /// One file of the stream.
-struct Segment {
+struct DataSegment {
   MappedFile file;
   corpus::TokenFile layout;
   std::uint64_t begin;    ///< of its first token in the stream
@@ -22,7 +22,7 @@ struct Segment {
 
 /// The stream of `segments`, which are not empty and have `tokens` tokens together. `bound`: every id is below it; 0:
 /// ids are not checked.
-std::unique_ptr<TokenStream> make_mapped_stream(std::vector<Segment> segments, std::uint64_t tokens,
+std::unique_ptr<TokenStream> make_mapped_stream(std::vector<DataSegment> segments, std::uint64_t tokens,
                                                 std::uint64_t bound);
 
 }  // namespace titan::train

@@ -261,7 +261,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
                                      std::span<const KnownFile> checked, const ckpt::CancelToken& stop,
                                      std::span<const BesideTokens> beside) {
   OpenedFiles opened;
-  std::vector<Segment> segments;
+  std::vector<DataSegment> segments;
   std::uint64_t tokens = 0;
   Oddities odd;
   for (const std::string& path : paths) {

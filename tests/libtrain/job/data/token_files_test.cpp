@@ -311,6 +311,8 @@ TEST(TokenFiles, MoreFilesThanAProcessCanMapAreRefusedWithWhatToDo) {
   EXPECT_EQ(opened.status().code, Code::kFailed);
   EXPECT_NE(opened.status().message.find("a.txt': this process has no room for another mapping"), std::string::npos);
   EXPECT_NE(opened.status().hint.find("join small ones"), std::string::npos);
+  EXPECT_TRUE(open_token_files({dir.write("b.txt", "text")}, TokenKind::kUtf8Bytes, "key").ok())
+      << "those before it were given back";
 }
 
 TEST(TokenFiles, RefusesADatasetWithoutTokens) {
