@@ -248,6 +248,13 @@ Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::ui
   return file;
 }
 
+IndexedEnds indexed_ends(const TokenFile& file) {
+  if (file.index.empty() || file.documents == 0) return {};
+  if (file.format != TokenFormat::kMegatron) return {0, file.documents - 1, 1};
+  // It has where each sequence begins, in bytes: the second does where the first ends.
+  return {kMegatronHeader + 4 * file.documents + 8, file.documents - 1, file.width};
+}
+
 Status read_ends(ckpt::Fs& fs, const TokenFile& file,
                  const std::function<Status(std::span<const std::uint64_t>)>& take) {
   if (file.index.empty()) return {};

@@ -41,6 +41,15 @@ std::string ids_of_prefix(ckpt::Fs& fs, const std::string& path);
 /// off or contradicts the file; kFailed
 ckpt::Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width);
 
+/// Where an index has the ends of documents as u64, ascending, but for the last: that is the end of the file.
+struct IndexedEnds {
+  std::uint64_t offset = 0;  ///< bytes before the first
+  std::uint64_t count = 0;
+  std::uint64_t unit = 1;  ///< bytes or tokens: a multiple of so many is one token
+};
+/// Of `file`, as open_token_file() left it; none where there is no index.
+IndexedEnds indexed_ends(const TokenFile& file);
+
 /// Reads the whole index, in pieces: `take` gets the ends of documents in tokens, ascending; the last is `file.tokens`.
 /// Megatron's sequences are its documents, as its own training counts them. Nothing is read where there is no index.
 /// \error kCorrupt: ends that do not ascend, sequences that leave a gap, overlap or are out of order; of `take`

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
@@ -228,10 +229,17 @@ std::string data(const PlanReport& report, const Palette& palette) {
   const bool texts = report.start && !report.start->texts.empty();
   if (!report.data && !texts) return "";
   Facts facts;
-  if (texts)
-    for (const train::TextCache& one : report.start->texts)
+  constexpr std::size_t kShownSets = 24;
+  if (texts) {
+    const std::vector<train::TextCache>& all = report.start->texts;
+    for (const train::TextCache& one : std::span(all).first(std::min(all.size(), kShownSets)))
       facts.add("tokens", one.there ? "in " + escape(one.folder)
                                     : "a run makes them first, by " + escape(one.path) + ", in " + escape(one.folder));
+    if (all.size() > kShownSets)
+      facts.add("", "and " + counted(all.size() - kShownSets, "folder") + " more (--json has all)");
+  }
+  if (!report.data && !report.start->data.sets.empty())
+    facts.add("mixture", escape(ckpt::mixture_text(report.start->data.sets)) + ", of samples that are counted then");
   if (!report.data) return heading(palette, "data") + facts.render(palette, "  ");
   const train::DataForecast& d = *report.data;
   facts.add("source", escape(d.kind) + ", " + counted(d.files, "file") + ", " + format_bytes(d.bytes));
@@ -240,7 +248,6 @@ std::string data(const PlanReport& report, const Palette& palette) {
     facts.add("left out", escape(ckpt::first_few(left_out)));
   if (report.start && !report.start->continuation.same_data.empty())
     facts.add("note", escape(report.start->continuation.same_data.substr(6)));
-  constexpr std::size_t kShownSets = 24;
   for (const train::SetForecast& set : std::span(d.sets).first(std::min(d.sets.size(), kShownSets)))
     facts.add(&set == d.sets.data() ? "mixture" : "", set_line(set));
   if (d.sets.size() > kShownSets)

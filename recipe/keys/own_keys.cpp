@@ -191,7 +191,7 @@ std::vector<Key> own_keys() {
           "trained on",
           {.choices = {"cut", "whole"}, .effect = kNewEpoch}),
       key(TITAN_KEY(training.document_end), kCurve,
-          "the id that ends a document in raw token files; unset: folders of tokens say where, any other file is one",
+          "the id that ends a document in raw token files; unset: folders and indexes say where, any other file is one",
           {.range = between(0, 16 * kMaxDim), .effect = kInPlace}),
       key(TITAN_KEY(training.shuffle), kCurve, "permute the samples anew in each epoch", {.effect = kNewEpoch}),
       key(TITAN_KEY(training.sample_stride), kCurve, "distance between the first tokens of two samples; unset: seq_len",

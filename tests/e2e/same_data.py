@@ -6,6 +6,7 @@ import json
 import math
 import pathlib
 import shutil
+import struct
 import subprocess
 import sys
 import unittest
@@ -237,6 +238,42 @@ class ByTokenizer(unittest.TestCase):
         self.assertEqual(again, {path.name: text for path, text in made.items()})
 
 
+    def test_texts_are_mixed_and_the_tail_of_each_is_held_back(self):
+        work = harness.scratch("texts-mixed")
+        self.addCleanup(shutil.rmtree, work, ignore_errors=True)
+        subprocess.run([harness.ROOT / "tests" / "cli" / "tools" / "small-tokenizer", work / "tok"], check=True)
+        write(work / "first")
+        harness.write_text(work / "other.txt", 1600, 9)
+        settings = {"training.steps": 8, "checkpoint.interval": 4, "validation.enable": True, "validation.freq": 4, "validation.steps": 2, "validation.holdout": 0.2,
+                    "training.datasets": f"path={work / 'first'} weight=3,path={work / 'other.txt'} epochs=2 exhausted=stop", "training.document_mask": True,
+                    "training.pack": "whole", "model.tokenizer": work / "tok", "model.vocab_size": 301}
+
+        def plan(run):
+            argv = [harness.TRAIN, "plan", CONFIG, *harness.flags({**settings, "job.dump_folder": run}), "--json"]
+            return json.loads(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
+
+        self.assertEqual([(one["there"], one["files"]) for one in plan(work / "none")["texts"]], [(False, 3), (False, 1)])
+        self.assertFalse((work / "none").exists())
+        whole, run = work / "whole", work / "run"
+        _, err = harness.train(CONFIG, 1, {**settings, "job.dump_folder": whole})
+        self.assertEqual(err.count("text becomes tokens once"), 2, err)
+        self.assertIn("samples per epoch of first 75 %, other.txt 25 %", err)
+        harness.train(CONFIG, 2, {**settings, "job.dump_folder": run, "debug.stop_at_step": 4, "parallelism.pipeline_parallel_degree": 2}, expect=75)
+        sets = plan(run)["data"]["sets"]
+        self.assertEqual([(one["name"], one["samples"], one["most_epochs"]) for one in sets], [("first", 24, 0), ("other.txt", 8, 2)])
+        shutil.rmtree(run / "cache")
+        self.assertEqual(plan(run)["data"]["sets"], sets, "what the run has read is known without the tokens")
+        (work / "first" / "a.txt").rename(work / "first" / "z.txt")
+        (work / "other.txt").rename(work / "moved.txt")
+        turned = f"path={work / 'moved.txt'} epochs=2 exhausted=stop,path={work / 'first'} weight=3"
+        harness.train(CONFIG, 3, {**settings, "job.dump_folder": run, "training.datasets": turned})
+        self.assertEqual(harness.step_lines(run), harness.step_lines(whole))
+        self.assertEqual(harness.checkpoint_id(run, 8), harness.checkpoint_id(whole, 8))
+        losses = [[event["validation_loss"] for event in harness.events(folder) if event["event"] == "validation"] for folder in (run, whole)]
+        self.assertEqual(*losses)
+        self.assertEqual(len(losses[0]), 2)
+
+
 class Mixtures(unittest.TestCase):
     """Three sets: a run of 12 steps and the same run stopped, gone on with on other layouts and with other weights."""
 
@@ -304,6 +341,44 @@ class Mixtures(unittest.TestCase):
         self.assertEqual(harness.published_steps(run)[-1], 26)
         _, err = harness.train(CONFIG, 1, settings, expect=2)
         self.assertIn("the data end before step 27", err)
+
+
+class DocumentEnds(unittest.TestCase):
+    """Whoever says where documents end, an index, an id or a folder, they are the same documents."""
+
+    def test_each_gives_the_same_losses(self):
+        work = harness.scratch("document-ends")
+        self.addCleanup(shutil.rmtree, work, True)
+        harness.write_text(work / "book.txt", 2500, 4)
+        subprocess.run([harness.ROOT / "tests" / "cli" / "tools" / "small-tokenizer", work / "tok"], check=True)
+        harness.ckpt("tokenize", work / "book.txt", "-o", work / "folder", "--tokenizer", work / "tok", "--split", ".")
+        (work / "mine").mkdir()
+        ids = (work / "folder" / "tokens-00000.bin").read_bytes()
+        raw = (work / "folder" / "ends-00000.bin").read_bytes()
+        ends = struct.unpack(f"<{len(raw) // 8}Q", raw)
+        lengths = [end - begin for begin, end in zip((0, *ends), ends)]
+        index = b"MMIDIDX\0\0" + struct.pack(f"<QBQQ{len(ends)}I{len(ends)}Q", 1, 8, len(ends), len(ends) + 1, *lengths, *(2 * begin for begin in (0, *ends[:-1])))
+        (work / "mine" / "m.bin").write_bytes(ids)
+        (work / "mine" / "m.idx").write_bytes(index + struct.pack(f"<{len(ends) + 1}Q", *range(len(ends) + 1)))
+        (work / "mine" / "n.ds").write_bytes(ids)
+        (work / "mine" / "n.ds.index").write_bytes(raw)
+        (work / "mine" / "raw.bin").write_bytes(ids)
+        settings = {"training.dataset": "tokens", "model.vocab_size": 301, "training.document_mask": True, "training.steps": 4, "checkpoint.interval": 4}
+        for pack in ("cut", "whole"):
+            lines = {}
+            for number, (name, nproc, more) in enumerate((("folder", 1, {}), ("mine/m", 2, {"parallelism.pipeline_parallel_degree": 2}), ("mine/n.ds", 1, {}),
+                                                          ("mine/raw.bin", 2, {"training.document_end": 300}))):
+                run = work / f"{pack}-{number}"
+                harness.train(CONFIG, nproc, {**settings, **more, "training.pack": pack, "training.dataset_path": work / name, "job.dump_folder": run})
+                lines[name] = harness.step_lines(run)
+            for name, rows in lines.items():
+                self.assertEqual(rows, lines["folder"], f"{pack}, {name}")
+        # Without its ends the same tokens are other data.
+        (work / "mine" / "m.idx").write_bytes(index.replace(struct.pack("<2I", *lengths[:2]), struct.pack("<2I", lengths[0] + 1, lengths[1] - 1), 1).replace(
+            struct.pack("<2Q", 0, 2 * lengths[0]), struct.pack("<2Q", 0, 2 * lengths[0] + 2), 1) + struct.pack(f"<{len(ends) + 1}Q", *range(len(ends) + 1)))
+        _, err = harness.train(CONFIG, 1, {**settings, "training.steps": 8, "training.dataset_path": work / "mine" / "m", "job.dump_folder": work / "cut-1"}, expect=13)
+        self.assertIn("changed: m.bin (other contents of", " ".join(err.split()))
+
 
 class Answers(unittest.TestCase):
     """Prompts and completions, packed whole beside other documents: the answers alone are trained on, with the same bits on every layout."""

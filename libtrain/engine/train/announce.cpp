@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/model/history.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/plan/lr_settings.h"
@@ -100,9 +101,11 @@ void announce(RunState& run) {
   facts.environment = run.state.environment;
   facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) +
                (run.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.data.files) + "), " +
-               (run.start.texts.empty()
-                    ? ""
-                    : "as tokens of " + run.start.texts[0].path + " in " + run.start.texts[0].folder + ", ") +
+               (run.start.texts.empty() ? ""
+                                        : "as tokens of " + run.start.texts[0].path + " in " +
+                                              (run.data.sets.empty() ? run.start.texts[0].folder
+                                                                     : ckpt::parent_path(run.start.texts[0].folder)) +
+                                              ", ") +
                std::to_string(run.data.samples_per_epoch) + " samples per epoch" +
                (run.data.sets.empty() ? "" : " of " + ckpt::mixture_text(run.data.sets)) + ", " +
                std::to_string(run.start.dataset->validation_samples()) + " held back; at sample " +

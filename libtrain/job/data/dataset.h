@@ -24,9 +24,7 @@ struct Config;
 namespace titan::train {
 
 struct TextCache;
-struct FoundFiles;
 struct OpenedFiles;
-enum class TokenKind;
 
 /// What of a sample differs from a row of tokens that are all trained on.
 struct SampleMarks {
@@ -76,21 +74,19 @@ struct KnownFile {
 class Dataset {
  public:
   /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list), or
-  /// the sets of training.datasets, and, with validation enabled and no path of its own, holds the tail back. Relative
-  /// paths are relative to the working directory.
+  /// the sets of training.datasets, and, with validation enabled and no path of its own, holds the tail of each back.
+  /// Relative paths are relative to the working directory.
   /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a
   /// multiple of the token size, a vocabulary smaller than the tokenizer's, two sets with the same contents.
-  /// kUnsupported: a tokenizer or file kind not built yet, the tail of a mixture held back.
+  /// kUnsupported: a tokenizer or file kind not built yet.
   /// `checked`: files that were read whole and found to be text. What has the fingerprint of one is not read again;
   /// what has the name, size and ends of one has its fingerprint. `stop` is polled meanwhile: kInterrupted,
-  /// kTerminated.
+  /// kTerminated. `texts`: the tokens that were made of the texts, of each set, then of a validation with a path of its
+  /// own.
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
                                                      std::uint64_t vocab_size, std::span<const KnownFile> checked = {},
-                                                     const ckpt::CancelToken& stop = {});
-
-  /// Says that its tokens were made of texts: `caches` of training, then of a validation with a path of its own. Before
-  /// continue_from().
-  void made_of(std::span<const TextCache> caches);
+                                                     const ckpt::CancelToken& stop = {},
+                                                     std::span<const TextCache> texts = {});
 
   /// Fingerprints of all files, validation's last.
   std::vector<ckpt::DataFile> files() const;
@@ -125,8 +121,8 @@ class Dataset {
   /// What the folders of the data hold beside files: "sub (a folder)". Validation's folders come last.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
-  /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; 0 when validation is
-  /// off.
+  /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation, those of several sets
+  /// by their weights; 0 when validation is off.
   std::uint64_t validation_samples() const { return validation_samples_; }
   /// Those that one validation reads; validation_batches() has their micro-batches.
   std::uint64_t validation_read() const { return validation_read_; }
@@ -138,16 +134,25 @@ class Dataset {
 
  private:
   Dataset() = default;
-  ckpt::Status prepare_validation(const recipe::Config& config, std::span<const KnownFile> checked,
-                                  const ckpt::CancelToken& stop, std::uint64_t* train_tokens);
-  /// Opens files of the training or of the validation, and notes what lies beside them.
-  ckpt::Result<OpenedFiles> open_files(const FoundFiles& found, TokenKind kind, const std::string& key,
-                                       std::span<const KnownFile> checked, const ckpt::CancelToken& stop);
-  ckpt::Status count_validation(const recipe::Config& config);
   struct Source;
+  struct Set {
+    std::unique_ptr<TokenStream> stream;
+    PackedRows rows;              // of whole documents, else none
+    std::uint64_t tokens = 0;     // that are trained on; the rest is held back
+    std::uint64_t held_back = 0;  // samples
+  };
   ckpt::Status open_set(const recipe::Config& config, const Source& source, std::span<const KnownFile> checked,
                         const ckpt::CancelToken& stop);
-  ckpt::Status mix(std::span<const Source> sources);
+  /// Opens files of the training or of the validation, and notes what lies beside them.
+  ckpt::Result<OpenedFiles> open_files(const recipe::Config& config, const std::string& path, const std::string& key,
+                                       std::span<const KnownFile> checked, const ckpt::CancelToken& stop,
+                                       const TextCache* text);
+  ckpt::Status prepare_validation(const recipe::Config& config, std::span<const Source> sources, const TextCache* text,
+                                  std::span<const KnownFile> checked, const ckpt::CancelToken& stop);
+  ckpt::Status count_validation(const recipe::Config& config);
+  ckpt::Status count_sets(std::span<const Source> sources, const ckpt::CancelToken& stop);
+  ckpt::Result<std::uint64_t> count_samples(Set& set, const ckpt::CancelToken& stop) const;
+  void mix();
   void continue_mixture(const ckpt::DataPosition& stored);
   ckpt::Status check_ids(const recipe::Config& config);
   /// Where a sample lies in the stream of its set. What it lacks of a whole sample is filled up.
@@ -162,17 +167,12 @@ class Dataset {
 
   bool in_order_ = false;  // the files of origin_ are not those that are read, and tokens are in their stored order
   bool raw_ = false;       // some files are ids without a header
-  struct Set {
-    std::unique_ptr<TokenStream> stream;
-    PackedRows rows;  // of whole documents, else none
-  };
   void arrange(Set& set, const ckpt::FileMatch& match) const;
-  /// Samples of the last set, of its first `tokens` tokens.
-  ckpt::Result<std::uint64_t> count_samples(std::uint64_t tokens, const ckpt::CancelToken& stop);
 
   std::vector<Set> sets_;  // one, or those of the mixture
   std::unique_ptr<TokenStream> validation_;
   std::optional<ckpt::Mixture> mixture_;
+  std::optional<ckpt::Mixture> held_back_;  // the order of what is held back of a mixture
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
   std::vector<ckpt::DataFile> validation_files_;
@@ -180,9 +180,7 @@ class Dataset {
   std::vector<std::string> warnings_, left_out_;
   std::uint64_t vocab_size_ = 0;
   bool documents_ = false, whole_ = false, plain_ = true;
-  std::uint64_t train_tokens_ = 0;  // of a single set; 0: of a mixture
-  std::optional<std::int64_t> document_end_;
-  std::uint64_t validation_begin_ = 0, validation_samples_ = 0, validation_read_ = 0;
+  std::uint64_t validation_samples_ = 0, validation_read_ = 0;
   std::uint32_t validation_batches_ = 0;
   std::int64_t validation_seq_len_ = 0;
 };

@@ -2,10 +2,12 @@
 // The numbers beside a file of tokens: where documents end, and what is trained on. \source docs/data.md, "The folder"
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 
 #include "ckpt/base/result.h"
+#include "corpus/token_file.h"
 #include "libtrain/job/data/mapped_file.h"
 
 namespace titan::train {
@@ -16,18 +18,31 @@ class MappedNumbers {
   /// An empty path: there are none. \error as MappedFile::open
   static ckpt::Result<MappedNumbers> open(const std::string& path) {
     MappedNumbers numbers;
-    if (!path.empty()) {
-      TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
-    }
+    if (path.empty()) return numbers;
+    TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
+    numbers.place_.count = numbers.file_->bytes().size() / sizeof(std::uint64_t);
+    return numbers;
+  }
+  /// Those of an index, in tokens; there they may repeat, for documents may be empty. \error as MappedFile::open;
+  /// kFailed: it is shorter than it was
+  static ckpt::Result<MappedNumbers> of_index(const std::string& path, const corpus::IndexedEnds& place) {
+    MappedNumbers numbers;
+    TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
+    if (place.offset + place.count * sizeof(std::uint64_t) > numbers.file_->bytes().size())
+      return ckpt::failed("'" + path + "' changes while it is read");
+    numbers.place_ = place;
+    numbers.repeat_ = true;
     return numbers;
   }
   bool has_file() const { return file_.has_value(); }
+  bool may_repeat() const { return repeat_; }
   const std::string& path() const { return file_->path(); }
-  std::uint64_t size() const { return file_ ? file_->bytes().size() / sizeof(std::uint64_t) : 0; }
+  std::uint64_t size() const { return place_.count; }
+  /// What is no whole number of tokens is beyond all of them.
   std::uint64_t at(std::uint64_t place) const {
     std::uint64_t value = 0;
-    std::memcpy(&value, file_->bytes().data() + place * sizeof value, sizeof value);
-    return value;
+    std::memcpy(&value, file_->bytes().data() + place_.offset + place * sizeof value, sizeof value);
+    return value % place_.unit == 0 ? value / place_.unit : std::numeric_limits<std::uint64_t>::max();
   }
   /// The place of the first number above `least`, where they ascend.
   std::uint64_t first_above(std::uint64_t least) const {
@@ -44,6 +59,8 @@ class MappedNumbers {
 
  private:
   std::optional<MappedFile> file_;
+  corpus::IndexedEnds place_;
+  bool repeat_ = false;
 };
 
 }  // namespace titan::train

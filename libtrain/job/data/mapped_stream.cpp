@@ -12,25 +12,34 @@ namespace {
 
 using ckpt::Status;
 
-/// Ids of one type, as they lie in a file.
-template <typename Id>
-void widen(const std::byte* from, std::span<std::int64_t> out) {
-  for (std::size_t i = 0; i < out.size(); ++i) {
+/// Calls `take` with the place and the value of each of the `count` ids of one type from `from` on.
+template <typename Id, typename Take>
+void each_of(const std::byte* from, std::uint64_t count, const Take& take) {
+  for (std::uint64_t i = 0; i < count; ++i) {
     Id id;
     std::memcpy(&id, from + i * sizeof id, sizeof id);
-    out[i] = static_cast<std::int64_t>(id);
+    take(i, static_cast<std::int64_t>(id));
+  }
+}
+
+/// The same of the ids of `segment` from `skip` on.
+template <typename Take>
+void each_id(const DataSegment& segment, std::uint64_t skip, std::uint64_t count, const Take& take) {
+  const corpus::TokenFile& layout = segment.layout;
+  const std::byte* from = segment.file.bytes().data() + layout.offset + skip * layout.width;
+  switch (layout.width) {
+    case 1:
+      return layout.is_signed ? each_of<std::int8_t>(from, count, take) : each_of<std::uint8_t>(from, count, take);
+    case 2:
+      return layout.is_signed ? each_of<std::int16_t>(from, count, take) : each_of<std::uint16_t>(from, count, take);
+    case 4:
+      return layout.is_signed ? each_of<std::int32_t>(from, count, take) : each_of<std::uint32_t>(from, count, take);
+    default: return each_of<std::int64_t>(from, count, take);
   }
 }
 
 void read_ids(const DataSegment& segment, std::uint64_t skip, std::span<std::int64_t> out) {
-  const corpus::TokenFile& layout = segment.layout;
-  const std::byte* from = segment.file.bytes().data() + layout.offset + skip * layout.width;
-  switch (layout.width) {
-    case 1: return layout.is_signed ? widen<std::int8_t>(from, out) : widen<std::uint8_t>(from, out);
-    case 2: return layout.is_signed ? widen<std::int16_t>(from, out) : widen<std::uint16_t>(from, out);
-    case 4: return layout.is_signed ? widen<std::int32_t>(from, out) : widen<std::uint32_t>(from, out);
-    default: return widen<std::int64_t>(from, out);
-  }
+  each_id(segment, skip, out.size(), [out](std::uint64_t i, std::int64_t id) { out[i] = id; });
 }
 
 /// The numbers beside a file ascend, up to its tokens.
@@ -50,12 +59,22 @@ Status add_ends(const DataSegment& segment, std::uint64_t begin, std::uint64_t e
   const MappedNumbers& ends = segment.ends;
   std::uint64_t last = begin;
   for (std::uint64_t i = ends.first_above(begin); i < ends.size(); ++i) {
-    TITAN_RETURN_IF_ERROR(check_ascends(ends, i, last, true, segment.layout.tokens));
-    last = ends.at(i);
-    if (last >= end) break;
-    starts.push_back(segment.begin + last);
+    TITAN_RETURN_IF_ERROR(check_ascends(ends, i, last, !ends.may_repeat(), segment.layout.tokens));
+    const std::uint64_t value = ends.at(i);
+    if (value >= end) break;
+    if (value > last) starts.push_back(segment.begin + value);
+    last = value;
   }
   return {};
+}
+
+/// Appends the places in (begin, end) of `segment` behind an id that is `last`, as places in the stream.
+void add_behind(const DataSegment& segment, std::int64_t last, std::uint64_t begin, std::uint64_t end,
+                std::vector<std::uint64_t>& starts) {
+  if (end < begin + 2) return;
+  each_id(segment, begin, end - begin - 1, [&](std::uint64_t i, std::int64_t id) {
+    if (id == last) starts.push_back(segment.begin + begin + i + 1);
+  });
 }
 
 /// Appends the places of [begin, end) in `segment` that are not trained on, as places in the stream.
@@ -82,8 +101,9 @@ Status add_untrained(const DataSegment& segment, std::uint64_t begin, std::uint6
 
 class MappedStream : public TokenStream {
  public:
-  MappedStream(std::vector<DataSegment> segments, std::uint64_t tokens, std::uint64_t bound)
-      : segments_(std::move(segments)), tokens_(tokens), bound_(bound) {}
+  MappedStream(std::vector<DataSegment> segments, std::uint64_t tokens, std::uint64_t bound,
+               std::optional<std::int64_t> document_end)
+      : segments_(std::move(segments)), tokens_(tokens), bound_(bound), document_end_(document_end) {}
 
   std::uint64_t size() const override { return tokens_; }
   std::uint64_t id_bound() const override { return bound_; }
@@ -116,7 +136,12 @@ class MappedStream : public TokenStream {
       if (segment->begin > begin) starts.push_back(segment->begin);
       const std::uint64_t from = std::max(begin, segment->begin) - segment->begin,
                           to = std::min(end - segment->begin, segment->layout.tokens);
+      const auto of_segment = static_cast<std::ptrdiff_t>(starts.size());
       TITAN_RETURN_IF_ERROR(add_ends(*segment, from, to, starts));
+      if (!document_end_) continue;
+      add_behind(*segment, *document_end_, from, to, starts);
+      std::sort(starts.begin() + of_segment, starts.end());
+      starts.erase(std::unique(starts.begin() + of_segment, starts.end()), starts.end());
     }
     return {};
   }
@@ -147,13 +172,14 @@ class MappedStream : public TokenStream {
 
   std::vector<DataSegment> segments_;  ///< none is empty
   std::uint64_t tokens_, bound_;
+  std::optional<std::int64_t> document_end_;
 };
 
 }  // namespace
 
 std::unique_ptr<TokenStream> make_mapped_stream(std::vector<DataSegment> segments, std::uint64_t tokens,
-                                                std::uint64_t bound) {
-  return std::make_unique<MappedStream>(std::move(segments), tokens, bound);
+                                                std::uint64_t bound, std::optional<std::int64_t> document_end) {
+  return std::make_unique<MappedStream>(std::move(segments), tokens, bound, document_end);
 }
 
 }  // namespace titan::train

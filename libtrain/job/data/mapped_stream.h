@@ -2,6 +2,7 @@
 // A stream of tokens over memory-mapped files, one behind the other.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "corpus/token_file.h"
@@ -21,8 +22,9 @@ struct DataSegment {
 };
 
 /// The stream of `segments`, which are not empty and have `tokens` tokens together. `bound`: every id is below it; 0:
-/// ids are not checked.
+/// ids are not checked. `document_end`: behind each id that is this a document ends, too.
 std::unique_ptr<TokenStream> make_mapped_stream(std::vector<DataSegment> segments, std::uint64_t tokens,
-                                                std::uint64_t bound);
+                                                std::uint64_t bound,
+                                                std::optional<std::int64_t> document_end = std::nullopt);
 
 }  // namespace titan::train

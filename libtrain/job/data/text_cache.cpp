@@ -7,6 +7,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/size_text.h"
+#include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
 #include "corpus/token_data.h"
 #include "corpus/tokenize.h"
@@ -35,11 +36,14 @@ std::string tokenizer_word(const ckpt::Digest& digest, const corpus::Borders& bo
   return word;
 }
 
-/// The same texts in the order in which a run has read them; those that are new to it stay as they are.
+/// The same texts in the order in which a run has read them, as its data or as one set of them; those that are new to
+/// it stay as they are.
 void order_as_stored(const ckpt::DataPosition& stored, TextCache& cache) {
   std::vector<ckpt::DataFile> there;
   for (const KnownFile& known : cache.files) there.push_back(known.file);
-  const ckpt::FileMatch match = ckpt::match_files(stored.files, there);
+  ckpt::FileMatch match;
+  for (std::size_t set = 0; set < std::max<std::size_t>(1, stored.sets.size()) && !match.same; ++set)
+    match = ckpt::match_files(ckpt::files_of_set(stored, set), there);
   if (stored.kind != "text" || !match.same) return;
   std::vector<std::size_t> filled, empty;  // places
   for (std::size_t i = 0; i < there.size(); ++i) (there[i].bytes > 0 ? filled : empty).push_back(i);
@@ -75,9 +79,16 @@ corpus::TokenizeOptions options_of(const recipe::Config& config, const TextCache
 }
 
 /// Makes sure that the tokens can be made: of the kind of each text, and of what the tokenizer says.
-Status look_before(const corpus::TokenizerFiles& files, const corpus::TokenizeOptions& options, TextCache& cache) {
+Status look_before(const corpus::TokenizerFiles& files, const corpus::TokenizeOptions& options, const TextCache* other,
+                   TextCache& cache) {
   TITAN_ASSIGN_OR_RETURN(corpus::DocumentReader reader, corpus::DocumentReader::open(ckpt::posix_fs(), options.input));
   TITAN_RETURN_IF_ERROR(reader.look_at_all());
+  if (other != nullptr) {
+    cache.tokenizer = other->tokenizer;
+    cache.vocabulary = other->vocabulary;
+    cache.token_bytes = other->token_bytes;
+    return {};
+  }
   TITAN_ASSIGN_OR_RETURN(const recipe::Tokenizer tokenizer, corpus::parse_tokenizer(files));
   auto borders = corpus::borders_of(tokenizer);
   if (!borders.ok())
@@ -116,7 +127,7 @@ std::string text_tokenizer(const recipe::Config& config, std::string* note) {
 
 Result<TextCache> find_text_cache(const recipe::Config& config, const std::string& dataset_path, const std::string& key,
                                   std::uint64_t vocab_size, std::span<const KnownFile> known,
-                                  const ckpt::DataPosition* stored) {
+                                  const ckpt::DataPosition* stored, const TextCache* other) {
   TextCache cache;
   cache.path = text_tokenizer(config);
   const auto tokenizer = corpus::read_tokenizer_files(ckpt::posix_fs(), cache.path);
@@ -130,12 +141,13 @@ Result<TextCache> find_text_cache(const recipe::Config& config, const std::strin
   cache.left_out = std::move(found.left_out);
   for (const std::string& path : cache.paths) {
     TITAN_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::open(path));
-    cache.files.push_back(known_file(path, file.bytes(), known));
+    TITAN_ASSIGN_OR_RETURN(KnownFile as_known, known_file(path, file.bytes(), known));
+    cache.files.push_back(std::move(as_known));
   }
   if (stored != nullptr) order_as_stored(*stored, cache);
   cache.folder = ckpt::join_path(ckpt::join_path(config.job.dump_folder, "cache"),
                                  "text-" + cache_key(*tokenizer, config.training.text_field, cache));
-  if (!take_folder(cache)) TITAN_RETURN_IF_ERROR(look_before(*tokenizer, options_of(config, cache), cache));
+  if (!take_folder(cache)) TITAN_RETURN_IF_ERROR(look_before(*tokenizer, options_of(config, cache), other, cache));
   if (cache.vocabulary <= vocab_size) return cache;
   return ckpt::invalid("the tokenizer " + cache.path + " has ids below " + std::to_string(cache.vocabulary) +
                        ", and model.vocab_size is " + std::to_string(vocab_size))
@@ -174,9 +186,11 @@ Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& st
 recipe::Config reading_tokens(recipe::Config config, std::span<const TextCache> caches) {
   if (caches.empty()) return config;
   config.training.dataset = "tokens";
-  config.training.dataset_path = caches[0].folder;
   config.training.token_dtype = caches[0].token_bytes == 2 ? "uint16" : "uint32";
-  if (caches.size() > 1) config.validation.dataset_path = caches[1].folder;
+  std::size_t next = 0;
+  if (config.training.datasets.empty()) config.training.dataset_path = caches[next++].folder;
+  for (std::string& set : config.training.datasets) set = "path=" + caches[next++].folder;
+  if (next < caches.size()) config.validation.dataset_path = caches[next].folder;
   return config;
 }
 

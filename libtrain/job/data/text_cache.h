@@ -31,20 +31,22 @@ struct TextCache {
 };
 
 /// Looks at the texts of `dataset_path`, which `key` names, and for their tokens; writes nothing. `known`: files that
-/// another rank has read; `stored`: the data that a run goes on with, whose order is kept where these are the same.
-/// \error kInvalid: no such files, another kind of file, a tokenizer that cannot be used or has more than `vocab_size`
-/// ids; kUnsupported: the tokenizer
+/// another rank has read; `stored`: the data that a run goes on with, whose order is kept where these are the same;
+/// `other`: found for other texts of the same run, so that the tokenizer is not read again. \error kInvalid: no such
+/// files, another kind of file, a tokenizer that cannot be used or has more than `vocab_size` ids; kUnsupported: the
+/// tokenizer
 ckpt::Result<TextCache> find_text_cache(const recipe::Config& config, const std::string& dataset_path,
                                         const std::string& key, std::uint64_t vocab_size,
-                                        std::span<const KnownFile> known, const ckpt::DataPosition* stored);
+                                        std::span<const KnownFile> known, const ckpt::DataPosition* stored,
+                                        const TextCache* other = nullptr);
 
 /// Makes the folder, by the one rank that holds the run's lock: whole, or not at all. `say` gets lines for the log.
 /// \error as corpus::tokenize; kInterrupted, kTerminated (by `stop`)
 ckpt::Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& stop,
                              const std::function<void(const std::string&)>& say, TextCache& cache);
 
-/// `config` as it reads the tokens of its texts; `caches` has those of training, then those of the validation where it
-/// has a path of its own.
+/// `config` as it reads the tokens of its texts; `caches` has those of training, of each set of a mixture, then those
+/// of the validation where it has a path of its own.
 recipe::Config reading_tokens(recipe::Config config, std::span<const TextCache> caches);
 
 }  // namespace titan::train

@@ -62,7 +62,9 @@ Status add_token_folder(const std::string& path, const std::string& key, FoundFi
   return {};
 }
 
-/// Appends what fits a pattern of the shell, by name.
+Status add_path(const std::string& path, const std::string& key, FoundFiles* files);
+
+/// Appends what fits a pattern of the shell, by name: files, and those of folders.
 Status add_pattern(const std::string& pattern, const std::string& key, FoundFiles* files) {
   glob_t found{};
   const int code = ::glob(pattern.c_str(), 0, nullptr, &found);
@@ -73,8 +75,15 @@ Status add_pattern(const std::string& pattern, const std::string& key, FoundFile
   if (paths.empty())
     return ckpt::invalid(key + ": nothing fits '" + pattern + "'")
         .with_hint("relative paths start at the working directory");
-  files->paths.insert(files->paths.end(), paths.begin(), paths.end());
-  files->beside.resize(files->paths.size());
+  std::error_code error;
+  for (const std::string& path : paths) {
+    if (fs::exists(path, error)) {
+      TITAN_RETURN_IF_ERROR(add_path(path, key, files));
+    } else {  // a link that leads nowhere: whoever opens it says so
+      files->paths.push_back(path);
+      files->beside.emplace_back();
+    }
+  }
   return {};
 }
 
@@ -86,6 +95,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
     if (path.find_first_of("*?[") != std::string::npos) return add_pattern(path, key, files);
     if (std::string ids = corpus::ids_of_prefix(ckpt::posix_fs(), path); !ids.empty()) {
       files->paths.push_back(std::move(ids));
+      files->beside.emplace_back();
       return {};
     }
   }
@@ -249,17 +259,58 @@ std::optional<ckpt::Digest> ends_of(std::span<const std::byte> content) {
 
 }  // namespace
 
-KnownFile known_file(const std::string& path, std::span<const std::byte> content, std::span<const KnownFile> known) {
+Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
+                             std::span<const KnownFile> known, std::span<const std::string> beside) {
   const std::string name = base_name(path);
   const std::optional<ckpt::Digest> ends = ends_of(content);
-  for (const KnownFile& other : known)
-    if (ends && other.ends == ends && other.file.bytes == content.size() && other.file.name == name) return other;
-  return {fingerprint(path, content), ends};
+  const KnownFile* same = nullptr;
+  bool several = false;  // which differ in what lies beside them
+  for (const KnownFile& other : known) {
+    if (!ends || other.ends != ends || other.file.bytes != content.size() || other.file.name != name) continue;
+    several |= same != nullptr && !(same->file == other.file);
+    same = &other;
+  }
+  if (same != nullptr && !several) return *same;
+  const KnownFile plain{fingerprint(path, content), ends};
+  if (beside.empty()) return plain;
+  KnownFile file = plain;
+  ckpt::IdentityEncoder encoder;
+  encoder.digest(plain.file.blocks);
+  for (const std::string& other : beside) {
+    TITAN_ASSIGN_OR_RETURN(const MappedFile numbers, MappedFile::open(other));
+    encoder.u64(numbers.bytes().size());
+    encoder.digest(fingerprint(other, numbers.bytes()).blocks);
+  }
+  file.file.blocks = encoder.finish();
+  const auto is_known = [&](const ckpt::DataFile& one) {
+    return std::ranges::any_of(known, [&](const KnownFile& other) {
+      return other.file.bytes == one.bytes && other.file.blocks == one.blocks;
+    });
+  };
+  return !is_known(file.file) && is_known(plain.file) ? plain : file;
 }
+
+namespace {
+
+/// The files that belong to one of ids.
+std::vector<std::string> belongings(const BesideTokens& beside, const corpus::TokenFile& layout) {
+  std::vector<std::string> files = {beside.ends, beside.answers, layout.index};
+  std::erase(files, "");
+  return files;
+}
+
+/// Where the documents of one file end; none where nobody asks.
+Result<MappedNumbers> open_ends(const BesideTokens& beside, const corpus::TokenFile& layout, const DocumentRule& rule) {
+  if (!rule.asked) return MappedNumbers();
+  if (!layout.index.empty() && !rule.end_id) return MappedNumbers::of_index(layout.index, corpus::indexed_ends(layout));
+  return MappedNumbers::open(beside.ends);
+}
+
+}  // namespace
 
 Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind, const std::string& key,
                                      std::span<const KnownFile> checked, const ckpt::CancelToken& stop,
-                                     std::span<const BesideTokens> beside) {
+                                     std::span<const BesideTokens> beside, const DocumentRule& rule) {
   OpenedFiles opened;
   std::vector<DataSegment> segments;
   std::uint64_t tokens = 0;
@@ -274,19 +325,18 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     TITAN_ASSIGN_OR_RETURN(corpus::TokenFile layout, layout_of(file, kind));
     const bool raw = layout.format == corpus::TokenFormat::kRaw;
     opened.raw |= raw;
-    opened.indexed |= !layout.index.empty();
     if (opened.doubt.ok() && raw) opened.doubt = doubt_of(path, beginning, kind);
     if (const std::string look = odd_look(beginning, kind); raw && !look.empty()) odd[look].push_back(path);
-    KnownFile as_known = known_file(path, file.bytes(), checked);
+    const std::size_t place = opened.files.size();
+    const BesideTokens own = place < beside.size() ? beside[place] : BesideTokens{};
+    TITAN_ASSIGN_OR_RETURN(KnownFile as_known, known_file(path, file.bytes(), checked, belongings(own, layout)));
     opened.ends.push_back(as_known.ends);
     opened.files.push_back(std::move(as_known.file));
     const bool known =
         opened.doubt.ok() && std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
     if (kind == TokenKind::kUtf8Bytes && !known) TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
     if (layout.tokens == 0) continue;
-    const std::size_t place = opened.files.size() - 1;
-    const BesideTokens own = place < beside.size() ? beside[place] : BesideTokens{};
-    TITAN_ASSIGN_OR_RETURN(MappedNumbers ends, MappedNumbers::open(own.ends));
+    TITAN_ASSIGN_OR_RETURN(MappedNumbers ends, open_ends(own, layout, rule));
     TITAN_ASSIGN_OR_RETURN(MappedNumbers answers, MappedNumbers::open(own.answers));
     const std::uint64_t begin = tokens;
     tokens += layout.tokens;
@@ -297,7 +347,8 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
                          (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "") + ")");
   for (const auto& [look, names] : odd) opened.warnings.push_back(key + " " + look + ": " + ckpt::first_few(names));
   const std::uint64_t bound = kind == TokenKind::kUtf8Bytes ? 256 : 0;
-  opened.stream = make_mapped_stream(std::move(segments), tokens, bound);
+  opened.stream =
+      make_mapped_stream(std::move(segments), tokens, bound, rule.asked ? rule.end_id : std::optional<std::int64_t>());
   return opened;
 }
 

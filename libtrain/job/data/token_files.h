@@ -2,6 +2,7 @@
 // Data files: finding them, fingerprinting them, and reading them as one token stream.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,26 +54,35 @@ ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::u
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
 
 /// The file as others may know it; its fingerprint is that of a file of `known` where name, size and ends say that it
-/// is the same.
-KnownFile known_file(const std::string& path, std::span<const std::byte> content, std::span<const KnownFile> known);
+/// is the same. `beside`: files that say where its documents end and what is trained on. They belong to the
+/// fingerprint, but where `known` has the file without them: who began with that goes on with it. Part of the format's
+/// contract. \error of `beside`, as MappedFile::open
+ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
+                                   std::span<const KnownFile> known, std::span<const std::string> beside = {});
+
+/// Where documents end, for who asks.
+struct DocumentRule {
+  bool asked = false;  ///< what lies beside the tokens is read
+  /// Behind this id too; it stands in for the indexes of other programs.
+  std::optional<std::int64_t> end_id{};
+};
 
 struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
   std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
   std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
-  bool indexed = false;                           ///< an index says where documents of some file end
   bool raw = false;                               ///< ids, or text, without a header or an index are among them
   std::vector<std::string> warnings;              ///< what looks like something else than data
   ckpt::Status doubt;                             ///< not ok: a new run does not start on them (data_looks.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by
 /// file, but for files with a fingerprint of `checked`, whose blocks are not all read where name, size and ends are the
-/// same; `stop` is polled meanwhile. `beside`: what lies beside each file, as far as it is to be read.
+/// same; `stop` is polled meanwhile. `beside`: what lies beside each file.
 /// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
 /// as corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key, std::span<const KnownFile> checked = {},
                                            const ckpt::CancelToken& stop = {},
-                                           std::span<const BesideTokens> beside = {});
+                                           std::span<const BesideTokens> beside = {}, const DocumentRule& rule = {});
 
 }  // namespace titan::train

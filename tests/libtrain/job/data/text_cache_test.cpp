@@ -123,6 +123,45 @@ TEST_F(TextCaches, TheOrderOfARunIsKept) {
   EXPECT_THAT(found(&stored).paths, SizeIs(4)) << "other data are read as they are";
 }
 
+TEST_F(TextCaches, EachSetOfAMixtureHasItsOwn) {
+  dir.write("more/c.txt", "he he hell hello he he");
+  config.training.dataset_path.reset();
+  config.training.datasets = {"path=" + std::string(dir / "data"), "path=" + std::string(dir / "more") + " weight=3"};
+  std::vector<TextCache> caches;
+  for (const char* folder : {"data", "more"}) {
+    auto cache = find_text_cache(config, dir / folder, "data", kVocabulary, {}, nullptr,
+                                 caches.empty() ? nullptr : &caches.front());
+    ASSERT_TRUE(cache.ok()) << cache.status().to_string();
+    const std::string looked = cache->tokenizer;
+    ASSERT_TRUE(make_text_cache(
+                    config, {}, [](const std::string&) {}, *cache)
+                    .ok());
+    EXPECT_EQ(cache->tokenizer, looked);
+    caches.push_back(std::move(*cache));
+  }
+  EXPECT_THAT(reading_tokens(config, caches).training.datasets,
+              ElementsAre("path=" + caches[0].folder, "path=" + caches[1].folder));
+  const auto data = Dataset::open(config, 7, kVocabulary, {}, {}, caches);
+  ASSERT_TRUE(data.ok()) << data.status().to_string();
+  const ckpt::DataPosition& origin = (*data)->origin();
+  EXPECT_EQ(origin.kind, "text");
+  EXPECT_EQ(origin.tokenizer, caches[0].tokenizer);
+  ASSERT_THAT(origin.sets, SizeIs(2));
+  EXPECT_EQ(origin.sets[0].name, "data");
+  EXPECT_EQ(origin.sets[0].files, 2u);
+  EXPECT_EQ(origin.sets[1].share, std::uint64_t{3} << 30);
+  EXPECT_THAT(origin.files, SizeIs(3));
+  EXPECT_EQ(origin.files[2].name, "c.txt") << "known by the texts";
+  std::vector<std::int64_t> sample(3);
+  for (std::uint64_t i = 0; i < 8; ++i) EXPECT_TRUE((*data)->sample(i, sample).ok());
+
+  // The order of a set's files is that of the run, whatever the names are now.
+  std::filesystem::rename(std::string(dir / "data/a.jsonl"), std::string(dir / "data/z.jsonl"));
+  const auto again = find_text_cache(config, dir / "data", "data", kVocabulary, {}, &origin);
+  EXPECT_EQ(again->folder, caches[0].folder);
+  EXPECT_TRUE(again->there);
+}
+
 TEST_F(TextCaches, WhatCannotBecomeTokensIsRefusedBeforeAnythingIsMade) {
   dir.write("data/p.txt", std::string("PAR1") + std::string(100, '\0') + "PAR1");
   EXPECT_THAT(error().message, HasSubstr("p.txt' is "));
