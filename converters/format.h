@@ -125,7 +125,11 @@ class ForeignCheckpoint {
 };
 
 /// Whose names the tensors of a DCP directory have, and whose order its rows.
-enum class DcpNames { kTorchtitan, kHuggingface };
+enum class DcpNames {
+  kTorchtitan,       ///< 0.2.2
+  kNewerTorchtitan,  ///< 0.3.0
+  kHuggingface,
+};
 
 struct ExportOptions {
   std::vector<std::string> skip;  ///< shell patterns of our tensors to leave out

@@ -30,9 +30,16 @@ ckpt::Status read_dtype(const std::string& text, convert::ConvertOptions& option
 }
 
 ckpt::Status read_names(const std::string& text, std::optional<convert::DcpNames>& names) {
-  if (text != "torchtitan" && text != "hf") return wrong_value("names", text, "torchtitan or hf");
-  names = text == "hf" ? convert::DcpNames::kHuggingface : convert::DcpNames::kTorchtitan;
-  return ckpt::ok_status();
+  constexpr std::pair<const char*, convert::DcpNames> kNames[] = {
+      {"torchtitan", convert::DcpNames::kTorchtitan},
+      {"torchtitan-0.3", convert::DcpNames::kNewerTorchtitan},
+      {"hf", convert::DcpNames::kHuggingface}};
+  for (const auto& [name, value] : kNames) {
+    if (text != name) continue;
+    names = value;
+    return ckpt::ok_status();
+  }
+  return wrong_value("names", text, "torchtitan, torchtitan-0.3 or hf");
 }
 
 ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {

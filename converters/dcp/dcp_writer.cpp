@@ -1,6 +1,7 @@
 // create_dcp: one of our checkpoints as a DCP directory, which torchtitan's checkpoint manager takes, or with Hugging
 // Face's names a program that trains a model of transformers.
 #include <algorithm>
+#include <map>
 
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
@@ -10,6 +11,7 @@
 #include "converters/companions.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/flavor_args.h"
+#include "converters/dcp/fused_qkv.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/written_run.h"
 #include "converters/hf/hf_checkpoint.h"
@@ -26,13 +28,18 @@ namespace {
 
 constexpr const char* kDataFile = "__0_0.distcp";
 
-struct TensorItem {
-  std::vector<std::string> path;
+struct TensorPart {
   ckpt::TensorRef ref;
-  DType from, to;
-  std::vector<std::uint64_t> shape;
   std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
 };
+struct TensorItem {
+  std::vector<std::string> path;
+  std::vector<TensorPart> parts;  // of which equal shares follow each other, `turns` times
+  DType from, to;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t turns = 1;
+};
+using OwnParts = std::map<std::string, std::uint32_t>;  // parameters of ours, with their indices
 struct StepItem {
   std::vector<std::string> path;
   std::uint64_t step;
@@ -45,6 +52,7 @@ class DcpWriter final : public ForeignWriter {
         manifest_(source.manifest()),
         options_(options),
         huggingface_(options.names == DcpNames::kHuggingface),
+        newer_(options.names == DcpNames::kNewerTorchtitan),
         skip_(options.skip) {}
 
   Status plan(Fs& fs);
@@ -57,12 +65,15 @@ class DcpWriter final : public ForeignWriter {
  private:
   Status find_model(Fs& fs);
   Status note_flavor();
+  Result<std::string> their_name(const std::string& name) const;
   Status find_halves();
   Status add_parameters();
   Status add_parameter(std::uint32_t index, const std::string& name);
   Status add_tied_head(std::uint32_t embedding);
   void add_tensor(const std::string& name, const ckpt::TensorRef& ref);
   void add_slots(std::uint32_t index, const std::string& name);
+  Status add_fused(const std::string& name, const OwnParts& own);
+  TensorPart add_part(const ckpt::TensorRef& ref, const std::vector<std::string>& path, DType to);
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
                       const Progress& progress, std::uint64_t& done);
 
@@ -70,13 +81,15 @@ class DcpWriter final : public ForeignWriter {
   const ckpt::Manifest& manifest_;
   const ExportOptions options_;
   const bool huggingface_;  // names and order of rows
+  const bool newer_;        // torchtitan 0.3.0's names, and its fused moments
   SkipRules skip_;
   ckpt::Settings rows_;       // what the checkpoint says, and of the model what only the configuration says
-  ModelDims model_;           // for Hugging Face's names
+  ModelDims model_;           // where the rows say it, and for Hugging Face's names always
   std::uint64_t halves_ = 0;  // head_dim where rows lie in halves: Hugging Face's names, and torchtitan's qwen3
   std::string config_json_;
   std::optional<WrittenRun> run_;
   std::vector<WrittenParameter> written_;
+  std::map<std::string, OwnParts> fused_;  // moments that are one tensor, by its name
   std::vector<TensorItem> tensors_;
   std::vector<ValueItem> values_;
   std::vector<StepItem> steps_;
@@ -92,62 +105,111 @@ void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) 
   std::vector<std::string> path = {name};
   if (huggingface_) path = {"model", name};
   if (!ref.slot.empty()) path = {"optimizer", "state." + name + "." + ref.slot};
-  const bool moves = halves_ > 2 && recipe::has_head_rows(meta.name);
-  const std::uint64_t head_dim = moves ? halves_ : 0;
-  report_.push_back({.from = manifest_.stored_name(ref),
-                     .to = ckpt::joined(path, "."),
-                     .from_dtype = stored.dtype,
-                     .to_dtype = cast_it ? *options_.dtype : stored.dtype,
-                     .shape = meta.shape,
-                     .permuted = moves});
-  tensors_.push_back({std::move(path), ref, stored.dtype, report_.back().to_dtype, meta.shape, head_dim});
+  const DType to = cast_it ? *options_.dtype : stored.dtype;
+  const TensorPart part = add_part(ref, path, to);
+  tensors_.push_back({std::move(path), {part}, stored.dtype, to, meta.shape});
 }
 
+// All of a tensor in the directory, or a part of it.
+TensorPart DcpWriter::add_part(const ckpt::TensorRef& ref, const std::vector<std::string>& path, DType to) {
+  const ckpt::ParameterMeta& meta = manifest_.parameters[ref.index].meta;
+  const bool moves = halves_ > 2 && recipe::has_head_rows(meta.name);
+  report_.push_back({.from = manifest_.stored_name(ref),
+                     .to = ckpt::joined(path, "."),
+                     .from_dtype = manifest_.stored(ref)->dtype,
+                     .to_dtype = to,
+                     .shape = meta.shape,
+                     .permuted = moves});
+  return {ref, moves ? halves_ : 0};
+}
+
+// `name`: of the parameter there; "" where its moments lie in another's.
 void DcpWriter::add_slots(std::uint32_t index, const std::string& name) {
   const ckpt::ParameterRecord& record = manifest_.parameters[index];
   for (const ckpt::SlotTensor& slot : record.slots) {
     if (run_ && slot.name != ckpt::kEma) {  // torch's optimizer has no average
-      add_tensor(name, {index, slot.name});
+      if (!name.empty()) add_tensor(name, {index, slot.name});
       continue;
     }
     const std::string from = record.meta.name + "." + slot.name;
     const Fate fate = skip_.takes({from, "optimizer.state." + from}) ? Fate::kSkipped : Fate::kDropped;
     report_.push_back(uncast(from, fate, slot.tensor.dtype, record.meta.shape));
   }
-  if (run_) steps_.push_back({{"optimizer", "state." + name + ".step"}, record.optimizer_step});
+  if (run_ && !name.empty()) steps_.push_back({{"optimizer", "state." + name + ".step"}, record.optimizer_step});
+}
+
+Result<std::string> DcpWriter::their_name(const std::string& name) const {
+  if (!huggingface_ && !newer_) return name;
+  const std::optional<MappedName> theirs = (huggingface_ ? huggingface_names() : torchtitan_names()).theirs(name);
+  if (theirs) return theirs->name;
+  if (newer_) return name;
+  return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in Hugging Face's model")
+      .with_hint("leave it out with --skip GLOB");
 }
 
 Status DcpWriter::add_parameter(std::uint32_t index, const std::string& name) {
-  const std::optional<MappedName> theirs = huggingface_names().theirs(name);
-  if (huggingface_ && !theirs)
-    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in Hugging Face's model")
-        .with_hint("leave it out with --skip GLOB");
-  written_.push_back({huggingface_ ? theirs->name : name, name});
-  add_tensor(written_.back().name, {index, ""});
-  add_slots(index, written_.back().name);
+  TITAN_ASSIGN_OR_RETURN(const std::string theirs, their_name(name));
+  add_tensor(theirs, {index, ""});
+  const std::optional<std::string> home = newer_ && run_ ? fused_home(name) : std::nullopt;
+  written_.push_back({home.value_or(theirs), name});
+  if (home) fused_[*home][name] = index;
+  add_slots(index, home ? "" : theirs);
+  return {};
+}
+
+// Moments of queries, keys and values as torchtitan 0.3.0 has them, one tensor in turns.
+Status DcpWriter::add_fused(const std::string& name, const OwnParts& own) {
+  const std::uint64_t head = halves_ != 0 ? halves_ : static_cast<std::uint64_t>(model_.head_dim);
+  std::vector<std::uint32_t> indices;
+  std::vector<ckpt::ParameterMeta> metas;
+  for (const FusedPart& part : fused_parts(name, 1, 0)) {
+    const auto at = own.find(part.parameter);
+    if (at == own.end())
+      return ckpt::incompatible(source_.path() + ": '" + part.parameter +
+                                "' is left out, and torchtitan 0.3.0 has queries, keys and values in one tensor, '" +
+                                name + "'")
+          .with_hint("leave the optimizer out as well: --skip 'optimizer.*'");
+    indices.push_back(at->second);
+    metas.push_back(manifest_.parameters[at->second].meta);
+  }
+  TITAN_ASSIGN_OR_RETURN(const FusedShape fused, fused_shape(source_.path(), name, metas, head));
+  const ckpt::ParameterRecord& first = manifest_.parameters[indices.front()];
+  for (const ckpt::SlotTensor& slot : first.slots) {
+    if (slot.name == ckpt::kEma) continue;
+    const DType dtype = slot.tensor.dtype;
+    TensorItem item{{"optimizer", "state." + name + "." + slot.name}, {}, dtype, dtype, fused.shape, fused.turns};
+    for (const std::uint32_t index : indices) {
+      const ckpt::StoredTensor* stored = manifest_.stored({index, slot.name});
+      if (stored == nullptr || stored->dtype != dtype)
+        return ckpt::incompatible(source_.path() + ": " + manifest_.stored_name({index, slot.name}) +
+                                  " is not stored as " + std::string(ckpt::dtype_name(dtype)) + ", as that of '" +
+                                  first.meta.name + "' is, and torchtitan 0.3.0 has both in one tensor");
+      item.parts.push_back(add_part({index, slot.name}, item.path, dtype));
+    }
+    tensors_.push_back(std::move(item));
+  }
+  steps_.push_back({{"optimizer", "state." + name + ".step"}, first.optimizer_step});
   return {};
 }
 
 // torchtitan's llama3 knows no tying. In the state of a tied model of transformers, and of torchtitan's qwen3, the head
 // has a name, and the optimizer has one state for both.
 Status DcpWriter::add_tied_head(std::uint32_t embedding) {
+  TITAN_ASSIGN_OR_RETURN(const std::string head, their_name(std::string(recipe::kHeadName)));
   if (options_.untie) {
     notes_.push_back("untied: " + std::string(recipe::kHeadName) + " is a copy of " +
                      std::string(recipe::kEmbeddingName) +
                      " with its optimizer state; not the same continuation, for the two will part");
-    written_.push_back(
-        {huggingface_ ? huggingface_names().theirs(recipe::kHeadName)->name : std::string(recipe::kHeadName),
-         std::string(recipe::kEmbeddingName)});
-    add_tensor(written_.back().name, {embedding, ""});
-    add_slots(embedding, written_.back().name);
+    written_.push_back({head, std::string(recipe::kEmbeddingName)});
+    add_tensor(head, {embedding, ""});
+    add_slots(embedding, head);
     return {};
   }
   if (!huggingface_ && halves_ == 0)
     return ckpt::incompatible(source_.path() + ": embedding and head are tied, and torchtitan's llama3 knows no tying")
         .with_hint(
             "--untie writes the head as a tensor of its own; training on from that is not the same continuation");
-  add_tensor(huggingface_ ? huggingface_names().theirs(recipe::kHeadName)->name : std::string(recipe::kHeadName),
-             {embedding, ""});
+  add_tensor(head, {embedding, ""});
   return {};
 }
 
@@ -165,6 +227,7 @@ Status DcpWriter::add_parameters() {
   const std::string head(recipe::kHeadName);
   const auto embedding = by_name.find(std::string(recipe::kEmbeddingName));
   if (embedding && !by_name.find(head) && !skip_.takes(head)) TITAN_RETURN_IF_ERROR(add_tied_head(*embedding));
+  for (const auto& [name, own] : fused_) TITAN_RETURN_IF_ERROR(add_fused(name, own));
   if (run_) {
     TITAN_ASSIGN_OR_RETURN(values_, run_values(*run_, options_.names, written_, notes_));
   }
@@ -194,9 +257,11 @@ Status DcpWriter::note_flavor() {
     notes_.push_back("the checkpoint does not say what heads, RoPE and eps torchtitan's flavour must have");
     return {};
   }
-  TITAN_RETURN_IF_ERROR(check_flavor(source_.path(), *model));
-  notes_.push_back("torchtitan's flavour must be " + flavor_text(*model) + " with a feed-forward of " +
-                   std::to_string(model->ffn_dim));
+  model_ = *model;
+  TITAN_RETURN_IF_ERROR(check_flavor(source_.path(), model_));
+  notes_.push_back("torchtitan's flavour must be " +
+                   (newer_ ? newer_flavor_text(model_)
+                           : flavor_text(model_) + " with a feed-forward of " + std::to_string(model_.ffn_dim)));
   return {};
 }
 
@@ -253,22 +318,34 @@ std::uint64_t DcpWriter::bytes() const {
 
 Status DcpWriter::write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
                                const Progress& progress, std::uint64_t& done) {
-  TITAN_ASSIGN_OR_RETURN(OrderedReader reader, OrderedReader::open(source_, item.ref, item.head_dim));
+  std::vector<OrderedReader> readers;
+  for (const TensorPart& part : item.parts) {
+    TITAN_ASSIGN_OR_RETURN(OrderedReader reader, OrderedReader::open(source_, part.ref, part.head_dim));
+    readers.push_back(std::move(reader));
+  }
   const std::uint64_t size = ckpt::dtype_size(item.to);
   std::vector<std::byte> raw;
-  const TensorBytes stream = [&](const PutBytes& put) -> Status {
-    for (std::uint64_t first = 0; first < reader.elements(); first += reader.stride()) {
-      const std::uint64_t count = std::min(reader.stride(), reader.elements() - first);
+  const auto share = [&](std::size_t part, std::uint64_t turn, const PutBytes& put) -> Status {
+    OrderedReader& reader = readers[part];
+    const std::string& name = manifest_.parameters[item.parts[part].ref.index].meta.name;
+    const std::uint64_t elements = reader.elements() / item.turns, end = (turn + 1) * elements;
+    for (std::uint64_t first = turn * elements; first < end; first += reader.stride()) {
+      const std::uint64_t count = std::min(reader.stride(), end - first);
       TITAN_RETURN_IF_ERROR(put(count * size, [&](std::span<std::byte> out) -> Status {
         if (item.from == item.to) return reader.read(first, out);
         raw.resize(count * reader.element_size());
         TITAN_RETURN_IF_ERROR(reader.read(first, raw));
-        rounding_.add(cast(item.from, raw, item.to, out), manifest_.parameters[item.ref.index].meta.name, first);
+        rounding_.add(cast(item.from, raw, item.to, out), name, first);
         return {};
       }));
       done += count * size;
       if (progress) TITAN_RETURN_IF_ERROR(progress(done, bytes()));
     }
+    return {};
+  };
+  const TensorBytes stream = [&](const PutBytes& put) -> Status {
+    for (std::uint64_t turn = 0; turn < item.turns; ++turn)
+      for (std::size_t part = 0; part < readers.size(); ++part) TITAN_RETURN_IF_ERROR(share(part, turn, put));
     return {};
   };
   const std::string dtype(ckpt::dtype_name(item.to));

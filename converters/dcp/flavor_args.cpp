@@ -66,4 +66,21 @@ std::string flavor_text(const recipe::ModelDims& model) {
          ", rope_theta=" + ckpt::toml_float(model.rope_theta) + rope_scaling(model) + ", " + feed_forward(model) + ")";
 }
 
+std::string newer_flavor_text(const recipe::ModelDims& model) {
+  std::string scaling = "\"none\"";
+  if (const auto& rope = model.rope_scaling)
+    scaling = "\"llama\", scaling_factor=" + ckpt::toml_float(rope->factor) +
+              ", low_freq_factor=" + ckpt::toml_float(rope->low_freq_factor) +
+              ", high_freq_factor=" + ckpt::toml_float(rope->high_freq_factor) +
+              ", original_max_position_embeddings=" + std::to_string(rope->original_max_position_embeddings);
+  return recipe::family_of(model) + std::string(" of dim=") + std::to_string(model.dim) +
+         ", n_layers=" + std::to_string(model.n_layers) + ", n_heads=" + std::to_string(model.n_heads) +
+         ", n_kv_heads=" + std::to_string(model.n_kv_heads) + ", hidden_dim=" + std::to_string(model.ffn_dim) +
+         ", vocab_size=" + std::to_string(model.vocab_size) +
+         ", fuse_qkv=True, norms with eps=" + ckpt::toml_float(model.norm_eps) +
+         (model.tied ? ", enable_weight_tying=True" : "") + " and " + (model.qk_norm ? "CosSinRoPE" : "ComplexRoPE") +
+         "(dim=" + std::to_string(model.head_dim) + ", theta=" + ckpt::toml_float(model.rope_theta) +
+         ", scaling=" + scaling + ")";
+}
+
 }  // namespace titan::convert::dcp

@@ -12,5 +12,7 @@ namespace titan::convert::dcp {
 ckpt::Status check_flavor(const std::string& what, const recipe::ModelDims& model);
 /// The arguments of TransformerModelArgs that make `model`, for people.
 std::string flavor_text(const recipe::ModelDims& model);
+/// The same for torchtitan 0.3.0, whose models are made of parts.
+std::string newer_flavor_text(const recipe::ModelDims& model);
 
 }  // namespace titan::convert::dcp

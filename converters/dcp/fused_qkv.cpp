@@ -1,5 +1,6 @@
 #include "converters/dcp/fused_qkv.h"
 
+#include "ckpt/model/shape_text.h"
 #include "converters/name_table.h"
 #include "recipe/model/family.h"
 
@@ -35,6 +36,33 @@ std::vector<FusedPart> fused_parts(const std::string& name, std::uint64_t group,
             {ours(value), {head_dim, period, (group + 1) * head_dim}}};
   }
   return {};
+}
+
+ckpt::Result<FusedShape> fused_shape(const std::string& path, const std::string& name,
+                                     const std::vector<ckpt::ParameterMeta>& parts, std::uint64_t head_dim) {
+  if (head_dim == 0)
+    return ckpt::incompatible(path + ": moments of queries, keys and values are one tensor in torchtitan 0.3.0, '" +
+                              name + "': the number of heads says which rows are whose")
+        .with_hint("give --config FILE.toml with model.n_heads, or leave the optimizer out: --skip 'optimizer.*'");
+  const auto rows = [&](std::size_t part) { return parts[part].shape.empty() ? 0 : parts[part].shape[0]; };
+  const std::uint64_t turns = rows(1) / head_dim;
+  FusedShape fused{parts[0].shape, turns};
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const std::uint64_t share = turns == 0 ? 0 : rows(part) / turns;
+    if (share == 0 || rows(part) != share * turns || share % head_dim != 0 || (part > 0 && share != head_dim))
+      return ckpt::incompatible(path + ": tensor '" + parts[part].name + "' has the shape " +
+                                ckpt::shape_text(parts[part].shape) + ", which makes no whole heads of " +
+                                std::to_string(head_dim) + " rows for " + std::to_string(turns) + " heads of keys");
+    if (part > 0) fused.shape[0] += rows(part);
+  }
+  return fused;
+}
+
+std::optional<std::string> fused_home(const std::string& name) {
+  const std::optional<MappedName> theirs = torchtitan_names().theirs(name);
+  if (!theirs || !theirs->name.starts_with(kLayers)) return std::nullopt;
+  std::string fused = fused_name(theirs->name);
+  return is_fused_qkv(fused) ? std::optional(std::move(fused)) : std::nullopt;
 }
 
 }  // namespace titan::convert::dcp

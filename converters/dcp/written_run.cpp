@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
@@ -56,7 +57,7 @@ Result<recipe::Config::Optimizer> optimizer_of(const std::string& path, const Ex
     else
       rows = ckpt::with_rows(std::move(rows), {{key, given}});
   }
-  const std::string file = options.names == DcpNames::kTorchtitan ? "torchtitan.toml" : "FILE.toml";
+  const std::string file = options.names == DcpNames::kTorchtitan ? "torchtitan.toml" : "FILE.toml";  // 0.3.0 has none
   if (!unsaid.empty())
     return ckpt::incompatible(path + " does not say " + ckpt::joined(unsaid))
         .with_hint("give them with --config " + file + ", or leave the optimizer out with --skip 'optimizer.*'");
@@ -92,7 +93,7 @@ void note_torchtitan(const WrittenRun& run, const ckpt::LrSettings& settings, st
 Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& source, const ExportOptions& options,
                                                    SkipRules& skip, Settings& rows, std::vector<std::string>& notes) {
   const ckpt::Manifest& manifest = source.manifest();
-  const bool theirs = options.names == DcpNames::kTorchtitan;
+  const bool theirs = options.names != DcpNames::kHuggingface;
   const auto no_run = [&](const std::string& why) {
     notes.push_back("the model alone is written: " + why +
                     (theirs ? "; load it with checkpoint.initial_load_path" : ""));
@@ -183,7 +184,14 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
   };
   // By what updates them: the usual ones first, as loops do that leave norms undecayed.
   std::vector<std::pair<recipe::UpdateSettings, std::vector<Value>>> listed = {{{run.optimizer.weight_decay, 1}, {}}};
+  std::map<std::string, std::size_t> first;  // parameter of a name: a fused tensor is several of ours
   for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (const auto [at, added] = first.try_emplace(parameters[p].name, p); !added) {
+      if (updates[p] == updates[at->second]) continue;
+      return ckpt::incompatible("optimizer.rules say something else for " + parameters[p].own + " than for " +
+                                parameters[at->second].own + ", and torchtitan 0.3.0 updates both as one tensor")
+          .with_hint("--names torchtitan writes such a run, for torchtitan 0.2.2");
+    }
     add_group(parameters[p].name, updates[p]);
     auto found = std::ranges::find(listed, updates[p], &decltype(listed)::value_type::first);
     if (found == listed.end()) found = listed.insert(found, {updates[p], {}});
@@ -199,12 +207,15 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
     notes.push_back("the optimizer has " + std::to_string(listed.size()) +
                     " groups, as optimizer.rules say: the loading program must have them in this order");
   const auto step = static_cast<std::int64_t>(run.step), tokens = static_cast<std::int64_t>(run.tokens);
-  add("lr_scheduler", "base_lrs", Value::list({Value::of(run.base_lr)}));
+  const bool whole = names != DcpNames::kNewerTorchtitan;  // else the rates follow from its configuration
+  if (whole) add("lr_scheduler", "base_lrs", Value::list({Value::of(run.base_lr)}));
   add("lr_scheduler", "last_epoch", Value::of(step));
-  add("lr_scheduler", "_step_count", Value::of(step + 1));
-  add("lr_scheduler", "_is_initial", Value::boolean(false));
-  add("lr_scheduler", "_get_lr_called_within_step", Value::boolean(false));
-  add("lr_scheduler", "_last_lr", Value::list({Value::of(run.next_lr)}));
+  if (whole) {
+    add("lr_scheduler", "_step_count", Value::of(step + 1));
+    add("lr_scheduler", "_is_initial", Value::boolean(false));
+    add("lr_scheduler", "_get_lr_called_within_step", Value::boolean(false));
+    add("lr_scheduler", "_last_lr", Value::list({Value::of(run.next_lr)}));
+  }
   add("train_state", "step", Value::of(step));
   add("train_state", huggingface ? "tokens" : "ntokens_seen", Value::of(tokens));
   if (!huggingface) return values;

@@ -19,7 +19,7 @@ struct WrittenRun {
   recipe::Config::Optimizer optimizer;
 };
 
-/// A parameter as it is called in the directory, and by us.
+/// A parameter as the optimizer calls it in the directory, and as we do. A fused tensor has several of ours.
 struct WrittenParameter {
   std::string name, own;
 };
@@ -37,7 +37,8 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
 
 /// Its values for `parameters`, each updated as optimizer.rules say. Hugging Face's names come with the optimizer's
 /// groups in both forms that torch's get_optimizer_state_dict has, flattened and as a list: of one group, or where
-/// rules differ of one for each, which `notes` says. \error as recipe::update_settings
+/// rules differ of one for each, which `notes` says. \error as recipe::update_settings; kIncompatible: rules differ
+/// within a fused tensor
 Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
                                           const std::vector<WrittenParameter>& parameters,
                                           std::vector<std::string>& notes);

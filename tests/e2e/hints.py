@@ -232,6 +232,10 @@ CASES = [
     ("leave out --nproc under a launcher", "RANK=0 WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=1 titan-train run small.toml --nproc 2 --job.dump_folder=new", "unset RANK and WORLD_SIZE",
      "titan-train run small.toml --nproc 2 --job.dump_folder=new --training.global_batch_size=4", 0),
     ("name the GPU: --device ", "titan-train plan small.toml --job.dump_folder=new --device-memory 80GiB", "name the GPU: --device", "titan-train plan small.toml --job.dump_folder=new --device-memory 80GiB --device h100", 0),
+    ("leave the optimizer out as well: --skip", "titan-ckpt convert run@2 x --to dcp --names torchtitan-0.3 --skip layers.0.attention.wk.weight", "--skip 'optimizer.*'",
+     "titan-ckpt convert run@2 x --to dcp --names torchtitan-0.3 --skip layers.0.attention.wk.weight --skip 'optimizer.*'", 0),
+    ("--names torchtitan writes such a run", "titan-train run small.toml --job.dump_folder=new --optimizer.rules='[\"*.wv.* weight_decay=0\"]' > log 2>&1; titan-ckpt convert new@2 x --to dcp --names torchtitan-0.3",
+     "--names torchtitan writes such a run", "titan-ckpt convert new@2 x --to dcp --names torchtitan", 0),
     ("both are in the units of the x axis", "titan-ckpt plot run --from 90", "--x tokens", "titan-ckpt plot run --from 1 --x tokens", 0),
 ]
 
@@ -253,6 +257,7 @@ LEFT = [
     ("--lr-from-config --config torchtitan.toml takes", "needs a curve of two policies; cli.convert-dcp has the case and the flag"),
     ("give them with --config , or leave", "needs a checkpoint with an optimizer whose configuration is unknown; cli.convert-dcp has it"),
     ("put the model's config.json into the folder, or give --config", "needs torch to write it: interop.transformers5_layouts has both ways on"),
+    ("or leave the optimizer out: --skip", "needs a checkpoint of a run that does not say its heads: tests/converters/dcp/fused_qkv_test follows it"),
     ("kTensorsAlone", "needs directories that torch writes: tests/converters/dcp hold each; `convert` without --config is cli.convert-dcp's"),
     ("--names hf writes such a model, and --to hf", "needs a model with biases: interop.hf_dcp_round_trip writes one with --names hf"),
     ("add: --set training.global_batch_size=N", "needs the directory of a loop of torch: interop.hf_dcp_round_trip says the key"),

@@ -255,6 +255,48 @@ def newer(work):
         check(loss <= 1e-5 and all(ours[n]["tokens"] == theirs[n]["tokens"] for n in ours), f"torchtitan 0.3.0: losses differ by {loss}: {ours} {theirs}")
         check(all(abs(ours[n]["lr"] - theirs[n]["lr"]) <= 1e-12 for n in ours), f"torchtitan 0.3.0: rates {ours} {theirs}")
     print(f"torchtitan 0.3.0's FSDP 2 continued here: losses within {loss:.1e}", flush=True)
+    newer_back(work, source, step, config)
+
+
+def newer_back(work, source, step, config):
+    """What 0.3.0 wrote, back in its layout: the same keys, values and elements. It goes on from ours in torchtitan030/goes_on_there.py, by hand."""
+    back = work / "back030"
+    ranks = ("--config", config, "--set", "parallelism.data_parallel_shard_degree=2")
+    said = convert(step, back, "--to", "dcp", "--names", "torchtitan-0.3", *ranks)
+    check("llama3 of dim=16, n_layers=2, n_heads=4, n_kv_heads=2, hidden_dim=32, vocab_size=40, fuse_qkv=True" in said, f"the flavour: {said}")
+    theirs, ours = ({key: value for key, value in load_everything(folder).items() if not key.startswith("dataloader.")} for folder in (source, back))
+    check(ours.keys() == theirs.keys(), f"keys: {ours.keys() ^ theirs.keys()}")
+    for key, value in theirs.items():
+        same = torch.equal(value, ours[key]) if isinstance(value, torch.Tensor) else value == ours[key]
+        check(same or key.endswith((".fused", ".foreach")), f"{key}: {ours[key]}, expected {value}")  # the kept run is `foreach`, the stock one `fused`
+    again = work / "again030.titan"
+    convert(back, again, "--to", "titan", *ranks)
+    equal(step, again)
+    alone = convert(step, work / "alone030", "--to", "dcp", "--names", "torchtitan-0.3", "--skip", "layers.0.attention.wk.weight", *ranks, expect=13)
+    check("one tensor" in alone and "--skip 'optimizer.*'" in alone, f"without keys: {alone}")
+    convert(step, work / "alone030", "--to", "dcp", "--names", "torchtitan-0.3", "--skip", "layers.0.attention.wk.weight", "--skip", "optimizer.*", *ranks)
+    print(f"torchtitan 0.3.0's step 5 back in its layout: {len(ours)} keys equal", flush=True)
+    newer_halves(work, config, ranks)
+
+
+def newer_halves(work, config, ranks):
+    """Its qwen3 has rows of heads in halves, and fuses as well."""
+    run, heads, group, size = work / "run030q", 2, 2, 8
+    qwen3 = {"model.qk_norm": "true", "model.head_dim": size, "model.tied_embeddings": "true", "model.rope_scaling": "none"}
+    harness.train(config, 1, {"job.threads_per_rank": 1, "job.dump_folder": run, "training.dataset_path": torchtitan030.HERE / "tail.u16", "debug.stop_at_step": 1,
+                              **qwen3}, expect=75)
+    step, back, again = run / "checkpoint" / "step-00000001", work / "back030q", work / "again030q.titan"
+    ranks = (*ranks, *(word for key in qwen3 for word in ("--set", f"{key}={qwen3[key]}")))
+    said = convert(step, back, "--to", "dcp", "--names", "torchtitan-0.3", *ranks)
+    check("qwen3 of dim=16" in said and "CosSinRoPE(dim=8" in said and "enable_weight_tying=True" in said, f"the flavour: {said}")
+    theirs = load_everything(back)["optimizer.state.layers.1.attention.qkv_linear.wqkv.weight.exp_avg"].view(heads, group + 2, size, 16)
+    for name, part, halves in (("wq", theirs[:, :group], True), ("wk", theirs[:, group], True), ("wv", theirs[:, group + 1], False)):
+        ours = cat(step, f"layers.1.attention.{name}.weight.exp_avg")
+        if halves:
+            ours = ours.view(-1, size // 2, 2, 16).transpose(1, 2)
+        check(torch.equal(part.reshape(-1, 16), ours.reshape(-1, 16)), f"moments of {name} lie elsewhere")
+    convert(back, again, "--to", "titan", *ranks)
+    equal(step, again)
 
 
 def main():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""train_there.py FOLDER: trains a tiny Llama by torchtitan 0.3.0's own Trainer on two ranks of the CPU for ten steps, and saves steps 5 and 10.
+"""train_there.py FOLDER: trains a tiny Llama by torchtitan 0.3.0's own Trainer on two ranks of the CPU for ten steps, and saves steps 5 and 10. Where
+FOLDER/tokens.u16 is there, it goes on from the newest step in FOLDER/checkpoint, on these tokens, to step STEPS of the environment.
 
 By hand: what it made is kept beside it, and tests/interop/torchtitan_both_ways.py goes on from step 5. Made with torchtitan 0.3.0 (PyPI, 2026-09-03), whose
 FSDP needs more than torch 2.11: torch 2.14.0, with the packages that both ask for.
@@ -47,7 +48,7 @@ from torchtitan.config.configs import DebugConfig  # noqa: E402
 from torchtitan.models.common import ComplexRoPE, Embedding, Linear, RMSNorm, ScaledDotProductAttention  # noqa: E402
 from torchtitan.trainer import Trainer  # noqa: E402
 
-RANKS, STEPS, BATCH, SEQ = 2, 10, 4, 16
+RANKS, STEPS, BATCH, SEQ = 2, int(os.environ.get("STEPS", "10")), 4, 16
 DIM, HEADS, KV_HEADS, LAYERS, VOCAB, HIDDEN = 16, 4, 2, 2, 40, 32
 
 
@@ -140,7 +141,8 @@ def configuration(folder):
         lr_scheduler=LRSchedulersContainer.Config(warmup_steps=2, decay_ratio=0.8, decay_type="linear", min_lr_factor=0.0),
         training=TrainingConfig(local_batch_size=BATCH // RANKS, seq_len=SEQ, steps=STEPS, mixed_precision_param="float32", disable_cuda_graphs=True),
         metrics=metrics.MetricsProcessor.Config(log_freq=1), parallelism=ParallelismConfig(data_parallel_shard_degree=RANKS),
-        checkpoint=CheckpointManager.Config(enable=True, interval=5, last_save_model_only=False, keep_latest_k=0), debug=DebugConfig(seed=3))
+        checkpoint=CheckpointManager.Config(enable=True, interval=5, last_save_model_only=False, keep_latest_k=0,
+                                            exclude_from_loading=["dataloader"]), debug=DebugConfig(seed=3))
 
 
 def run_rank(rank, port, folder):
@@ -165,10 +167,11 @@ def run_rank(rank, port, folder):
 
 
 def main(folder):
-    folder.mkdir()
-    draw = random.Random(5)
-    tokens = [draw.choice([draw.randrange(VOCAB), i * 7 % VOCAB]) for i in range(STEPS * BATCH * (SEQ + 1))]
-    (folder / "tokens.u16").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
+    if not (folder / "tokens.u16").exists():
+        folder.mkdir()
+        draw = random.Random(5)
+        tokens = [draw.choice([draw.randrange(VOCAB), i * 7 % VOCAB]) for i in range(STEPS * BATCH * (SEQ + 1))]
+        (folder / "tokens.u16").write_bytes(struct.pack(f"<{len(tokens)}H", *tokens))
     store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     torch.multiprocessing.start_processes(run_rank, args=(store.port, folder), nprocs=RANKS, start_method="fork")
 
