@@ -95,8 +95,7 @@ class View final : public ckpt::CheckpointContent {
   std::vector<ckpt::ModelFilePlace> model_files() const override {
     std::vector<ckpt::ModelFilePlace> files;
     for (const Companion& file : plan_.companions)
-      if (!file.path.empty())
-        files.push_back({"", file.path, ckpt::join_path(kCompanionFolder, file.name), file.digest});
+      files.push_back({"", file.path, ckpt::join_path(kCompanionFolder, file.name), file.digest, file.text});
     return files;
   }
   std::vector<std::string> model_file_notes() const override { return plan_.notes; }

@@ -66,9 +66,7 @@ Result<bool> Donors::leaf(const WantedLeaf& wanted, std::span<std::byte> out) {
 Result<std::vector<std::byte>> Donors::read_member_of(const CheckpointReader& reader, const FileEntry& file) const {
   if (!reader.foreign()) return read_member(*fs_, reader.path(), file.path, file.bytes);
   for (const ModelFilePlace& place : reader.model_files())
-    if (place.member == file.path)
-      return place.folder.empty() ? read_file(*fs_, place.path, file.bytes)
-                                  : read_member(*fs_, place.folder, place.member, file.bytes);
+    if (place.member == file.path) return read_model_file(*fs_, place, file.bytes);
   return not_found(reader.path() + " has no " + file.path);
 }
 

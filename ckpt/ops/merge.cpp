@@ -272,7 +272,7 @@ Result<std::optional<Digest>> tokenizer_of(Fs& fs, const CheckpointReader& reade
     for (const ModelFilePlace& place : reader.model_files()) {
       if (place.member != name) continue;
       if (place.digest) return place.digest;
-      TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_file(fs, place.path, kMaxModelFilesBytes));
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_model_file(fs, place, kMaxModelFilesBytes));
       return std::optional(digest_of(bytes));
     }
   return std::optional<Digest>();

@@ -17,16 +17,23 @@ std::string format_of(const std::string& member) {
 }
 
 Result<std::uint64_t> size_of(Fs& fs, const ModelFilePlace& place) {
+  if (place.path.empty()) return std::uint64_t{place.made.size()};
   TITAN_ASSIGN_OR_RETURN(const FileInfo info,
                          place.folder.empty() ? fs.stat(place.path) : fs.stat_member(place.folder, place.member));
   return info.size;
 }
 
-Result<std::vector<std::byte>> read_place(Fs& fs, const ModelFilePlace& place, std::uint64_t limit) {
-  return place.folder.empty() ? read_file(fs, place.path, limit) : read_member(fs, place.folder, place.member, limit);
-}
-
 }  // namespace
+
+Result<std::vector<std::byte>> read_model_file(Fs& fs, const ModelFilePlace& place, std::uint64_t limit) {
+  if (!place.path.empty())
+    return place.folder.empty() ? read_file(fs, place.path, limit) : read_member(fs, place.folder, place.member, limit);
+  if (place.made.size() > limit)
+    return corrupt(place.member + " has " + std::to_string(place.made.size()) + " bytes, expected at most " +
+                   std::to_string(limit));
+  const auto bytes = std::as_bytes(std::span(place.made));
+  return std::vector<std::byte>(bytes.begin(), bytes.end());
+}
 
 std::vector<ModelFilePlace> model_files_in(const std::string& folder, const Manifest& manifest) {
   std::vector<ModelFilePlace> places;
@@ -43,7 +50,8 @@ Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelF
   std::vector<ModelFile> files;
   std::uint64_t left = limit;
   const auto leave_out = [&](const ModelFilePlace& place, const std::string& why) {
-    notes.push_back(place.path + " does not go into the run's checkpoints: " + why);
+    notes.push_back((place.path.empty() ? place.member : place.path) +
+                    " does not go into the run's checkpoints: " + why);
   };
   for (const ModelFilePlace& place : places) {
     const Result<std::uint64_t> size = size_of(fs, place);
@@ -52,7 +60,7 @@ Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelF
                            " at most in all");
       continue;
     }
-    Result<std::vector<std::byte>> bytes = read_place(fs, place, left);
+    Result<std::vector<std::byte>> bytes = read_model_file(fs, place, left);
     if (!bytes.ok() && place.folder.empty()) {  // weights of another format do without it
       leave_out(place, bytes.status().message);
       continue;

@@ -17,12 +17,14 @@ class Fs;
 /// What a run takes along at most, of all files together: it holds them in memory, and each save writes them.
 inline constexpr std::uint64_t kMaxModelFilesBytes = std::uint64_t{64} << 20;
 
-/// Where such a file lies: a member of a checkpoint of ours (with its digest), or a file of another format.
+/// Where such a file lies: a member of a checkpoint of ours (with its digest), a file of another format, or nowhere: it
+/// is made of what another format's file says.
 struct ModelFilePlace {
   std::string folder;  ///< of the checkpoint; empty where `path` is not a member of ours
   std::string path;    ///< to be read
   std::string member;  ///< "hf/tokenizer.json"
   std::optional<Digest> digest;
+  std::string made{};  ///< its content, where `path` is empty
   bool operator==(const ModelFilePlace&) const = default;
 };
 
@@ -34,6 +36,10 @@ struct ModelFile {
 
 /// The places of those in the checkpoint `folder` with this manifest, by member.
 std::vector<ModelFilePlace> model_files_in(const std::string& folder, const Manifest& manifest);
+
+/// Reads one of at most `limit` bytes; its digest is not looked at. \error kNotFound, kCorrupt (it is larger),
+/// kMediaError, kFailed
+Result<std::vector<std::byte>> read_model_file(Fs& fs, const ModelFilePlace& place, std::uint64_t limit);
 
 /// Reads them all, in order. One that would make the whole larger than `limit` is left out, and so is one of another
 /// format that is no longer there; `notes` has a line for each. \error kCorrupt (a member of ours against its digest),

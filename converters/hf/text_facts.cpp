@@ -32,7 +32,7 @@ ckpt::Result<TextFacts> read_text_facts(ckpt::Fs& fs, const std::vector<ckpt::Mo
   const auto read = [&](const std::string& name) -> ckpt::Result<std::string> {
     const auto place = std::ranges::find(files, "hf/" + name, &ckpt::ModelFilePlace::member);
     if (place == files.end()) return std::string();
-    return read_companion(fs, {place->path, name, place->digest}, kMaxBytes);
+    return read_companion(fs, {place->path, name, place->digest, place->made}, kMaxBytes);
   };
   TITAN_ASSIGN_OR_RETURN(std::string tokenizer, read("tokenizer.json"));
   facts.byte_tokenizer = is_byte_tokenizer(tokenizer);

@@ -6,6 +6,7 @@
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/hf/made_config.h"
 #include "converters/mistral/params.h"
 #include "converters/name_table.h"
 #include "recipe/model/from_rows.h"
@@ -82,7 +83,11 @@ class MistralCheckpoint final : public ForeignCheckpoint {
     if (options.config && !options.look)
       TITAN_RETURN_IF_ERROR(
           agreed_rows(params, recipe::model_rows(model), *options.config, options.comparison).status());
-    return plan_tensors(*this, model, {mistral_names(), "tied_embeddings", kParams, ConfigKeys::kMistral}, options);
+    TITAN_ASSIGN_OR_RETURN(
+        ImportPlan plan,
+        plan_tensors(*this, model, {mistral_names(), "tied_embeddings", kParams, ConfigKeys::kMistral}, options));
+    add_made_config(model, {.context = mistral_context(json)}, plan);
+    return plan;
   }
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override {
     std::uint64_t total = 0;

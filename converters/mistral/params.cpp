@@ -92,4 +92,12 @@ ckpt::Result<ModelDims> read_mistral_params(const std::string& what, const JsonV
   return Params(what, params).read();
 }
 
+std::optional<std::uint64_t> mistral_context(const JsonValue& params) {
+  for (const char* key : {"max_position_embeddings", "max_seq_len"}) {
+    const JsonValue* value = params.find(key);
+    if (const auto length = value == nullptr ? std::nullopt : value->as_u64()) return length;
+  }
+  return std::nullopt;
+}
+
 }  // namespace titan::convert

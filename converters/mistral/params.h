@@ -1,5 +1,7 @@
 #pragma once
 // params.json of Mistral's own layout -> the dimensions of a model.
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "ckpt/base/result.h"
@@ -15,5 +17,8 @@ using ckpt::parse_json;
 /// what the model computes, and that we cannot express or do not know
 /// \source https://github.com/mistralai/mistral-inference, args.py and transformer.py
 ckpt::Result<recipe::ModelDims> read_mistral_params(const std::string& what, const JsonValue& params);
+/// Tokens of the texts that the model was made for, where params.json says them: by max_position_embeddings, else by
+/// max_seq_len, as vLLM takes them.
+std::optional<std::uint64_t> mistral_context(const JsonValue& params);
 
 }  // namespace titan::convert

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/base/text.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/verifier.h"
 #include "ckpt/read/weight_source.h"
@@ -107,6 +108,19 @@ TEST_F(ModelFiles, WhatIsTooLargeInAllIsLeftOutAndSaid) {
       ElementsAre(
           "/hf/b does not go into the run's checkpoints: it has 50 bytes, and the files of a model 100 at most in all",
           HasSubstr("/hf/gone")));
+}
+
+TEST_F(ModelFiles, OneThatIsMadeOfWhatAFileSaysCountsAsTheOthers) {
+  std::vector<ModelFilePlace> places{{"", "", "hf/config.json", {}, "{\"a\": 1}"}};
+  std::vector<std::string> notes;
+  const auto files = read_model_files(fs, places, notes, 8);
+  ASSERT_TRUE(files.ok()) << files.status().to_string();
+  ASSERT_THAT(members(*files), ElementsAre("hf/config.json"));
+  EXPECT_EQ(text_of((*files)[0].bytes), "{\"a\": 1}");
+  EXPECT_EQ((*files)[0].digest, digest_of(std::string("{\"a\": 1}")));
+  EXPECT_THAT(*read_model_files(fs, places, notes, 7), IsEmpty());
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("hf/config.json does not go into the run's checkpoints: it has 8 bytes")));
+  EXPECT_EQ(read_model_file(fs, places[0], 7).status().code, Code::kCorrupt);
 }
 
 TEST_F(ModelFiles, OnlyFilesInAFolderOfAFormatAreTaken) {

@@ -8,6 +8,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/gguf/gguf_file.h"
 #include "converters/gguf/gguf_model.h"
+#include "converters/hf/text_facts.h"
 #include "converters/view.h"
 #include "tests/converters/gguf/gguf_builder.h"
 #include "tests/converters/hf/folder.h"
@@ -24,6 +25,7 @@ using ckpt::testing::put_text;
 using recipe::ModelDims;
 using ::testing::Contains;
 using testing::convert_to;
+using ::testing::ElementsAre;
 using testing::expect_ok;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -108,6 +110,28 @@ TEST(GgufFormat, SaysContextAndSpecialTokensThereAndBack) {
     EXPECT_THAT(config, HasSubstr("\"bos_token_id\": 1"));
     EXPECT_THAT(config, HasSubstr("\"eos_token_id\": null"));
   }
+}
+
+// A run that begins from the file takes the same config.json into its checkpoints.
+TEST(GgufFormat, ARunTakesItsContextAndSpecialTokensAlong) {
+  MemFs fs;
+  testing::GgufParts parts = without_context();
+  parts.keys.push_back(testing::u32_key("llama.context_length", 12345));
+  parts.keys.push_back(testing::u32_key("tokenizer.ggml.eos_token_id", 2));
+  ASSERT_TRUE(put_text(fs, "/x.gguf", parts.file()).ok());
+  expect_ok(convert_to(fs, "/x.gguf", "/ours"));
+  const auto view = open_any(fs, "/x.gguf");
+  ASSERT_TRUE(view.ok()) << view.status().to_string();
+  std::vector<std::string> notes;
+  const auto files = ckpt::read_model_files(fs, view->model_files(), notes);
+  ASSERT_TRUE(files.ok()) << files.status().to_string();
+  ASSERT_EQ(files->size(), 1u);
+  EXPECT_EQ((*files)[0].member, "hf/config.json");
+  EXPECT_EQ(ckpt::text_of((*files)[0].bytes), get_text(fs, "/ours/hf/config.json"));
+  const auto facts = read_text_facts(fs, view->model_files());
+  ASSERT_TRUE(facts.ok()) << facts.status().to_string();
+  EXPECT_EQ(facts->positions, 12345u);
+  EXPECT_THAT(facts->ends, ElementsAre(2));
 }
 
 TEST(GgufFormat, SaysWhereTheContextIsAGuess) {

@@ -71,6 +71,25 @@ TEST(MistralFormat, IsReadFromOneFileAndFromSeveralAndNoRowMoves) {
   }
 }
 
+TEST(MistralFormat, TheLengthOfTextsTravelsAsAConfigJson) {
+  const auto with = [](const std::string& keys) { return std::string(kParams, std::strlen(kParams) - 1) + keys + "}"; };
+  for (const auto& [keys, said] : {std::pair<const char*, const char*>{"", ""},
+                                   {R"(, "max_seq_len": 32768)", "32768"},
+                                   {R"(, "max_seq_len": 7, "max_position_embeddings": 4096)", "4096"},
+                                   {R"(, "max_position_embeddings": "many", "max_seq_len": 9)", "9"}}) {
+    ckpt::testing::MemFs fs;
+    make_folder(fs, {"consolidated.safetensors"}, with(keys));
+    const auto source = mistral_format().open(fs, "/m");
+    ASSERT_TRUE(source.ok()) << source.status().to_string();
+    const auto plan = (*source)->plan({});
+    ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+    ASSERT_EQ(plan->companions.size(), *said == '\0' ? 0u : 1u) << keys;
+    if (*said == '\0') continue;
+    EXPECT_EQ(plan->companions[0].name, "config.json");
+    EXPECT_THAT(plan->companions[0].text, HasSubstr(std::string("\"max_position_embeddings\": ") + said + ","));
+  }
+}
+
 TEST(MistralFormat, RefusesAFolderThatLacksFilesAndAConfigurationOfAnotherModel) {
   ckpt::testing::MemFs fs;
   make_folder(fs, {"consolidated-00001-of-00002.safetensors"});
