@@ -5,10 +5,12 @@ code, the one that the recipe names, and say the same thing.
 Two folders are tried at a time. TITAN_BIN names the folder of the programs. Exit 1 with a line for each folder that is not as its recipe says.
 """
 import concurrent.futures
+import json
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import recipes
 
@@ -19,6 +21,35 @@ SETTINGS = {"job.threads_per_rank": 1, "training.local_batch_size": 1, "training
             "lr_scheduler.warmup_steps": 1, "checkpoint.interval": 1}
 TITAN_TOML = "[model]\nn_heads = 4\nnorm_eps = 1e-5\nrope_theta = 10000.0\nrope_scaling = \"none\"\n[parallelism]\ndata_parallel_shard_degree = 1\n"
 LEAST = 60
+STATE_TOML = """
+[job]
+dump_folder = "{home}/run"
+threads_per_rank = 1
+[model]
+dim = 32
+n_layers = 2
+n_heads = 4
+n_kv_heads = 2
+ffn_dim = 64
+vocab_size = 256
+norm_eps = 1e-5
+rope_theta = 10000.0
+rope_scaling = "none"
+[optimizer]
+lr = 1e-3
+[lr_scheduler]
+warmup_steps = 1
+min_lr_factor = 1.0
+[training]
+dataset_path = "{text}"
+local_batch_size = 1
+global_batch_size = 1
+seq_len = 16
+steps = 4
+mixed_precision_param = "float32"
+[parallelism]
+data_parallel_shard_degree = 1
+"""
 
 
 def ended(args):
@@ -40,9 +71,32 @@ def attempt(one, scratch):
     wrong = []
     for program, (code, text) in tries.items():
         expected = one["code"][program] if isinstance(one["code"], dict) else one["code"]
-        if code != expected or one["says"] not in text:
-            wrong.append(f"{one['name']}: {program} ended with {code}, expected {expected} and \"{one['says']}\":\n{text[-1500:]}")
+        says = one["says"].get(program, "") if isinstance(one["says"], dict) else one["says"]
+        if code != expected or says not in text:
+            wrong.append(f"{one['name']}: {program} ended with {code}, expected {expected} and \"{says}\":\n{text[-1500:]}")
+    if one["keeps"] and not wrong:
+        kept = home / "run" / "checkpoint" / "step-00000001" / "hf" / "config.json"
+        config = json.loads(kept.read_text()) if kept.exists() else {}
+        wrong += [f"{one['name']}: {key} is {config.get(key)} in the run's config.json, expected {value}" for key, value in one["keeps"].items() if config.get(key) != value]
     return wrong
+
+
+def attempt_state(one, scratch):
+    """The same of a run with its optimizer, of a precision."""
+    home = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+    config, run, source = home / "run.toml", home / "run", home / "step-3"
+    config.write_text(STATE_TOML.format(home=home, text=scratch / "text.txt"))
+    recipes.put_state(source, **one["precision"])
+    convert = [harness.CKPT, "convert", source, run / "checkpoint" / "step-00000003", "--to", "titan", "--config", config]
+    (run / "checkpoint").mkdir(parents=True)
+    tries = {"convert --dry-run": ended([*convert, "--dry-run"]), "convert": ended(convert)}
+    if one["code"] == 0:
+        tries["verify"] = ended([harness.CKPT, "verify", run])
+        for verb in ("plan", "run"):
+            tries[verb] = ended([harness.TRAIN, verb, config, "--allow", "training.dataset"])
+    expected = one["code"] if isinstance(one["code"], dict) else dict.fromkeys(tries, one["code"])
+    return [f"{one['source']}: {program} ended with {code}, expected {expected[program]} and \"{one['says']}\":\n{text[-1500:]}"
+            for program, (code, text) in tries.items() if code != expected[program] or (program.startswith("convert") and one["says"] not in text)]
 
 
 def main(names):
@@ -55,9 +109,10 @@ def main(names):
     (scratch / "TITAN.toml").write_text(TITAN_TOML)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         wrong = [line for lines in pool.map(lambda one: attempt(one, scratch), chosen) for line in lines]
+        wrong += [line for lines in pool.map(lambda one: attempt_state(one, scratch), [] if names else recipes.STATES) for line in lines]
     shutil.rmtree(scratch)
     print("\n".join(wrong))
-    print(f"{len(chosen)} folders, {len(wrong)} answers that are not as they should be")
+    print(f"{len(chosen)} folders, {0 if names else len(recipes.STATES)} states, {len(wrong)} answers that are not as they should be")
     return 1 if wrong else 0
 
 

@@ -1,7 +1,8 @@
 """Folders as people bring them, each made by the library that makes such folders, with the public thread that it is from.
 
 A recipe writes into an empty folder and may return the path to give (the folder itself by default). `code` is how `convert --dry-run`, `plan` and
-`run` end (a code for each where only reading values tells), `says` a part of the error, or of what is noted where the code is 0. `flags` go to both programs.
+`run` end (a code, and what is said, for each where only reading values tells), `says` a part of the error, or of what is noted where the code is 0. `flags` go to both programs.
+`keeps`: keys of the config.json that the run's checkpoint has.
 """
 import json
 import pathlib
@@ -22,16 +23,21 @@ CONFIG = {
     "rope_theta": 10000.0, "tie_word_embeddings": False, "max_position_embeddings": 256,
 }
 TITAN_ROWS = ["--model.n_heads=4", "--model.norm_eps=1e-5", "--model.rope_theta=10000.0", "--model.rope_scaling=none"]
-RECIPES = []
+RECIPES, STATES = [], []
 
 
-def recipe(source, code=0, says="", flags=(), train=(), convert=()):
+def recipe(source, code=0, says="", flags=(), train=(), convert=(), keeps=None):
     """`train` and `convert`: flags of the one program alone."""
     def add(make):
         RECIPES.append({"name": make.__name__, "make": make, "source": source, "code": code, "says": says, "flags": list(flags),
-                        "train": list(train), "convert": list(convert)})
+                        "train": list(train), "convert": list(convert), "keeps": keeps or {}})
         return make
     return add
+
+
+def state(source, code=0, says="", **precision):
+    """A run of torchtitan at step 3 with its optimizer: `put_state`'s `precision`. `code` is that of `convert`; where it is 0, `verify`, `plan` and `run` end so, too."""
+    STATES.append({"source": source, "code": code, "says": says, "precision": precision})
 
 
 def tensors(layers=LAYERS, vocab=VOCAB, dtype=torch.float32, tied=False, qkv_bias=False):
@@ -102,7 +108,7 @@ def rewrite_header(path, change):
 
 # ---- what must be read ------------------------------------------------------------------------------------------------------------------------------
 
-@recipe("the plain case")
+@recipe("the plain case", keeps=CONFIG)
 def hf_folder(folder):
     put_hf(folder)
 
@@ -258,6 +264,37 @@ def torchtitan_dcp(folder):
     return folder / "step-10"
 
 
+def put_mistral(folder, pieces=1, **changes):
+    """Mistral's own layout: our names, rows interleaved."""
+    params = {"dim": DIM, "n_layers": LAYERS, "head_dim": HEAD, "hidden_dim": FFN, "n_heads": HEADS, "n_kv_heads": KV, "norm_eps": 1e-5, "vocab_size": VOCAB, "rope_theta": 1e4}
+    (folder / "params.json").write_text(json.dumps(params | changes))
+    weights = sorted(ours(tensors()).items())
+    for i in range(pieces):
+        name = "consolidated.safetensors" if pieces == 1 else f"consolidated-{i + 1:05}-of-{pieces:05}.safetensors"
+        safetensors.torch.save_file(dict(weights[i::pieces]), folder / name)
+
+
+@recipe("foreign.md I: Mistral's own layout", keeps={"max_position_embeddings": 512})
+def mistral_own(folder):
+    put_mistral(folder, max_position_embeddings=512)
+
+
+@recipe("sibling: in pieces")
+def mistral_pieces(folder):
+    put_mistral(folder, pieces=3)
+
+
+@recipe("sibling: a window that slides", 2, "sliding_window")
+def mistral_window(folder):
+    put_mistral(folder, sliding_window=4096)
+
+
+@recipe("sibling: a piece was not copied", 12, "of the files that")
+def mistral_lacks_piece(folder):
+    put_mistral(folder, pieces=3)
+    (folder / "consolidated-00002-of-00003.safetensors").unlink()
+
+
 @recipe("foreign.md B: everything in bfloat16", train=TITAN_ROWS, convert=["--config", "TITAN.toml"])
 def torchtitan_bf16(folder):
     put_dcp(folder / "step-10", ours(tensors(dtype=torch.bfloat16)))
@@ -399,7 +436,7 @@ def strangers(folder):
     put_hf(folder, {"net." + n.replace("layers", "blocks").replace("proj", "lin"): t for n, t in tensors().items()})
 
 
-@recipe("LLaVA#1278, axolotl#1191: weights that diverged", {"convert --dry-run": 0, "plan": 0, "run": 13}, "")  # values are read by what loads them
+@recipe("LLaVA#1278, axolotl#1191: weights that diverged", {"convert --dry-run": 0, "plan": 0, "run": 13}, {"run": "weight norm.weight of"})  # values are read by what loads them
 def nan_weight(folder):
     weights = tensors()
     weights["model.norm.weight"][3] = float("nan")
@@ -553,7 +590,7 @@ def gguf_folder(folder):
     put_gguf(folder / "model-F32.gguf")
 
 
-@recipe("llama.cpp's convert_hf_to_gguf.py: the file")
+@recipe("llama.cpp's convert_hf_to_gguf.py: the file", keeps={"max_position_embeddings": 256})
 def gguf_file(folder):
     put_gguf(folder / "model-F32.gguf")
     put_gguf(folder / "other.gguf")
@@ -704,6 +741,21 @@ def pytorch_model_bin(folder):
     torch.save(tensors(), folder / "pytorch_model.bin")
 
 
+@recipe("accelerate's FULL_STATE_DICT: pickles", 10, "weights in pickles are not read")
+def accelerate_full(folder):
+    put_config(folder)
+    torch.save(tensors(), folder / "pytorch_model_fsdp.bin")
+    torch.save({"state": {}, "param_groups": []}, folder / "optimizer.bin")
+
+
+@recipe("sibling: accelerate 1.15 without DCP, a pickle of each rank", 10, "in pickles")
+def accelerate_rank_files(folder):
+    put_config(folder)
+    for rank in range(2):
+        torch.save(tensors(), folder / f"pytorch_model_fsdp_0_rank{rank}.bin")
+        torch.save({"state": {}, "param_groups": []}, folder / f"optimizer_0_rank{rank}.bin")
+
+
 @recipe("Meta's own files", 10, "convert_llama_weights_to_hf")
 def meta_files(folder):
     (folder / "params.json").write_text('{"dim": 32}')
@@ -748,3 +800,43 @@ def mistral_twice(folder):
 @recipe("sibling of foreign.md I: Mistral's weights alone", 13, "no params.json")
 def mistral_without_params(folder):
     safetensors.torch.save_file(ours(tensors()), folder / "consolidated.safetensors")
+
+
+# ---- precision of a state ----------------------------------------------------------------------------------------------------------------------------
+
+STATE_STEP, STATE_LR = 3, 1e-3
+
+
+def put_state(folder, weights=torch.float32, moments=torch.float32, counts=torch.float32, spoil=None):
+    """As torchtitan 0.2.2 saves a run, flattened; `spoil` changes the state before it is written."""
+    model = ours(tensors(dtype=weights))
+    optimizer = {}
+    for name, tensor in model.items():
+        optimizer |= {f"state.{name}.exp_avg": (tensor * 0.01).to(moments), f"state.{name}.exp_avg_sq": (tensor * tensor * 0.001).to(moments),
+                      f"state.{name}.step": torch.tensor(float(STATE_STEP), dtype=counts)}
+        group = {"lr": STATE_LR, "initial_lr": STATE_LR, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1, "amsgrad": False, "maximize": False, "foreach": False,
+                 "fused": True, "capturable": False, "differentiable": False, "decoupled_weight_decay": True}
+        optimizer |= {f"param_groups.{name}.{field}": value for field, value in group.items()}
+    if spoil:
+        spoil(optimizer)
+    put_dcp(folder, {**model, "optimizer": optimizer, "train_state": {"step": STATE_STEP, "ntokens_seen": 48}, "dataloader": {"world_size": 1},
+                     "lr_scheduler": {"base_lrs": [STATE_LR], "last_epoch": STATE_STEP, "_step_count": STATE_STEP + 1, "_last_lr": [STATE_LR]}})
+
+
+def not_finite(optimizer):
+    optimizer["state.norm.weight.exp_avg"][3] = float("nan")
+
+
+def one_behind(optimizer):
+    optimizer["state.norm.weight.step"] = torch.tensor(2.0)
+
+
+state("the plain case")
+state("foreign.md B (a): everything in bfloat16", says="bfloat16", weights=torch.bfloat16, moments=torch.bfloat16)
+state("foreign.md B (b): moments in bfloat16", says="bfloat16", moments=torch.bfloat16)
+state("foreign.md B (c): counts in bfloat16", 2, "where a number is expected", counts=torch.bfloat16)
+state("sibling: everything in float16", says="float16", weights=torch.float16, moments=torch.float16)
+state("sibling: weights alone in bfloat16", says="bfloat16", weights=torch.bfloat16)
+state("sibling: moments in float64", 13, "a resume needs its state as float32", moments=torch.float64)
+state("sibling: a moment that is not a number", {"convert --dry-run": 0, "convert": 13}, "norm.weight.exp_avg", spoil=not_finite)
+state("sibling: a count of another step", 13, "norm.weight.step", spoil=one_behind)
