@@ -9,10 +9,10 @@
 #include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/gguf/gguf_format.h"
-#include "converters/hf/hf_format.h"
 #include "converters/list.h"
 #include "converters/mistral/mistral_format.h"
 #include "converters/nanotron/nanotron_checkpoint.h"
+#include "converters/trainer/hf_format.h"
 
 namespace titan::convert {
 

@@ -34,14 +34,6 @@ namespace {
 using Kind = DcpKey::Kind;
 constexpr std::size_t kNamed = 5;  // tensors, in a message
 
-// Whether a configuration is about a run, not about the model alone.
-bool says_run(const Settings& config) {
-  return std::ranges::any_of(config, [](const auto& row) {
-    return row.second != ckpt::kNotSet && (row.first.starts_with("optimizer.") ||
-                                           row.first.starts_with("lr_scheduler.") || row.first == "training.steps");
-  });
-}
-
 // Norms of heads have the size of one, of which RoPE rotates pairs.
 Result<std::uint64_t> size_of_heads(const std::string& path, const recipe::Shapes& shapes) {
   const std::int64_t size = recipe::dims_from_shapes(shapes).dims.head_dim;

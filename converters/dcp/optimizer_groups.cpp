@@ -118,11 +118,7 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
   Status decay = check("weight_decay", optimizer.weight_decay,
                        expected.rule.empty() ? "optimizer.weight_decay of the configuration"
                                              : "what optimizer.rules say for " + expected.rule);
-  // Most trainers leave norms and biases undecayed, in a group of their own.
-  if (decay.code == ckpt::Code::kIncompatible)
-    return decay.with_hint(
-        "give the decay that these parameters were trained with; where groups differ, by name: --set "
-        "'optimizer.rules=[\"*norm* weight_decay=0\"]'");
+  if (decay.code == ckpt::Code::kIncompatible) return decay.with_hint(kDecayHint);
   TITAN_RETURN_IF_ERROR(decay);
   TITAN_ASSIGN_OR_RETURN(const Value betas, values.need(prefix + "betas"));
   if (betas.parts.size() != 2)

@@ -13,6 +13,10 @@
 
 namespace titan::convert::dcp {
 
+/// Most trainers leave norms and biases undecayed, in a group of their own.
+inline constexpr const char* kDecayHint =
+    "give the decay that these parameters were trained with; where groups differ, by name: --set "
+    "'optimizer.rules=[\"*norm* weight_decay=0\"]'";
 inline constexpr const char* kTensorsAlone = "leave out --config to take the tensors alone";
 
 class StoredValues {

@@ -64,19 +64,6 @@ Status check_groups(const StoredValues& values, const std::string& before,
   return {};
 }
 
-// Ranks that had data of their own; a batch of so many sequences on each of them is a step where no other is said.
-Result<std::uint64_t> world_of(const recipe::Config& config) {
-  const std::uint64_t ranks = data_ranks(config);
-  if (ranks > 0 || config.training.global_batch_size > 0) return std::max<std::uint64_t>(ranks, 1);
-  return ckpt::incompatible("the configuration does not say how many sequences a step has")
-      .with_hint("add: --set training.global_batch_size=N");
-}
-
-std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world) {
-  const auto global = static_cast<std::uint64_t>(std::max<std::int64_t>(config.training.global_batch_size, 0));
-  return global > 0 ? global : static_cast<std::uint64_t>(config.training.local_batch_size) * world;
-}
-
 }  // namespace
 
 Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string& optimizer,

@@ -73,4 +73,23 @@ Settings curve_rows(const recipe::Config& config, std::uint64_t world) {
   return rows;
 }
 
+Result<std::uint64_t> world_of(const recipe::Config& config) {
+  const std::uint64_t ranks = data_ranks(config);
+  if (ranks > 0 || config.training.global_batch_size > 0) return std::max<std::uint64_t>(ranks, 1);
+  return ckpt::incompatible("the configuration does not say how many sequences a step has")
+      .with_hint("add: --set training.global_batch_size=N");
+}
+
+std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world) {
+  const auto global = static_cast<std::uint64_t>(std::max<std::int64_t>(config.training.global_batch_size, 0));
+  return global > 0 ? global : static_cast<std::uint64_t>(config.training.local_batch_size) * world;
+}
+
+bool says_run(const Settings& rows) {
+  return std::ranges::any_of(rows, [](const auto& row) {
+    return row.second != ckpt::kNotSet && (row.first.starts_with("optimizer.") ||
+                                           row.first.starts_with("lr_scheduler.") || row.first == "training.steps");
+  });
+}
+
 }  // namespace titan::convert::dcp

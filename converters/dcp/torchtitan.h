@@ -22,6 +22,14 @@ std::string flavor_name(const recipe::Config& config);
 /// Replicate x shard degree where both are given as numbers, else 0.
 std::uint64_t data_ranks(const recipe::Config& config);
 
+/// Ranks that had data of their own, at least 1. \error kIncompatible: without a global batch nothing says how many
+/// sequences a step has
+ckpt::Result<std::uint64_t> world_of(const recipe::Config& config);
+/// Sequences of a step on `world` such ranks.
+std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world);
+/// Whether a configuration is about a run, not about the model alone.
+bool says_run(const ckpt::Settings& rows);
+
 /// The learning rate that torchtitan's checkpoint of `step` stores: that of the next step, also after the last one.
 double next_lr(const ckpt::LrSettings& settings, std::uint64_t step);
 

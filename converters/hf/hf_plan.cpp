@@ -261,7 +261,7 @@ bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
 bool is_training_state(const std::string& name) {
   constexpr std::string_view kBegins[] = {"optimizer.", "optimizer_",    "scheduler.",     "scaler.",
                                           "sampler.",   "trainer_state", "training_args.", "random_states_",
-                                          "rng_state",  "global_step"};
+                                          "rng_state",  "global_step",   "dl_state_dict.", "custom_checkpoint_"};
   return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
@@ -333,7 +333,7 @@ Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const Forei
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
     // Whoever means to go on with a run must know that its state was not taken.
     if (const std::vector<std::string> names = training_state(entries); !names.empty())
-      plan.notes.push_back("left behind: " + listed(names) +
+      plan.notes.push_back(kLeftBehind + listed(names) +
                            ": the state of a run in pickles, which is not read; the weights alone are taken");
   }
   TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));

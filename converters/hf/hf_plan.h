@@ -31,6 +31,8 @@ Result<recipe::ModelDims> read_hf_config_file(Fs& fs, const std::string& path);
 /// Adds to `plan` the files of a tokenizer and the like that lie in `folder`, where it has none of that name, and notes
 /// which cannot be taken.
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan);
+/// How the note begins that names them.
+inline constexpr const char* kLeftBehind = "left behind: ";
 /// The names among `entries` of what trainers keep the state of a run in, which is not read.
 std::vector<std::string> training_state(const std::vector<ckpt::DirEntry>& entries);
 

@@ -43,7 +43,15 @@ void TrainedSource::add_part(const std::string& name, std::size_t pieced, std::u
   places_.push_back({pieced, first});
 }
 
+void TrainedSource::add_model(const ForeignCheckpoint& model) {
+  model_ = &model;
+  tensors_ = model.tensors();
+  places_.resize(tensors_.size());
+  end_of_model();
+}
+
 Status TrainedSource::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
+  if (model_ != nullptr && tensor < model_tensors_) return model_->read(tensor, first, out);
   const Place& place = places_[tensor];
   return files_.read(pieced_[place.pieced], place.first + first, out);
 }

@@ -22,7 +22,9 @@ struct GroupValues {
   bool amsgrad = false, maximize = false, decoupled = true;
   auto operator<=>(const GroupValues&) const = default;
 };
-/// Reads them from a list of dicts as torch's optimizers have it. \error kCorrupt
+/// Reads those of one dict of a list as torch's optimizers have it. \error kCorrupt
+Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
+/// Reads the whole list. \error kCorrupt
 Status read_groups(const TorchFile& file, dcp::NodeId groups, std::set<GroupValues>& into);
 
 /// Tensors in pieces under Hugging Face's names: the model's first, then "optimizer.state.NAME.exp_avg" and the like.
@@ -40,6 +42,8 @@ class TrainedSource : public ForeignCheckpoint {
   /// Adds `pieced`; the tensors that are made of it follow by add_part.
   std::size_t add_pieced(PiecedTensor pieced);
   void add_part(const std::string& name, std::size_t pieced, std::uint64_t first, std::vector<std::uint64_t> shape);
+  /// The model's tensors are those of `model`, which outlives this; what is added is the optimizer's.
+  void add_model(const ForeignCheckpoint& model);
   /// From here on tensors are the optimizer's.
   void end_of_model() { model_tensors_ = tensors_.size(); }
   void set_step(const std::string& name, double step) { steps_[name] = step; }
@@ -53,9 +57,10 @@ class TrainedSource : public ForeignCheckpoint {
   /// What the trainer says of a run.
   struct RunFacts {
     std::set<GroupValues> groups;
-    std::uint64_t data_ranks = 1;
-    std::optional<std::uint64_t> samples;  ///< trained so far; else what the configuration's batches make
-    bool lr_of_step = false;               ///< the stored rate may be that of the step which was done
+    std::map<std::string, GroupValues> of;  ///< of each parameter, by the name of its tensor there
+    std::uint64_t data_ranks = 1;           ///< 0: it does not say
+    std::optional<std::uint64_t> samples;   ///< trained so far; else what the configuration's batches make
+    bool lr_of_step = false;                ///< the stored rate may be that of the step which was done
   };
   /// Checks that `given` is the configuration of the run, which `plan` then goes on with. \error kIncompatible naming
   /// both values
@@ -70,6 +75,7 @@ class TrainedSource : public ForeignCheckpoint {
     std::uint64_t first;  // element of it
   };
   const std::string path_;
+  const ForeignCheckpoint* model_ = nullptr;  // has the first tensors
   std::vector<PiecedTensor> pieced_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;

@@ -198,7 +198,7 @@ CASES = [
     ("convert_hf_to_gguf.py of llama.cpp writes it", "cp -r hf y; python3 -c 'import json; c = json.load(open(\"y/config.json\")); s = {\"rope_type\": \"yarn\", \"factor\": 4.0, "
      "\"original_max_position_embeddings\": 16}; c.update(rope_scaling=s, rope_parameters=s | {\"rope_theta\": 20000.0}); json.dump(c, open(\"y/config.json\", \"w\"))'; titan-ckpt convert y z.gguf --to gguf",
      "from a Hugging Face folder (--to hf)", "titan-ckpt convert y z --to titan && titan-ckpt convert z w --to hf", 0),
-    ("give the decay that these parameters were trained with", "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7", "where groups differ, by name: --set 'optimizer.rules=",
+    ("kDecayHint", "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7", "where groups differ, by name: --set 'optimizer.rules=",
      "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7 --set 'optimizer.rules=[\"* weight_decay=0.1\"]'", 0),
     ("take the model alone: --skip 'optimizer.*'", "titan-ckpt convert dcp x --skip optimizer.state.norm.weight.exp_avg", "--skip 'optimizer.*'", "titan-ckpt convert dcp x --skip 'optimizer.*'", 0),
     ("leave one of them out with --skip", "titan-ckpt convert extra x --rename model.extra=model.norm.weight", "leave one of them out with --skip", "titan-ckpt convert extra x --skip model.extra", 0),
@@ -258,6 +258,7 @@ LEFT = [
     ("give them with --config , or leave", "needs a checkpoint with an optimizer whose configuration is unknown; cli.convert-dcp has it"),
     ("put the model's config.json into the folder, or give --config", "needs torch to write it: interop.transformers5_layouts has both ways on"),
     ("or leave the optimizer out: --skip", "needs a checkpoint of a run that does not say its heads: tests/converters/dcp/fused_qkv_test follows it"),
+    ("trainer_state.cpp: kWithout", "needs pickles that torch writes: tests/converters/trainer/trainer_state_test and interop.hf_dcp_round_trip take the weights alone"),
     ("kTensorsAlone", "needs directories that torch writes: tests/converters/dcp hold each; `convert` without --config is cli.convert-dcp's"),
     ("--names hf writes such a model, and --to hf", "needs a model with biases: interop.hf_dcp_round_trip writes one with --names hf"),
     ("add: --set training.global_batch_size=N", "needs the directory of a loop of torch: interop.hf_dcp_round_trip says the key"),

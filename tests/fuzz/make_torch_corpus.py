@@ -44,6 +44,8 @@ def step(config=CONFIG, metadata=METADATA, weights=None, optimizer=STATE):
 
 TORCH = {
     "optimizer": saved(STATE),
+    "trainer": saved({"state": {0: STATE["state"][0], 1: {"step": torch.tensor(3.0), "exp_avg": torch.ones(3), "exp_avg_sq": torch.ones(3)}},
+                      "param_groups": [STATE["param_groups"][0] | {"params": [0, 1]}]}),
     "views": saved({"a": STORAGE[1:3], "b": STORAGE[3:].view(1, 3).requires_grad_()}),
     "objects": saved({"args": argparse.Namespace(lr=1e-3, betas=(0.9, 0.95)), "scaler": Scaler(), "counts": collections.defaultdict(int, {"a": 1}), "set": {1, 2}, "wide": 1 << 100}),
     "module": saved(torch.nn.Linear(2, 3).state_dict()),

@@ -4,7 +4,7 @@
 Forth: models of transformers are trained for five steps under FSDP2 (2 ranks of Gloo), FSDP2 x TP (4) and unsharded, with AdamW and a
 scheduler, and saved by torch.distributed.checkpoint with Hugging Face's names; once in the two folders that accelerate makes, once as
 transformers 5 does it, the model in shards of safetensors and the optimizer by save_optimizer_distributed. They go on there, and here after `convert --to titan --config`: ten steps have losses within 1e-5. Our step through a DCP directory with Hugging Face's names and
-back has its id. Back: trained here, `convert --to dcp --names hf`, loaded there with set_state_dict, load_optimizer_distributed, or by what
+back has its id. What the real accelerate saved of a run (accelerate_kept) goes on here, too. Back: trained here, `convert --to dcp --names hf`, loaded there with set_state_dict, load_optimizer_distributed, or by what
 docs/formats.md tells.
 TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
 """
@@ -31,6 +31,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCau
 from transformers.distributed import load_optimizer_distributed, save_optimizer_distributed
 from transformers.distributed.checkpoint import _save_model_checkpoint_distributed
 
+import accelerate_kept
 import transformers_both_ways as both_ways
 
 torch.set_num_threads(1)  # before ranks are forked
@@ -221,6 +222,56 @@ def back(case, toml, work, rows):
     return compare(f"{case}, continued there", found, expected)
 
 
+def accelerates(work):
+    """Folders of accelerate's own save_state, FSDP2's shards and the plain one, go on here with the optimizer; a run that begins from the weights alone has
+    the same first loss. So does a folder of transformers' Trainer. accelerate goes on from ours in accelerate_kept/ours_goes_on.py, by hand."""
+    toml, tail = work / "run.toml", work / "tail.u16"
+    toml.write_text(accelerate_kept.CONFIG)
+    np.array([accelerate_kept.tokens(step) for step in range(SAVED, STEPS)], dtype="<u2").tofile(tail)
+    settings = {"job.threads_per_rank": 1, "training.dataset_path": tail}
+
+    def losses(run, first):
+        return {step: float(line[1]) for step, line in harness.step_lines(run).items() if step >= first}
+
+    folder, expected = accelerate_kept.unpack("sharded", work)
+    step, run = step_of(work / "run"), work / "run"
+    said = both_ways.titan_ckpt("convert", folder, step, "--to", "titan", "--config", toml)
+    if "84 written" not in said:
+        both_ways.fail(f"accelerate: not model, moments and counts of 21 parameters: {said}")
+    for left in ("custom_checkpoint_0.pkl", "random_states_0.pkl"):
+        if left not in said:
+            both_ways.fail(f"accelerate: {left} is left behind without a word: {said}")
+    harness.train(toml, 1, settings | {"job.dump_folder": run}, ("--allow", "training.dataset"))
+    gap = compare("accelerate's FSDP2, continued here", losses(run, SAVED + 1), {n: loss for n, loss in expected.items() if n > SAVED})
+    alone = both_ways.titan_ckpt("convert", folder / "pytorch_model_fsdp_0", work / "alone", "--to", "titan")
+    if "optimizer_0" not in alone:
+        both_ways.fail(f"accelerate: the optimizer beside the model is not named: {alone}")
+
+    plain, of_plain = accelerate_kept.unpack("plain", work)
+    said = both_ways.titan_ckpt("convert", plain, step_of(work / "plain-goes-on"), "--to", "titan", "--config", toml)
+    if "63 written" not in said or "'optimizer.bin'" in said:
+        both_ways.fail(f"accelerate's plain folder: the optimizer is not taken: {said}")
+    harness.train(toml, 1, settings | {"job.dump_folder": work / "plain-goes-on"}, ("--allow", "training.dataset"))
+    gap = max(gap, compare("accelerate's plain folder, continued here", losses(work / "plain-goes-on", SAVED + 1), {n: loss for n, loss in of_plain.items() if n > SAVED}))
+    said = both_ways.titan_ckpt("convert", plain, work / "weights", "--to", "titan")
+    if not all(name in said for name in ("optimizer.bin", "custom_checkpoint_0.pkl", "random_states_0.pkl")):
+        both_ways.fail(f"accelerate's plain folder: what is left behind is not named: {said}")
+    harness.train(toml, 1, settings | {"job.dump_folder": work / "plain-run", "debug.stop_at_step": 1}, ("--init-from", str(plain)), expect=75)
+    first = losses(work / "plain-run", 1)[1]
+    if abs(first - of_plain[SAVED + 1]) > 1e-5:
+        both_ways.fail(f"accelerate's plain folder: the first loss is {first}, expected {of_plain[SAVED + 1]}")
+
+    # transformers' Trainer: a curve without a warm-up, to 0, and norms in a group of their own.
+    trainer, of_trainer = accelerate_kept.unpack("trainer", work)
+    toml.write_text(accelerate_kept.CONFIG.replace("warmup_steps = 2", "warmup_steps = 0").replace("min_lr_factor = 0.1", "min_lr_factor = 0.0"))
+    said = both_ways.titan_ckpt("convert", trainer, step_of(work / "trainer-goes-on"), "--to", "titan", "--config", toml)
+    if "'scheduler.pt'" not in said or "'optimizer.pt'" in said:
+        both_ways.fail(f"the Trainer's folder: the optimizer is not taken: {said}")
+    harness.train(toml, 1, settings | {"job.dump_folder": work / "trainer-goes-on"}, ("--allow", "training.dataset"))
+    gap = max(gap, compare("the Trainer's folder, continued here", losses(work / "trainer-goes-on", SAVED + 1), {n: loss for n, loss in of_trainer.items() if n > SAVED}))
+    print(f"accelerate's own folders: losses within {gap:.1e} here", flush=True)
+
+
 def main():
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
@@ -236,6 +287,7 @@ def main():
             gaps = forth(case, toml, work, rows), back(case, toml, work, rows)
             print(f"{case}: losses within {gaps[0]:.1e} here and {gaps[1]:.1e} there", flush=True)
             shutil.rmtree(work)
+        accelerates(pathlib.Path(folder))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-#include "converters/hf/hf_format.h"
+#include "converters/trainer/hf_format.h"
 
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_writer.h"
+#include "converters/trainer/trainer_checkpoint.h"
 
 namespace titan::convert {
 namespace {
@@ -16,7 +17,7 @@ class HfFormat final : public Format {
     return is_companion(name) || name == kHfIndex || name.ends_with(".safetensors");
   }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
-    return open_hf(fs, path);
+    return open_hf_with_state(fs, path);
   }
   Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
                                                 const ExportOptions& options) const override {

@@ -1,0 +1,36 @@
+#pragma once
+// The state of an optimizer that a trainer left beside a Hugging Face folder, in a pickle: optimizer.pt of
+// transformers' Trainer, optimizer.bin of accelerate. It has no names: a parameter is the one at its place in the model
+// as transformers makes it, group by group. Under FSDP it has names.
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ckpt/model/tensor_meta.h"
+#include "converters/torch_save/trained_source.h"
+#include "recipe/model/dims.h"
+
+namespace titan::convert {
+
+struct TrainerMoments {
+  PiecedTensor exp_avg, exp_avg_sq;
+  double step = 0;
+  GroupValues group;
+};
+/// By Hugging Face's names.
+using TrainerState = std::map<std::string, TrainerMoments>;
+
+/// The name of such a file in `folder`; "" where there is none. \error kFailed
+Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
+
+/// The parameters of a model under Hugging Face's names, in the order of `model.parameters()`; a tied head is none.
+/// \source transformers 4.32 to 5, models/{llama,mistral,qwen2,qwen3}
+std::vector<ckpt::ParameterMeta> in_order_of_transformers(const recipe::ModelDims& model);
+
+/// Reads the file at `path`, the optimizer's state of `model`. Adds it to `files`.
+/// \error kCorrupt; kIncompatible: of another model, or in groups by another rule than matrices here and vectors there;
+/// kUnsupported: no AdamW
+Result<TrainerState> read_trainer_state(Fs& fs, const std::string& path, const recipe::ModelDims& model,
+                                        PieceFiles& files);
+
+}  // namespace titan::convert

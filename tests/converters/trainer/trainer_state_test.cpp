@@ -1,0 +1,281 @@
+// The optimizer's state beside a Hugging Face folder: numbered parameters are those at their place in the model.
+#include "converters/trainer/trainer_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "converters/dcp/pickle_writer.h"
+#include "converters/trainer/trainer_checkpoint.h"
+#include "tests/converters/hf/folder.h"
+#include "tests/converters/torch_save/torch_zip.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert::trainer_state_test {
+namespace {
+
+using ckpt::Code;
+using ckpt::testing::MemFs;
+using dcp::PickleWriter;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Parameters = std::vector<ckpt::ParameterMeta>;
+
+recipe::ModelDims tiny() {
+  recipe::ModelDims model{4, 1, 2, 1, 2, 6, 5};
+  model.qkv_bias = true;
+  return model;
+}
+
+std::vector<std::string> names(const Parameters& parameters) {
+  std::vector<std::string> out;
+  for (const ckpt::ParameterMeta& parameter : parameters) out.push_back(parameter.name);
+  return out;
+}
+
+TEST(TrainerState, ParametersAreInTheOrderInWhichTransformersMakesThem) {
+  const std::string layer = "model.layers.0.";
+  EXPECT_THAT(
+      names(in_order_of_transformers(tiny())),
+      ElementsAre("model.embed_tokens.weight", layer + "self_attn.q_proj.weight", layer + "self_attn.q_proj.bias",
+                  layer + "self_attn.k_proj.weight", layer + "self_attn.k_proj.bias", layer + "self_attn.v_proj.weight",
+                  layer + "self_attn.v_proj.bias", layer + "self_attn.o_proj.weight", layer + "mlp.gate_proj.weight",
+                  layer + "mlp.up_proj.weight", layer + "mlp.down_proj.weight", layer + "input_layernorm.weight",
+                  layer + "post_attention_layernorm.weight", "model.norm.weight", "lm_head.weight"));
+  recipe::ModelDims other = tiny();
+  other.qkv_bias = false;
+  other.qk_norm = other.tied = true;
+  const std::vector<std::string> found = names(in_order_of_transformers(other));
+  EXPECT_THAT(found, Contains(layer + "self_attn.k_norm.weight"));
+  EXPECT_EQ(found[5], layer + "self_attn.q_norm.weight") << "behind the output projection";
+  EXPECT_THAT(found, Not(Contains("lm_head.weight")));
+}
+
+// A file of torch.save. Moments of the i-th parameter are i, i + 0.5.
+class Spelled {
+ public:
+  struct Group {
+    std::vector<std::size_t> parameters;  // of the model's order
+    double weight_decay = 0.1;
+  };
+  bool named = false, no_moments = false;
+  std::size_t without = SIZE_MAX;  // the state that is not there
+  double step = 3;
+
+  std::string file(const Parameters& order, const std::vector<Group>& groups) {
+    std::vector<std::string> storages;
+    PickleWriter out(2);
+    out.empty_dict();
+    out.mark();
+    out.text("state");
+    out.empty_dict();
+    out.mark();
+    std::int64_t number = 0;
+    for (const Group& group : groups) {
+      for (const std::size_t parameter : group.parameters) {
+        const std::int64_t own = number++;
+        if (parameter == without) continue;
+        named ? out.text(order[parameter].name) : out.integer(own);
+        out.empty_dict();
+        out.mark();
+        out.text("step");
+        put_tensor(out, storages, {}, step);
+        for (const auto& [slot, value] : {std::pair{"exp_avg", 0.0}, {"exp_avg_sq", 0.5}}) {
+          if (no_moments) continue;
+          out.text(slot);
+          put_tensor(out, storages, order[parameter].shape, static_cast<double>(parameter) + value);
+        }
+        out.set_items();
+      }
+    }
+    out.set_items();
+    out.text("param_groups");
+    out.empty_list();
+    out.mark();
+    number = 0;
+    for (const Group& group : groups) put_group(out, order, group, number);
+    out.appends();
+    out.set_items();
+    return testing::torch_file(std::move(out).finish(), storages);
+  }
+
+ private:
+  void put_group(PickleWriter& out, const Parameters& order, const Group& group, std::int64_t& number) const {
+    out.empty_dict();
+    out.mark();
+    for (const auto& [key, value] : {std::pair{"lr", 0.5}, {"eps", 1e-8}, {"weight_decay", group.weight_decay}}) {
+      out.text(key);
+      out.real(value);
+    }
+    out.text("betas");
+    out.real(0.9);
+    out.real(0.95);
+    out.tuple(2);
+    out.text("params");
+    out.empty_list();
+    out.mark();
+    for (const std::size_t parameter : group.parameters) {
+      named ? out.text(order[parameter].name) : out.integer(number);
+      ++number;
+    }
+    out.appends();
+    out.set_items();
+  }
+
+  static void put_tensor(PickleWriter& out, std::vector<std::string>& storages, const std::vector<std::uint64_t>& shape,
+                         double value) {
+    const std::uint64_t elements = ckpt::element_count(shape);
+    out.global("torch._utils", "_rebuild_tensor_v2");
+    out.mark();
+    out.mark();
+    out.text("storage");
+    out.global("torch", "FloatStorage");
+    out.text(std::to_string(storages.size()));
+    out.text("cpu");
+    out.integer(static_cast<std::int64_t>(elements));
+    out.tuple(5);
+    out.persistent();
+    out.integer(0);
+    out.integers(shape);
+    std::vector<std::uint64_t> strides(shape.size(), 1);
+    for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+    out.integers(strides);
+    out.boolean(false);
+    out.none();
+    out.tuple(6);
+    out.reduce();
+    storages.push_back(testing::floats(std::vector<float>(elements, static_cast<float>(value))));
+  }
+};
+
+class TrainerStateOf : public ::testing::Test {
+ protected:
+  Result<TrainerState> read(const std::vector<Spelled::Group>& groups) {
+    const std::string path = "/" + std::to_string(++files_written_) + ".pt";
+    EXPECT_TRUE(ckpt::testing::put_text(fs_, path, spelled_.file(order_, groups)).ok());
+    return read_trainer_state(fs_, path, tiny(), files_);
+  }
+  std::vector<std::size_t> all() const {
+    std::vector<std::size_t> list(order_.size());
+    std::iota(list.begin(), list.end(), 0);
+    return list;
+  }
+  // Of the parameters with so many dimensions.
+  std::vector<std::size_t> of_rank(std::size_t dimensions) const {
+    std::vector<std::size_t> list;
+    for (std::size_t i = 0; i < order_.size(); ++i)
+      if (order_[i].shape.size() == dimensions) list.push_back(i);
+    return list;
+  }
+  void expect_everything(const Result<TrainerState>& state) {
+    ASSERT_TRUE(state.ok()) << state.status().to_string();
+    ASSERT_EQ(state->size(), order_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const TrainerMoments& moments = state->at(order_[i].name);
+      EXPECT_EQ(moments.step, 3);
+      for (const auto& [tensor, value] : {std::pair{&moments.exp_avg, 0.0f}, {&moments.exp_avg_sq, 0.5f}}) {
+        ASSERT_EQ(tensor->shape, order_[i].shape);
+        float element = -1;
+        EXPECT_TRUE(
+            files_.read(*tensor, ckpt::element_count(tensor->shape) - 1, std::as_writable_bytes(std::span(&element, 1)))
+                .ok());
+        EXPECT_EQ(element, static_cast<float>(i) + value) << order_[i].name;
+      }
+    }
+  }
+
+  MemFs fs_;
+  int files_written_ = 0;
+  PieceFiles files_{fs_};
+  Spelled spelled_;
+  const Parameters order_ = in_order_of_transformers(tiny());
+};
+
+TEST_F(TrainerStateOf, OneGroupAndTwoAndNamesAreRead) {
+  expect_everything(read({{all()}}));
+  expect_everything(read({{of_rank(2)}, {of_rank(1), 0.0}}));
+  const auto reversed = read({{of_rank(1), 0.0}, {of_rank(2)}});
+  expect_everything(reversed);
+  EXPECT_EQ(reversed->at("model.norm.weight").group.weight_decay, 0.0);
+  EXPECT_EQ(reversed->at("lm_head.weight").group.weight_decay, 0.1);
+  expect_everything(read({{of_rank(2)}, {}, {of_rank(1)}}));
+  spelled_.named = true;
+  std::vector<std::size_t> shuffled = all();
+  std::ranges::reverse(shuffled);
+  expect_everything(read({{shuffled}}));
+}
+
+TEST_F(TrainerStateOf, WhatCannotBeToldApartIsRefused) {
+  std::vector<std::size_t> fewer = all();
+  fewer.pop_back();
+  std::vector<std::size_t> swapped = all();
+  std::swap(swapped[0], swapped[8]);  // embedding and feed-forward have other shapes
+  const std::vector<std::size_t> first(fewer.begin(), fewer.begin() + 4), rest(fewer.begin() + 4, fewer.end());
+  for (const auto& [groups, message] :
+       {std::pair<std::vector<Spelled::Group>, const char*>{{{fewer}}, "the model has 15"},
+        {{{swapped}}, "in another order"},
+        {{{first}, {rest}, {{14}}}, "groups of parameters without names"},
+        {{}, "state of 0 parameters"}}) {
+    const Status status = read(groups).status();
+    EXPECT_EQ(status.code, Code::kIncompatible) << status.to_string();
+    EXPECT_THAT(status.message, HasSubstr(message));
+    EXPECT_THAT(status.hint, HasSubstr("leave out --config"));
+  }
+  spelled_.without = 3;
+  EXPECT_THAT(read({{all()}}).status().message, HasSubstr("it was not trained"));
+  spelled_ = Spelled{};
+  spelled_.no_moments = true;
+  EXPECT_EQ(read({{all()}}).status().code, Code::kUnsupported);
+}
+
+TEST_F(TrainerStateOf, AFolderGoesOnWithTheConfigurationAlone) {
+  const recipe::ModelDims model = testing::tiny_model();
+  testing::make_hf_folder(fs_, "/f", model, testing::model_tensors(model));
+  const Parameters order = in_order_of_transformers(model);
+  std::vector<std::size_t> every(order.size());
+  std::iota(every.begin(), every.end(), 0);
+  EXPECT_TRUE(ckpt::testing::put_text(fs_, "/f/optimizer.bin", spelled_.file(order, {{every}})).ok());
+  EXPECT_TRUE(ckpt::testing::put_text(fs_, "/f/scheduler.pt", "x").ok());
+  const auto plan = [&](const Settings& config) -> Result<ImportPlan> {
+    TITAN_ASSIGN_OR_RETURN(const auto source, open_hf_with_state(fs_, "/f"));
+    ImportOptions options;
+    if (!config.empty()) options.config = config;
+    return source->plan(options);
+  };
+  Settings config{{"lr_scheduler.min_lr_factor", "1.0"},
+                  {"lr_scheduler.warmup_steps", "1"},
+                  {"optimizer.beta1", "0.9"},
+                  {"optimizer.beta2", "0.95"},
+                  {"optimizer.eps", "1e-08"},
+                  {"optimizer.lr", "0.5"},
+                  {"optimizer.weight_decay", "0.1"},
+                  {"training.global_batch_size", "2"},
+                  {"training.seq_len", "7"},
+                  {"training.steps", "9"}};
+  const auto weights = plan({});
+  ASSERT_TRUE(weights.ok()) << weights.status().to_string();
+  EXPECT_TRUE(weights->optimizer_steps.empty());
+  EXPECT_THAT(weights->notes, Contains(HasSubstr("left behind: 'optimizer.bin', 'scheduler.pt'")));
+  EXPECT_THAT(weights->notes, Contains(HasSubstr("--config FILE.toml with optimizer")));
+  const auto run = plan(config);
+  ASSERT_TRUE(run.ok()) << run.status().to_string();
+  EXPECT_EQ(run->tensors.size(), 3 * run->parameters.size());
+  EXPECT_EQ(run->step, 3u);
+  ASSERT_TRUE(run->train && run->lr);
+  EXPECT_EQ(run->train->tokens, 3u * 2 * 7);
+  EXPECT_THAT(run->notes, Contains(HasSubstr("left behind: 'scheduler.pt': the state of a run")));
+  EXPECT_THAT(run->notes, Not(Contains(HasSubstr("'optimizer.bin'"))));
+  ASSERT_TRUE(ckpt::testing::put_text(fs_, "/f/trainer_state.json", "{\"global_step\": 4}").ok());
+  EXPECT_THAT(plan(config).status().message, HasSubstr("global_step is 4, but Adam's count in optimizer.bin is 3"));
+  ASSERT_TRUE(fs_.remove_file("/f/optimizer.bin").ok());
+  ASSERT_TRUE(ckpt::testing::put_text(fs_, "/f/optimizer.bin", "no pickle").ok());
+  EXPECT_FALSE(plan(config).ok());
+  EXPECT_THAT(plan({})->notes, Contains(HasSubstr("optimizer.bin cannot be read")));
+}
+
+}  // namespace
+}  // namespace titan::convert::trainer_state_test
