@@ -1,12 +1,8 @@
 #include "converters/export.h"
 
-#include "ckpt/save/rewrite.h"
-
 namespace titan::convert {
-namespace {
 
-// A folder of the same format with nothing else in it; or a file of it that can be opened.
-ckpt::ReplaceCheck replaceable(const Format& format) {
+ckpt::ReplaceCheck replaceable_by(const Format& format) {
   return [&format](Fs& fs, const std::string& dst) -> Status {
     TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(dst));
     const bool is_file = info.type == ckpt::FileType::kFile;
@@ -28,8 +24,6 @@ ckpt::ReplaceCheck replaceable(const Format& format) {
   };
 }
 
-}  // namespace
-
 Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source,
                                            ForeignWriter& writer, const ExportTarget& target,
                                            const Progress& progress) {
@@ -45,12 +39,12 @@ Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const C
   report.notes = writer.notes();
   if (target.dry_run) {
     TITAN_RETURN_IF_ERROR(
-        ckpt::check_rewrite(fs, source.path(), target.destination, target.force, replaceable(format)));
+        ckpt::check_rewrite(fs, source.path(), target.destination, target.force, replaceable_by(format)));
     return report;
   }
   TITAN_ASSIGN_OR_RETURN(
       const std::unique_ptr<ckpt::Rewrite> rewrite,
-      ckpt::Rewrite::begin(fs, source.path(), target.destination, target.force, replaceable(format)));
+      ckpt::Rewrite::begin(fs, source.path(), target.destination, target.force, replaceable_by(format)));
   TITAN_RETURN_IF_ERROR(rewrite->need_space(writer.bytes()));
   TITAN_RETURN_IF_ERROR(writer.write(fs, rewrite->folder(), [&](std::uint64_t done, std::uint64_t total) -> Status {
     if (progress) TITAN_RETURN_IF_ERROR(progress(done, total));

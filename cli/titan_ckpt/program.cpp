@@ -15,6 +15,7 @@
 #include "cli/titan_ckpt/ls.h"
 #include "cli/titan_ckpt/merge.h"
 #include "cli/titan_ckpt/parity.h"
+#include "cli/titan_ckpt/patch.h"
 #include "cli/titan_ckpt/pin.h"
 #include "cli/titan_ckpt/plot.h"
 #include "cli/titan_ckpt/prune.h"
@@ -39,6 +40,7 @@ std::string meant_by_path(const std::string& path) {
 
 Program titan_ckpt_program() {
   const Flag force{"force", "", "replace DST where it is a checkpoint itself"};
+  const Flag force_patch{"force", "", "replace P where it is a patch"};
   const Flag verify_first{
       "verify", "", "check every digest of SRC first (always with --force); else its files are taken over unread"};
   const Flag dry_run{"dry-run", "", "show what would be done, write nothing"};
@@ -154,6 +156,18 @@ Program titan_ckpt_program() {
             force,
             dry_run},
            run_merge},
+          {"patch",
+           {{"A", Names::kSource, Takes::kForeign}, {"B", Names::kSource, Takes::kForeign}},
+           "what makes B of A, without loss: of two exports in safetensors, or of two checkpoints of ours",
+           {{"output", "P", "the file to be made", 'o'}, force_patch, threads},
+           run_patch},
+          {"apply",
+           {{"A", Names::kSource, Takes::kForeign}, {"P"}},
+           "B, byte for byte, of A and the patch P; read again, its id is that in P",
+           {{"output", "B", "the checkpoint to be made", 'o'},
+            {"force", "", "replace B where it is a checkpoint of its format, and nothing else"},
+            threads},
+           run_apply},
           {"convert",
            {{"SRC", Names::kSource, Takes::kForeign}, {"DST", Names::kDestination, Takes::kForeign}},
            "from and to other formats",

@@ -91,6 +91,11 @@ CASES = [
     ("--weights mean, or one number", "titan-ckpt strip run@2 y --dtype bf16 > log; titan-ckpt strip y z --dtype f32 > log; titan-ckpt merge run@2 z -o x --weights cosine", "--weights mean",
      "titan-ckpt merge run@2 z -o x --weights mean", 0),
     ("merge --help` shows its arguments", "titan-ckpt merge run@1 run@2", "`titan-ckpt merge --help` shows", "titan-ckpt merge --help | grep output", 0),
+    ("patch.cpp: `titan-ckpt  --help` shows its arguments", "titan-ckpt patch hf extra", "`titan-ckpt patch --help` shows", "titan-ckpt patch --help | grep output", 0),
+    ("replace this patch with --force", "titan-ckpt patch hf extra -o p; titan-ckpt patch hf extra -o p", "replace this patch with --force", "titan-ckpt patch hf extra -o p --force", 0),
+    ("takes the A of `titan-ckpt patch A B`", "titan-ckpt patch hf extra -o p; titan-ckpt apply extra p -o x", "`titan-ckpt apply` takes the A", "titan-ckpt apply hf p -o x", 0),
+    ("`titan-ckpt convert` makes one of the other", "titan-ckpt patch hf run@2 -o p", "`titan-ckpt convert` makes one", "titan-ckpt convert run@2 two --to hf && titan-ckpt patch hf two -o p", 0),
+    ("DST --to hf` makes safetensors of it", "titan-ckpt patch dcp hf -o p", "DST --to hf` makes safetensors", "titan-ckpt convert dcp two --to hf && titan-ckpt patch two hf -o p", 0),
     ("--keep model --dtype f32` makes types equal", "titan-ckpt strip run@1 half --keep model --dtype bf16 > log; titan-ckpt merge run@2 half -o x", "`titan-ckpt strip SRC DST --keep model --dtype f32`",
      "titan-ckpt strip half y --keep model --dtype f32 && titan-ckpt merge run@2 y -o x", 0),
     ("merge.cpp: `titan-ckpt verify ", "titan-ckpt merge run@1 hurt@2 -o x", "`titan-ckpt verify hurt/checkpoint/step-00000002`", "titan-ckpt verify hurt/checkpoint/step-00000002", 1),
@@ -241,6 +246,7 @@ CASES = [
 
 # (a part of the hint in the source, or the expression that makes it; why no command follows it here)
 LEFT = [
+    ("apply_patch.cpp: `titan-ckpt verify` its target", "needs a target that was damaged before its patch was made; the command stands for itself"),
     ("finite.cpp: take an older checkpoint; or the model alone", "needs a moment that is NaN: tests/converters/finite_test makes one and follows the hint"),
     ("--dir DIR names another place", "needs a folder that takes no other beside the run; cli.train-replay computes in a folder of --dir"),
     ("recover.cpp: `titan-ckpt verify` says", "a tool that was killed between two renames, beside a damaged copy: tests/crash and tests/ckpt/run/recover_test hold it"),

@@ -137,7 +137,40 @@ def write(folder, files):
         (CORPUS / folder / name).write_bytes(content)
 
 
+def zstd_raw(content):
+    """A zstd frame of one block that is not compressed."""
+    return bytes.fromhex("28b52ffd") + b"\x20" + bytes([len(content)]) + struct.pack("<I", len(content) << 3 | 1)[:3] + content
+
+
+def patch_record(stored, raw, tensor=0xFFFFFFFF, element=1, first=0):
+    return struct.pack("<IIQII", tensor, element, first, raw, len(stored)) + bytes(32) + stored
+
+
+def patch(records, files=(("model.safetensors", 104),), tensors=("t",), one_file=False, kind="hf"):
+    """The target is the fuzz target's base, but for what the records say; digests of contents are wrong."""
+    side = {"kind": kind, "id": ZERO}
+    head = json.dumps({"format": "titan.patch/1", "writer": "w", "base": side, "target": side, "one_file": one_file, "step": 0, "files": [{"path": p, "bytes": b} for p, b in files], "tensors": [{"name": name, "bytes": 32} for name in tensors]}).encode()
+    return b"TITANPCH" + struct.pack("<II", 1, 0) + b"".join(records) + head + bytes(16) + struct.pack("<Q", len(head)) + b"PCHTITAN"
+
+
+def patches():
+    text = json.dumps({"t": {"dtype": "BF16", "shape": [16], "data_offsets": [0, 32]}}, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    start = patch_record(b"\1" + struct.pack("<Q", len(text)) + text, 8 + len(text))
+    bf16 = {"tensor": 0, "element": 2}
+    size = (("model.safetensors", 40 + len(text)),)
+    steps = zstd_raw(b"\x1b\0\0\0" + struct.pack("<H", 77))
+    return {"equal": patch([start, patch_record(b"\0", 32, **bf16)], size), "plain": patch([start, patch_record(b"\1" + bytes(32), 32, **bf16)], size),
+            "planes": patch([start, patch_record(b"\2" + zstd_raw(bytes(range(32))), 32, **bf16)], size), "steps": patch([start, patch_record(b"\3" + steps, 32, **bf16)], size),
+            "one_file": patch([start, patch_record(b"\0", 32, **bf16)], size, one_file=True), "no_base": patch([start, patch_record(b"\0", 32, element=2)], size),
+            "far": patch([start, patch_record(b"\0", 32, first=1 << 63, **bf16)], size), "odd": patch([start, patch_record(b"\0", 31, first=1, **bf16)], size), "many_steps": patch([start, patch_record(b"\3" + zstd_raw(b"\xff\xff\xff\xff" + bytes(4)), 32, **bf16)], size),
+            "no_tensor": patch([start, patch_record(b"\0", 32, tensor=7, element=2)], size), "long_claim": patch([struct.pack("<IIQII", 0, 2, 0, 1 << 22, 1 << 22) + bytes(32)], size), "elements": patch([start, patch_record(b"\2" + zstd_raw(bytes(32)), 32, tensor=0, element=3)], size),
+            "up": patch([start], (("../x", 10),)), "twice": patch([start], size * 2), "ours": patch([start], size, kind="titan"), "no_files": patch([], ()), "huge": patch([start], (("model.safetensors", 1 << 49),)), "short": patch([], size), "empty": b"", "mark": b"TITANPCH",
+            "names": patch([], size, tensors=["t"] * 3000), "records": patch([start, start, start], size), "cut": patch([start], size)[:-9]}
+
+
 def main():
+    write("patch", patches())
     llama, plain, zstd = Made(LLAMA), Made(PLAIN), Made(ZSTD, leaf=200)
     bare = Made(PLAIN, slots=(), jsons=())
     golden = {f"golden_{step.parent.name}_{step.name[-2:]}": (step / "manifest.json").read_bytes() for step in sorted(GOLDEN.glob("format-1*/step-*"))}

@@ -1,0 +1,48 @@
+#pragma once
+// How a piece of numbers differs from the same piece of an older version: the bits of each element, as an integer, less
+// those of the old one. What training moves by little are small numbers, of a few kinds. One object per thread.
+// \source FORMAT.md, "Patch files"
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+
+inline constexpr std::size_t kMostPiece = std::size_t{4} << 20;  ///< bytes of one piece
+/// Of what a piece is stored as: its form, and no more than its bytes.
+inline constexpr std::size_t kMostStoredPiece = kMostPiece + 1;
+
+class DifferenceEncoder {
+ public:
+  DifferenceEncoder();
+  ~DifferenceEncoder();
+  DifferenceEncoder(DifferenceEncoder&&) noexcept;
+  /// Encodes `target` against `base` of the same size, or against zeros where `base` is empty. `element_size`: 1, 2, 4
+  /// or 8; bytes behind the last whole element are kept as they are. The result is valid until the next call. \error
+  /// kInvalid (sizes), kFailed (zstd)
+  Result<std::span<const std::byte>> encode(std::span<const std::byte> base, std::span<const std::byte> target,
+                                            std::size_t element_size);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+class DifferenceDecoder {
+ public:
+  DifferenceDecoder();
+  ~DifferenceDecoder();
+  DifferenceDecoder(DifferenceDecoder&&) noexcept;
+  /// Fills `target` from what encode() gave and the same base. \error kCorrupt (no such form, other sizes), kInvalid
+  Status decode(std::span<const std::byte> stored, std::span<const std::byte> base, std::size_t element_size,
+                std::span<std::byte> target);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace titan::ckpt

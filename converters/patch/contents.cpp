@@ -1,0 +1,233 @@
+#include "converters/patch/contents.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ckpt/format/difference_codec.h"
+#include "ckpt/format/layout.h"
+#include "ckpt/format/shard_file.h"
+#include "ckpt/read/range_reader.h"
+#include "converters/companions.h"
+#include "converters/hf/hf_checkpoint.h"
+#include "converters/hf/hf_index.h"
+#include "converters/hf/safetensors.h"
+#include "converters/patch/patch_file.h"
+
+namespace titan::convert {
+
+using ckpt::Digest;
+using ckpt::File;
+using ckpt::join_path;
+
+namespace {
+
+/// Fills what regions leave of `file` with regions of no tensor.
+void fill_holes(ContentFile& file) {
+  std::vector<ckpt::ByteRange> covered;
+  for (const Region& region : file.regions) covered.push_back({region.offset, region.offset + region.bytes});
+  for (const ckpt::ByteRange& hole : ckpt::uncovered(covered, file.bytes))
+    file.regions.push_back({hole.begin, hole.end - hole.begin, kNoTensor, 0});
+  std::sort(file.regions.begin(), file.regions.end(),
+            [](const Region& a, const Region& b) { return a.offset < b.offset; });
+}
+
+class OurContents final : public Contents {
+ public:
+  OurContents(Fs& fs, CheckpointReader reader) : Contents(reader.path()), fs_(fs), reader_(std::move(reader)) {}
+  Status open();
+  const char* kind() const override { return "titan"; }
+  std::uint64_t step() const override { return reader_.manifest().step; }
+  std::optional<Digest> id() const override { return reader_.manifest().id; }
+  Status read_tensor(std::uint32_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
+    return ckpt::RangeReader(reader_, refs_[tensor]).read(first / ckpt::dtype_size(tensors_[tensor].dtype), out);
+  }
+  Status read_file(std::size_t file, std::uint64_t offset, std::span<std::byte> out) const override;
+
+ private:
+  void add_tensor(const ckpt::TensorRef& ref);
+  Fs& fs_;
+  CheckpointReader reader_;
+  std::vector<ckpt::TensorRef> refs_;
+};
+
+void OurContents::add_tensor(const ckpt::TensorRef& ref) {
+  const ckpt::Manifest& manifest = reader_.manifest();
+  const ckpt::StoredTensor& stored = *manifest.stored(ref);
+  const ckpt::LeafGrid grid = manifest.parameters[ref.index].meta.grid(manifest.leaf_elements);
+  const std::uint64_t size = ckpt::dtype_size(stored.dtype);
+  // Whole leaves, as each is read for its digest; parts of one that is too large.
+  const std::uint64_t bytes = grid.leaf_elements * size, leaf = bytes > ckpt::kMostPiece ? kPatchPiece : bytes;
+  const auto number = static_cast<std::uint32_t>(tensors_.size());
+  tensors_.push_back({std::string(ref.slot.empty() ? ckpt::kModel : ckpt::kOptimizer) + "/" + manifest.stored_name(ref),
+                      stored.dtype, grid.elements * size, std::max<std::uint64_t>(kPatchPiece / leaf, 1) * leaf});
+  refs_.push_back(ref);
+  for (const ckpt::Piece& piece : stored.pieces) {
+    if (piece.codec != ckpt::Codec::kRaw) continue;
+    const std::uint64_t begin = grid.begin(piece.first_leaf), end = grid.begin(piece.first_leaf + piece.leaf_count);
+    files_[piece.file].regions.push_back({piece.offset, (end - begin) * size, number, begin * size});
+  }
+}
+
+Status OurContents::open() {
+  const ckpt::Manifest& manifest = reader_.manifest();
+  for (const ckpt::FileEntry& file : manifest.files) files_.push_back({file.path, file.bytes, {}});
+  TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo own, fs_.stat_member(path_, ckpt::kManifestFile));
+  files_.push_back({ckpt::kManifestFile, own.size, {}});
+  for (std::uint32_t i = 0; i < manifest.parameters.size(); ++i) {
+    if (manifest.parameters[i].model) add_tensor({i, ""});
+    for (const ckpt::SlotTensor& slot : manifest.parameters[i].slots) add_tensor({i, slot.name});
+  }
+  for (ContentFile& file : files_) fill_holes(file);
+  return ckpt::ok_status();
+}
+
+// A checkpoint may have more files than a process can have open.
+Status OurContents::read_file(std::size_t file, std::uint64_t offset, std::span<std::byte> out) const {
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened, fs_.open_member(path_, files_[file].path));
+  return opened->pread(offset, out);
+}
+
+class Safetensors final : public Contents {
+ public:
+  explicit Safetensors(const std::string& path) : Contents(path) {}
+  Status open(Fs& fs, ckpt::Access access);
+  const char* kind() const override { return "hf"; }
+  Status read_tensor(std::uint32_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
+    return read_file(places_[tensor].file, places_[tensor].offset + first, out);
+  }
+  Status read_file(std::size_t file, std::uint64_t offset, std::span<std::byte> out) const override {
+    return opened_[file]->pread(offset, out);
+  }
+
+ private:
+  struct Place {
+    std::size_t file;
+    std::uint64_t offset;
+  };
+  Status add_file(Fs& fs, const std::string& folder, const std::string& name, ckpt::Access access);
+  std::vector<std::unique_ptr<File>> opened_;
+  std::vector<Place> places_;
+};
+
+Status Safetensors::add_file(Fs& fs, const std::string& folder, const std::string& name, ckpt::Access access) {
+  const std::string at = join_path(folder, name), real = through_link(fs, at);
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file,
+                         fs.open_member(ckpt::parent_path(real), ckpt::base_name(real), access));
+  ContentFile content{name, 0, {}};
+  TITAN_ASSIGN_OR_RETURN(content.bytes, file->size());
+  if (name.ends_with(kSafetensorsSuffix)) {
+    TITAN_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(*file, at, true));
+    for (const SafetensorsEntry& entry : header.entries) {
+      const std::uint64_t offset = header.buffer_offset + entry.begin, bytes = entry.end - entry.begin;
+      if (bytes == 0) continue;
+      content.regions.push_back({offset, bytes, static_cast<std::uint32_t>(tensors_.size()), 0});
+      tensors_.push_back({entry.name, entry.dtype, bytes});
+      places_.push_back({files_.size(), offset});
+    }
+  }
+  fill_holes(content);
+  files_.push_back(std::move(content));
+  opened_.push_back(std::move(file));
+  return ckpt::ok_status();
+}
+
+Status Safetensors::open(Fs& fs, ckpt::Access access) {
+  TITAN_ASSIGN_OR_RETURN(one_file_, is_file(fs, path_));
+  if (one_file_) {
+    TITAN_RETURN_IF_ERROR(add_file(fs, ckpt::parent_path(path_), ckpt::base_name(path_), access));
+  } else {
+    // What a reader of the folder would refuse is no model to make a patch of.
+    TITAN_RETURN_IF_ERROR(open_hf(fs, path_).status());
+    TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path_));
+    for (const ckpt::DirEntry& entry : entries) {
+      const bool part = entry.name.ends_with(kSafetensorsSuffix) || entry.name == kHfIndex || is_companion(entry.name);
+      if (!part || !ckpt::check_member_path(entry.name).ok()) {
+        others_.push_back(entry.name);
+        continue;
+      }
+      TITAN_RETURN_IF_ERROR(add_file(fs, path_, entry.name, access));
+    }
+  }
+  std::unordered_map<std::string_view, std::size_t> names;
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    if (!names.emplace(tensors_[i].name, i).second)
+      return ckpt::unsupported(path_ + " has two tensors named '" + tensors_[i].name + "' in two files")
+          .with_hint("give one of its files");
+  return ckpt::ok_status();
+}
+
+Result<Digest> digest_of_part(const Contents& contents, std::size_t file, std::uint64_t offset,
+                              std::span<std::byte> buffer) {
+  TITAN_RETURN_IF_ERROR(contents.read_file(file, offset, buffer));
+  return ckpt::digest_of(buffer);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Contents>> Contents::open(Fs& fs, const std::string& path, ckpt::Access access) {
+  TITAN_ASSIGN_OR_RETURN(const Format* const format, detect_format(fs, path));
+  if (format == nullptr) {
+    Result<CheckpointReader> reader = CheckpointReader::open(fs, path);
+    if (reader.status().code == ckpt::Code::kNotFound) return explained(fs, path, reader.status());
+    if (!reader.ok()) return reader.status();
+    auto ours = std::make_unique<OurContents>(fs, std::move(reader).value());
+    TITAN_RETURN_IF_ERROR(ours->open());
+    return std::unique_ptr<Contents>(std::move(ours));
+  }
+  if (std::string(format->name()) != "hf")
+    return ckpt::unsupported(path + " is a checkpoint in the form of " + format->title() +
+                             ": patches of it are not supported yet")
+        .with_hint("`titan-ckpt convert " + path + " DST --to hf` makes safetensors of it");
+  auto foreign = std::make_unique<Safetensors>(path);
+  TITAN_RETURN_IF_ERROR(foreign->open(fs, access));
+  return std::unique_ptr<Contents>(std::move(foreign));
+}
+
+std::uint64_t Contents::bytes() const {
+  std::uint64_t sum = 0;
+  for (const ContentFile& file : files_) sum += file.bytes;
+  return sum;
+}
+
+Result<Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel) {
+  ContentId id;
+  std::vector<std::byte> buffer;
+  for (std::size_t f = 0; f < contents.files().size(); ++f) {
+    const ContentFile& file = contents.files()[f];
+    id.begin_file(contents.one_file() ? "" : file.path, file.bytes);
+    for (const Region& region : file.regions) {
+      TITAN_RETURN_IF_ERROR(each_piece(contents, region, [&](std::uint64_t at, std::uint64_t bytes) -> Status {
+        TITAN_RETURN_IF_ERROR(cancel.check());
+        Digest digest;
+        if (region.tensor != kNoTensor && !known.empty() && !known[region.tensor].empty())
+          digest = known[region.tensor][(region.first + at) / contents.tensors()[region.tensor].piece];
+        if (digest == Digest{}) {
+          buffer.resize(bytes);
+          TITAN_ASSIGN_OR_RETURN(digest, digest_of_part(contents, f, region.offset + at, buffer));
+        }
+        id.piece(digest);
+        return ckpt::ok_status();
+      }));
+    }
+  }
+  return id.finish();
+}
+
+void ContentId::begin_file(const std::string& path, std::uint64_t bytes) {
+  end_file();
+  files_.str(path);
+  files_.u64(bytes);
+  open_ = true;
+}
+
+void ContentId::end_file() {
+  if (open_) files_.digest(hasher_.digest());
+  hasher_ = ckpt::Hasher();
+}
+
+Digest ContentId::finish() {
+  end_file();
+  return files_.finish();
+}
+
+}  // namespace titan::convert

@@ -1,0 +1,106 @@
+#pragma once
+// What the files of a checkpoint consist of, byte for byte: runs of tensors' elements, and everything else.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/base/cancel.h"
+#include "converters/format.h"
+#include "converters/patch/patch_file.h"
+
+namespace titan::convert {
+
+inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes of a target that are coded together
+
+/// A run of bytes of a file. `tensor` kNoTensor: not of a tensor, or stored compressed.
+struct Region {
+  std::uint64_t offset = 0, bytes = 0;
+  std::uint32_t tensor = kNoTensor;  ///< index into Contents::tensors()
+  std::uint64_t first = 0;           ///< byte of the tensor that it begins with
+  bool operator==(const Region&) const = default;
+};
+
+struct ContentFile {
+  std::string path;  ///< in the folder; where the checkpoint is one file, its name
+  std::uint64_t bytes = 0;
+  std::vector<Region> regions;  ///< without holes, ascending
+};
+
+struct ContentTensor {
+  std::string name;  ///< of ours: with its component before it
+  DType dtype = DType::kF32;
+  std::uint64_t bytes = 0;
+  std::uint64_t piece = kPatchPiece;  ///< bytes to read at a time: whole leaves
+};
+
+/// An open checkpoint: ours, or safetensors in a folder or in one file. Reading is thread-safe.
+class Contents {
+ public:
+  virtual ~Contents() = default;
+  /// \error kUnsupported (another format), those of opening one
+  static Result<std::unique_ptr<Contents>> open(Fs& fs, const std::string& path,
+                                                ckpt::Access access = ckpt::Access::kCached);
+
+  const std::string& path() const { return path_; }
+  const std::vector<ContentFile>& files() const { return files_; }
+  const std::vector<ContentTensor>& tensors() const { return tensors_; }
+  bool one_file() const { return one_file_; }
+  std::uint64_t bytes() const;  ///< of all files
+  /// Names of files beside, which are no part of it.
+  const std::vector<std::string>& others() const { return others_; }
+  virtual const char* kind() const = 0;  ///< "titan" or "hf"
+  virtual std::uint64_t step() const { return 0; }
+  /// Of ours: that of the manifest. Nothing for others: content_id() reads it.
+  virtual std::optional<ckpt::Digest> id() const { return {}; }
+  /// Bytes of a tensor, whole elements of it. \error kCorrupt (ours: a digest), kFailed
+  virtual Status read_tensor(std::uint32_t tensor, std::uint64_t first, std::span<std::byte> out) const = 0;
+  /// Bytes of files()[file] as they lie there.
+  virtual Status read_file(std::size_t file, std::uint64_t offset, std::span<std::byte> out) const = 0;
+
+ protected:
+  explicit Contents(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+  std::vector<ContentFile> files_;
+  std::vector<ContentTensor> tensors_;
+  std::vector<std::string> others_;
+  bool one_file_ = false;
+};
+
+/// The pieces that a region is cut into: those of its tensor, from the tensor's begin on.
+template <typename Work>
+Status each_piece(const Contents& contents, const Region& region, const Work& work) {
+  const std::uint64_t step = region.tensor == kNoTensor ? kPatchPiece : contents.tensors()[region.tensor].piece;
+  for (std::uint64_t at = 0; at < region.bytes;) {
+    const std::uint64_t bytes = std::min(region.bytes - at, step - (region.first + at) % step);
+    TITAN_RETURN_IF_ERROR(work(at, bytes));
+    at += bytes;
+  }
+  return ckpt::ok_status();
+}
+
+/// Digests of pieces that were read already: of the piece `first / piece` of each tensor.
+using PieceDigests = std::vector<std::vector<ckpt::Digest>>;
+
+/// The digest of names, sizes and bytes of all files, over the digests of their pieces. `known` has digests of zeros
+/// for pieces that are still to be read, or nothing. \error those of reading, of `cancel`
+Result<ckpt::Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel);
+
+/// content_id() from digests that come in the order of files and pieces.
+class ContentId {
+ public:
+  void begin_file(const std::string& path, std::uint64_t bytes);
+  void piece(const ckpt::Digest& digest) { hasher_.update(std::as_bytes(std::span(digest.bytes))); }
+  ckpt::Digest finish();
+
+ private:
+  void end_file();
+  ckpt::IdentityEncoder files_;
+  ckpt::Hasher hasher_;
+  bool open_ = false;
+};
+
+}  // namespace titan::convert

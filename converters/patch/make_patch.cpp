@@ -1,0 +1,227 @@
+#include "converters/patch/make_patch.h"
+
+#include <unordered_map>
+
+#include "ckpt/base/parallel.h"
+#include "ckpt/format/difference_codec.h"
+#include "ckpt/run/run_resolve.h"
+#include "ckpt/store/output_file.h"
+#include "converters/list.h"
+#include "converters/patch/threads.h"
+
+namespace titan::convert {
+
+using ckpt::Digest;
+
+namespace {
+
+Status check_output(Fs& fs, const PatchOptions& options) {
+  const auto there = fs.stat(options.output);
+  if (there.status().code == ckpt::Code::kNotFound) return ckpt::ok_status();
+  if (!there.ok()) return there.status();
+  if (there->type == ckpt::FileType::kFile) {
+    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.open_read(options.output));
+    const bool patch = PatchReader::open(std::move(file), options.output).ok();
+    if (patch && options.force) return ckpt::ok_status();
+    if (patch)
+      return ckpt::invalid(options.output + " exists")
+          .with_hint("choose another name, or replace this patch with --force");
+  }
+  return ckpt::invalid(options.output + " exists and is no patch: it is never replaced")
+      .with_hint("choose another name, or move it away");
+}
+
+/// The base's tensor for each of the target's, and the names of those that are used.
+struct Pairs {
+  std::vector<std::uint32_t> base, name;  ///< kNoTensor: none
+  std::vector<PatchTensor> names;
+  std::uint64_t whole = 0;
+  std::string first_whole;
+};
+
+Pairs pair_tensors(const Contents& base, const Contents& target) {
+  std::unordered_map<std::string_view, std::uint32_t> by_name;
+  for (std::uint32_t i = 0; i < base.tensors().size(); ++i) by_name.emplace(base.tensors()[i].name, i);
+  Pairs pairs;
+  for (const ContentTensor& tensor : target.tensors()) {
+    const auto at = by_name.find(tensor.name);
+    const ContentTensor* const other = at == by_name.end() ? nullptr : &base.tensors()[at->second];
+    const bool fits = other != nullptr && other->dtype == tensor.dtype && other->bytes == tensor.bytes;
+    pairs.base.push_back(fits ? at->second : kNoTensor);
+    pairs.name.push_back(fits ? static_cast<std::uint32_t>(pairs.names.size()) : kNoTensor);
+    if (fits) {
+      pairs.names.push_back({tensor.name, tensor.bytes});
+      continue;
+    }
+    if (pairs.whole++ == 0)
+      pairs.first_whole = tensor.name + (other == nullptr ? " is not there"
+                                                          : " has " + std::to_string(other->bytes) + " bytes of " +
+                                                                std::string(ckpt::dtype_name(other->dtype)) +
+                                                                " there, and " + std::to_string(tensor.bytes) + " of " +
+                                                                std::string(ckpt::dtype_name(tensor.dtype)) + " here");
+  }
+  return pairs;
+}
+
+/// One piece of the target on its way into the patch.
+struct CodedPiece {
+  std::size_t file = 0;
+  std::uint64_t offset = 0, bytes = 0, first = 0;
+  std::uint32_t tensor = kNoTensor;  // of the target
+  std::vector<std::byte> base, target;
+  ckpt::DifferenceEncoder encoder;
+  PatchRecord record;
+  std::span<const std::byte> stored;
+};
+
+class Maker {
+ public:
+  Maker(Fs& fs, const PatchOptions& options, const Contents& base, const Contents& target)
+      : fs_(fs), options_(options), base_(base), target_(target), pairs_(pair_tensors(base, target)) {}
+  Result<PatchReport> run();
+
+ private:
+  Status take(std::size_t file, const Region& region);
+  Status flush();
+  Status code(CodedPiece& slot);
+  Status append(const CodedPiece& slot);
+
+  Fs& fs_;
+  const PatchOptions& options_;
+  const Contents &base_, &target_;
+  const Pairs pairs_;
+  std::vector<CodedPiece> slots_;
+  std::size_t filled_ = 0;
+  std::unique_ptr<ckpt::OutputFile> out_;
+  PieceDigests base_digests_;  // of a base that is not ours
+  std::vector<bool> changed_;  // tensors of the target
+  ContentId target_id_;
+  std::size_t file_ = ~std::size_t{0};  // whose pieces target_id_ takes
+  std::uint64_t done_ = 0, written_ = 0;
+};
+
+Status Maker::code(CodedPiece& slot) {
+  slot.target.resize(slot.bytes);
+  TITAN_RETURN_IF_ERROR(target_.read_file(slot.file, slot.offset, slot.target));
+  slot.base.clear();
+  slot.record = {.first = slot.first, .raw = static_cast<std::uint32_t>(slot.bytes)};
+  if (slot.tensor != kNoTensor) {
+    slot.record.element_size = static_cast<std::uint32_t>(ckpt::dtype_size(target_.tensors()[slot.tensor].dtype));
+    slot.record.tensor = pairs_.name[slot.tensor];
+  }
+  if (slot.record.tensor != kNoTensor) {
+    slot.base.resize(slot.bytes);
+    const std::uint32_t base = pairs_.base[slot.tensor];
+    TITAN_RETURN_IF_ERROR(base_.read_tensor(base, slot.first, slot.base));
+    if (!base_digests_.empty()) base_digests_[base][slot.first / kPatchPiece] = ckpt::digest_of(slot.base);
+  }
+  slot.record.digest = ckpt::digest_of(slot.target);
+  TITAN_ASSIGN_OR_RETURN(slot.stored, slot.encoder.encode(slot.base, slot.target, slot.record.element_size));
+  return ckpt::ok_status();
+}
+
+Status Maker::append(const CodedPiece& slot) {
+  if (slot.file != file_) {
+    file_ = slot.file;
+    const ContentFile& file = target_.files()[file_];
+    target_id_.begin_file(target_.one_file() ? "" : file.path, file.bytes);
+  }
+  target_id_.piece(slot.record.digest);
+  if (slot.tensor != kNoTensor && slot.stored.size() > 1) changed_[slot.tensor] = true;
+  TITAN_RETURN_IF_ERROR(out_->append(encode_patch_record(slot.record, slot.stored)));
+  written_ += kPatchRecord + slot.stored.size();
+  done_ += slot.bytes;
+  return out_->append(slot.stored);
+}
+
+Status Maker::flush() {
+  TITAN_RETURN_IF_ERROR(options_.cancel.check());
+  TITAN_RETURN_IF_ERROR(ckpt::parallel_for(filled_, static_cast<unsigned>(slots_.size()),
+                                           [&](std::size_t i) { return code(slots_[i]); }));
+  for (std::size_t i = 0; i < filled_; ++i) TITAN_RETURN_IF_ERROR(append(slots_[i]));
+  filled_ = 0;
+  if (options_.progress) options_.progress(done_, target_.bytes());
+  return ckpt::ok_status();
+}
+
+Status Maker::take(std::size_t file, const Region& region) {
+  return each_piece(target_, region, [&](std::uint64_t at, std::uint64_t bytes) -> Status {
+    CodedPiece& slot = slots_[filled_++];
+    slot.file = file;
+    slot.offset = region.offset + at;
+    slot.bytes = bytes;
+    slot.tensor = region.tensor;
+    slot.first = region.tensor == kNoTensor ? 0 : region.first + at;
+    return filled_ == slots_.size() ? flush() : ckpt::ok_status();
+  });
+}
+
+Result<PatchReport> Maker::run() {
+  if (pairs_.names.empty())
+    return ckpt::incompatible(target_.path() + " has no tensor in common with " + base_.path() + ": " +
+                              pairs_.first_whole);
+  TITAN_ASSIGN_OR_RETURN(out_, ckpt::OutputFile::create(fs_, options_.output));
+  slots_ = std::vector<CodedPiece>(patch_threads(options_.threads));
+  changed_.resize(target_.tensors().size());
+  if (!base_.id())
+    for (const ContentTensor& tensor : base_.tensors())
+      base_digests_.emplace_back((tensor.bytes + kPatchPiece - 1) / kPatchPiece);
+  const std::string begin = patch_begin();
+  TITAN_RETURN_IF_ERROR(out_->append(std::as_bytes(std::span(begin))));
+  PatchHead head;
+  for (std::size_t i = 0; i < target_.files().size(); ++i) {
+    const ContentFile& file = target_.files()[i];
+    head.files.push_back({file.path, file.bytes});
+    for (const Region& region : file.regions) TITAN_RETURN_IF_ERROR(take(i, region));
+  }
+  TITAN_RETURN_IF_ERROR(flush());
+  head.base.kind = base_.kind();
+  head.target = {target_.kind(), target_.id() ? *target_.id() : target_id_.finish()};
+  if (base_.id()) {
+    head.base.id = *base_.id();
+  } else {
+    TITAN_ASSIGN_OR_RETURN(head.base.id, content_id(base_, base_digests_, options_.cancel));
+  }
+  head.one_file = target_.one_file();
+  head.step = target_.step();
+  head.writer = options_.writer;
+  head.tensors = pairs_.names;
+  const std::string end = encode_patch_end(head);
+  if (end.size() > kMostPatchHead || head.files.size() > kMostPatchFiles || head.tensors.size() > kMostPatchTensors)
+    return ckpt::unsupported("a patch of so many files and tensors");
+  TITAN_RETURN_IF_ERROR(out_->append(std::as_bytes(std::span(end))));
+  TITAN_RETURN_IF_ERROR(check_output(fs_, options_));
+  TITAN_RETURN_IF_ERROR(out_->publish());
+
+  PatchReport report{.base = base_.path(), .target = target_.path(), .output = options_.output};
+  report.base_side = head.base;
+  report.target_side = head.target;
+  report.target_bytes = done_;
+  report.patch_bytes = begin.size() + written_ + end.size();
+  report.tensors = target_.tensors().size();
+  for (std::size_t i = 0; i < changed_.size(); ++i) report.equal_tensors += pairs_.base[i] != kNoTensor && !changed_[i];
+  report.whole_tensors = pairs_.whole;
+  if (pairs_.whole > 0)
+    report.notes.push_back("the patch holds " + std::to_string(pairs_.whole) +
+                           " tensors whole, as the base has no such ones; the first: " + pairs_.first_whole);
+  for (const std::string& name : target_.others())
+    report.notes.push_back("not in the patch: " + name + " of " + target_.path() + ", which is no part of the model");
+  return report;
+}
+
+}  // namespace
+
+Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options) {
+  TITAN_ASSIGN_OR_RETURN(const std::string base_path, ckpt::resolve_checkpoint(fs, resolve_any(fs, options.base)));
+  TITAN_ASSIGN_OR_RETURN(const std::string target_path, ckpt::resolve_checkpoint(fs, resolve_any(fs, options.target)));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> base, Contents::open(fs, base_path));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> target, Contents::open(fs, target_path));
+  if (std::string_view(base->kind()) != target->kind())
+    return ckpt::invalid("a patch is of two checkpoints of one kind: " + base_path + " is " +
+                         (base->id() ? "one of ours" : "of safetensors") + ", and " + target_path + " is not")
+        .with_hint("`titan-ckpt convert` makes one of the other");
+  TITAN_RETURN_IF_ERROR(check_output(fs, options));
+  return Maker(fs, options, *base, *target).run();
+}
+
+}  // namespace titan::convert

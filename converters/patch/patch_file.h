@@ -1,0 +1,98 @@
+#pragma once
+// The bytes of a patch file: a mark, one record after another, then what they are of, and its digest at the end.
+// \source ckpt/FORMAT.md, "Patch files"
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+#include "ckpt/base/hash.h"
+#include "ckpt/base/result.h"
+
+namespace titan::convert {
+
+inline constexpr std::string_view kPatchMark = "TITANPCH";
+inline constexpr std::uint64_t kPatchBegin = 16;   ///< bytes before the first record
+inline constexpr std::uint64_t kPatchRecord = 56;  ///< bytes of a record before what it stores
+inline constexpr std::uint64_t kPatchEnd = 32;     ///< bytes behind the head
+inline constexpr std::uint64_t kMostPatchHead = std::uint64_t{64} << 20;
+inline constexpr std::size_t kMostPatchFiles = 100'000, kMostPatchTensors = std::size_t{1} << 20;
+inline constexpr std::uint32_t kNoTensor = 0xffffffff;
+
+/// The next bytes of the target, with what they are made of.
+struct PatchRecord {
+  std::uint32_t tensor = kNoTensor;  ///< of the base that they differ from: an index into PatchHead::tensors
+  std::uint32_t element_size = 1;
+  std::uint64_t first = 0;   ///< byte of that tensor that they begin at
+  std::uint32_t raw = 0;     ///< bytes, at most ckpt::kMostPiece
+  std::uint32_t stored = 0;  ///< bytes that follow the record
+  ckpt::Digest digest;       ///< of the bytes of the target
+  bool operator==(const PatchRecord&) const = default;
+};
+
+/// One of the two checkpoints.
+struct PatchSide {
+  std::string kind;  ///< "titan" or "hf"
+  ckpt::Digest id;   ///< of the manifest, or of the contents (contents.h)
+  bool operator==(const PatchSide&) const = default;
+};
+
+struct PatchedFile {
+  std::string path;  ///< in the target's folder
+  std::uint64_t bytes = 0;
+  bool operator==(const PatchedFile&) const = default;
+};
+
+struct PatchTensor {
+  std::string name;
+  std::uint64_t bytes = 0;
+  bool operator==(const PatchTensor&) const = default;
+};
+
+struct PatchHead {
+  PatchSide base, target;
+  bool one_file = false;   ///< the target is a file, not a folder
+  std::uint64_t step = 0;  ///< of a target of ours
+  std::string writer;
+  std::vector<PatchedFile> files;    ///< in the order of the records
+  std::vector<PatchTensor> tensors;  ///< of the base, that records name
+  std::uint64_t bytes() const;       ///< of all files
+  bool operator==(const PatchHead&) const = default;
+};
+
+/// The bytes before the first record.
+std::string patch_begin();
+/// A record with its check over `stored`.
+std::array<std::byte, kPatchRecord> encode_patch_record(const PatchRecord& record, std::span<const std::byte> stored);
+/// What follows the last record.
+std::string encode_patch_end(const PatchHead& head);
+
+/// Decodes a head. \error kCorrupt, kIncompatible (a newer version)
+ckpt::Result<PatchHead> decode_patch_head(const std::string& what, std::string_view json);
+
+/// Reads a patch from its begin to its end; `what` names it.
+class PatchReader {
+ public:
+  /// \error kInvalid (this is no patch), kCorrupt, kIncompatible (newer), kFailed
+  static ckpt::Result<PatchReader> open(std::unique_ptr<ckpt::File> file, const std::string& what);
+  const PatchHead& head() const { return head_; }
+  std::uint64_t bytes() const { return bytes_; }  ///< of the patch
+  bool more() const { return at_ < end_; }
+  /// The next record, and what it stores in `stored`. \error kCorrupt, kFailed
+  ckpt::Result<PatchRecord> next(std::vector<std::byte>& stored);
+
+ private:
+  PatchReader(std::unique_ptr<ckpt::File> file, std::string what) : file_(std::move(file)), what_(std::move(what)) {}
+  ckpt::Status damaged(const std::string& why) const;
+
+  std::unique_ptr<ckpt::File> file_;
+  std::string what_;
+  PatchHead head_;
+  std::uint64_t bytes_ = 0, at_ = kPatchBegin, end_ = 0;  // where the head begins
+};
+
+}  // namespace titan::convert
