@@ -49,6 +49,17 @@ target_include_directories(titan_pcre2 SYSTEM INTERFACE ${TITAN_PCRE2_INCLUDE})
 target_link_libraries(titan_pcre2 INTERFACE ${TITAN_PCRE2_LIB})
 add_library(titan::pcre2 ALIAS titan_pcre2)
 
+# libsodium likewise: signatures.
+titan_need_header(TITAN_SODIUM_INCLUDE sodium.h libsodium-dev)
+find_library(TITAN_SODIUM_LIB NAMES libsodium.a sodium)
+if(NOT TITAN_SODIUM_LIB)
+  message(FATAL_ERROR "libsodium not found; install it with: apt-get install libsodium-dev (or run scripts/bootstrap)")
+endif()
+add_library(titan_sodium INTERFACE)
+target_include_directories(titan_sodium SYSTEM INTERFACE ${TITAN_SODIUM_INCLUDE})
+target_link_libraries(titan_sodium INTERFACE ${TITAN_SODIUM_LIB} Threads::Threads)
+add_library(titan::sodium ALIAS titan_sodium)
+
 # xxHash is used header-only (XXH_INLINE_ALL): faster, and no shared library to find.
 titan_need_header(TITAN_XXHASH_INCLUDE xxhash.h libxxhash-dev)
 titan_need_header(TITAN_RAPIDJSON_INCLUDE rapidjson/reader.h rapidjson-dev)

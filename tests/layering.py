@@ -44,6 +44,7 @@ PLACES = [
     (r"rapidjson/", ("ckpt/format/", "ckpt/lock/lock_owner.cpp", "cli/kit/json_out.cpp", "libtrain/job/metrics/")),
     (r"pcre2", ("recipe/text/pattern.cpp",)),
     (r"xxh", ("ckpt/base/hash.cpp", "ckpt/base/hash_kernel.inc", "ckpt/format/library_versions")),
+    (r"sodium", ("ckpt/base/blake2b.cpp", "ckpt/base/ed25519.cpp")),
     (r"zstd", ("ckpt/format/leaf_codec.cpp", "ckpt/format/difference_codec.cpp", "ckpt/format/library_versions", "corpus/byte_source.cpp")),
 ]
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")

@@ -7,6 +7,7 @@
 #include "ckpt/base/size_text.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/signature_file.h"
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_folder.h"
@@ -171,8 +172,17 @@ struct Rewrite::Impl {
     return moved;
   }
 
+  // A signature is of the files of SRC, and not a member that is carried along. "" where there is none.
+  std::string signature_left() const {
+    if (src.empty() || !fs.stat(join_path(src, kSignatureFile)).ok()) return "";
+    const std::string what = src == names.dst ? "the signature of " + src + " is gone: its files are others now"
+                                              : src + " is signed, and " + names.dst + " is not: its files are others";
+    return what + "; `titan-ckpt sign` signs it";
+  }
+
   // The last step of all ways to publish.
   Status move_into_place(const std::string& from) {
+    const std::string left = signature_left();
     TITAN_RETURN_IF_ERROR(runs.still_ours());
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
@@ -186,6 +196,7 @@ struct Rewrite::Impl {
     temporary->keep();  // should the sync fail, what was replaced stays in the temporary
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent.path));
     warnings = temporary->remove();
+    if (!left.empty()) warnings.push_back(left);
     return ok_status();
   }
 };

@@ -21,6 +21,7 @@
 #include "cli/titan_ckpt/prune.h"
 #include "cli/titan_ckpt/reshard.h"
 #include "cli/titan_ckpt/scrub.h"
+#include "cli/titan_ckpt/sign.h"
 #include "cli/titan_ckpt/strip.h"
 #include "cli/titan_ckpt/tokenize.h"
 #include "cli/titan_ckpt/verify.h"
@@ -75,8 +76,19 @@ Program titan_ckpt_program() {
             {"from", "OTHER", "with --repair: a step, copy or export that may have what is damaged", 0, Repeat::kMany},
             {"output", "DST", "with --repair: the checkpoint to be made", 'o'},
             {"force", "", "with --repair: replace DST where it is a checkpoint itself"},
+            {"key", "PUB.pem",
+             "compare CKPT with what the owner of this Ed25519 key signed, instead of with its digests"},
+            {"signature", "FILE", "with --key: the signature, where it is not in CKPT"},
             threads},
            run_verify},
+          {"sign",
+           {{"CKPT", Names::kSource, Takes::kForeign}},
+           "vouch for every byte of a checkpoint with an Ed25519 key: signature.json in its folder, no member of it",
+           {{"key", "KEY.pem", "the private key: `openssl genpkey -algorithm ed25519 -out KEY.pem` makes one"},
+            {"output", "FILE", "write the signature to FILE", 'o'},
+            {"force", "", "replace a signature that is there"},
+            threads},
+           run_sign},
           {"scrub",
            {{"RUN", Names::kRun}},
            "verify the steps of a run one after another at a bounded rate; the next call goes on where one was stopped",

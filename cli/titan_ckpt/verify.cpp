@@ -4,11 +4,13 @@
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
 #include "cli/titan_ckpt/repair.h"
+#include "cli/titan_ckpt/sign.h"
 #include "converters/view.h"
 
 namespace titan::cli {
 
 Answer run_verify(const Request& request) {
+  if (asks_for_signature(request.command)) return run_check_signature(request);
   if (asks_for_repair(request.command)) return run_repair(request);
   Progress progress(!request.json);
   ckpt::VerifyOptions options;

@@ -1,0 +1,37 @@
+#pragma once
+// BLAKE2b-256, for what somebody may have changed on purpose. \source RFC 7693
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace titan::ckpt {
+
+struct Blake2bDigest {
+  std::array<std::uint8_t, 32> bytes{};
+  auto operator<=>(const Blake2bDigest&) const = default;
+};
+
+/// update() in any pieces gives the digest of the concatenation.
+class Blake2b {
+ public:
+  Blake2b();
+  ~Blake2b();
+  void update(std::span<const std::byte> data);
+  Blake2bDigest digest();  ///< once
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Lower-case hex digits.
+std::string hex_of(std::span<const std::uint8_t> bytes);
+/// The inverse: exactly out.size() bytes of lower-case digits; false for anything else.
+bool bytes_of_hex(std::string_view hex, std::span<std::uint8_t> out);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,50 @@
+#pragma once
+// `signature.json`: who vouches for the files of a checkpoint. Not a member of it. \source FORMAT.md, "Signatures"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ckpt/base/blake2b.h"
+#include "ckpt/base/ed25519.h"
+
+namespace titan::ckpt {
+
+inline constexpr const char* kSignatureFile = "signature.json";
+inline constexpr std::uint64_t kMostSignatureBytes = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kSignedLeaf = std::uint64_t{1} << 20;  ///< bytes that are digested together
+
+struct SignedFile {
+  std::string path;
+  std::uint64_t bytes = 0;
+  Blake2bDigest digest;  ///< FileTree
+  bool operator==(const SignedFile&) const = default;
+};
+
+struct SignatureFile {
+  PublicKey key{};
+  Signature signature{};
+  std::vector<SignedFile> files;  ///< by path
+  bool operator==(const SignatureFile&) const = default;
+};
+
+/// The digest of a leaf: of a zero byte and the leaf.
+Blake2bDigest signed_leaf(std::span<const std::byte> leaf);
+/// The digest of a file, from those of its leaves in order.
+class FileTree {
+ public:
+  explicit FileTree(std::uint64_t bytes);
+  void leaf(const Blake2bDigest& digest) { hasher_.update(std::as_bytes(std::span(digest.bytes))); }
+  Blake2bDigest digest() { return hasher_.digest(); }
+
+ private:
+  Blake2b hasher_;
+};
+
+/// The text that is signed.
+std::string signed_text(const std::vector<SignedFile>& files);
+std::string encode_signature(const SignatureFile& signature);
+/// \error kCorrupt, kIncompatible (a newer version)
+Result<SignatureFile> decode_signature(const std::string& what, std::string_view text);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,113 @@
+#include "cli/titan_ckpt/sign.h"
+
+#include "ckpt/format/layout.h"
+#include "ckpt/run/run_resolve.h"
+#include "cli/kit/flag_values.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/progress.h"
+#include "cli/kit/stop.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/titan_ckpt/repair.h"
+#include "converters/view.h"
+
+namespace titan::cli {
+namespace {
+
+ckpt::Result<ckpt::SignOptions> read_options(const Request& request) {
+  const Command& command = request.command;
+  ckpt::SignOptions options;
+  TITAN_ASSIGN_OR_RETURN(
+      options.path, ckpt::resolve_checkpoint(request.fs, convert::resolve_any(request.fs, command.positionals[0])));
+  TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, request.fs.stat(options.path));
+  if (info.type == ckpt::FileType::kFile)
+    return ckpt::unsupported(options.path + " is one file: signatures of those are not supported yet")
+        .with_hint("sign the folder that it lies in");
+  // Ours, or of a format that is known: no folder of something else.
+  if (!request.fs.stat(ckpt::join_path(options.path, ckpt::kManifestFile)).ok()) {
+    TITAN_ASSIGN_OR_RETURN(const convert::Format* const format, convert::detect_format(request.fs, options.path));
+    if (format == nullptr)
+      return convert::explained(request.fs, options.path, ckpt::not_found("no checkpoint at " + options.path));
+  }
+  if (const std::optional<std::string> key = command.value("key")) options.key = *key;
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
+  options.cancel = stop_on_signals();
+  return options;
+}
+
+void progress_into(Progress& progress, const char* verb, ckpt::SignOptions& options) {
+  progress.begin(std::string(verb) + " " + options.path);
+  options.progress = [&progress](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+}
+
+std::string sign_json(const ckpt::SignReport& report) {
+  JsonOut json("titan.sign/1");
+  json.path("path", report.path);
+  json.path("signature", report.signature);
+  json.members("key", ckpt::hex_of(report.key), "files", report.files, "bytes", report.bytes);
+  return json.document();
+}
+
+std::string check_json(const ckpt::SignatureCheck& check) {
+  JsonOut json("titan.signature-check/1");
+  json.path("path", check.path);
+  json.path("signature", check.signature);
+  json.members("ok", check.wrong.empty(), "key", ckpt::hex_of(check.key), "wrong", check.wrong, "files", check.files,
+               "bytes", check.bytes);
+  return json.document();
+}
+
+std::string check_text(const ckpt::SignatureCheck& check, const TextStyle& style) {
+  const Palette& palette = style.palette;
+  if (check.wrong.empty())
+    return palette.paint(Role::kOk, "signed") + "  " + escape(check.path) + "  by " + ckpt::hex_of(check.key) + ": " +
+           format_counted(check.files, "file", "files") + ", " + format_bytes(check.bytes, style.exact_bytes) + "\n";
+  std::string out = palette.paint(Role::kError, "not as signed") + "  " + escape(check.path) + "\n";
+  for (const std::string& why : check.wrong) out += "  " + escape(why) + "\n";
+  return out;
+}
+
+}  // namespace
+
+Answer run_sign(const Request& request) {
+  if (!request.command.has("key"))
+    return {.error = ckpt::invalid("`sign` needs `--key KEY`, an Ed25519 private key as PEM")
+                         .with_hint("`openssl genpkey -algorithm ed25519 -out KEY.pem` makes one")};
+  ckpt::SignOptions options;
+  TITAN_ASSIGN_OR_ANSWER(options, read_options(request));
+  if (const std::optional<std::string> out = request.command.value("output")) options.signature = *out;
+  options.force = request.command.has("force");
+  Progress progress(!request.json);
+  progress_into(progress, "sign", options);
+  const ckpt::Result<ckpt::SignReport> report = ckpt::sign_checkpoint(request.fs, options);
+  progress.erase();
+  if (!report.ok()) return {.error = report.status()};
+  if (request.json) return {.text = sign_json(*report)};
+  return {.text = request.style.palette.paint(Role::kOk, "signed") + "  " + escape(report->path) + "  by " +
+                  ckpt::hex_of(report->key) + ": " + format_counted(report->files, "file", "files") + ", " +
+                  format_bytes(report->bytes, request.style.exact_bytes) + "; " + escape(report->signature) + "\n"};
+}
+
+bool asks_for_signature(const Command& command) { return command.has("key") || command.has("signature"); }
+
+Answer run_check_signature(const Request& request) {
+  if (asks_for_repair(request.command))
+    return {.error = ckpt::invalid("`--key` compares with a signature, and `--repair` makes another checkpoint")
+                         .with_hint("verify what a repair has made")};
+  if (!request.command.has("key"))
+    return {.error =
+                ckpt::invalid("`--signature` is for `verify --key PUB`")
+                    .with_hint("`titan-ckpt verify CKPT --key PUB --signature FILE` compares with what was signed")};
+  ckpt::SignOptions options;
+  TITAN_ASSIGN_OR_ANSWER(options, read_options(request));
+  if (const std::optional<std::string> file = request.command.value("signature")) options.signature = *file;
+  Progress progress(!request.json);
+  progress_into(progress, "verify", options);
+  const ckpt::Result<ckpt::SignatureCheck> check = ckpt::check_signature(request.fs, options);
+  progress.erase();
+  if (!check.ok()) return {.error = check.status()};
+  return {.text = request.json ? check_json(*check) : check_text(*check, request.style),
+          .exit_code = check->wrong.empty() ? 0 : 1};
+}
+
+}  // namespace titan::cli
