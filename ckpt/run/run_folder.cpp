@@ -4,6 +4,7 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/lock/run_lock.h"
+#include "ckpt/run/near_folder.h"
 #include "ckpt/run/recover.h"
 
 namespace titan::ckpt {
@@ -12,10 +13,11 @@ namespace {
 constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr std::string_view kDamagedPrefix = ".damaged-";
 
-/// "latest" and its temporary (nothing of ours reads them), and the lock of a folder of steps that belongs to no run.
+/// "latest" and its temporary (nothing of ours reads them), the lock of a folder of steps that belongs to no run, and
+/// the mark of a run with a near folder.
 bool is_ours(const DirEntry& entry) {
-  return entry.type == FileType::kFile &&
-         (entry.name == "latest" || entry.name == kLatestTemporary || entry.name == kRunLockFile);
+  return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == kLatestTemporary ||
+                                           entry.name == kRunLockFile || entry.name.starts_with(kNearMark));
 }
 
 /// select_resume over a list of steps, each judged before it is looked at.

@@ -147,7 +147,7 @@ Answer run_run(const Request& request) {
       {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener(loaded->config)}, true);
   if (!preview.ok()) return {.error = preview.status()};
   if (!preview->verdict.ok()) return {.error = preview->verdict};
-  if (preview->complete) {
+  if (preview->complete && preview->decision.durable) {
     free_leftovers(loaded->config, request.color);
     say_complete(*loaded, *preview, request.color);
     // A step of another folder was published by the run there.

@@ -125,6 +125,7 @@ struct Config {
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
     std::int64_t files_per_host = 4;             ///< of raw shards, most of each component; 0: one for each rank
     std::string on_save_error = "continue";      ///< stop, continue
+    std::optional<std::string> near;             ///< folder that saves are published in first; none: they are not
     std::int64_t max_save_failures = 3;          ///< in a row, of "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";

@@ -365,6 +365,11 @@ std::vector<Key> own_keys() {
           "so many files of a step may be lost or damaged: `titan-ckpt verify --repair` makes them anew from parity "
           "files",
           {.range = between(0, 4)}),
+      key(TITAN_KEY(checkpoint.near), kSaving,
+          "folder of this host (tmpfs, a local disk) in which saves are published first, and from which they are "
+          "copied "
+          "to the run folder beside training; unset: none",
+          {.of_machine = true}),
       key(TITAN_KEY(checkpoint.async_mode), kSaving,
           "\"async\": training goes on while a save is written; the last save, and that of a stop, are waited for; "
           "\"async_with_pinned_mem\" is the same",

@@ -199,7 +199,7 @@ Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& sn
       status = give_up(std::move(status), snapshot, tmp);
     } else {
       auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts,
-                                         {damaged_.count(snapshot.train.step) != 0, still_ours_});
+                                         {damaged_[dir_].count(snapshot.train.step) != 0, still_ours_});
       if (published.ok()) {
         report.path = published->path;
         report.id = published->id;
@@ -208,7 +208,7 @@ Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& sn
         report.read_whole = published->read_whole;
         report.damaged_aside = published->damaged_aside;
         report.warnings = published->warnings;
-        damaged_.erase(snapshot.train.step);
+        damaged_[dir_].erase(snapshot.train.step);
       } else {
         status = give_up(published.status(), snapshot, tmp);
       }

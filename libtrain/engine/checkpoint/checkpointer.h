@@ -2,6 +2,7 @@
 // Saves and loads the training state: the only place that turns at::Tensor into leaves and back.
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
@@ -62,8 +63,11 @@ class Checkpointer {
   static ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
                            bool moments, const ckpt::CancelToken& stop = {});
 
-  /// Steps that were found damaged while loading: a save of the same number moves them aside when it is published.
-  void mark_damaged(const std::set<std::uint64_t>& steps) { damaged_ = steps; }
+  /// Steps of `folder` that were found damaged while loading: a save of the same number there moves them aside when it
+  /// is published.
+  void mark_damaged(const std::string& folder, const std::set<std::uint64_t>& steps) { damaged_[folder] = steps; }
+  /// Where the next saves go; rank 0's word counts. Not while one is under way.
+  void save_into(const std::string& folder) { dir_ = folder; }
   /// Asked right before a step appears; see CommitOptions.
   void guard_commits(std::function<ckpt::Status()> still_ours) { still_ours_ = std::move(still_ours); }
 
@@ -73,7 +77,7 @@ class Checkpointer {
   ckpt::Fs& fs_;
   World& world_;
   std::string dir_;
-  std::set<std::uint64_t> damaged_;
+  std::map<std::string, std::set<std::uint64_t>> damaged_;  ///< by folder
   std::function<ckpt::Status()> still_ours_;
 };
 

@@ -68,6 +68,7 @@ void choose_start(RunState& run) {
   run.on_root([&]() -> Status {
     TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(run.inputs, run.permission));
     request.unreadable = run.unreadable;
+    request.near_lost = run.near_lost;
     TITAN_ASSIGN_OR_RETURN(run.start.decision, decide_start(run.watch, request, run.damaged));
     for (const std::string& line : run.start.decision.skipped) log_warn("not resumed: " + line);
     for (const std::string& note : run.start.decision.notes) log_warn(note);

@@ -1,5 +1,6 @@
 #include "libtrain/engine/train/keep_house.h"
 
+#include "libtrain/engine/train/near_steps.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/publish_note.h"
 #include "recipe/record/run_metrics.h"
@@ -25,7 +26,7 @@ void begin_publishing(RunState& run, bool own) {
   const auto still_ours = [&run] { return run.files->still_ours(); };
   run.hook = make_publish_hook(run.fs, run.config(), {still_ours, log_warn, log_info});
   if (!run.hook || !own) return;
-  if (const Status missed = publish_missed(run.fs, run.config(), run.start.decision.path, *run.hook); !missed.ok())
+  if (const Status missed = publish_missed(run.fs, run.config(), durable_path(run), *run.hook); !missed.ok())
     log_warn("checkpoint.on_publish: " + log_text(missed));
 }
 
@@ -34,7 +35,8 @@ void keep_house(RunState& run) {
   // again.
   std::set<std::uint64_t> lost = run.damaged;
   lost.insert(run.unreadable.begin(), run.unreadable.end());
-  run.checkpointer->mark_damaged(lost);
+  run.checkpointer->mark_damaged(run.checkpoint_dir, lost);
+  if (!run.near_folder.empty()) run.checkpointer->mark_damaged(run.near_folder, run.near_lost);
   if (!run.root()) return;
   const auto still_ours = [&run] { return run.files->still_ours(); };
   run.checkpointer->guard_commits(still_ours);
@@ -49,11 +51,13 @@ void keep_house(RunState& run) {
                                      [&run](std::uint64_t step) { return run.hook && run.hook->in_use(step); }});
   for (const std::uint64_t step : lost) run.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
-  const bool own = run.start.source != nullptr && run.start.decision.origin.empty();
-  if (own && !run.start.continuation.fresh_optimizer)
+  const StartDecision& decision = run.start.decision;
+  const bool own = run.start.source != nullptr && decision.origin.empty() && decision.durable;
+  if (own && !decision.near && !run.start.continuation.fresh_optimizer)
     run.retention->judge(run.start.decision.step, ckpt::Verdict::kProved, run.start.id);
   if (rules.keep_best > 0) recall_losses(run);
   begin_publishing(run, own);
+  begin_copies(run, lost);
 }
 
 }  // namespace titan::train

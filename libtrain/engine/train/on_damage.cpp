@@ -38,17 +38,21 @@ void pass_over(RunState& run, const Status& error) {
   const auto met = std::find_if(places.begin(), places.end(), [](const std::string& place) { return !place.empty(); });
   if (met == places.end()) throw StatusError(error);
   const int second = static_cast<int>((met - places.begin() + 1) % run.world.size);
+  bool near = false;
   const auto decide = [&]() -> ckpt::Result<std::uint64_t> {
     TITAN_ASSIGN_OR_RETURN(const StartRequest request, start_request(run.inputs, run.permission));
     TITAN_ASSIGN_OR_RETURN(const ckpt::UnreadablePlace place, ckpt::decode_place(*met));
+    near = lies_near(request, place);
     return step_to_pass_over(run.config(), request, error, place,
                              [&](const ckpt::UnreadablePlace& at) { return read_again(run.fs, at); });
   };
   const ckpt::Result<std::uint64_t> step = run.world.rank == second ? decide() : ckpt::Result<std::uint64_t>(0);
   check(agree(*run.world.io, step.status()));
-  const std::uint64_t passed =
-      MessageReader(run.world.io->broadcast(MessageWriter().number(step.ok() ? *step : 0).take(), second)).number();
-  if (!run.unreadable.insert(passed).second) throw StatusError(error);
+  const std::string bytes =
+      run.world.io->broadcast(MessageWriter().number(step.ok() ? *step : 0).number(near ? 1 : 0).take(), second);
+  MessageReader word(bytes);
+  const std::uint64_t passed = word.number();
+  if (!(word.number() != 0 ? run.near_lost : run.unreadable).insert(passed).second) throw StatusError(error);
   if (run.root()) log_warn(passed_over_line(passed, error));
   run.watch.forget();
 }

@@ -11,11 +11,17 @@ namespace titan::train {
 void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments) {
   run.exchange->await_weights();
   StartWord word;
-  word.decision = {StartMode::kResume, path};
   run.on_root([&]() -> ckpt::Status {
-    TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(run.fs, path));
-    TITAN_RETURN_IF_ERROR(ckpt::check_id(path, reader.manifest().id, id));
-    word.decision.manifest = std::move(reader).take_manifest();
+    word.decision = {StartMode::kResume, path};
+    auto reader = ckpt::CheckpointReader::open(run.fs, path);
+    const std::string durable = ckpt::join_path(run.checkpoint_dir, ckpt::base_name(path));
+    if (!reader.ok() && durable != path) {  // the near folder may have lost it
+      word.decision.path = durable;
+      reader = ckpt::CheckpointReader::open(run.fs, durable);
+    }
+    TITAN_RETURN_IF_ERROR(reader.status());
+    TITAN_RETURN_IF_ERROR(ckpt::check_id(word.decision.path, reader->manifest().id, id));
+    word.decision.manifest = std::move(*reader).take_manifest();
     return ckpt::ok_status();
   });
   const std::string bytes = run.world.io->broadcast(run.root() ? encode_start(word) : "", 0);
@@ -23,7 +29,7 @@ void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool
   ckpt::Status status = heard.status();
   if (status.ok()) {
     const ckpt::CheckpointReader reader =
-        ckpt::CheckpointReader::known(run.fs, path, std::move(*heard->decision.manifest));
+        ckpt::CheckpointReader::known(run.fs, heard->decision.path, std::move(*heard->decision.manifest));
     status = Checkpointer::load(reader, run.plan(), *run.optimizer, moments, run.inputs.stop);
   }
   check(agree(*run.world.io, status));

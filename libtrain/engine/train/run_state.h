@@ -18,6 +18,7 @@
 #include "libtrain/engine/train/status_error.h"
 #include "libtrain/engine/train/trainer.h"
 #include "libtrain/job/launch/signals.h"
+#include "libtrain/job/run/near_tier.h"
 #include "libtrain/job/run/publish_hook.h"
 #include "libtrain/job/run/run_files.h"
 #include "libtrain/job/start/prepare.h"
@@ -74,9 +75,12 @@ struct RunState {
   std::unique_ptr<RunFiles> files;             ///< rank 0 only
   std::unique_ptr<PublishHook> hook;           ///< rank 0 only, and only where there is a command
   std::unique_ptr<ckpt::Retention> retention;  ///< rank 0 only; ends before `hook`, and `files`, which hold the lock
+  std::unique_ptr<NearTier> near;              ///< rank 0 only, and only with checkpoint.near; ends before all of these
+  std::string near_folder;                     ///< of checkpoint.near, this run's; empty: none
   std::set<std::uint64_t> damaged;             ///< steps found corrupt while loading
   bool met_damage = false;                     ///< this rank has, in what it loaded last
   std::set<std::uint64_t> unreadable;          ///< steps passed over, since no two readers could read a place of theirs
+  std::set<std::uint64_t> near_lost;           ///< steps of the near folder, for either reason
   recipe::Permission permission;
   /// Rank 0 only: what came with the model, for every checkpoint of this run; null: nothing.
   std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;

@@ -33,11 +33,6 @@ constexpr std::chrono::milliseconds kLines{5'000};
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
 
-ckpt::ReadBack read_back(const std::string& word) {
-  if (word == "off") return ckpt::ReadBack::kOff;
-  return word == "all" ? ckpt::ReadBack::kAll : ckpt::ReadBack::kSampled;
-}
-
 /// A line about a save, unless the watcher shows it in its own way.
 void log_save(const RunWatcher& watcher, const std::string& line) {
   if (watcher.shows_saves()) {
@@ -62,8 +57,14 @@ std::function<void(const std::string&)> says_where(const RunWatcher& watcher, st
 
 }  // namespace
 
+ckpt::ReadBack read_back_of(const std::string& word) {
+  if (word == "off") return ckpt::ReadBack::kOff;
+  return word == "all" ? ckpt::ReadBack::kAll : ckpt::ReadBack::kSampled;
+}
+
 void Saves::begin() {
   newest_ = run_.start.decision.step;
+  durable_ = run_.start.decision.durable ? newest_ : 0;
   if (run_.start.decision.mode == StartMode::kResume)
     saved_ = SavedPoint{
         newest_,           run_.start.decision.path, run_.start.id,   run_.data,
@@ -85,6 +86,7 @@ double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().
 
 bool Saves::time_is_up() {
   if (!schedule_) return false;
+  tell_copied();
   if (schedule_->time_is_up(now_s())) return true;
   // A save under way answers by itself.
   if ((background_ && background_->busy()) || !schedule_->may_be_early(now_s())) return false;
@@ -111,7 +113,7 @@ ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
   snap.makers = run_.makers;
   snap.codec = run_.plan().codec;
   snap.prove = run_.config().checkpoint.verify_compression;
-  snap.read_back = read_back(run_.config().checkpoint.verify_after_write);
+  snap.read_back = read_back_of(run_.config().checkpoint.verify_after_write);
   if (run_.plan().ema) snap.slots.emplace_back(ckpt::kEma);
   snap.parity = static_cast<std::uint32_t>(run_.config().checkpoint.parity);
   snap.optimizer_step = run_.optimizer_step;
@@ -140,7 +142,10 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
     // Right behind another save the step that this one took the place of may still be on its way out.
     const auto begin = Clock::now();
     const auto patience = run_.store_patience();
-    if (!ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok())
+    const bool near = goes_near(snap, patience / 2);
+    run_.checkpointer->save_into(near ? run_.near_folder : run_.checkpoint_dir);
+    if (run_.near && run_.config().checkpoint.on_save_error == "stop") TITAN_RETURN_IF_ERROR(run_.near->refused());
+    if (!near && !ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok())
       run_.retention->finish([&] { return Clock::now() - begin >= patience / 2; });
     return sync_lines(std::chrono::duration_cast<std::chrono::milliseconds>(patience - (Clock::now() - begin)));
   };
@@ -193,6 +198,7 @@ void Saves::last(std::uint64_t step) {
       conclude(*outcome);
   }
   if (step > newest_) now(step, true);
+  await_durable(step);
 }
 
 void Saves::due(std::uint64_t step) {
@@ -247,6 +253,7 @@ bool Saves::rescue(const SaveOutcome& failed) {
 void Saves::settle() {
   try {
     if (const std::optional<SaveOutcome> outcome = take()) conclude(*outcome);
+    if (const Status copied = await_copies(); !copied.ok() && run_.root()) log_warn(log_text(copied));
   } catch (const std::exception& error) {
     log_warn(std::string("the save under way has failed: ") + without_stack(error.what()));
   }
@@ -293,7 +300,9 @@ void Saves::insist(const SaveOutcome& outcome) {
 }
 
 std::string Saves::safe_text() const {
-  return newest_ == 0 ? "nothing is saved yet" : "your work is safe up to " + name(newest_);
+  if (newest_ == 0) return "nothing is saved yet";
+  return "your work is safe up to " + name(newest_) +
+         (run_.near_folder.empty() ? "" : ", and what is not copied yet lies in " + run_.near_folder);
 }
 
 void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
@@ -313,6 +322,13 @@ void Saves::tell(const SaveOutcome& outcome) {
   saved_->id = outcome.report->id;
   schedule_->succeeded();
   if (!run_.root()) return;
+  saved_->path = outcome.report->path;
+  if (run_.near && ckpt::parent_path(outcome.report->path) == run_.near_folder) return tell_near(outcome);
+  tell_durable(outcome);
+}
+
+void Saves::tell_durable(const SaveOutcome& outcome) {
+  durable_ = std::max(durable_, outcome.step);
   const SaveReport& report = *outcome.report;
   const SaveTimes& times = outcome.times;
   const double speed = report.seconds > 0 ? static_cast<double>(report.bytes) / report.seconds / 1e9 : 0;
@@ -340,7 +356,7 @@ void Saves::tell(const SaveOutcome& outcome) {
              (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
   }
   for (const std::string& warning : report.warnings) log_warn(warning);
-  if (run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
+  if (!run_.near && run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
     log_info("the store of " + run_.checkpoint_dir +
              " refuses writes past the page cache (O_DIRECT): saves go through it");
   run_.retention->saved(outcome.step, report.id, report.read_whole);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 #include "libtrain/job/run/save_schedule.h"
 
 namespace titan::train {
+
+/// What a word of checkpoint.verify_after_write asks for.
+ckpt::ReadBack read_back_of(const std::string& word);
 
 /// The state of the run at its newest checkpoint, beside the tensors that lie there.
 struct SavedPoint {
@@ -94,6 +98,19 @@ class Saves {
   /// As conclude(), but every failure ends the run.
   void insist(const SaveOutcome& outcome);
   void tell(const SaveOutcome& outcome);
+  void tell_near(const SaveOutcome& outcome);
+  void tell_durable(const SaveOutcome& outcome);
+  // What a near folder changes (saves_near.cpp).
+  /// Rank 0: tells of the steps that were copied to the run folder since.
+  void tell_copied();
+  /// Rank 0: whether the save of `snap` goes into the near folder: the copies keep up, and it has room. Waits for them
+  /// up to `patience`.
+  bool goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds patience);
+  /// Waits until the run folder has what was published near. Collective; the same on all ranks.
+  ckpt::Status await_copies();
+  /// The run folder has the newest step when this returns: `step`, which is the state in memory, is saved there where
+  /// its copy fails. Collective. \error as now()
+  void await_durable(std::uint64_t step);
   void tell_failure(const SaveOutcome& outcome, const std::string& then);
   /// What a save that fails does not touch.
   std::string safe_text() const;
@@ -102,6 +119,9 @@ class Saves {
   std::optional<SaveSchedule> schedule_;         ///< once the run has started
   std::unique_ptr<BackgroundSaver> background_;  ///< null: every save is waited for
   std::uint64_t newest_ = 0;
+  bool past_near_ = false;                           ///< saves go into the run folder, not into the near one
+  std::uint64_t durable_ = 0;                        ///< newest step of the run folder; rank 0 only
+  std::map<std::uint64_t, SaveOutcome> near_saves_;  ///< those that are not durable; rank 0 only
   bool told_of_cache_ = false;
   bool lines_late_ = false;                                 ///< the store refused them at the last save; rank 0 only
   std::uint64_t needed_ = 0;                                ///< bytes of the last save that began; rank 0 only

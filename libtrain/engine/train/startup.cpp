@@ -10,6 +10,7 @@
 #include "libtrain/engine/train/announce.h"
 #include "libtrain/engine/train/choose_start.h"
 #include "libtrain/engine/train/keep_house.h"
+#include "libtrain/engine/train/near_steps.h"
 #include "libtrain/engine/train/on_damage.h"
 #include "libtrain/engine/train/same_devices.h"
 #include "libtrain/engine/train/same_weights.h"
@@ -53,6 +54,7 @@ void open_run_folder(RunState& run) {
   if (!run.config().checkpoint.enable) return;
   check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.files->mark() : "",
                             ckpt::lock_wait()));
+  open_near_folder(run);
 }
 
 // Of shard files; none where ranks share none.
@@ -136,8 +138,13 @@ StartOutcome start_in_folder(RunState& run) {
     try {
       choose_start(run);
       run.heed_stop();
+      if (run.start.decision.near && (run.start.complete || is_at_stop(run.config(), run.start.decision))) {
+        bring_home(run);
+        continue;
+      }
       if (run.start.complete) {
         prove_last_step(run);
+        leave_near(run);
         if (run.root()) begin_publishing(run, run.start.decision.origin.empty());
         return StartOutcome::kComplete;
       }
@@ -160,7 +167,7 @@ StartOutcome start_in_folder(RunState& run) {
       if (run.root())
         log_warn("step " + std::to_string(run.start.decision.step) +
                  " is damaged, trying the next older: " + log_text(error.status));
-      run.damaged.insert(run.start.decision.step);
+      (run.start.decision.near ? run.near_lost : run.damaged).insert(run.start.decision.step);
     }
   }
   run.heed_stop();
@@ -169,7 +176,7 @@ StartOutcome start_in_folder(RunState& run) {
   // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
   run.on_root([&] {
     return run.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
-                            run.start.source ? run.start.decision.path : "");
+                            run.start.source ? run.start.decision.path : "", run.start.decision.durable);
   });
   if (!run.no_log_file.empty()) log_warn(run.no_log_file);
   announce(run);

@@ -75,6 +75,7 @@ int Trainer::run() {
     saves_.settle();
     throw;
   }
+  if (run_.near && code == 0) run_.near->clear();
   // What a save promised is durable; a run does not fail for the lines behind it.
   run_.on_root([&] {
     const Status closed = run_.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));

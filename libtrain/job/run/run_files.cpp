@@ -44,7 +44,7 @@ Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const recipe::Con
 }
 
 Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
-                       const std::string& resumed_from) {
+                       const std::string& resumed_from, bool durable) {
   recipe::Config lasting = config;
   lasting.debug.stop_at_step.reset();  // of one start: a run from this file would end where it began
   if (!lasting.model.rope_scaling)
@@ -64,7 +64,7 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
   if (board_) board_->leave_to(late_.get());
   if (const auto& name = config.metrics.status_file) {
     RunStatus status{run_dir_, attempt.number};
-    if (!resumed_from.empty()) status.durable = step;
+    if (!resumed_from.empty() && durable) status.durable = step;
     const std::string path = name->starts_with('/') ? *name : ckpt::join_path(run_dir_, *name);
     TITAN_RETURN_IF_ERROR(check_status_file(path));
     status_ = std::make_shared<StatusFile>(fs_, path, std::move(status), *late_);

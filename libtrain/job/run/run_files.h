@@ -26,9 +26,9 @@ class RunFiles {
   static ckpt::Result<std::unique_ptr<RunFiles>> open(ckpt::Fs& fs, const recipe::Config& config,
                                                       const std::string& checkpoint_dir);
 
-  /// Writes config.toml and opens metrics.jsonl and TensorBoard's file behind `step`.
+  /// Writes config.toml and opens metrics.jsonl and TensorBoard's file behind `step`; `durable`: the run folder has it.
   ckpt::Status start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
-                     const std::string& resumed_from);
+                     const std::string& resumed_from, bool durable = true);
   /// The run goes back to `step`: lines of later ones leave metrics.jsonl as at a resume, and so do TensorBoard's
   /// points. A store that refuses is asked again up to `timeout`.
   ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout);

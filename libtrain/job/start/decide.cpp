@@ -9,6 +9,7 @@
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
+#include "libtrain/job/start/own_steps.h"
 #include "recipe/change/name_rules.h"
 #include "recipe/keys/config.h"
 #include "recipe/record/best_step.h"
@@ -19,82 +20,6 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-/// The components that a resume needs and the checkpoint lacks, "a, b".
-std::string missing_components(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude) {
-  std::string missing;
-  for (const char* component : ckpt::kResumeComponents) {
-    if (manifest.component(component) == nullptr &&
-        std::find(exclude.begin(), exclude.end(), component) == exclude.end())
-      missing += (missing.empty() ? "" : ", ") + std::string(component);
-  }
-  return missing;
-}
-
-/// The steps of the run's own folder. Each is judged when the decision needs it and not before: that takes a call per
-/// member file.
-class OwnSteps {
- public:
-  OwnSteps(ckpt::Fs& fs, ckpt::RunScan scan, const StartRequest& request, const std::set<std::uint64_t>& damaged)
-      : fs_(fs), scan_(std::move(scan)), request_(request), damaged_(damaged) {}
-
-  /// By name alone, unless all() was called.
-  const ckpt::RunScan& names() const { return scan_; }
-  const ckpt::RunScan& all() {
-    for (ckpt::StepEntry& entry : scan_.steps) judge(entry);
-    return scan_;
-  }
-  ckpt::ResumeChoice newest() {
-    return ckpt::select_resume(scan_, [this](ckpt::StepEntry& entry) { judge(entry); });
-  }
-  /// The steps after `step`, judged.
-  std::vector<const ckpt::StepEntry*> newer_than(std::uint64_t step) {
-    std::vector<const ckpt::StepEntry*> newer;
-    for (ckpt::StepEntry& entry : scan_.steps) {
-      if (entry.step <= step) continue;
-      judge(entry);
-      newer.push_back(&entry);
-    }
-    return newer;
-  }
-  /// By identity, not by spelling: the same folder may be named in many ways.
-  bool hold(const ckpt::Manifest& manifest) {
-    return std::ranges::any_of(scan_.steps, [&](ckpt::StepEntry& entry) {
-      if (entry.step != manifest.step) return false;
-      judge(entry);
-      return entry.manifest && entry.manifest->id == manifest.id;
-    });
-  }
-  /// For messages.
-  std::string list() {
-    std::string text;
-    for (const ckpt::StepEntry& entry : all().steps) {
-      if (!text.empty()) text += ", ";
-      text += std::to_string(entry.step) + (entry.validity.ok() ? "" : " (invalid)");
-    }
-    return text.empty() ? "none" : text;
-  }
-
- private:
-  void judge(ckpt::StepEntry& entry) {
-    if (entry.judged) return;
-    if (request_.unreadable.count(entry.step) != 0) {
-      entry.judged = true;
-      entry.validity = ckpt::corrupt("the store cannot give it back (checkpoint.on_read_error)");
-      return;
-    }
-    ckpt::judge_step(fs_, entry, request_.look);
-    if (damaged_.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
-    // A component that may be absent does not make a step incomplete.
-    if (entry.validity.ok() && entry.manifest)
-      entry.full = missing_components(*entry.manifest, request_.exclude).empty();
-  }
-
-  ckpt::Fs& fs_;
-  ckpt::RunScan scan_;
-  const StartRequest& request_;
-  const std::set<std::uint64_t>& damaged_;
-};
-
 Status no_data_position(const std::string& path) {
   return ckpt::incompatible(path +
                             " has no dataloader: it was imported, and where its run was in the data is not known")
@@ -103,7 +28,7 @@ Status no_data_position(const std::string& path) {
 
 Status check_components(const ckpt::Manifest& manifest, const std::string& path,
                         const std::vector<std::string>& exclude, OwnSteps& own) {
-  const std::string missing = missing_components(manifest, exclude);
+  const std::string missing = components_missing(manifest, exclude);
   if (missing.empty()) return ckpt::ok_status();
   if (missing == "dataloader") return no_data_position(path);
   // torchtitan's optimizer without its schedule: converted without a configuration.
@@ -126,8 +51,10 @@ Status check_components(const ckpt::Manifest& manifest, const std::string& path,
       .with_hint("resume from " + full + "; or start a new run from its weights: --init-from " + path);
 }
 
-StartDecision own_step(const ckpt::ResumeChoice& choice, std::string reason) {
+StartDecision own_step(const OwnSteps& own, const ckpt::ResumeChoice& choice, std::string reason) {
   StartDecision decision{StartMode::kResume, choice.entry->path, choice.entry->step};
+  decision.near = own.is_near(*choice.entry);
+  decision.durable = own.is_durable(*choice.entry);
   decision.reason = std::move(reason);
   decision.skipped = choice.skipped;
   if (!choice.entry->link.empty()) decision.notes.push_back(choice.entry->path + " is a link to " + choice.entry->link);
@@ -155,19 +82,19 @@ Status check_origin(ckpt::Fs& fs, const std::string& path, const ckpt::Manifest&
       .with_hint("leave out " + given + " to go on with the run's own newest step, or choose a new job.dump_folder");
 }
 
-Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& id,
-                                    const std::string& given) {
+Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const OwnSteps& own, const ckpt::ResumeChoice& newest,
+                                    const std::string& id, const std::string& given) {
   TITAN_RETURN_IF_ERROR(check_origin(fs, newest.entry->path, *newest.entry->manifest, id, given));
-  return own_step(newest, "newest valid step of the run that began from " + given);
+  return own_step(own, newest, "newest valid step of the run that began from " + given);
 }
 
 /// The checkpoint that the command line starts from (`given`) cannot be opened. A run that already began from one no
 /// longer needs it.
-Result<StartDecision> go_on_without(ckpt::Fs& fs, const ckpt::ResumeChoice& newest, const std::string& given,
-                                    const Status& why) {
+Result<StartDecision> go_on_without(ckpt::Fs& fs, const OwnSteps& own, const ckpt::ResumeChoice& newest,
+                                    const std::string& given, const Status& why) {
   TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path, *newest.entry->manifest));
   if (origin.empty()) return why;
-  StartDecision decision = own_step(newest, "newest valid step of the run, which began from id " + origin);
+  StartDecision decision = own_step(own, newest, "newest valid step of the run, which began from id " + origin);
   decision.notes.push_back(given + " cannot be compared with what the run began from, id " + origin + ": " +
                            why.message);
   return decision;
@@ -194,7 +121,7 @@ Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, OwnS
   const bool inside = own.hold(manifest);
   const ckpt::ResumeChoice newest = own.newest();
   if (!inside && !newest.blocked.ok()) return newest.blocked;
-  if (!inside && newest.entry != nullptr) return go_on_if_from(fs, newest, manifest.id.hex(), path);
+  if (!inside && newest.entry != nullptr) return go_on_if_from(fs, own, newest, manifest.id.hex(), path);
   TITAN_RETURN_IF_ERROR(check_components(manifest, path, request.exclude, own));
   if (newest.entry != nullptr && newest.entry->step > manifest.step)
     return ckpt::incompatible("step " + std::to_string(manifest.step) + " is older than step " +
@@ -203,6 +130,8 @@ Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, OwnS
             "the next `--resume auto` would take the abandoned branch: move the newer steps away, or resume into a new "
             "job.dump_folder");
   StartDecision decision{StartMode::kResume, path, manifest.step};
+  decision.near = own.is_near(decision.path);
+  decision.durable = !decision.near || own.has_durable(decision.step);
   decision.reason = inside ? "asked for by name" : "this run starts from another run's checkpoint";
   if (!inside) decision.origin = manifest.id.hex();
   if (!inside) decision.skipped = newest.skipped;
@@ -238,7 +167,7 @@ Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request,
   const ckpt::ResumeChoice newest = own.newest();
   if (!newest.blocked.ok()) return newest.blocked;
   if (newest.entry == nullptr) return absent;
-  return go_on_without(fs, newest, request.resume, absent);
+  return go_on_without(fs, own, newest, request.resume, absent);
 }
 
 Result<std::unique_ptr<ckpt::WeightSource>> open_source(ckpt::Fs& fs, const StartRequest& request) {
@@ -258,11 +187,11 @@ Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, OwnSte
   if (!newest.blocked.ok()) return newest.blocked;
   // Weights are needed to load or to compare them, not to tell which step a start would take.
   if (request.look == ckpt::Look::kManifest)
-    return newest.entry != nullptr ? own_step(newest, "") : StartDecision{StartMode::kTransfer};
+    return newest.entry != nullptr ? own_step(own, newest, "") : StartDecision{StartMode::kTransfer};
   const auto source = open_source(fs, request);
   if (newest.entry != nullptr) {
-    if (source.ok()) return go_on_if_from(fs, newest, (*source)->id(), "--init-from " + request.init_from);
-    return go_on_without(fs, newest, request.init_from, source.status());
+    if (source.ok()) return go_on_if_from(fs, own, newest, (*source)->id(), "--init-from " + request.init_from);
+    return go_on_without(fs, own, newest, request.init_from, source.status());
   }
   if (!source.ok()) return source.status();
   if (request.required) return nothing_to_resume(request);
@@ -345,7 +274,7 @@ Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, OwnSteps
   if (choice.entry == nullptr) {
     const ckpt::RunScan& scan = own.all();
     for (const ckpt::StepEntry& entry : scan.steps)
-      if (entry.validity.ok() && entry.manifest && missing_components(*entry.manifest, request.exclude) == "dataloader")
+      if (entry.validity.ok() && entry.manifest && components_missing(*entry.manifest, request.exclude) == "dataloader")
         return no_data_position(entry.path);
     if (std::ranges::all_of(scan.steps,
                             [](const ckpt::StepEntry& entry) { return entry.validity.ok() && entry.manifest; })) {
@@ -358,7 +287,7 @@ Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, OwnSteps
     return status.with_hint("`titan-ckpt verify " + request.checkpoint_dir +
                             "` says what is damaged; start anew with another job.dump_folder");
   }
-  return own_step(choice, "newest valid step of " + request.checkpoint_dir);
+  return own_step(own, choice, "newest valid step of " + request.checkpoint_dir);
 }
 
 }  // namespace
@@ -369,6 +298,7 @@ Result<StartRequest> start_request(const recipe::Config& config, const std::stri
   request.load_step = config.checkpoint.load_step;
   request.checkpoint_dir = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
   request.exclude = config.checkpoint.exclude_from_loading;
+  request.near_root = config.checkpoint.near.value_or("");
   request.only_new = resume == "never";
   request.saves = {config.checkpoint.enable, config.checkpoint.interval.known_steps(),
                    static_cast<std::uint64_t>(config.training.steps),
@@ -431,7 +361,7 @@ Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request, co
   if (listed.status().code == ckpt::Code::kFailed)
     return listed.status().wrapped("the run's checkpoints in " + request.checkpoint_dir + " cannot be listed");
   TITAN_ASSIGN_OR_RETURN(ckpt::RunScan names, std::move(listed));
-  OwnSteps own(fs, std::move(names), request, damaged);
+  TITAN_ASSIGN_OR_RETURN(OwnSteps own, OwnSteps::open(fs, std::move(names), request, damaged));
 
   if (request.only_new && !own.names().steps.empty())
     return ckpt::invalid("--resume never, but " + request.checkpoint_dir + " holds steps " + own.list())

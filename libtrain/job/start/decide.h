@@ -41,7 +41,9 @@ struct StartRequest {
   SavePlan saves;                          ///< what the run will publish
   std::set<std::uint64_t>
       unreadable;  ///< steps of the run that are passed over since the store cannot give them back (read_errors.h)
-  ckpt::WeightOpener open_weights;  ///< for init_from; empty: checkpoints of this toolkit only
+  std::string near_root;              ///< checkpoint.near; empty: none
+  std::set<std::uint64_t> near_lost;  ///< steps of the near folder that are passed over, being damaged or unreadable
+  ckpt::WeightOpener open_weights;    ///< for init_from; empty: checkpoints of this toolkit only
 };
 
 /// The request that `config` and the word after --resume make. initial_load_path with initial_load_model_only = false
@@ -67,6 +69,8 @@ struct StartDecision {
   /// again.
   std::optional<ckpt::Manifest> manifest;
   bool may_fall_back = false;  ///< damage found while loading may lead to the next older step
+  bool near = false;           ///< `path` lies in the near folder
+  bool durable = true;         ///< the run folder has the step, too; else it is still to be copied there
 };
 
 /// Decides, leaving out `damaged` steps (found corrupt while loading).

@@ -5,8 +5,7 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/text.h"
-#include "ckpt/run/run_check.h"
-#include "ckpt/run/run_folder.h"
+#include "libtrain/job/start/own_steps.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::train {
@@ -56,10 +55,15 @@ std::vector<std::string> without(const std::vector<std::string>& words,
 }  // namespace
 
 std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config) {
-  auto scan = ckpt::list_steps(fs, ckpt::join_path(config.job.dump_folder, config.checkpoint.folder));
+  StartRequest request;
+  request.checkpoint_dir = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
+  request.near_root = config.checkpoint.near.value_or("");
+  auto scan = ckpt::list_steps(fs, request.checkpoint_dir);
   if (!scan.ok()) return std::nullopt;
-  const ckpt::ResumeChoice choice =
-      ckpt::select_resume(*scan, [&fs](ckpt::StepEntry& entry) { ckpt::judge_step(fs, entry); });
+  const std::set<std::uint64_t> damaged;
+  auto own = OwnSteps::open(fs, std::move(*scan), request, damaged);
+  if (!own.ok()) return std::nullopt;
+  const ckpt::ResumeChoice choice = own->newest();
   return choice.blocked.ok() && choice.entry != nullptr ? std::optional(choice.entry->step) : std::nullopt;
 }
 

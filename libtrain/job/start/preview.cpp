@@ -27,6 +27,11 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool
     ckpt::MediaWatch watch(fs);
     const std::uint64_t step = preview.decision.step;
     const Status status = open_alone(fs, watch, inputs, prove_complete, preview);
+    // What a complete run is asked for is the step of its own folder.
+    if (status.ok() && preview.complete && preview.decision.near && preview.decision.durable) {
+      request.near_lost.insert(step);
+      continue;
+    }
     if (status.ok()) {
       if (preview.source) {
         if (std::string line = recipe::no_longer_given(inputs.loaded, preview.loaded, preview.source->manifest().config,
@@ -43,12 +48,12 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool
                                                                            [&](const ckpt::UnreadablePlace& place) {
                                                                              return read_again(fs, place);
                                                                            }));
-      request.unreadable.insert(passed);
+      (lies_near(request, *watch.place()) ? request.near_lost : request.unreadable).insert(passed);
       said.push_back(passed_over_line(passed, status));
       continue;
     }
     if (status.code != ckpt::Code::kCorrupt || !preview.decision.may_fall_back) return status;
-    damaged.insert(step);
+    (preview.decision.near ? request.near_lost : damaged).insert(step);
     said.push_back("step " + std::to_string(step) + " is damaged: " + status.message);
   }
   said.insert(said.end(), preview.decision.notes.begin(), preview.decision.notes.end());

@@ -9,24 +9,34 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-// The step of the run's own folder that `place` lies in.
+// The part of the path of `place` below `folder`; empty: it lies elsewhere.
+std::string below(const std::string& folder, const ckpt::UnreadablePlace& place) {
+  const std::string start = ckpt::without_slashes(folder) + "/", path = ckpt::join_path(place.folder, place.member);
+  return path.starts_with(start) ? path.substr(start.size()) : "";
+}
+
+// The step of the run's own folder, or of its near folder, that `place` lies in.
 std::optional<std::uint64_t> step_of(const StartRequest& request, const ckpt::UnreadablePlace& place) {
-  std::string folder = request.checkpoint_dir;
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  const std::string path = ckpt::join_path(place.folder, place.member);
-  if (!path.starts_with(folder + "/")) return std::nullopt;
-  const std::string below = path.substr(folder.size() + 1);
-  return ckpt::parse_step_name(below.substr(0, below.find('/')));
+  std::string rest = below(request.checkpoint_dir, place);
+  if (lies_near(request, place)) {
+    rest = below(request.near_root, place);
+    rest.erase(0, rest.find('/') + 1);
+  }
+  return ckpt::parse_step_name(rest.substr(0, rest.find('/')));
 }
 
 }  // namespace
+
+bool lies_near(const StartRequest& request, const ckpt::UnreadablePlace& place) {
+  return !request.near_root.empty() && !below(request.near_root, place).empty();
+}
 
 Result<std::uint64_t> step_to_pass_over(const recipe::Config& config, const StartRequest& request, const Status& error,
                                         const std::optional<ckpt::UnreadablePlace>& place, const SecondRead& second) {
   if (request.resume != "auto" || request.load_step >= 0 || !place) return error;
   const std::optional<std::uint64_t> step = step_of(request, *place);
   if (!step) return error;
-  if (config.checkpoint.on_read_error != "fallback")
+  if (config.checkpoint.on_read_error != "fallback" && !lies_near(request, *place))
     return error.with_hint(
         "checkpoint.on_read_error = \"fallback\" goes on from the next older step when a second reader cannot read "
         "this place either; step " +
@@ -54,7 +64,8 @@ Result<StartDecision> decide_alone(ckpt::Fs& fs, const recipe::Config& config, S
         const std::uint64_t step,
         step_to_pass_over(config, request, decision.status(), watch.place(),
                           [&](const ckpt::UnreadablePlace& place) { return read_again(fs, place); }));
-    if (!request.unreadable.insert(step).second) return decision;
+    if (!(lies_near(request, *watch.place()) ? request.near_lost : request.unreadable).insert(step).second)
+      return decision;
     if (said) said->push_back(passed_over_line(step, decision.status()));
   }
 }

@@ -15,15 +15,19 @@ namespace titan::train {
 using SecondRead = std::function<ckpt::Status(const ckpt::UnreadablePlace& place)>;
 
 /// Decides whether the step of `place`, where `error` (a media error) happened, is passed over; returns its number.
-/// Only a step that a start chose by itself (--resume auto) is, and only where the configuration allows it and `second`
-/// meets a media error too. \error `error`, with a hint that names the key or with what the second reader found
+/// Only a step that a start chose by itself (--resume auto) is, and only where the configuration allows it, or the
+/// place lies_near(), and `second` meets a media error too. \error `error`, with a hint that names the key or with what
+/// the second reader found
 ckpt::Result<std::uint64_t> step_to_pass_over(const recipe::Config& config, const StartRequest& request,
                                               const ckpt::Status& error,
                                               const std::optional<ckpt::UnreadablePlace>& place,
                                               const SecondRead& second);
 
+/// Whether `place` lies in checkpoint.near, which costs its own steps alone.
+bool lies_near(const StartRequest& request, const ckpt::UnreadablePlace& place);
+
 /// decide_start by one process: steps whose manifests cannot be read are passed over by the same rule, confirmed by a
-/// read past the cache; they are added to `request.unreadable`, and a line for each to `said`.
+/// read past the cache; they are added to `request.unreadable` or `near_lost`, and a line for each to `said`.
 ckpt::Result<StartDecision> decide_alone(ckpt::Fs& fs, const recipe::Config& config, StartRequest& request,
                                          const std::set<std::uint64_t>& damaged, std::vector<std::string>* said);
 

@@ -16,6 +16,8 @@ std::string encode_start(const StartWord& word) {
       .number(decision.step)
       .text(decision.origin)
       .number(decision.may_fall_back ? 1 : 0)
+      .number(decision.near ? 1 : 0)
+      .number(decision.durable ? 1 : 0)
       .number(word.seed)
       .text(word.processor);
   out.number(decision.manifest ? 1 : 0);
@@ -33,6 +35,8 @@ ckpt::Result<StartWord> decode_start(std::string_view bytes) {
   decision.step = in.number();
   decision.origin = in.text();
   decision.may_fall_back = in.number() != 0;
+  decision.near = in.number() != 0;
+  decision.durable = in.number() != 0;
   word.seed = in.number();
   word.processor = in.text();
   if (in.number() != 0) {

@@ -5,6 +5,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
+#include "ckpt/run/near_folder.h"
 #include "ckpt/save/sync_and_publish.h"
 #include "recipe/keys/config.h"
 #include "tests/support/checkpoints.h"
@@ -525,6 +526,110 @@ TEST(DecideStart, TwoPathsToStartFromAreAUsageError) {
   recipe::Config skip;
   skip.checkpoint.initial_load_skip = {"a"};
   EXPECT_THAT(start_request(skip, "auto").status().message, HasSubstr("without --init-from"));
+}
+
+// A run folder and its near folder, which lies below /near.
+struct NearFolders : Folders {
+  std::string near;
+  NearFolders() {
+    EXPECT_TRUE(ckpt::make_dirs(fs, kOwn).ok());
+    near = *ckpt::open_near(fs, kOwn, "/near");
+  }
+  std::string save_of(const std::string& dir, std::uint64_t step, std::uint32_t attempt, std::uint64_t salt = 0) {
+    ckpt::Snapshot snapshot = make_snapshot(small_model(), {1, 1, 1}, 64, step);
+    snapshot.train.attempts.back().number = attempt;
+    const auto published = ckpt::testing::save(fs, dir, snapshot, salt);
+    EXPECT_TRUE(published.ok()) << published.status().to_string();
+    return published.ok() ? published->path : "";
+  }
+  StartDecision decide_near(const std::set<std::uint64_t>& damaged = {}, const std::set<std::uint64_t>& lost = {}) {
+    StartRequest request;
+    request.checkpoint_dir = kOwn;
+    request.near_root = "/near";
+    request.near_lost = lost;
+    const auto decision = decide_start(fs, request, damaged);
+    EXPECT_TRUE(decision.ok()) << decision.status().to_string();
+    return decision.ok() ? *decision : StartDecision{};
+  }
+};
+
+TEST(DecideNear, TheNewestStepOfEitherFolderIsTaken) {
+  NearFolders f;
+  EXPECT_EQ(f.decide_near().mode, StartMode::kFresh);
+  const std::string first = f.save_of(f.near, 10, 1);
+  StartDecision decision = f.decide_near();
+  EXPECT_EQ(decision.path, first);
+  EXPECT_TRUE(decision.near);
+  EXPECT_FALSE(decision.durable);
+  const std::string second = f.save_of(kOwn, 20, 1);
+  decision = f.decide_near();
+  EXPECT_EQ(decision.path, second);
+  EXPECT_FALSE(decision.near);
+  EXPECT_TRUE(decision.durable);
+  EXPECT_EQ(f.decide("auto")->path, second) << "without checkpoint.near the run folder alone counts";
+}
+
+TEST(DecideNear, AnEqualCopyIsReadFromTheNearFolder) {
+  NearFolders f;
+  const std::string own = f.save_of(kOwn, 10, 1), near = f.save_of(f.near, 10, 1);
+  ASSERT_TRUE(ckpt::note_durable(f.fs, near).ok());
+  StartDecision decision = f.decide_near();
+  EXPECT_EQ(decision.path, near);
+  EXPECT_TRUE(decision.near);
+  EXPECT_TRUE(decision.durable);
+  EXPECT_EQ(f.decide_near({10}).path, near) << "the near copy outlives damage of the other";
+  EXPECT_EQ(f.decide_near({}, {10}).path, own);
+  ASSERT_TRUE(f.fs.remove_file(ckpt::join_path(own, "train_state.json")).ok());
+  EXPECT_EQ(f.decide_near().path, near);
+  ASSERT_TRUE(ckpt::remove_tree(f.fs, f.near).ok());
+  ASSERT_TRUE(ckpt::remove_tree(f.fs, own).ok());
+  const std::string other = f.save_of(kOwn, 10, 1, 5);
+  f.save_of(f.near, 10, 1);
+  EXPECT_EQ(f.decide_near().path, other) << "another checkpoint is the run folder's";
+}
+
+TEST(DecideNear, WhatWasRemovedFromTheRunFolderIsNotTaken) {
+  NearFolders f;
+  const std::string older = f.save_of(kOwn, 10, 1), near = f.save_of(f.near, 20, 1);
+  ASSERT_TRUE(ckpt::note_durable(f.fs, near).ok());
+  EXPECT_EQ(f.decide_near().path, older);
+}
+
+TEST(DecideNear, AStartThatWentOnWithoutItMakesItStale) {
+  NearFolders f;
+  const std::string later = f.save_of(kOwn, 10, 3);
+  f.save_of(f.near, 20, 2);
+  const StartDecision decision = f.decide_near();
+  EXPECT_EQ(decision.path, later);
+  ASSERT_EQ(decision.skipped.size(), 1u);
+  EXPECT_THAT(decision.skipped[0], HasSubstr("is of start 2 of the run"));
+  const std::string newest = f.save_of(f.near, 30, 3);
+  EXPECT_EQ(f.decide_near().path, newest);
+}
+
+TEST(DecideNear, DamageInTheNearFolderCostsItsStepAlone) {
+  NearFolders f;
+  const std::string own = f.save_of(kOwn, 10, 1), near = f.save_of(f.near, 20, 1);
+  EXPECT_EQ(f.decide_near({20}).path, near) << "of the run folder";
+  EXPECT_EQ(f.decide_near({}, {20}).path, own);
+  ASSERT_TRUE(f.fs.remove_file(ckpt::join_path(near, "train_state.json")).ok());
+  EXPECT_EQ(f.decide_near().path, own);
+}
+
+TEST(DecideNear, AStepIsNamedInEitherFolder) {
+  NearFolders f;
+  f.save_of(kOwn, 10, 1);
+  const std::string near = f.save_of(f.near, 20, 1);
+  StartRequest request;
+  request.checkpoint_dir = kOwn;
+  request.near_root = "/near";
+  request.load_step = 20;
+  EXPECT_EQ(decide_start(f.fs, request, {})->path, near);
+  EXPECT_FALSE(decide_start(f.fs, request, {})->durable);
+  request.load_step = 10;
+  const ckpt::Status older = decide_start(f.fs, request, {}).status();
+  EXPECT_EQ(older.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(older.message, HasSubstr("older than step 20"));
 }
 
 }  // namespace

@@ -127,5 +127,19 @@ TEST(ReadErrors, OnlyAStepThatTheStartChoseByItselfIsPassedOver) {
   EXPECT_EQ(step_to_pass_over(start.config, start.request, error, place, again).status(), error);
 }
 
+TEST(ReadErrors, ThoseOfTheNearFolderCostItsStepsAlone) {
+  Start start;
+  start.config.checkpoint.on_read_error = "stop";
+  start.request.near_root = "/shm";
+  const UnreadablePlace place{"/shm/titan-12/step-00000030", "model/a", 5, 6},
+      own{"/run/checkpoint/step-00000030", "model/a"};
+  const Status error = ckpt::media_error("first");
+  const auto again = [](const UnreadablePlace&) { return ckpt::media_error("again"); };
+  EXPECT_TRUE(lies_near(start.request, place));
+  EXPECT_FALSE(lies_near(start.request, own));
+  EXPECT_EQ(*step_to_pass_over(start.config, start.request, error, place, again), 30u);
+  EXPECT_FALSE(step_to_pass_over(start.config, start.request, error, own, again).ok());
+}
+
 }  // namespace
 }  // namespace titan::train::read_errors_test

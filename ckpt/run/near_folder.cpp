@@ -1,0 +1,76 @@
+#include "ckpt/run/near_folder.h"
+
+#include <cstddef>
+#include <string_view>
+
+#include "ckpt/base/hash.h"
+#include "ckpt/base/random_id.h"
+#include "ckpt/format/layout.h"
+#include "ckpt/run/recover.h"
+
+namespace titan::ckpt {
+namespace {
+
+constexpr std::uint64_t kMarkLimit = 256;
+constexpr std::size_t kNameDigits = 16;
+
+// The mark that is there, or nothing.
+Result<std::string> read_mark(Fs& fs, const std::string& checkpoint_dir) {
+  const std::string path = join_path(checkpoint_dir, kNearMark);
+  const auto bytes = read_file(fs, path, kMarkLimit);
+  if (bytes.status().code == Code::kNotFound) return std::string();
+  TITAN_RETURN_IF_ERROR(bytes.status());
+  std::string mark(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+  if (mark.ends_with('\n')) mark.pop_back();
+  if (is_save_id(mark)) return mark;
+  return corrupt(path + " does not hold 12 to 64 hex digits")
+      .with_hint("remove the file: the next start makes another near folder, and loses what lies in the old one alone");
+}
+
+Result<std::string> make_mark(Fs& fs, const std::string& checkpoint_dir) {
+  const std::string mark = random_id(), text = mark + "\n";
+  const std::string path = join_path(checkpoint_dir, kNearMark), fresh = path + ".tmp";
+  if (fs.stat(fresh).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(fresh));  // of a process that died
+  TITAN_RETURN_IF_ERROR(write_new_file(fs, fresh, std::as_bytes(std::span(text))));
+  TITAN_RETURN_IF_ERROR(fs.rename(fresh, path));
+  TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
+  return mark;
+}
+
+Result<std::string> folder_of(Fs& fs, const std::string& mark, const std::string& checkpoint_dir,
+                              const std::string& root) {
+  TITAN_ASSIGN_OR_RETURN(const std::string place, fs.real_path(checkpoint_dir));
+  const std::string known_by = mark + " " + place;
+  Hasher hasher;
+  hasher.update(std::as_bytes(std::span(known_by)));
+  return join_path(root, "titan-" + hasher.digest().hex().substr(0, kNameDigits));
+}
+
+}  // namespace
+
+Result<std::string> find_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root) {
+  TITAN_ASSIGN_OR_RETURN(const std::string mark, read_mark(fs, checkpoint_dir));
+  if (mark.empty()) return mark;
+  return folder_of(fs, mark, checkpoint_dir, root);
+}
+
+Result<std::string> open_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root) {
+  TITAN_ASSIGN_OR_RETURN(std::string mark, read_mark(fs, checkpoint_dir));
+  if (mark.empty()) {
+    TITAN_ASSIGN_OR_RETURN(mark, make_mark(fs, checkpoint_dir));
+  }
+  TITAN_ASSIGN_OR_RETURN(std::string folder, folder_of(fs, mark, checkpoint_dir, root));
+  TITAN_RETURN_IF_ERROR(make_dirs(fs, folder));
+  for (const std::string& problem : recover_folder(fs, folder)) return failed(problem);
+  return folder;
+}
+
+bool was_durable(Fs& fs, const std::string& path) { return fs.stat(join_path(path, kDurableMark)).ok(); }
+
+Status note_durable(Fs& fs, const std::string& path) {
+  if (was_durable(fs, path)) return ok_status();
+  TITAN_RETURN_IF_ERROR(write_new_file(fs, join_path(path, kDurableMark), {}));
+  return fs.sync_dir(path);
+}
+
+}  // namespace titan::ckpt
