@@ -15,7 +15,8 @@ inline constexpr const char* kNearMark = "near.id";
 inline constexpr const char* kDurableMark = ".durable";
 
 /// The near folder below `root` of the run whose steps lie in `checkpoint_dir`; empty where it has none yet. It depends
-/// on the mark and on where the run lies, so that a copy of the run has another one. \error kFailed, kCorrupt (the mark)
+/// on the mark and on where the run lies, so that a copy of the run has another one. \error kFailed, kCorrupt (the
+/// mark)
 Result<std::string> find_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root);
 
 /// The same, made where it is missing, and the mark, too; what dead saves left in it goes. The caller holds the lock of

@@ -95,7 +95,8 @@ Dispatch route(const at::Tensor& x_ND, const MoeWeights& w, const ProductUse& us
   const at::Tensor order_A = at::argsort(chosen_NS.flatten(), /*stable=*/true, /*dim=*/0);
   dispatch.weights_A = weights_NS.flatten().index_select(0, order_A);
   dispatch.tokens_A = order_A.div(w.per_token, "floor");
-  dispatch.places_NS = std::get<0>(at::sort(at::argsort(order_A, /*stable=*/true, /*dim=*/0).view(chosen_NS.sizes()), 1));
+  dispatch.places_NS =
+      std::get<0>(at::sort(at::argsort(order_A, /*stable=*/true, /*dim=*/0).view(chosen_NS.sizes()), 1));
   dispatch.loads = on_host(loads_E);
   return dispatch;
 }

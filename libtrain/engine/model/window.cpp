@@ -29,8 +29,7 @@ at::Tensor window_mask(std::int64_t tokens, std::int64_t longest, at::ScalarType
 at::Tensor causal_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                             const Window& window) {
   const std::int64_t length = q_BHTK.size(kTokens);
-  if (window.tokens == 0 || length <= window.tokens)
-    return device().attention(q_BHTK, k_BGTK, v_BGTK, /*causal=*/true);
+  if (window.tokens == 0 || length <= window.tokens) return device().attention(q_BHTK, k_BGTK, v_BGTK, /*causal=*/true);
   std::vector<at::Tensor> blocks;
   for (std::int64_t begin = 0; begin < length; begin += kBlock) {
     const std::int64_t rows = std::min(kBlock, length - begin), first = begin - (window.tokens - 1),

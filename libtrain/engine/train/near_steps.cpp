@@ -30,8 +30,9 @@ Status make_seen(ckpt::Fs& fs, const std::string& folder, const std::string& wor
 Status find_seen(RunState& run, const std::string& folder, const std::string& word) {
   const auto found = ckpt::read_file(run.fs, ckpt::join_path(folder, kSeenFile), kSeenBytes);
   if (found.ok() && std::ranges::equal(*found, std::as_bytes(std::span(word)))) return ckpt::ok_status();
-  return ckpt::unsupported("checkpoint.near = " + *run.config().checkpoint.near + " is not one folder for all ranks: rank " +
-                           std::to_string(run.world.rank) + " does not find there what rank 0 has written; a near " +
+  return ckpt::unsupported("checkpoint.near = " + *run.config().checkpoint.near +
+                           " is not one folder for all ranks: rank " + std::to_string(run.world.rank) +
+                           " does not find there what rank 0 has written; a near " +
                            "folder of each host is not supported yet")
       .with_hint("name a folder that all hosts of the job share, or leave checkpoint.near out");
 }

@@ -128,8 +128,8 @@ void NearTier::work() {
       lock.unlock();
       (void)fs_.rename_noreplace(path_of(step),
                                  ckpt::join_path(options_.folder, ckpt::damaged_name(step, ckpt::random_id())));
-      options_.problem(name + " is lost: checkpoint.near has not kept it until it was copied: " +
-                       ckpt::one_line(copied.status()));
+      options_.problem(
+          name + " is lost: checkpoint.near has not kept it until it was copied: " + ckpt::one_line(copied.status()));
       lock.lock();
       continue;
     }
@@ -139,8 +139,8 @@ void NearTier::work() {
     changed_.notify_all();
     if (!told) {
       lock.unlock();
-      options_.problem(name + " lies in " + options_.folder + " alone, and is copied again later: " +
-                       ckpt::one_line(copied.status()));
+      options_.problem(name + " lies in " + options_.folder +
+                       " alone, and is copied again later: " + ckpt::one_line(copied.status()));
       lock.lock();
     }
     const Clock::time_point again = Clock::now() + pause;
@@ -157,8 +157,7 @@ void NearTier::keep_only(std::uint64_t step) {
   if (!scan.ok()) noted = scan.status();
   if (!noted.ok()) return options_.problem("checkpoint.near: " + ckpt::one_line(noted));
   const auto removed = [&](const Status& status) {
-    if (!status.ok() && status.code != Code::kNotFound)
-      options_.problem("checkpoint.near: " + ckpt::one_line(status));
+    if (!status.ok() && status.code != Code::kNotFound) options_.problem("checkpoint.near: " + ckpt::one_line(status));
   };
   for (const ckpt::StepEntry& entry : scan->steps)
     if (entry.step < step)
@@ -179,7 +178,8 @@ std::vector<std::uint64_t> NearTier::drop_older() {
   std::vector<std::uint64_t> dropped;
   {
     const ckpt::MutexLock lock(mutex_);
-    const auto first = queue_.begin() + (under_way_ ? 1 : 0), last = queue_.end() - (under_way_ || queue_.empty() ? 0 : 1);
+    const auto first = queue_.begin() + (under_way_ ? 1 : 0),
+               last = queue_.end() - (under_way_ || queue_.empty() ? 0 : 1);
     dropped.assign(first, last);
     queue_.erase(first, last);
   }

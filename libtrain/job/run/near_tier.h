@@ -30,8 +30,8 @@ class NearTier {
   struct Options {
     std::string folder, checkpoint_dir;  ///< the near folder, and the one of the run's steps
     ckpt::ReadBack read_back = ckpt::ReadBack::kSampled;
-    std::set<std::uint64_t> damaged;          ///< of the run folder; see CommitOptions
-    std::function<ckpt::Status()> still_ours;  ///< likewise
+    std::set<std::uint64_t> damaged;                       ///< of the run folder; see CommitOptions
+    std::function<ckpt::Status()> still_ours;              ///< likewise
     std::function<void(const std::string& line)> problem;  ///< called by the thread
     /// After a copy that failed, twice as long after each that fails behind it, `longest` at most.
     std::chrono::milliseconds first_pause{1'000}, longest_pause{60'000};
@@ -79,7 +79,7 @@ class NearTier {
   std::vector<Drained> drained_ TITAN_GUARDED_BY(mutex_);
   ckpt::Status refused_ TITAN_GUARDED_BY(mutex_);
   bool under_way_ TITAN_GUARDED_BY(mutex_) = false;  ///< the copy of the first
-  bool hurry_ TITAN_GUARDED_BY(mutex_) = false;  ///< somebody waits: no pause before the next try
+  bool hurry_ TITAN_GUARDED_BY(mutex_) = false;      ///< somebody waits: no pause before the next try
   bool stopping_ TITAN_GUARDED_BY(mutex_) = false;
   std::map<std::uint64_t, unsigned> unreadable_;  ///< tries that found a step damaged; the thread's
   ckpt::CancelSource stop_;

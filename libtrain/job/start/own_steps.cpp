@@ -26,8 +26,8 @@ Result<OwnSteps> OwnSteps::open(ckpt::Fs& fs, ckpt::RunScan scan, const StartReq
                                 const std::set<std::uint64_t>& damaged) {
   OwnSteps own(fs, std::move(scan), request, damaged);
   if (!request.near_root.empty())
-    TITAN_RETURN_IF_ERROR(own.add_near().wrapped("the steps in checkpoint.near = " + request.near_root +
-                                                 " cannot be looked at"));
+    TITAN_RETURN_IF_ERROR(
+        own.add_near().wrapped("the steps in checkpoint.near = " + request.near_root + " cannot be looked at"));
   return own;
 }
 
@@ -97,8 +97,7 @@ void OwnSteps::judge(ckpt::StepEntry& entry) {
 void OwnSteps::look(ckpt::StepEntry& entry) const {
   ckpt::judge_step(fs_, entry, request_.look);
   // A component that may be absent does not make a step incomplete.
-  if (entry.validity.ok() && entry.manifest)
-    entry.full = components_missing(*entry.manifest, request_.exclude).empty();
+  if (entry.validity.ok() && entry.manifest) entry.full = components_missing(*entry.manifest, request_.exclude).empty();
 }
 
 void OwnSteps::judge_durable(ckpt::StepEntry& entry) const {
@@ -127,8 +126,9 @@ void OwnSteps::judge_near(ckpt::StepEntry& entry) {
     if (!durable.validity.ok()) continue;
     const std::uint32_t here = attempt_of(entry), there = attempt_of(durable);
     if (here < there)
-      entry.validity = ckpt::corrupt(entry.path + " is of start " + std::to_string(here) + " of the run, and " +
-                                     durable.path + " of start " + std::to_string(there) + ", which went on without it");
+      entry.validity =
+          ckpt::corrupt(entry.path + " is of start " + std::to_string(here) + " of the run, and " + durable.path +
+                        " of start " + std::to_string(there) + ", which went on without it");
     return;
   }
 }

@@ -31,13 +31,15 @@ struct Model {
   explicit Model(std::int64_t experts) : router(leaf(experts, kWidth, 1)) {
     for (std::int64_t i = 0; i < experts; ++i) {
       const auto seed = static_cast<std::uint64_t>(10 * i);
-      weights.push_back({leaf(kInner, kWidth, seed + 2), leaf(kWidth, kInner, seed + 3), leaf(kInner, kWidth, seed + 4)});
+      weights.push_back(
+          {leaf(kInner, kWidth, seed + 2), leaf(kWidth, kInner, seed + 3), leaf(kInner, kWidth, seed + 4)});
     }
   }
   MoeWeights of(std::int64_t per_token, bool normed, double balance = 0) const {
     MoeWeights w{.router = {router, 0}, .experts = {}, .per_token = per_token, .normed = normed, .balance = balance};
     for (std::size_t i = 0; i < weights.size(); ++i)
-      w.experts.push_back({.gate = {weights[i][0], 3 * i + 1}, .down = {weights[i][1], 3 * i + 2}, .up = {weights[i][2], 3 * i + 3}});
+      w.experts.push_back(
+          {.gate = {weights[i][0], 3 * i + 1}, .down = {weights[i][1], 3 * i + 2}, .up = {weights[i][2], 3 * i + 3}});
     return w;
   }
   std::vector<at::Tensor> leaves() const {
@@ -64,7 +66,9 @@ at::Tensor reference(const at::Tensor& x, const Model& model, std::int64_t per_t
   return sum;
 }
 
-at::Tensor input() { return random_tensor(kTokens * kWidth, 99).view({2, kTokens / 2, kWidth}).set_requires_grad(true); }
+at::Tensor input() {
+  return random_tensor(kTokens * kWidth, 99).view({2, kTokens / 2, kWidth}).set_requires_grad(true);
+}
 
 // Twelve experts for 24 tokens that take one each: some have none.
 TEST(Moe, EqualsTheSumOverAllExpertsInValuesAndGradients) {

@@ -16,9 +16,9 @@ namespace titan::train::near_tier_test {
 namespace {
 
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
+using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using std::chrono::milliseconds;
 
 constexpr milliseconds kLong{60'000}, kNone{0};
 
@@ -33,7 +33,8 @@ struct Tiers {
     EXPECT_TRUE(ckpt::make_dirs(memory, "/run").ok());
   }
   ckpt::Digest save(std::uint64_t step) {
-    const auto published = ckpt::testing::save(memory, "/near", make_snapshot(small_model(), {1, 1, 1}, 64, step), step);
+    const auto published =
+        ckpt::testing::save(memory, "/near", make_snapshot(small_model(), {1, 1, 1}, 64, step), step);
     EXPECT_TRUE(published.ok()) << published.status().to_string();
     return published->id;
   }
