@@ -21,10 +21,22 @@ constexpr const char* kNames[] = {"optimizer.pt", "optimizer.bin"};
 constexpr const char* kWithout = "take the model alone: leave out --config";
 
 // Parts of a layer, as modules of transformers are made.
-constexpr Part kOfLayer[] = {Part::kQuery,         Part::kQueryBias,      Part::kKey,          Part::kKeyBias,
-                             Part::kValue,         Part::kValueBias,      Part::kAttentionOut, Part::kQueryNorm,
-                             Part::kKeyNorm,       Part::kGate,           Part::kUp,           Part::kDown,
-                             Part::kAttentionNorm, Part::kFeedForwardNorm};
+constexpr Part kOfLayer[] = {Part::kQuery,
+                             Part::kQueryBias,
+                             Part::kKey,
+                             Part::kKeyBias,
+                             Part::kValue,
+                             Part::kValueBias,
+                             Part::kAttentionOut,
+                             Part::kQueryNorm,
+                             Part::kKeyNorm,
+                             Part::kGate,
+                             Part::kUp,
+                             Part::kDown,
+                             Part::kAttentionNorm,
+                             Part::kFeedForwardNorm,
+                             Part::kAttentionPostNorm,
+                             Part::kFeedForwardPostNorm};
 
 using Parameters = std::vector<ckpt::ParameterMeta>;
 
@@ -172,8 +184,9 @@ Parameters in_order_of_transformers(const recipe::ModelDims& model) {
   Parameters order;
   const auto add = [&](Part part, std::uint64_t layer) {
     const recipe::ParameterKind& kind = recipe::kind_of(part);
-    if (kind.only_with != nullptr && !(model.*kind.only_with)) return;
-    order.push_back({recipe::filled_pattern(kind.huggingface, std::to_string(layer)), recipe::shape_of(kind, model)});
+    if (!kind.is_in(model)) return;
+    const std::string digits = std::to_string(layer);
+    order.push_back({recipe::filled_pattern(kind.huggingface, {digits, {}}), recipe::shape_of(kind, model)});
   };
   add(Part::kEmbedding, 0);
   for (std::uint64_t layer = 0; layer < static_cast<std::uint64_t>(model.n_layers); ++layer)
@@ -185,6 +198,9 @@ Parameters in_order_of_transformers(const recipe::ModelDims& model) {
 
 Result<TrainerState> read_trainer_state(Fs& fs, const std::string& path, const recipe::ModelDims& model,
                                         PieceFiles& files) {
+  if (model.experts)
+    return ckpt::unsupported(path + " is the optimizer's state of a model of experts, which is not read yet")
+        .with_hint(kWithout);
   TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, path));
   return StateReader(file, in_order_of_transformers(model), files.add(path)).run();
 }

@@ -24,12 +24,12 @@ using TrainerState = std::map<std::string, TrainerMoments>;
 Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 
 /// The parameters of a model under Hugging Face's names, in the order of `model.parameters()`; a tied head is none.
-/// \source transformers 4.32 to 5, models/{llama,mistral,qwen2,qwen3}
+/// \source transformers 4.32 to 5, models/{llama,mistral,qwen2,qwen3,olmo2}
 std::vector<ckpt::ParameterMeta> in_order_of_transformers(const recipe::ModelDims& model);
 
 /// Reads the file at `path`, the optimizer's state of `model`. Adds it to `files`.
 /// \error kCorrupt; kIncompatible: of another model, or in groups by another rule than matrices here and vectors there;
-/// kUnsupported: no AdamW
+/// kUnsupported: no AdamW, or a model of experts
 Result<TrainerState> read_trainer_state(Fs& fs, const std::string& path, const recipe::ModelDims& model,
                                         PieceFiles& files);
 

@@ -55,6 +55,17 @@ TEST(TrainerState, ParametersAreInTheOrderInWhichTransformersMakesThem) {
   EXPECT_THAT(found, Not(Contains("lm_head.weight")));
 }
 
+TEST(TrainerState, NormsBehindTheBlocksAreTheLastOfALayer) {
+  recipe::ModelDims olmo{4, 1, 2, 1, 2, 6, 5};
+  olmo.post_norm = olmo.qk_norm = olmo.whole_qk_norm = true;
+  const std::string layer = "model.layers.0.";
+  const std::vector<std::string> found = names(in_order_of_transformers(olmo));
+  ASSERT_EQ(found.size(), 14u);
+  EXPECT_EQ(found[10], layer + "post_attention_layernorm.weight");
+  EXPECT_EQ(found[11], layer + "post_feedforward_layernorm.weight");
+  EXPECT_THAT(found, Not(Contains(layer + "input_layernorm.weight")));
+}
+
 // A file of torch.save. Moments of the i-th parameter are i, i + 0.5.
 class Spelled {
  public:
@@ -230,6 +241,11 @@ TEST_F(TrainerStateOf, WhatCannotBeToldApartIsRefused) {
   spelled_ = Spelled{};
   spelled_.no_moments = true;
   EXPECT_EQ(read({{all()}}).status().code, Code::kUnsupported);
+  recipe::ModelDims experts = tiny();
+  experts.experts = true;
+  const Status status = read_trainer_state(fs_, "/optimizer.pt", experts, files_).status();
+  EXPECT_EQ(status.code, Code::kUnsupported);
+  EXPECT_THAT(status.message, HasSubstr("a model of experts"));
 }
 
 TEST_F(TrainerStateOf, AFolderGoesOnWithTheConfigurationAlone) {
