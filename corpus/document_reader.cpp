@@ -1,5 +1,7 @@
 #include "corpus/document_reader.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -34,7 +36,23 @@ Status no_text(const std::string& input, FileKind kind) {
 
 }  // namespace
 
-Status DocumentReader::add_input(const std::string& path) {
+/// What fits a pattern in the last part of a path, by name.
+Status DocumentReader::add_matching(const std::string& pattern) {
+  const std::size_t slash = pattern.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : pattern.substr(0, std::max<std::size_t>(slash, 1));
+  const std::string wanted = pattern.substr(slash == std::string::npos ? 0 : slash + 1);
+  const Result<std::string> real = fs_->real_path(folder);
+  const auto entries = real.ok() ? fs_->list(*real) : Result<std::vector<ckpt::DirEntry>>(real.status());
+  if (!entries.ok() && entries.status().code != ckpt::Code::kNotFound) return entries.status();
+  const std::size_t before = names_.size();
+  for (const ckpt::DirEntry& entry : entries.ok() ? *entries : std::vector<ckpt::DirEntry>())
+    if (::fnmatch(wanted.c_str(), entry.name.c_str(), FNM_PERIOD) == 0)
+      TITAN_RETURN_IF_ERROR(add_input(pattern.substr(0, pattern.size() - wanted.size()) + entry.name, false));
+  if (names_.size() > before) return {};
+  return ckpt::invalid("'" + pattern + "' does not exist, and nothing fits it as a pattern");
+}
+
+Status DocumentReader::add_input(const std::string& path, bool may_be_pattern) {
   if (names_.size() == kMostInputs) return ckpt::invalid("more than 1048576 files are given");
   if (path == "-") {
     if (!options_.standard_input) return ckpt::invalid("standard input cannot be read here");
@@ -43,7 +61,10 @@ Status DocumentReader::add_input(const std::string& path) {
   }
   const Result<std::string> real = fs_->real_path(path);
   const auto info = real.ok() ? fs_->stat(*real) : Result<ckpt::FileInfo>(real.status());
-  if (!info.ok() && info.status().code == ckpt::Code::kNotFound) return ckpt::invalid("'" + path + "' does not exist");
+  if (!info.ok() && info.status().code == ckpt::Code::kNotFound) {
+    if (may_be_pattern && path.find_first_of("*?[") != std::string::npos) return add_matching(path);
+    return ckpt::invalid("'" + path + "' does not exist");
+  }
   if (!info.ok()) return info.status();
   if (info->type == FileType::kFile) {
     names_.push_back(path);

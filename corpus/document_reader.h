@@ -16,7 +16,7 @@ namespace titan::corpus {
 enum class InputFormat { kText, kJsonLines };
 
 struct InputOptions {
-  std::vector<std::string> inputs;    ///< files; folders: their files by name; "-": standard input
+  std::vector<std::string> inputs;    ///< files; folders: their files by name; "a/*.txt"; "-": standard input
   std::optional<InputFormat> format;  ///< of all; else each file's name or beginning says it
   std::string separator;              ///< stands between the documents of a text; empty: a text is one document
   ReadBytes standard_input;
@@ -59,7 +59,8 @@ class DocumentReader {
 
  private:
   DocumentReader(ckpt::Fs& fs, InputOptions options) : fs_(&fs), options_(std::move(options)) {}
-  ckpt::Status add_input(const std::string& path);
+  ckpt::Status add_input(const std::string& path, bool may_be_pattern = true);
+  ckpt::Status add_matching(const std::string& pattern);
   ckpt::Status open_next();
   void warn_of(const std::string& name, const LookedAt& looked);
   ckpt::Status read_more();

@@ -40,6 +40,16 @@ TEST(DocumentReader, AFileOfTextIsADocument) {
         << wanted;
 }
 
+TEST(DocumentReader, APatternNamesFiles) {
+  MemFs fs;
+  for (const char* path : {"/d/b.txt", "/d/a.txt", "/d/c.md", "/d/.txt", "/d/e*/x", "/d/odd[1]"})
+    ASSERT_TRUE(put_text(fs, path, path).ok());
+  EXPECT_THAT(*documents(fs, {.inputs = {"/d/[ab]*.txt", "/d/e*", "/d/odd[1]"}}),
+              ElementsAre("0t1:/d/a.txt", "1t1:/d/b.txt", "2t1:/d/e*/x", "3t1:/d/odd[1]"));
+  for (const char* pattern : {"/d/*.pdf", "/nowhere/*", "/*/a.txt"})
+    EXPECT_THAT(documents(fs, {.inputs = {pattern}}).status().message, HasSubstr("nothing fits it as a pattern"));
+}
+
 TEST(DocumentReader, SeparatorsCutATextAndGo) {
   MemFs fs;
   ASSERT_TRUE(put_text(fs, "/a", "one<|end|>two<|end|><|end|>three").ok());
