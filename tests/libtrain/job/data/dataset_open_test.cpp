@@ -135,7 +135,7 @@ TEST_F(OpenedData, AMixtureHoldsBackTheTailOfEachSet) {
 
 TEST_F(OpenedData, IndexesSayWhereDocumentsEnd) {
   dir.write("m/a.bin", counting(25));
-  dir.write("m/a.idx", megatron_index({3, 0, 1, 20, 1, 0}));
+  dir.write("m/a.idx", megatron_index({3, 0, 1, 20, 1}));
   dir.write("m/b.ds", counting(20));
   dir.write("m/b.ds.index", bytes_of<std::uint64_t>({4, 20}));
   config.training.dataset_path = dir / "m";
@@ -146,6 +146,8 @@ TEST_F(OpenedData, IndexesSayWhereDocumentsEnd) {
   EXPECT_THAT(starts(*open(), 2), ElementsAre(4, 5, 9)) << "24, the file behind, and 4 of that";
   config.training.document_end = 6;
   EXPECT_THAT(starts(*open(), 0), ElementsAre(7)) << "the id stands in for the index";
+  config.training.document_end = 9;
+  EXPECT_THAT(starts(*open(), 0), ElementsAre(10)) << "its last place";
   config.training.document_end.reset();
   config.training.pack = "whole";
   const auto whole = open();
@@ -153,8 +155,8 @@ TEST_F(OpenedData, IndexesSayWhereDocumentsEnd) {
   EXPECT_EQ(sample(*whole, 1)[0], 4) << "20 tokens in pieces";
 
   config.training.pack = "cut";
-  std::string odd = megatron_index({3, 0, 1, 20, 1, 0});
-  odd[34 + 6 * 4 + 2 * 8] = 7;  // the third begins in the middle of an id
+  std::string odd = megatron_index({3, 0, 1, 20, 1});
+  odd[34 + 5 * 4 + 2 * 8] = 7;  // the third begins in the middle of an id
   dir.write("m/a.idx", odd);
   const auto broken = open();
   EXPECT_EQ(broken->marks(0, sample(*broken, 0)).status().code, Code::kCorrupt);
