@@ -56,12 +56,16 @@ Status check_norms(const ModelDims& dims) {
 }
 
 Status check_experts(const ModelDims& dims) {
-  constexpr std::int64_t kMostExperts = 65536;
+  // Each has three tensors, which are listed by name.
+  constexpr std::int64_t kMostExperts = 65536, kMostOfAllLayers = 200'000;
   const std::string count = std::to_string(dims.n_experts), taken = std::to_string(dims.experts_per_token);
   if (dims.n_experts < 0 || dims.n_experts > kMostExperts)
     return ckpt::invalid("model.n_experts is " + count + ", expected 1 to 65536, or 0 for none");
   if (!dims.experts && (dims.experts_per_token != 0 || dims.route_norm))
     return ckpt::invalid("model.experts_per_token and model.route_norm are of experts, and model.n_experts is not set");
+  if (dims.n_experts > 0 && dims.n_layers > kMostOfAllLayers / dims.n_experts)
+    return ckpt::invalid("model.n_experts is " + count + " in each of " + std::to_string(dims.n_layers) +
+                         " layers, expected at most " + std::to_string(kMostOfAllLayers) + " in all");
   if (dims.experts && (dims.experts_per_token < 1 || dims.experts_per_token > dims.n_experts))
     return ckpt::invalid("model.experts_per_token is " + taken + ", expected 1 to model.n_experts, which is " + count);
   return ckpt::ok_status();

@@ -166,9 +166,14 @@ bool keeps_scores(const Config& config, const RunPlan& plan) {
   return config.training.device == "cuda" && (kernel == "math" || (kernel == "auto" && !plan.bf16));
 }
 
-/// \source LibTorch's limits of a head: flash on every GPU, cuDNN on those before Hopper
-ckpt::Status check_heads(const Config& config, const RunPlan& plan) {
-  if (config.training.device != "cuda" || plan.keeps_scores) return ckpt::ok_status();
+/// What a GPU computes. \source LibTorch's limits of a head: flash on every GPU, cuDNN on those before Hopper
+ckpt::Status check_gpu(const Config& config, const RunPlan& plan) {
+  if (config.training.device != "cuda") return ckpt::ok_status();
+  if (plan.dims.window.tokens != 0 || plan.dims.experts)
+    return ckpt::unsupported(std::string(plan.dims.experts ? "model.n_experts" : "model.sliding_window") +
+                             " is not supported on a GPU yet")
+        .with_hint("--training.device=cpu");
+  if (plan.keeps_scores) return ckpt::ok_status();
   const bool cudnn = config.training.attention == "cudnn";
   const std::int64_t heads = plan.dims.head_dim;
   if (cudnn ? heads <= 128 && heads % 8 == 0 : heads <= 256) return ckpt::ok_status();
@@ -298,7 +303,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   TITAN_RETURN_IF_ERROR(cut_stages(config, most_layers, plan));
   plan.exchange_parts = parts_of_exchange(config, plan);
   plan.keeps_scores = keeps_scores(config, plan);
-  TITAN_RETURN_IF_ERROR(check_heads(config, plan));
+  TITAN_RETURN_IF_ERROR(check_gpu(config, plan));
   plan.lr = lr_settings(config);
   plan.warnings = find_warnings(config, plan);
   TITAN_ASSIGN_OR_RETURN(plan.updates, update_settings(config, plan.parameters, plan.warnings));

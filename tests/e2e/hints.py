@@ -301,6 +301,7 @@ LEFT = [
     ("stage_rules.cpp: nearest_fix", "keys of stages: tests/recipe/plan/stage_rules_test follows each"),
     ("give it more epochs in training.datasets", "e2e.same_data meets the end of the data"),
     ("or leave training.document_mask out", "needs a GPU; tests/libtrain/job/host/attention_choice_test has it"),
+    ("run_plan.cpp: --training.device=cpu", "needs a GPU; tests/recipe/plan/run_plan_test has it"),
     ("tokens --verify` of the folder says", "needs a damaged folder of tokens; tests/libtrain/job/data/dataset_test has it, and cli.tokenize the verb"),
     ("plot them over steps: --x step", "needs a metrics.jsonl of an older version, whose steps have no tokens"),
 ]

@@ -16,7 +16,7 @@ import tempfile
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, pipeline
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, MixtralConfig, MixtralForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM, pipeline
 
 import transformers_both_ways as both_ways
 import transformers_fine_tuned as fine_tuned
@@ -31,6 +31,7 @@ CASES = {
     "llama, grouped heads, llama3 scaling": (LlamaForCausalLM, LlamaConfig(**both_ways.SMALL, **both_ways.rope(5e5, both_ways.LLAMA3), **NO_END)),
     "llama, tied": (LlamaForCausalLM, LlamaConfig(**both_ways.SMALL, **both_ways.rope(1e4), tie_word_embeddings=True, **NO_END)),
     "qwen2, biases of q, k and v": (Qwen2ForCausalLM, Qwen2Config(**both_ways.SMALL, **both_ways.rope(1e6), **NO_END)),
+    "mixtral, window of 40": (MixtralForCausalLM, MixtralConfig(**both_ways.SMALL, **both_ways.rope(1e4), num_local_experts=4, num_experts_per_tok=2, sliding_window=40, **NO_END)),
     "qwen3, norms of heads, yarn": (Qwen3ForCausalLM, Qwen3Config(**both_ways.SMALL, **both_ways.rope(1e6, both_ways.SCALED["yarn"]), head_dim=14, **NO_END)),
 }
 TEXTS = ["the titan", "", " two  spaces\n\ttab", "\u00e9\u20ac\U0001f600 \u4e2d\u6587", "\x00\x7f\u00ad\u00ff"]

@@ -64,9 +64,7 @@ std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
                       of_heads = dims.whole_qk_norm ? 8 : 4 * size(dims.n_heads + dims.n_kv_heads);
   // Of an expert, what comes in and goes out beside gate and up.
   const std::uint64_t rows = dims.experts ? 2 * size(dims.experts_per_token) * h : 0;
-  // The blocks of a window are put together into what the next product keeps.
-  const std::uint64_t blocks = dims.window.tokens != 0 ? q : 0;
-  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * inner(dims) + rows + normed + blocks) + statistics +
+  return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * inner(dims) + rows + normed) + statistics +
          (dims.qk_norm ? of_heads : 0) + routing_bytes(dims);
 }
 
@@ -115,9 +113,10 @@ std::uint64_t most_summed(const recipe::RunPlan& plan, const ckpt::Ownership& ow
   return size(most);
 }
 
-/// Per token: what a layer keeps.
+/// Per token: what a layer keeps. Of a window, several blocks are put together into what the next product keeps.
 std::uint64_t kept_bytes(const recipe::RunPlan& plan) {
-  return layer_activation_bytes(plan.dims, plan.bf16) +
+  const bool blocks = plan.dims.window.tokens != 0 && plan.dims.window.tokens < plan.batch.seq_len;
+  return layer_activation_bytes(plan.dims, plan.bf16) + (blocks ? (plan.bf16 ? 2 : 4) * queries(plan.dims) : 0) +
          (plan.keeps_scores ? score_bytes(plan.dims, plan.batch.seq_len, plan.bf16) : 0);
 }
 

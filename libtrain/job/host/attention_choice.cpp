@@ -6,8 +6,6 @@ ckpt::Result<std::string> attention_kernel(const recipe::Config& config) {
   if (config.training.document_mask)
     return ckpt::unsupported("training.document_mask is not supported on a GPU yet")
         .with_hint("--training.device=cpu, or leave training.document_mask out");
-  if (config.model.sliding_window.value_or(0) != 0)
-    return ckpt::unsupported("model.sliding_window is not supported on a GPU yet").with_hint("--training.device=cpu");
   const std::string& asked = config.training.attention;
   const bool fp32 = config.training.mixed_precision_param == "float32";
   if (asked == "auto") return std::string(fp32 ? "math" : "flash");

@@ -8,8 +8,7 @@
 namespace titan::train {
 
 /// "flash", "cudnn" or "math" of training.attention. \error kInvalid: a kernel that cannot compute in this run's dtype,
-/// or one without a deterministic backward where that is promised; kUnsupported: documents that are kept apart, a
-/// sliding window
+/// or one without a deterministic backward where that is promised; kUnsupported: documents that are kept apart
 ckpt::Result<std::string> attention_kernel(const recipe::Config& config);
 
 }  // namespace titan::train

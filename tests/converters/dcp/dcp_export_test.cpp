@@ -160,12 +160,13 @@ TEST_F(DcpExport, RefusesAModelThatTorchtitanCannotBuild) {
 }
 
 TEST_F(DcpExport, RefusesPartsThatTheNamesThereDoNotTell) {
+  std::uint64_t step = 20;
   for (const auto& [key, part] : {std::pair{"model.sliding_window", "a sliding window"},
                                   {"model.n_experts", "experts"},
                                   {"model.post_norm", "norms of what comes out of attention and feed-forward"},
                                   {"model.whole_qk_norm", "norms over all queries and keys of a token"}}) {
     const Settings rows = ckpt::with_rows(model_of_synthetic(4), {{key, "true"}});
-    auto writer = create({.config = rows}, options());
+    auto writer = create({.step = step++, .config = rows}, options());
     ASSERT_FALSE(writer.ok()) << key;
     EXPECT_EQ(writer.status().code, ckpt::Code::kUnsupported);
     EXPECT_THAT(writer.status().message, HasSubstr(std::string("a model with ") + part));

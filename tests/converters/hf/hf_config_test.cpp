@@ -130,7 +130,6 @@ TEST(HfConfig, RefusesByNameWhatTheModelHasNot) {
                   });
   expect_refusals(kLlama4, {{"use_sliding_window", "true", "use_sliding_window"}});
   expect_refusals(kMistral4, {{"sliding_window", "0", "of no tokens"},
-                              {"sliding_window", "-4", "not an integer"},
                               {"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"}});
   expect_refusals(kQwen5, {{"layer_types", R"(["full_attention","sliding_attention"])", "layer_types"},
                            {"layer_types", R"(["full_attention","chunked_attention"])", "layer_types"},
@@ -150,7 +149,7 @@ recipe::SlidingWindow window_of(const JsonValue& config) {
   if (!model.ok()) return {};
   const auto again = read_hf_config("config.json", write_hf_config(*model, {}, {}));
   EXPECT_TRUE(again.ok()) << again.status().to_string();
-  if (again.ok()) EXPECT_EQ(*again, *model);
+  EXPECT_TRUE(again.ok() && *again == *model);
   return model->window;
 }
 
@@ -233,7 +232,7 @@ TEST(HfConfig, ReadsModelsOfExperts) {
   EXPECT_EQ(read_hf_config("config.json", shaken).status().code, Code::kUnsupported);
   JsonValue many = mixtral;
   many.set("num_experts_per_tok", json("7"));
-  EXPECT_NE(read_hf_config("config.json", many).status().message.find("expected 1 to model.n_experts"),
+  EXPECT_NE(read_hf_config("config.json", many).status().to_string().find("expected 1 to model.n_experts"),
             std::string::npos);
 }
 

@@ -657,9 +657,9 @@ def fp8_blocks(folder):
     put_hf(folder, weights, quantization_config={"quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [size, size]})
 
 
-@recipe("another family", 2, "MixtralForCausalLM")
-def mixtral(folder):
-    put_hf(folder, architectures=["MixtralForCausalLM"], model_type="mixtral")
+@recipe("another family", 2, "GraniteForCausalLM")
+def granite(folder):
+    put_hf(folder, architectures=["GraniteForCausalLM"], model_type="granite")
 
 
 # ---- damage (12) ------------------------------------------------------------------------------------------------------------------------------------

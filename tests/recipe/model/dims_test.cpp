@@ -104,6 +104,8 @@ TEST(ModelDims, RefusesPartsThatDoNotGoTogether) {
   for (const auto& [flags, message] :
        {std::pair{"model.n_experts=4", "model.experts_per_token is 0, expected 1 to model.n_experts, which is 4"},
         {"model.n_experts=4 model.experts_per_token=5", "model.experts_per_token is 5"},
+        {"model.n_experts=65536 model.experts_per_token=5",
+         "model.n_experts is 65536 in each of 6 layers, expected at most 200000 in all"},
         {"model.route_norm=true", "are of experts, and model.n_experts is not set"},
         {"model.whole_qk_norm=true", "model.qk_norm is false"},
         {"model.sliding_window_layers=0", "without model.sliding_window"},

@@ -306,6 +306,14 @@ TEST(RunPlan, HeadsThatAKernelOfTheGpuCannotDoAreRefused) {
             "attention by cudnn computes heads of at most 128 elements, a multiple of 8, and this model's have 256");
 }
 
+TEST(RunPlan, WindowsAndExpertsAreNotThereYetOnAGpu) {
+  EXPECT_EQ(plan("training.device=cuda model.n_experts=2 model.experts_per_token=1", 1).status().code,
+            ckpt::Code::kUnsupported);
+  EXPECT_EQ(plan("training.device=cuda model.sliding_window=64", 1).status().code, ckpt::Code::kUnsupported);
+  EXPECT_TRUE(plan("training.device=cuda model.sliding_window=0", 1).ok());
+  EXPECT_TRUE(plan("training.device=cpu model.sliding_window=64", 1).ok());
+}
+
 TEST(RunPlan, EveryNthLayerIsCountedFromOne) {
   RunPlan made;
   EXPECT_FALSE(recomputes(made, 0));

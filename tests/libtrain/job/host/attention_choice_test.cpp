@@ -46,13 +46,5 @@ TEST(AttentionChoice, DocumentsThatAreKeptApartAreNotThereYet) {
   EXPECT_EQ(attention_kernel(config).status().code, ckpt::Code::kUnsupported);
 }
 
-TEST(AttentionChoice, WindowsAreNotThereYet) {
-  recipe::Config config = config_of("auto", "bfloat16");
-  config.model.sliding_window = 64;
-  EXPECT_EQ(attention_kernel(config).status().code, ckpt::Code::kUnsupported);
-  config.model.sliding_window = 0;
-  EXPECT_TRUE(attention_kernel(config).ok());
-}
-
 }  // namespace
 }  // namespace titan::train::attention_choice_test
