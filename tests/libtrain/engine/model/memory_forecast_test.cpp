@@ -118,8 +118,9 @@ TEST(Memory, ActivationsAreWhatAForwardLeavesAllocated) {
   for (const recipe::ModelDims& dims : shapes) {
     for (const bool bf16 : {false, true}) {
       const Kept kept = kept_by_forward(dims, bf16, 128);
-      EXPECT_NEAR(kept.measured / kept.forecast, 1, 0.05) << "dim " << dims.dim << (bf16 ? " bf16 " : " fp32 ")
-                                                          << kept.measured << " bytes, forecast " << kept.forecast;
+      EXPECT_NEAR(kept.measured / kept.forecast, 1, dims.experts ? 0.12 : 0.05)
+          << "dim " << dims.dim << (bf16 ? " bf16 " : " fp32 ") << kept.measured << " bytes, forecast "
+          << kept.forecast;
     }
   }
 }
