@@ -87,7 +87,7 @@ std::vector<Family> families() {
   return {{"window", window}, {"norms after the blocks", post}, {"experts", experts}};
 }
 
-// By every schedule, with and without recomputation.
+// By every schedule, with and without recomputation; in bf16 by one.
 TEST(Layouts, ModelsOfOtherFamiliesTrainToTheSameBits) {
   use_one_thread();
   for (const Family& family : families()) {
@@ -101,6 +101,7 @@ TEST(Layouts, ModelsOfOtherFamiliesTrainToTheSameBits) {
       const Trace expected = train({}, 0);
       EXPECT_GT(expected.norms.front(), 0);
       expect_same(train({3, {3}}, 2), expected, std::string(family.name) + ", 3 x 2");
+      if (bf16) continue;
       for (const recipe::ScheduleFacts& facts : recipe::schedules())
         expect_same(train({1, {1, 2, 4}, facts.kind, facts.least_chunks}, 1), expected,
                     std::string(family.name) + ", " + facts.name);
