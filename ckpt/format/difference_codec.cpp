@@ -113,16 +113,20 @@ constexpr auto kUnpacked = [] {
 template <typename U>
 bool put_steps(const std::byte* base, std::span<const std::byte> packed, std::span<const std::byte> folds,
                std::size_t elements, std::byte* target) {
+  constexpr std::uint64_t kLowBits = 0x5555555555555555;
   alignas(64) U fold[kBlock];
   const std::size_t beyond = folds.size() / sizeof(U);
   std::size_t used = 0;
   for (std::size_t first = 0; first < elements; first += kBlock) {
     const std::size_t here = std::min(kBlock, elements - first);
-    for (std::size_t i = 0; i < (here + 3) / 4; ++i) {
-      unsigned far = std::to_integer<unsigned>(packed[first / 4 + i]);
-      std::memcpy(&fold[4 * i], &kUnpacked<U>[far], 4 * sizeof(U));
-      far &= far >> 1 & 0x55;
-      for (; far != 0; far &= far - 1) {
+    const std::size_t bytes = (here + 3) / 4;
+    const std::byte* const bits = packed.data() + first / 4;
+    for (std::size_t i = 0; i < bytes; ++i)
+      std::memcpy(&fold[4 * i], &kUnpacked<U>[std::to_integer<unsigned>(bits[i])], 4 * sizeof(U));
+    for (std::size_t i = 0; i < bytes; i += 8) {
+      std::uint64_t far = 0;  // both bits of a number are set
+      std::memcpy(&far, bits + i, std::min<std::size_t>(8, bytes - i));
+      for (far &= far >> 1 & kLowBits; far != 0; far &= far - 1) {
         const std::size_t at = 4 * i + static_cast<std::size_t>(std::countr_zero(far)) / 2;
         if (used == beyond || at >= here) return false;
         fold[at] = element_at<U>(folds.data(), used++);
@@ -144,6 +148,10 @@ auto with_element(std::size_t size, const Work& work) {
   }
 }
 
+void grow(std::vector<std::byte>& bytes, std::size_t size) {
+  if (bytes.size() < size) bytes.resize(size);
+}
+
 bool piece_fits(std::size_t base, std::size_t target, std::size_t element_size) {
   return (base == 0 || base == target) && target <= kMostPiece &&
          (element_size == 1 || element_size == 2 || element_size == 4 || element_size == 8);
@@ -161,7 +169,8 @@ struct DifferenceEncoder::Impl {
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, kLiterals, kForced)) &&
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1)) &&
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0));
-  std::vector<std::byte> content, out;
+  std::vector<std::byte> content, folds, out;  // only ever grow: what is cut off and comes back would be cleared
+  std::size_t size = 0;                        // of content
 
   ~Impl() { ZSTD_freeCCtx(context); }
   std::span<const std::byte> plain(std::span<const std::byte> target);
@@ -169,32 +178,32 @@ struct DifferenceEncoder::Impl {
 };
 
 std::span<const std::byte> DifferenceEncoder::Impl::plain(std::span<const std::byte> target) {
-  out.resize(1 + target.size());
+  grow(out, 1 + target.size());
   out[0] = form_byte(Form::kPlain);
   std::copy(target.begin(), target.end(), out.begin() + 1);
-  return out;
+  return std::span(out).first(1 + target.size());
 }
 
 /// Puts into `content` what is to be compressed.
 Form DifferenceEncoder::Impl::fill(std::span<const std::byte> base, std::span<const std::byte> target,
                                    std::size_t element_size) {
   const std::size_t elements = target.size() / element_size, whole = elements * element_size;
+  const std::size_t packed = (elements + 3) / 4;
   const std::byte* from = base.empty() ? nullptr : base.data();
-  content.resize((elements + 3) / 4 + whole + element_size);
+  grow(folds, whole);
+  grow(content, packed + whole);
   return with_element(element_size, [&](auto zero) {
     using U = decltype(zero);
-    const std::size_t packed = (elements + 3) / 4;
+    U* const numbers = reinterpret_cast<U*>(folds.data());
     std::size_t beyond = 0;
-    std::vector<U> far(from == nullptr ? 0 : elements / kSeldom);
-    if (from != nullptr && take_steps<U>(from, target.data(), elements, content.data(), far.data(), beyond)) {
-      shuffle_bytes(std::as_bytes(std::span(far).first(beyond)), sizeof(U), beyond, content.data() + packed);
-      content.resize(packed + beyond * sizeof(U));
+    if (from != nullptr && take_steps<U>(from, target.data(), elements, content.data(), numbers, beyond)) {
+      shuffle_bytes(std::span(folds).first(beyond * sizeof(U)), sizeof(U), beyond, content.data() + packed);
+      size = packed + beyond * sizeof(U);
       return Form::kSteps;
     }
-    std::vector<U> folds(elements);
-    fold_block<U>(from, target.data(), elements, folds.data());
-    shuffle_bytes(std::as_bytes(std::span(folds)), sizeof(U), elements, content.data());
-    content.resize(whole);
+    fold_block<U>(from, target.data(), elements, numbers);
+    shuffle_bytes(std::span(folds).first(whole), sizeof(U), elements, content.data());
+    size = whole;
     return Form::kPlanes;
   });
 }
@@ -210,18 +219,19 @@ Result<std::span<const std::byte>> DifferenceEncoder::encode(std::span<const std
   if (!piece_fits(base.size(), target.size(), element_size)) return no_piece();
   if (!impl.ready) return failed("zstd could not be set up");
   if (!base.empty() && std::memcmp(base.data(), target.data(), target.size()) == 0) {
-    impl.out.assign(1, form_byte(Form::kEqual));
-    return std::span<const std::byte>(impl.out);
+    grow(impl.out, 1);
+    impl.out[0] = form_byte(Form::kEqual);
+    return std::span<const std::byte>(impl.out).first(1);
   }
   if (target.size() < element_size) return impl.plain(target);
   const std::size_t tail = target.size() % element_size;
   const Form form = impl.fill(base, target, element_size);
-  const std::size_t bound = ZSTD_compressBound(impl.content.size());
-  if (impl.out.size() < bound + 1 + tail) impl.out.resize(bound + 1 + tail);
+  const std::size_t bound = ZSTD_compressBound(impl.size);
+  grow(impl.out, bound + 1 + tail);
   impl.out[0] = form_byte(form);
   std::copy(target.end() - static_cast<std::ptrdiff_t>(tail), target.end(), impl.out.begin() + 1);
   const std::size_t size =
-      ZSTD_compress2(impl.context, impl.out.data() + 1 + tail, bound, impl.content.data(), impl.content.size());
+      ZSTD_compress2(impl.context, impl.out.data() + 1 + tail, bound, impl.content.data(), impl.size);
   if (ZSTD_isError(size)) return failed(std::string("zstd could not compress a piece: ") + ZSTD_getErrorName(size));
   if (size + tail >= target.size()) return impl.plain(target);
   return std::span<const std::byte>(impl.out).first(1 + tail + size);
@@ -230,7 +240,8 @@ Result<std::span<const std::byte>> DifferenceEncoder::encode(std::span<const std
 struct DifferenceDecoder::Impl {
   ZSTD_DCtx* context = ZSTD_createDCtx();
   bool ready = context && !ZSTD_isError(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, kPieceWindowLog));
-  std::vector<std::byte> content, scratch;
+  std::vector<std::byte> content, scratch;  // only ever grow
+  std::size_t size = 0;                     // of content
 
   ~Impl() { ZSTD_freeDCtx(context); }
   Status unpack(std::span<const std::byte> frame, std::size_t least, std::size_t most);
@@ -239,13 +250,14 @@ struct DifferenceDecoder::Impl {
 /// Decodes `frame`, whose content has `least` to `most` bytes, into `content`.
 Status DifferenceDecoder::Impl::unpack(std::span<const std::byte> frame, std::size_t least, std::size_t most) {
   if (!ready) return failed("zstd could not be set up");
-  const unsigned long long size = ZSTD_getFrameContentSize(frame.data(), frame.size());
-  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size < least || size > most)
+  const unsigned long long claimed = ZSTD_getFrameContentSize(frame.data(), frame.size());
+  if (claimed == ZSTD_CONTENTSIZE_ERROR || claimed == ZSTD_CONTENTSIZE_UNKNOWN || claimed < least || claimed > most)
     return corrupt("a piece of a patch claims another size than it can have");
   if (const std::size_t used = ZSTD_findFrameCompressedSize(frame.data(), frame.size());
       ZSTD_isError(used) || used != frame.size())
     return corrupt("a piece of a patch is cut off or malformed");
-  content.resize(size);
+  size = claimed;
+  grow(content, size);
   const std::size_t found = ZSTD_decompressDCtx(context, content.data(), size, frame.data(), frame.size());
   if (ZSTD_isError(found)) return corrupt(std::string("a piece cannot be decoded: ") + ZSTD_getErrorName(found));
   return found == size ? ok_status() : corrupt("a piece of a patch is shorter than it says");
@@ -281,14 +293,15 @@ Status DifferenceDecoder::decode(std::span<const std::byte> stored, std::span<co
   TITAN_RETURN_IF_ERROR(form == Form::kSteps
                             ? impl.unpack(rest.subspan(tail), packed, packed + elements / kSeldom * element_size)
                             : impl.unpack(rest.subspan(tail), whole, whole));
-  const std::size_t folds = impl.content.size() - packed;
+  const std::size_t folds = impl.size - packed;
   if (folds % element_size != 0) return corrupt("a piece of a patch has a part of a number");
-  impl.scratch.resize(folds);
-  unshuffle_bytes(impl.content.data() + packed, element_size, folds / element_size, impl.scratch);
+  grow(impl.scratch, folds);
+  const std::span<std::byte> numbers = std::span(impl.scratch).first(folds);
+  unshuffle_bytes(impl.content.data() + packed, element_size, folds / element_size, numbers);
   const bool fits = with_element(element_size, [&](auto zero) {
     using U = decltype(zero);
     if (form == Form::kSteps)
-      return put_steps<U>(base.data(), std::span(impl.content).first(packed), impl.scratch, elements, target.data());
+      return put_steps<U>(base.data(), std::span(impl.content).first(packed), numbers, elements, target.data());
     const std::byte* from = base.empty() ? nullptr : base.data();
     put_folds<U>(from, reinterpret_cast<const U*>(impl.scratch.data()), elements, target.data());
     return true;

@@ -22,7 +22,8 @@ namespace {
 
 struct DecodedPiece {
   PatchRecord record;
-  std::vector<std::byte> stored, base;
+  std::vector<std::byte> stored;
+  ckpt::AlignedBuffer base = Contents::piece_memory();
   std::span<std::byte> target;
   ckpt::DifferenceDecoder decoder;
   bool other = false;  // the piece is not the one that the patch is of
@@ -92,7 +93,7 @@ Status Applier::check_base() {
 
 Status Applier::decode(DecodedPiece& slot) {
   const PatchRecord& record = slot.record;
-  slot.base.clear();
+  std::span<const std::byte> base;
   slot.other = false;
   if (record.tensor != kNoTensor) {
     const std::uint32_t tensor = tensors_[record.tensor];
@@ -102,10 +103,9 @@ Status Applier::decode(DecodedPiece& slot) {
                       record.raw % record.element_size == 0;
     slot.other = !fits;
     if (!fits) return ckpt::ok_status();
-    slot.base.resize(record.raw);
-    TITAN_RETURN_IF_ERROR(base_.read_tensor(tensor, record.first, slot.base));
+    TITAN_ASSIGN_OR_RETURN(base, base_.read_tensor(tensor, record.first, record.raw, slot.base));
   }
-  TITAN_RETURN_IF_ERROR(slot.decoder.decode(slot.stored, slot.base, record.element_size, slot.target));
+  TITAN_RETURN_IF_ERROR(slot.decoder.decode(slot.stored, base, record.element_size, slot.target));
   slot.other = ckpt::digest_of(slot.target) != record.digest;
   return ckpt::ok_status();
 }
@@ -181,7 +181,7 @@ Status Applier::prove(const ckpt::Rewrite& rewrite) const {
     found = report.id;
   } else {
     const std::string path = head.one_file ? join_path(rewrite.folder(), head.files[0].path) : rewrite.folder();
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> made, Contents::open(fs_, path, ckpt::Access::kPastCache));
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> made, Contents::open(fs_, path));
     TITAN_ASSIGN_OR_RETURN(found, content_id(*made, {}, options_.cancel));
   }
   if (found == head.target.id) return ckpt::ok_status();

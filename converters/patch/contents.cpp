@@ -31,6 +31,16 @@ void fill_holes(ContentFile& file) {
             [](const Region& a, const Region& b) { return a.offset < b.offset; });
 }
 
+/// Reads the whole blocks of a store that hold these bytes of `file`, which has `size`.
+Result<std::span<const std::byte>> read_blocks(File& file, std::uint64_t size, std::uint64_t offset,
+                                               std::uint64_t bytes, ckpt::AlignedBuffer& memory) {
+  const std::uint64_t begin = offset / ckpt::kScanAlignment * ckpt::kScanAlignment;
+  const std::uint64_t blocks = (offset + bytes - begin + ckpt::kScanAlignment - 1) / ckpt::kScanAlignment;
+  const std::span<std::byte> out = memory.first(std::min(size - begin, blocks * ckpt::kScanAlignment));
+  TITAN_RETURN_IF_ERROR(file.pread(begin, out));
+  return std::span<const std::byte>(out).subspan(offset - begin, bytes);
+}
+
 class OurContents final : public Contents {
  public:
   OurContents(Fs& fs, CheckpointReader reader) : Contents(reader.path()), fs_(fs), reader_(std::move(reader)) {}
@@ -38,10 +48,20 @@ class OurContents final : public Contents {
   const char* kind() const override { return "titan"; }
   std::uint64_t step() const override { return reader_.manifest().step; }
   std::optional<Digest> id() const override { return reader_.manifest().id; }
-  Status read_tensor(std::uint32_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
-    return ckpt::RangeReader(reader_, refs_[tensor]).read(first / ckpt::dtype_size(tensors_[tensor].dtype), out);
+  Result<std::span<const std::byte>> read_tensor(std::uint32_t tensor, std::uint64_t first, std::uint64_t bytes,
+                                                 ckpt::AlignedBuffer& memory) const override {
+    const std::span<std::byte> out = memory.first(bytes);
+    TITAN_RETURN_IF_ERROR(
+        ckpt::RangeReader(reader_, refs_[tensor]).read(first / ckpt::dtype_size(tensors_[tensor].dtype), out));
+    return std::span<const std::byte>(out);
   }
-  Status read_file(std::size_t file, std::uint64_t offset, std::span<std::byte> out) const override;
+  // A checkpoint may have more files than a process can have open.
+  Result<std::span<const std::byte>> read_file(std::size_t file, std::uint64_t offset, std::uint64_t bytes,
+                                               ckpt::AlignedBuffer& memory) const override {
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened,
+                           fs_.open_member(path_, files_[file].path, ckpt::Access::kScan));
+    return read_blocks(*opened, files_[file].bytes, offset, bytes, memory);
+  }
 
  private:
   void add_tensor(const ckpt::TensorRef& ref);
@@ -81,22 +101,18 @@ Status OurContents::open() {
   return ckpt::ok_status();
 }
 
-// A checkpoint may have more files than a process can have open.
-Status OurContents::read_file(std::size_t file, std::uint64_t offset, std::span<std::byte> out) const {
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened, fs_.open_member(path_, files_[file].path));
-  return opened->pread(offset, out);
-}
-
 class Safetensors final : public Contents {
  public:
   explicit Safetensors(const std::string& path) : Contents(path) {}
-  Status open(Fs& fs, ckpt::Access access);
+  Status open(Fs& fs);
   const char* kind() const override { return "hf"; }
-  Status read_tensor(std::uint32_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
-    return read_file(places_[tensor].file, places_[tensor].offset + first, out);
+  Result<std::span<const std::byte>> read_tensor(std::uint32_t tensor, std::uint64_t first, std::uint64_t bytes,
+                                                 ckpt::AlignedBuffer& memory) const override {
+    return read_file(places_[tensor].file, places_[tensor].offset + first, bytes, memory);
   }
-  Status read_file(std::size_t file, std::uint64_t offset, std::span<std::byte> out) const override {
-    return opened_[file]->pread(offset, out);
+  Result<std::span<const std::byte>> read_file(std::size_t file, std::uint64_t offset, std::uint64_t bytes,
+                                               ckpt::AlignedBuffer& memory) const override {
+    return read_blocks(*opened_[file], files_[file].bytes, offset, bytes, memory);
   }
 
  private:
@@ -104,15 +120,15 @@ class Safetensors final : public Contents {
     std::size_t file;
     std::uint64_t offset;
   };
-  Status add_file(Fs& fs, const std::string& folder, const std::string& name, ckpt::Access access);
+  Status add_file(Fs& fs, const std::string& folder, const std::string& name);
   std::vector<std::unique_ptr<File>> opened_;
   std::vector<Place> places_;
 };
 
-Status Safetensors::add_file(Fs& fs, const std::string& folder, const std::string& name, ckpt::Access access) {
+Status Safetensors::add_file(Fs& fs, const std::string& folder, const std::string& name) {
   const std::string at = join_path(folder, name), real = through_link(fs, at);
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file,
-                         fs.open_member(ckpt::parent_path(real), ckpt::base_name(real), access));
+                         fs.open_member(ckpt::parent_path(real), ckpt::base_name(real), ckpt::Access::kScan));
   ContentFile content{name, 0, {}};
   TITAN_ASSIGN_OR_RETURN(content.bytes, file->size());
   if (name.ends_with(kSafetensorsSuffix)) {
@@ -131,10 +147,10 @@ Status Safetensors::add_file(Fs& fs, const std::string& folder, const std::strin
   return ckpt::ok_status();
 }
 
-Status Safetensors::open(Fs& fs, ckpt::Access access) {
+Status Safetensors::open(Fs& fs) {
   TITAN_ASSIGN_OR_RETURN(one_file_, is_file(fs, path_));
   if (one_file_) {
-    TITAN_RETURN_IF_ERROR(add_file(fs, ckpt::parent_path(path_), ckpt::base_name(path_), access));
+    TITAN_RETURN_IF_ERROR(add_file(fs, ckpt::parent_path(path_), ckpt::base_name(path_)));
   } else {
     // What a reader of the folder would refuse is no model to make a patch of.
     TITAN_RETURN_IF_ERROR(open_hf(fs, path_).status());
@@ -145,7 +161,7 @@ Status Safetensors::open(Fs& fs, ckpt::Access access) {
         others_.push_back(entry.name);
         continue;
       }
-      TITAN_RETURN_IF_ERROR(add_file(fs, path_, entry.name, access));
+      TITAN_RETURN_IF_ERROR(add_file(fs, path_, entry.name));
     }
   }
   std::unordered_map<std::string_view, std::size_t> names;
@@ -156,15 +172,9 @@ Status Safetensors::open(Fs& fs, ckpt::Access access) {
   return ckpt::ok_status();
 }
 
-Result<Digest> digest_of_part(const Contents& contents, std::size_t file, std::uint64_t offset,
-                              std::span<std::byte> buffer) {
-  TITAN_RETURN_IF_ERROR(contents.read_file(file, offset, buffer));
-  return ckpt::digest_of(buffer);
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Contents>> Contents::open(Fs& fs, const std::string& path, ckpt::Access access) {
+Result<std::unique_ptr<Contents>> Contents::open(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const Format* const format, detect_format(fs, path));
   if (format == nullptr) {
     Result<CheckpointReader> reader = CheckpointReader::open(fs, path);
@@ -179,7 +189,7 @@ Result<std::unique_ptr<Contents>> Contents::open(Fs& fs, const std::string& path
                              ": patches of it are not supported yet")
         .with_hint("`titan-ckpt convert " + path + " DST --to hf` makes safetensors of it");
   auto foreign = std::make_unique<Safetensors>(path);
-  TITAN_RETURN_IF_ERROR(foreign->open(fs, access));
+  TITAN_RETURN_IF_ERROR(foreign->open(fs));
   return std::unique_ptr<Contents>(std::move(foreign));
 }
 
@@ -191,7 +201,7 @@ std::uint64_t Contents::bytes() const {
 
 Result<Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel) {
   ContentId id;
-  std::vector<std::byte> buffer;
+  ckpt::AlignedBuffer memory = Contents::piece_memory();
   for (std::size_t f = 0; f < contents.files().size(); ++f) {
     const ContentFile& file = contents.files()[f];
     id.begin_file(contents.one_file() ? "" : file.path, file.bytes);
@@ -202,8 +212,9 @@ Result<Digest> content_id(const Contents& contents, const PieceDigests& known, c
         if (region.tensor != kNoTensor && !known.empty() && !known[region.tensor].empty())
           digest = known[region.tensor][(region.first + at) / contents.tensors()[region.tensor].piece];
         if (digest == Digest{}) {
-          buffer.resize(bytes);
-          TITAN_ASSIGN_OR_RETURN(digest, digest_of_part(contents, f, region.offset + at, buffer));
+          TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> piece,
+                                 contents.read_file(f, region.offset + at, bytes, memory));
+          digest = ckpt::digest_of(piece);
         }
         id.piece(digest);
         return ckpt::ok_status();

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/cancel.h"
+#include "ckpt/format/difference_codec.h"
 #include "converters/format.h"
 #include "converters/patch/patch_file.h"
 
@@ -42,8 +44,7 @@ class Contents {
  public:
   virtual ~Contents() = default;
   /// \error kUnsupported (another format), those of opening one
-  static Result<std::unique_ptr<Contents>> open(Fs& fs, const std::string& path,
-                                                ckpt::Access access = ckpt::Access::kCached);
+  static Result<std::unique_ptr<Contents>> open(Fs& fs, const std::string& path);
 
   const std::string& path() const { return path_; }
   const std::vector<ContentFile>& files() const { return files_; }
@@ -56,10 +57,15 @@ class Contents {
   virtual std::uint64_t step() const { return 0; }
   /// Of ours: that of the manifest. Nothing for others: content_id() reads it.
   virtual std::optional<ckpt::Digest> id() const { return {}; }
-  /// Bytes of a tensor, whole elements of it. \error kCorrupt (ours: a digest), kFailed
-  virtual Status read_tensor(std::uint32_t tensor, std::uint64_t first, std::span<std::byte> out) const = 0;
-  /// Bytes of files()[file] as they lie there.
-  virtual Status read_file(std::size_t file, std::uint64_t offset, std::span<std::byte> out) const = 0;
+  /// Memory for one piece, and for the rest of the blocks of a store that it begins and ends in.
+  static ckpt::AlignedBuffer piece_memory() { return ckpt::AlignedBuffer(ckpt::kMostPiece + 2 * ckpt::kScanAlignment); }
+  /// `bytes` of a tensor from `first` on, whole elements of it, at most a piece, somewhere in `memory`. \error kCorrupt
+  /// (ours: a digest), kFailed
+  virtual Result<std::span<const std::byte>> read_tensor(std::uint32_t tensor, std::uint64_t first, std::uint64_t bytes,
+                                                         ckpt::AlignedBuffer& memory) const = 0;
+  /// Bytes of files()[file] as they lie there, likewise.
+  virtual Result<std::span<const std::byte>> read_file(std::size_t file, std::uint64_t offset, std::uint64_t bytes,
+                                                       ckpt::AlignedBuffer& memory) const = 0;
 
  protected:
   explicit Contents(std::string path) : path_(std::move(path)) {}

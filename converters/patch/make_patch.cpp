@@ -68,7 +68,7 @@ struct CodedPiece {
   std::size_t file = 0;
   std::uint64_t offset = 0, bytes = 0, first = 0;
   std::uint32_t tensor = kNoTensor;  // of the target
-  std::vector<std::byte> base, target;
+  ckpt::AlignedBuffer base = Contents::piece_memory(), target = Contents::piece_memory();
   ckpt::DifferenceEncoder encoder;
   PatchRecord record;
   std::span<const std::byte> stored;
@@ -101,22 +101,21 @@ class Maker {
 };
 
 Status Maker::code(CodedPiece& slot) {
-  slot.target.resize(slot.bytes);
-  TITAN_RETURN_IF_ERROR(target_.read_file(slot.file, slot.offset, slot.target));
-  slot.base.clear();
+  TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> target,
+                         target_.read_file(slot.file, slot.offset, slot.bytes, slot.target));
+  std::span<const std::byte> base;
   slot.record = {.first = slot.first, .raw = static_cast<std::uint32_t>(slot.bytes)};
   if (slot.tensor != kNoTensor) {
     slot.record.element_size = static_cast<std::uint32_t>(ckpt::dtype_size(target_.tensors()[slot.tensor].dtype));
     slot.record.tensor = pairs_.name[slot.tensor];
   }
   if (slot.record.tensor != kNoTensor) {
-    slot.base.resize(slot.bytes);
-    const std::uint32_t base = pairs_.base[slot.tensor];
-    TITAN_RETURN_IF_ERROR(base_.read_tensor(base, slot.first, slot.base));
-    if (!base_digests_.empty()) base_digests_[base][slot.first / kPatchPiece] = ckpt::digest_of(slot.base);
+    const std::uint32_t tensor = pairs_.base[slot.tensor];
+    TITAN_ASSIGN_OR_RETURN(base, base_.read_tensor(tensor, slot.first, slot.bytes, slot.base));
+    if (!base_digests_.empty()) base_digests_[tensor][slot.first / kPatchPiece] = ckpt::digest_of(base);
   }
-  slot.record.digest = ckpt::digest_of(slot.target);
-  TITAN_ASSIGN_OR_RETURN(slot.stored, slot.encoder.encode(slot.base, slot.target, slot.record.element_size));
+  slot.record.digest = ckpt::digest_of(target);
+  TITAN_ASSIGN_OR_RETURN(slot.stored, slot.encoder.encode(base, target, slot.record.element_size));
   return ckpt::ok_status();
 }
 
@@ -203,7 +202,9 @@ Result<PatchReport> Maker::run() {
   report.whole_tensors = pairs_.whole;
   if (pairs_.whole > 0)
     report.notes.push_back("the patch holds " + std::to_string(pairs_.whole) +
-                           " tensors whole, as the base has no such ones; the first: " + pairs_.first_whole);
+                           (pairs_.whole == 1 ? " tensor whole, which the base has not: "
+                                              : " tensors whole, which the base has not; the first: ") +
+                           pairs_.first_whole);
   for (const std::string& name : target_.others())
     report.notes.push_back("not in the patch: " + name + " of " + target_.path() + ", which is no part of the model");
   return report;

@@ -22,6 +22,7 @@ VERBS = {  # arguments; whether the new checkpoint has the id of the old one; th
     "strip": (["strip", "{run}", "{dst}"], False, 1000),
     "strip --dtype": (["strip", "{run}", "{dst}", "--dtype", "bf16"], False, 1 << 20),
     "merge": (["merge", "{run}", "{other}", "-o", "{dst}"], False, 1 << 20),
+    "apply": (["apply", "{run}", "{patch}", "-o", "{dst}"], False, 1 << 20),
     "lr set": (["lr", "set", "{run}", "{dst}", "--steps", "200", "--policy", "extend"], False, 1000),
     "convert --to hf": (["convert", "{titan}", "{dst}", "--to", "hf"], False, 1 << 20),
     "convert": (["convert", "{hf}", "{dst}"], False, 1 << 20),
@@ -58,10 +59,11 @@ class Bench:
         self.inputs = folder / "in"
         subprocess.run([sys.executable, HERE / "tools/hf-folder", self.inputs / "hf", "large"], check=True)
         subprocess.run([self.ckpt, "convert", self.inputs / "hf", self.inputs / "titan"], capture_output=True, check=True)
+        subprocess.run([self.ckpt, "patch", self.source, self.other, "-o", self.inputs / "patch"], capture_output=True, check=True)
         self.pristine, self.before = digest(self.inputs), places(self.inputs)
 
     def start(self, *flags, verb="reshard", through=(), **more):
-        named = {"run": self.source, "other": self.other, "hf": self.inputs / "hf", "titan": self.inputs / "titan", "dst": self.dst}
+        named = {"run": self.source, "other": self.other, "patch": self.inputs / "patch", "hf": self.inputs / "hf", "titan": self.inputs / "titan", "dst": self.dst}
         arguments = [part.format(**named) for part in VERBS[verb][0]]
         return subprocess.Popen([*through, self.ckpt, *arguments, *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
