@@ -9,6 +9,7 @@
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
+#include "ckpt/store/destination.h"
 
 namespace titan::ckpt {
 namespace {
@@ -33,7 +34,7 @@ class Scrubber {
     TITAN_ASSIGN_OR_RETURN(const RunScan scan, scan_run(fs_, folder));
     if (scan.steps.empty())
       return not_found(folder + ": no checkpoint there").with_hint("`titan-ckpt ls` shows what is in a run folder");
-    begin_round(scan);
+    TITAN_RETURN_IF_ERROR(begin_round(scan));
     TITAN_RETURN_IF_ERROR(write());
     for (auto step = scan.steps.rbegin(); step != scan.steps.rend(); ++step)
       if (!is_done(*step)) TITAN_RETURN_IF_ERROR(verify(*step));
@@ -53,9 +54,13 @@ class Scrubber {
   }
 
   /// Takes over what an earlier call did of a round that is not complete. Steps that are gone are forgotten.
-  void begin_round(const RunScan& scan) {
+  Status begin_round(const RunScan& scan) {
+    TITAN_RETURN_IF_ERROR(check_output_file(fs_, options_.status));
     ScrubStatus& status = report_.status;
     const Result<std::vector<std::byte>> text = read_file(fs_, options_.status, kMostStatus);
+    if (text.ok() && !text->empty() && text_of(*text).find("titan_scrub_") == std::string_view::npos)
+      return invalid(options_.status + " exists and is no status of `scrub`: it is never replaced")
+          .with_hint("choose another name, or move it away");
     if (text.ok()) status = parse_scrub(text_of(*text));
     if (status.complete || status.run != options_.run) status.done.clear();
     const auto gone = [&](const ScrubbedStep& one) {
@@ -69,6 +74,7 @@ class Scrubber {
     status.complete = false;
     report_.before = status.done.size();
     report_.verified.is_run = true;
+    return ok_status();
   }
 
   Status verify(const StepEntry& step) {
@@ -122,7 +128,9 @@ class Scrubber {
     const std::string text = scrub_text(report_.status), temporary = options_.status + ".tmp";
     if (fs_.stat(temporary).ok()) TITAN_RETURN_IF_ERROR(fs_.remove_file(temporary));
     TITAN_RETURN_IF_ERROR(write_new_file(fs_, temporary, std::as_bytes(std::span(text))));
-    return fs_.rename(temporary, options_.status);
+    const Status moved = fs_.rename(temporary, options_.status);
+    if (!moved.ok()) (void)fs_.remove_file(temporary);
+    return moved;
   }
 
   Fs& fs_;
