@@ -95,7 +95,7 @@ CASES = [
     ("replace this patch with --force", "titan-ckpt patch hf extra -o p; titan-ckpt patch hf extra -o p", "replace this patch with --force", "titan-ckpt patch hf extra -o p --force", 0),
     ("takes the A of `titan-ckpt patch A B`", "titan-ckpt convert run@1 one --to hf > log; titan-ckpt patch hf extra -o p; titan-ckpt apply one p -o x", "`titan-ckpt apply` takes the A", "titan-ckpt apply hf p -o x", 0),
     ("`titan-ckpt convert` makes one of the other", "titan-ckpt patch hf run@2 -o p", "`titan-ckpt convert` makes one", "titan-ckpt convert run@2 two --to hf && titan-ckpt patch hf two -o p", 0),
-    ("DST --to hf` makes safetensors of it", "titan-ckpt patch dcp hf -o p", "DST --to hf` makes safetensors", "titan-ckpt convert dcp two --to hf --config model.toml && titan-ckpt patch two hf -o p", 0),
+    ("DST --to hf` makes safetensors of it", "titan-ckpt convert run@2 m.gguf --to gguf > log; titan-ckpt patch m.gguf hf -o p", "DST --to hf` makes safetensors", "titan-ckpt convert m.gguf two --to hf && titan-ckpt patch two hf -o p", 0),
     ("ed25519.cpp: kMakeKey", "titan-ckpt sign run@2 --key text.txt", "`openssl genpkey", "openssl genpkey -algorithm ed25519 -out KEY.pem && titan-ckpt sign run@2 --key KEY.pem", 0),
     ("ed25519.cpp: kMakePublic", "openssl genpkey -algorithm ed25519 -out KEY.pem; titan-ckpt sign run@2 --key KEY.pem; titan-ckpt verify run@2 --key KEY.pem", "`openssl pkey -in KEY.pem",
      "openssl pkey -in KEY.pem -pubout -out PUB.pem && titan-ckpt verify run@2 --key PUB.pem", 0),
