@@ -74,7 +74,7 @@ def main(source, build):
 
         venv = os.path.join(folder, "venv")
         wheel = glob.glob(out + "/*.whl")[0]
-        assert os.path.getsize(wheel) <= 6_000_000, os.path.getsize(wheel)
+        assert os.path.getsize(wheel) <= 6_500_000, os.path.getsize(wheel)
         run(sys.executable, "-m", "venv", venv)
         run(venv + "/bin/pip", "install", "--disable-pip-version-check", "--no-index", wheel)
         data = os.path.join(folder, "tarball")
