@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
@@ -179,7 +180,10 @@ class Adder {
   Adder(const std::vector<Opened>& sources, const Manifest& made, const MergeOptions& options, std::uint64_t total)
       : sources_(sources), made_(made), options_(options), total_(total) {
     const unsigned threads = std::min(io_threads(options.threads), kMostReaders);
-    slots_.resize(threads);
+    std::uint64_t largest = 0;  // bytes of a leaf
+    for (const ParameterRecord& record : made.parameters)
+      largest = std::max(largest, record.meta.grid(made.leaf_elements).length(0) * dtype_size(record.model->dtype));
+    for (unsigned i = 0; i < threads; ++i) slots_.emplace_back(largest);
     for (const Opened& source : sources) indexes_.emplace_back(source.manifest());
   }
 
@@ -201,8 +205,10 @@ class Adder {
 
  private:
   struct Slot {
+    explicit Slot(std::uint64_t largest) : memory(largest) {}
     std::vector<double> sums;
-    std::vector<std::byte> in, out;
+    AlignedBuffer memory;  // of a source's leaf, which is read to where it is needed
+    std::vector<std::byte> out;
   };
 
   Status add(const LeafGrid& grid, std::uint64_t leaf, Slot& slot) {
@@ -210,14 +216,14 @@ class Adder {
     const DType dtype = record.model->dtype;
     const std::uint64_t bytes = grid.length(leaf) * dtype_size(dtype);
     slot.sums.resize(is_float(dtype) ? grid.length(leaf) : 0);
-    slot.in.resize(bytes);
+    const std::span<std::byte> in = slot.memory.first(bytes);
     slot.out.resize(bytes);
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       const bool keep = !is_float(dtype) && i == 0;
-      TITAN_RETURN_IF_ERROR(read(i, record.meta.name, grid.begin(leaf), keep ? slot.out : slot.in));
+      TITAN_RETURN_IF_ERROR(read(i, record.meta.name, grid.begin(leaf), keep ? std::span(slot.out) : in));
       if (is_float(dtype)) {
-        add_weighted(dtype, slot.in, sources_[i].weight, i == 0, slot.sums);
-      } else if (!keep && slot.in != slot.out) {
+        add_weighted(dtype, in, sources_[i].weight, i == 0, slot.sums);
+      } else if (!keep && !std::equal(in.begin(), in.end(), slot.out.begin())) {
         return incompatible(record.meta.name + " holds whole numbers, which have no average, and differs between " +
                             sources_[0].reader.path() + " and " + sources_[i].reader.path());
       }
