@@ -91,6 +91,13 @@ std::uint32_t parity_rows(const Manifest& manifest) {
   return groups == 0 ? 0 : parity / groups;
 }
 
+std::vector<std::string> parity_left_out(const Manifest& source, const std::string& dst) {
+  const std::uint32_t rows = parity_rows(source);
+  if (rows == 0) return {};
+  return {"parity files are left out: `titan-ckpt parity " + dst + " --files " + std::to_string(rows) +
+          "` makes them for it"};
+}
+
 std::vector<ParityGroup> parity_groups(const Manifest& manifest) {
   std::vector<ParityGroup> groups;
   for (std::uint32_t first = 0; first < manifest.files.size(); first += kParityGroup) {

@@ -39,6 +39,9 @@ Result<ParityHeader> decode_parity_header(std::span<const std::byte> bytes, std:
 Manifest without_parity(Manifest manifest);
 /// How many parity files each group has.
 std::uint32_t parity_rows(const Manifest& manifest);
+/// What a tool says that makes `dst` of a checkpoint with this manifest, and no parity files: one line, or none where
+/// it had none.
+std::vector<std::string> parity_left_out(const Manifest& source, const std::string& dst);
 
 /// Members [first, end) of a manifest without parity: one group.
 struct ParityGroup {

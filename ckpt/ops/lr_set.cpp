@@ -6,6 +6,7 @@
 #include "ckpt/base/toml_text.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
@@ -124,6 +125,7 @@ Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options) {
   report.note = history_note(options, step, report.changed);
   report.hidden = hidden_from_resume(options.dst, step);
   TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(fs, reader, options, report));
+  report.warnings = parity_left_out(reader.manifest(), options.dst);
   report.old_id = reader.manifest().id;
   report.new_id = state.manifest.id;
   TITAN_ASSIGN_OR_RETURN(report.verified, verify_source(fs, report.src, options));
@@ -146,7 +148,7 @@ Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report) {
   TITAN_ASSIGN_OR_RETURN(report.files, carry_members(*rewrite, state.manifest, fresh, options.cancel));
   TITAN_RETURN_IF_ERROR(options.cancel.check());
   TITAN_RETURN_IF_ERROR(rewrite->publish(state.manifest));
-  report.warnings = rewrite->warnings();
+  report.warnings.insert(report.warnings.end(), rewrite->warnings().begin(), rewrite->warnings().end());
   report.written = true;
   return ok_status();
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "ckpt/format/parity_file.h"
 #include "ckpt/format/signature_file.h"
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/ops/links.h"
@@ -168,6 +169,7 @@ class Prune {
         for (const std::string& member : thinned_members(*entry.manifest)) lost.add(fs_, join_path(entry.path, member));
       all.add(lost);
       std::string why = verdicts_[i].why;
+      if (verdicts_[i].thins && parity_rows(*entry.manifest) > 0) why += "; its parity files go, too";
       if (verdicts_[i].thins && fs_.stat(join_path(entry.path, kSignatureFile)).ok()) why += "; its signature goes";
       if (report_.verified == entry.step) why += why.empty() ? "verified" : "; verified";
       report_.steps.push_back({entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why),

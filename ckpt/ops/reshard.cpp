@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/format/parity_file.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/plan/partition.h"
 #include "ckpt/plan/stage_layout.h"
@@ -93,6 +94,7 @@ ReshardReport planned_report(const ReshardOptions& options, const CheckpointRead
   report.threads = moves.threads;
   report.memory = moves.memory;
   report.hidden_from_resume = hidden_from_resume(options.dst, manifest.step);
+  report.warnings = parity_left_out(manifest, options.dst);
   return report;
 }
 
@@ -152,7 +154,7 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
   TITAN_RETURN_IF_ERROR(rewrite->publish(*made));
   std::uint64_t files = 0;
   report.after.stored_bytes = stored_bytes(*made, &files);
-  report.warnings = rewrite->warnings();
+  report.warnings.insert(report.warnings.end(), rewrite->warnings().begin(), rewrite->warnings().end());
   return report;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
@@ -208,6 +209,7 @@ Result<StripReport> plan_strip(Fs& fs, const StripOptions& options) {
     if (entry.name == kModel) report.model_bytes = entry.bytes;
   }
   if (missing_components(source).empty()) report.full_from = path;
+  report.warnings = parity_left_out(source, options.dst);
   if (options.dtype) {
     const bool any = std::any_of(source.parameters.begin(), source.parameters.end(),
                                  [&](const ParameterRecord& r) { return converts(r, *options.dtype); });
@@ -241,7 +243,7 @@ Status write_strip(Fs& fs, const StripOptions& options, StripReport& report) {
   TITAN_RETURN_IF_ERROR(options.cancel.check());
   TITAN_RETURN_IF_ERROR(rewrite->publish(manifest));
   report.new_id = manifest.id;
-  report.warnings = rewrite->warnings();
+  report.warnings.insert(report.warnings.end(), rewrite->warnings().begin(), rewrite->warnings().end());
   report.written = true;
   return ok_status();
 }
