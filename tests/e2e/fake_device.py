@@ -1,4 +1,4 @@
-"""Runs on the fake device (HACKING.md), over processes: losses and ids are the CPU's, also where a run changes the device on its way."""
+"""Runs on the fake device (HACKING.md), over processes: losses and ids, which the average of the weights is in, are the CPU's, also where a run changes the device on its way."""
 import sys
 
 import harness
@@ -9,7 +9,8 @@ CPU, FAKE = harness.TRAIN, str(harness.BIN / "titan-train-fake")
 
 def train(program, folder, text, ranks, expect=0, **more):
     harness.TRAIN = program
-    settings = {"training.dataset_path": text, "job.dump_folder": folder, "training.steps": 4, "training.cpu_gemm": "mkl", "checkpoint.interval": 2} | more
+    settings = {"training.dataset_path": text, "job.dump_folder": folder, "training.steps": 4, "training.cpu_gemm": "mkl", "training.ema": 0.9,
+                "parallelism.exchange_parts": 2, "checkpoint.interval": 2} | more
     harness.train(CONFIG, ranks, settings, expect=expect, timeout=120)
     return folder
 

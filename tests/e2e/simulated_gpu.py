@@ -138,7 +138,7 @@ def six_gpus(work):
 
 
 def bfloat16(work):
-    shared = BF16 | {"model__n_kv_heads": 1}
+    shared = BF16 | {"model__n_kv_heads": 1, "training__ema": 0.9}
     trained(run(work, device="cpu", job__dump_folder=work / "bf16-cpu", **shared))
     trained(run(work, job__dump_folder=work / "bf16", **shared))
     near(work / "bf16", work / "bf16-cpu", 1e-2)
