@@ -97,12 +97,6 @@ struct Program {
 
 // The first that fits counts.
 constexpr Program kPrograms[] = {
-    {"a checkpoint of verl, one pickle of FSDP for each rank",
-     [](const Folder& at) {
-       return at.is("model_world_size_", ".pt") || at.below("actor").is("model_world_size_", ".pt");
-     },
-     "verl's merger makes a Hugging Face folder of it, which is read: python -m verl.model_merger merge --backend fsdp "
-     "--local_dir FOLDER --target_dir OUT"},
     {"a DeepSpeed checkpoint",
      [](const Folder& at) {
        return at.has("zero_to_fp32.py") || at.is("", "mp_rank_00_model_states.pt") || at.is("", "_optim_states.pt") ||

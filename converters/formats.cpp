@@ -13,16 +13,18 @@
 #include "converters/mistral/mistral_format.h"
 #include "converters/nanotron/nanotron_checkpoint.h"
 #include "converters/trainer/hf_format.h"
+#include "converters/verl/verl_checkpoint.h"
 
 namespace titan::convert {
 
 std::span<const Format* const> formats() {
-  static const std::array<const Format*, 6> all{&hf_format(),
+  static const std::array<const Format*, 7> all{&hf_format(),
                                                 &dcp_format(),
                                                 &mistral_format(),
                                                 &gguf_format(),
                                                 &nanotron::nanotron_format(),
-                                                &deepspeed::deepspeed_format()};
+                                                &deepspeed::deepspeed_format(),
+                                                &verl::verl_format()};
   return all;
 }
 

@@ -183,7 +183,7 @@ Program titan_ckpt_program() {
           {"convert",
            {{"SRC", Names::kSource, Takes::kForeign}, {"DST", Names::kDestination, Takes::kForeign}},
            "from and to other formats",
-           {{"from", "titan|hf|dcp|mistral|gguf|nanotron|deepspeed", "format of SRC; detected when left out"},
+           {{"from", "titan|hf|dcp|mistral|gguf|nanotron|deepspeed|verl", "format of SRC; detected when left out"},
             {"to", "titan|hf|dcp|gguf|nanotron", "format of DST; titan when left out and SRC is foreign"},
             {"names", "torchtitan|torchtitan-0.3|hf",
              "with --to dcp: whose names the tensors have (torchtitan: 0.2.2)"},

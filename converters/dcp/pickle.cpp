@@ -204,8 +204,11 @@ void PickleMachine::call() {
 }
 
 void PickleMachine::instantiate() {
-  const NodeId arguments = pop(), callee = pop();
+  const NodeId arguments = pop();
+  NodeId callee = pop();
   if (!status_.ok()) return;
+  // Classes within classes are getattr(class, name), which is inert: so is what is made of it.
+  if (limits_.inert && p_.kind(callee) == NodeKind::kInstance) callee = p_.callee(callee);
   if (p_.kind(callee) != NodeKind::kGlobal) return fail("makes an instance of " + p_.describe(callee));
   if (p_.kind(arguments) != NodeKind::kTuple) return fail("takes " + p_.describe(arguments) + " instead of a tuple");
   if (!limits_.inert && allowed(p_.module(callee), p_.name(callee)) != Allowed::kInstance) {

@@ -9,6 +9,7 @@
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/torch_save/trained_source.h"
+#include "converters/widen.h"
 #include "recipe/plan/parameter_rules.h"
 
 namespace titan::convert {
@@ -119,6 +120,19 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
       "the data position cannot be translated: it is absent, the first run needs --allow training.dataset and begins "
       "at sample 0");
   return {};
+}
+
+Status TrainedSource::take_counted_run(const ImportOptions& options, std::map<std::string, GroupValues> of,
+                                       ImportPlan& plan) const {
+  TITAN_RETURN_IF_ERROR(take_slots(options, plan));
+  if (plan.optimizer_steps.empty()) return {};
+  plan.step = plan.optimizer_steps.front();
+  if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
+  RunFacts facts;
+  facts.of = std::move(of);
+  facts.data_ranks = 0;
+  facts.lr_of_step = true;
+  return take_run(*options.config, facts, plan);
 }
 
 }  // namespace titan::convert

@@ -62,6 +62,8 @@ class TrainedSource : public ForeignCheckpoint {
     std::optional<std::uint64_t> samples;   ///< trained so far; else what the configuration's batches make
     bool lr_of_step = false;                ///< the stored rate may be that of the step which was done
   };
+  /// take_slots and take_run of an optimizer whose count is the run's step; `of` are the settings of its parameters.
+  Status take_counted_run(const ImportOptions& options, std::map<std::string, GroupValues> of, ImportPlan& plan) const;
   /// Checks that `given` is the configuration of the run, which `plan` then goes on with. \error kIncompatible naming
   /// both values
   Status take_run(const Settings& given, const RunFacts& facts, ImportPlan& plan) const;

@@ -9,7 +9,6 @@
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/trainer/trainer_state.h"
-#include "converters/widen.h"
 
 namespace titan::convert {
 namespace {
@@ -36,16 +35,8 @@ class TrainerCheckpoint final : public TrainedSource {
                                         : " cannot be read: " + why_.message));
     if (!run) return plan;
     note_training_state(plan);
-    TITAN_RETURN_IF_ERROR(take_slots(options, plan));
-    if (plan.optimizer_steps.empty()) return plan;
-    plan.step = plan.optimizer_steps.front();
-    TITAN_RETURN_IF_ERROR(check_step(plan.step));
-    if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
-    RunFacts facts;
-    facts.data_ranks = 0;
-    facts.lr_of_step = true;
-    for (const auto& [name, moments] : state_) facts.of[name] = moments.group;
-    TITAN_RETURN_IF_ERROR(take_run(*options.config, facts, plan));
+    TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_of(state_), plan));
+    if (plan.train) TITAN_RETURN_IF_ERROR(check_step(plan.step));
     return plan;
   }
 
@@ -53,7 +44,7 @@ class TrainerCheckpoint final : public TrainedSource {
   Status read_state() {
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(path(), kHfConfig)));
     TITAN_ASSIGN_OR_RETURN(state_,
-                           read_trainer_state(fs_, through_link(fs_, ckpt::join_path(path(), file_)), model, files_));
+                           read_trainer_state(fs_, {through_link(fs_, ckpt::join_path(path(), file_))}, model, files_));
     for (const auto& [name, moments] : state_) {
       add_part(kStatePrefix + name + "." + ckpt::kExpAvg, add_pieced(moments.exp_avg), 0, moments.exp_avg.shape);
       add_part(kStatePrefix + name + "." + ckpt::kExpAvgSq, add_pieced(moments.exp_avg_sq), 0,

@@ -4,7 +4,7 @@
 
 #include "ckpt/model/shape_text.h"
 #include "converters/name_table.h"
-#include "converters/torch_save/torch_file.h"
+#include "converters/torch_save/rank_tensor.h"
 #include "recipe/model/family.h"
 
 namespace titan::convert {
@@ -40,23 +40,27 @@ constexpr Part kOfLayer[] = {Part::kQuery,
 
 using Parameters = std::vector<ckpt::ParameterMeta>;
 
+// The optimizer's file of one rank.
+struct RankFile {
+  TorchFile file;
+  std::uint32_t number = 0;  // in PieceFiles
+  NodeId states = dcp::kNoNode;
+  std::map<std::int64_t, NodeId> by_number{};
+};
+
 class StateReader {
  public:
-  StateReader(const TorchFile& file, const Parameters& order, std::uint32_t number)
-      : file_(file), pickle_(file.pickle()), order_(order), number_(number) {}
+  StateReader(Fs& fs, const Parameters& order, PieceFiles& files) : fs_(fs), order_(order), files_(files) {}
 
-  Result<TrainerState> run() {
-    TITAN_ASSIGN_OR_RETURN(states_, file_.at(pickle_.root(), "state"));
-    TITAN_ASSIGN_OR_RETURN(const NodeId groups, file_.at(pickle_.root(), "param_groups"));
-    if (!pickle_.is(states_, NodeKind::kDict) || !pickle_.is(groups, NodeKind::kList))
-      return corrupt(file_.path() + ": state is no dict, or param_groups no list");
-    for (std::size_t i = 0; i + 1 < pickle_.size(states_); i += 2) {
-      const NodeId key = pickle_.item(states_, i);
-      if (pickle_.is(key, NodeKind::kInt)) by_number_[pickle_.integer(key)] = pickle_.item(states_, i + 1);
-    }
-    for (std::size_t g = 0; g < pickle_.size(groups); ++g) TITAN_RETURN_IF_ERROR(take_group(pickle_.item(groups, g)));
+  Result<TrainerState> run(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) TITAN_RETURN_IF_ERROR(open(path));
+    const TorchFile& file = first();
+    const Pickle& pickle = file.pickle();
+    TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(pickle.root(), "param_groups"));
+    if (!pickle.is(groups, NodeKind::kList)) return corrupt(file.path() + ": param_groups is no list");
+    for (std::size_t g = 0; g < pickle.size(groups); ++g) TITAN_RETURN_IF_ERROR(take_group(pickle.item(groups, g)));
     if (numbers_.size() + named_ != order_.size() || (named_ != 0 && !numbers_.empty()))
-      return ckpt::incompatible(file_.path() + " is the optimizer's state of " +
+      return ckpt::incompatible(file.path() + " is the optimizer's state of " +
                                 std::to_string(numbers_.size() + named_) + " parameters, the model has " +
                                 std::to_string(order_.size()))
           .with_hint(kWithout);
@@ -65,27 +69,44 @@ class StateReader {
   }
 
  private:
+  struct Key {
+    std::int64_t number = 0;
+    std::string name{};  // in place of the number
+  };
   struct Numbered {
-    NodeId state;
+    std::int64_t number;
     std::size_t group;
   };
 
+  const TorchFile& first() const { return ranks_.front().file; }
+
+  Status open(const std::string& path) {
+    TITAN_ASSIGN_OR_RETURN(TorchFile file, TorchFile::open(fs_, path));
+    RankFile rank{std::move(file), files_.add(path)};
+    const Pickle& pickle = rank.file.pickle();
+    TITAN_ASSIGN_OR_RETURN(rank.states, rank.file.at(pickle.root(), "state"));
+    if (!pickle.is(rank.states, NodeKind::kDict)) return corrupt(path + ": state is no dict");
+    for (std::size_t i = 0; i + 1 < pickle.size(rank.states); i += 2) {
+      const NodeId key = pickle.item(rank.states, i);
+      if (pickle.is(key, NodeKind::kInt)) rank.by_number[pickle.integer(key)] = pickle.item(rank.states, i + 1);
+    }
+    ranks_.push_back(std::move(rank));
+    return {};
+  }
+
   Status take_group(NodeId node) {
-    TITAN_ASSIGN_OR_RETURN(const GroupValues values, read_group(file_, node));
-    TITAN_ASSIGN_OR_RETURN(const NodeId parameters, file_.at(node, "params"));
-    if (!pickle_.is(parameters, NodeKind::kList)) return corrupt(file_.path() + ": params is no list");
-    for (std::size_t i = 0; i < pickle_.size(parameters); ++i) {
-      const NodeId key = pickle_.item(parameters, i);
-      if (pickle_.is(key, NodeKind::kText)) {
-        TITAN_RETURN_IF_ERROR(take_named(std::string(pickle_.text(key)), values));
-        continue;
-      }
-      const auto state = pickle_.is(key, NodeKind::kInt) ? by_number_.find(pickle_.integer(key)) : by_number_.end();
-      if (state == by_number_.end())
-        return ckpt::incompatible(file_.path() + " has no state of parameter " + pickle_.describe(key) +
-                                  ": it was not trained")
-            .with_hint(kWithout);
-      numbers_.push_back({state->second, groups_.size()});
+    const Pickle& pickle = first().pickle();
+    TITAN_ASSIGN_OR_RETURN(const GroupValues values, read_group(first(), node));
+    TITAN_ASSIGN_OR_RETURN(const NodeId parameters, first().at(node, "params"));
+    if (!pickle.is(parameters, NodeKind::kList)) return corrupt(first().path() + ": params is no list");
+    for (std::size_t i = 0; i < pickle.size(parameters); ++i) {
+      const NodeId key = pickle.item(parameters, i);
+      if (pickle.is(key, NodeKind::kText))
+        TITAN_RETURN_IF_ERROR(take_named(std::string(pickle.text(key)), values));
+      else if (pickle.is(key, NodeKind::kInt))
+        numbers_.push_back({pickle.integer(key), groups_.size()});
+      else
+        return corrupt(first().path() + ": a parameter is " + pickle.describe(key));
     }
     groups_.push_back(values);
     return {};
@@ -94,11 +115,10 @@ class StateReader {
   Status take_named(const std::string& name, const GroupValues& values) {
     const auto at = std::ranges::find(order_, name, &ckpt::ParameterMeta::name);
     if (at == order_.end())
-      return ckpt::incompatible(file_.path() + ": '" + name.substr(0, 200) + "' is no parameter of the model")
+      return ckpt::incompatible(first().path() + ": '" + name.substr(0, 200) + "' is no parameter of the model")
           .with_hint(kWithout);
-    TITAN_ASSIGN_OR_RETURN(const NodeId state, file_.at(states_, name));
     ++named_;
-    return take(*at, state, values);
+    return take(*at, {0, name}, values);
   }
 
   // Of one group the parameters are in the model's order; of several where each has all matrices, or all vectors.
@@ -106,9 +126,9 @@ class StateReader {
     std::vector<const ckpt::ParameterMeta*> order;
     std::vector<std::size_t> of_group;
     for (std::size_t group = 0; group < groups_.size() && !numbers_.empty(); ++group) {
-      const auto first = std::ranges::find(numbers_, group, &Numbered::group);
-      if (first == numbers_.end()) continue;
-      TITAN_ASSIGN_OR_RETURN(const StoredTensor moment, moment_of(first->state, ckpt::kExpAvg));
+      const auto one = std::ranges::find(numbers_, group, &Numbered::group);
+      if (one == numbers_.end()) continue;
+      TITAN_ASSIGN_OR_RETURN(const PiecedTensor moment, moment_of({one->number}, ckpt::kExpAvg, "the first moment"));
       const auto mine = std::ranges::count(numbers_, group, &Numbered::group);
       for (const ckpt::ParameterMeta& parameter : order_)
         if (static_cast<std::size_t>(mine) == order_.size() || parameter.shape.size() == moment.shape.size())
@@ -117,53 +137,67 @@ class StateReader {
       of_group.resize(order.size(), group);
     }
     for (std::size_t i = 0; i < numbers_.size(); ++i)
-      TITAN_RETURN_IF_ERROR(take(*order[i], numbers_[i].state, groups_[numbers_[i].group]));
+      TITAN_RETURN_IF_ERROR(take(*order[i], {numbers_[i].number}, groups_[numbers_[i].group]));
     return out_.size() == order_.size() ? Status{} : other_groups();
   }
 
   Status other_groups() const {
     return ckpt::incompatible(
-               file_.path() + ": the optimizer has " + std::to_string(groups_.size()) +
+               first().path() + ": the optimizer has " + std::to_string(groups_.size()) +
                " groups of parameters without names, expected one, or one of matrices and one of vectors "
                "(norms, biases): which state is whose cannot be known")
         .with_hint(kWithout);
   }
 
-  Result<StoredTensor> moment_of(NodeId state, const char* slot) const {
-    if (!pickle_.is(state, NodeKind::kDict) || pickle_.find(state, slot) == dcp::kNoNode)
-      return ckpt::unsupported(file_.path() + ": the state of a parameter has no " + slot + ": only AdamW's is read")
-          .with_hint(kWithout);
-    return file_.tensor(pickle_.find(state, slot));
+  Result<NodeId> state_of(const RankFile& rank, const Key& key) const {
+    if (!key.name.empty()) return rank.file.at(rank.states, key.name);
+    if (const auto at = rank.by_number.find(key.number); at != rank.by_number.end()) return at->second;
+    return ckpt::incompatible(rank.file.path() + " has no state of parameter " + std::to_string(key.number) +
+                              ": it was not trained")
+        .with_hint(kWithout);
   }
 
-  Status take(const ckpt::ParameterMeta& parameter, NodeId state, const GroupValues& group) {
+  // `name`: for messages.
+  Result<PiecedTensor> moment_of(const Key& key, const char* slot, const std::string& name) const {
+    RankParts parts;
+    for (const RankFile& rank : ranks_) {
+      const Pickle& pickle = rank.file.pickle();
+      TITAN_ASSIGN_OR_RETURN(const NodeId state, state_of(rank, key));
+      const NodeId node = pickle.is(state, NodeKind::kDict) ? pickle.find(state, slot) : dcp::kNoNode;
+      if (node == dcp::kNoNode)
+        return ckpt::unsupported(rank.file.path() + ": the state of a parameter has no " + slot +
+                                 ": only AdamW's is read")
+            .with_hint(kWithout);
+      TITAN_ASSIGN_OR_RETURN(RankPart part, rank_part(rank.file, node));
+      parts.emplace_back(rank.number, std::move(part));
+    }
+    return joined_parts(name, parts);
+  }
+
+  Status take(const ckpt::ParameterMeta& parameter, const Key& key, const GroupValues& group) {
     TrainerMoments moments;
     moments.group = group;
     for (const auto& [slot, to] :
          {std::pair{ckpt::kExpAvg, &moments.exp_avg}, {ckpt::kExpAvgSq, &moments.exp_avg_sq}}) {
-      TITAN_ASSIGN_OR_RETURN(const StoredTensor stored, moment_of(state, slot));
-      to->name = "the optimizer's " + std::string(slot) + " of '" + parameter.name + "'";
-      if (stored.shape != parameter.shape)
-        return ckpt::incompatible(file_.path() + ": " + to->name + " has the shape " + ckpt::shape_text(stored.shape) +
+      const std::string name = "the optimizer's " + std::string(slot) + " of '" + parameter.name + "'";
+      TITAN_ASSIGN_OR_RETURN(*to, moment_of(key, slot, name));
+      if (to->shape != parameter.shape)
+        return ckpt::incompatible(first().path() + ": " + name + " has the shape " + ckpt::shape_text(to->shape) +
                                   ", the parameter " + ckpt::shape_text(parameter.shape) +
                                   ": its parameters are in another order, or of another model")
             .with_hint(kWithout);
-      TITAN_ASSIGN_OR_RETURN(to->dtype, dtype_of_torch(to->name, stored.dtype));
-      to->shape = stored.shape;
-      to->pieces = {whole_piece(stored.shape, {{number_, stored.offset, stored.elements}})};
     }
-    TITAN_ASSIGN_OR_RETURN(const NodeId step, file_.at(state, "step"));
-    TITAN_ASSIGN_OR_RETURN(moments.step, file_.number(step));
+    TITAN_ASSIGN_OR_RETURN(const NodeId state, state_of(ranks_.front(), key));
+    TITAN_ASSIGN_OR_RETURN(const NodeId step, first().at(state, "step"));
+    TITAN_ASSIGN_OR_RETURN(moments.step, first().number(step));
     if (out_.emplace(parameter.name, std::move(moments)).second) return {};
-    return corrupt(file_.path() + " has two states of '" + parameter.name + "'");
+    return corrupt(first().path() + " has two states of '" + parameter.name + "'");
   }
 
-  const TorchFile& file_;
-  const Pickle& pickle_;
+  Fs& fs_;
   const Parameters& order_;
-  const std::uint32_t number_;
-  NodeId states_ = dcp::kNoNode;
-  std::map<std::int64_t, NodeId> by_number_;
+  PieceFiles& files_;
+  std::vector<RankFile> ranks_;
   std::vector<Numbered> numbers_;  // as the groups list them
   std::size_t named_ = 0;
   std::vector<GroupValues> groups_;
@@ -171,6 +205,12 @@ class StateReader {
 };
 
 }  // namespace
+
+std::map<std::string, GroupValues> groups_of(const TrainerState& state) {
+  std::map<std::string, GroupValues> groups;
+  for (const auto& [name, moments] : state) groups[name] = moments.group;
+  return groups;
+}
 
 Result<std::string> find_trainer_state(Fs& fs, const std::string& folder) {
   for (const char* name : kNames) {
@@ -196,13 +236,14 @@ Parameters in_order_of_transformers(const recipe::ModelDims& model) {
   return order;
 }
 
-Result<TrainerState> read_trainer_state(Fs& fs, const std::string& path, const recipe::ModelDims& model,
+Result<TrainerState> read_trainer_state(Fs& fs, const std::vector<std::string>& paths, const recipe::ModelDims& model,
                                         PieceFiles& files) {
+  if (paths.empty()) return ckpt::not_found("no file of an optimizer");
   if (model.experts)
-    return ckpt::unsupported(path + " is the optimizer's state of a model of experts, which is not read yet")
+    return ckpt::unsupported(paths.front() + " is the optimizer's state of a model of experts, which is not read yet")
         .with_hint(kWithout);
-  TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, path));
-  return StateReader(file, in_order_of_transformers(model), files.add(path)).run();
+  const Parameters order = in_order_of_transformers(model);
+  return StateReader(fs, order, files).run(paths);
 }
 
 }  // namespace titan::convert

@@ -1,7 +1,7 @@
 #pragma once
 // The state of an optimizer that a trainer left beside a Hugging Face folder, in a pickle: optimizer.pt of
-// transformers' Trainer, optimizer.bin of accelerate. It has no names: a parameter is the one at its place in the model
-// as transformers makes it, group by group. Under FSDP it has names.
+// transformers' Trainer, optimizer.bin of accelerate, and verl's pickle of each rank. It has no names: a parameter is
+// the one at its place in the model as transformers makes it, group by group. Full states of FSDP have names.
 #include <map>
 #include <string>
 #include <vector>
@@ -20,6 +20,8 @@ struct TrainerMoments {
 /// By Hugging Face's names.
 using TrainerState = std::map<std::string, TrainerMoments>;
 
+std::map<std::string, GroupValues> groups_of(const TrainerState& state);
+
 /// The name of such a file in `folder`; "" where there is none. \error kFailed
 Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 
@@ -27,10 +29,10 @@ Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 /// \source transformers 4.32 to 5, models/{llama,mistral,qwen2,qwen3,olmo2}
 std::vector<ckpt::ParameterMeta> in_order_of_transformers(const recipe::ModelDims& model);
 
-/// Reads the file at `path`, the optimizer's state of `model`. Adds it to `files`.
+/// Reads the files at `paths`, of each rank one, in order: the optimizer's state of `model`. Adds them to `files`.
 /// \error kCorrupt; kIncompatible: of another model, or in groups by another rule than matrices here and vectors there;
 /// kUnsupported: no AdamW, or a model of experts
-Result<TrainerState> read_trainer_state(Fs& fs, const std::string& path, const recipe::ModelDims& model,
+Result<TrainerState> read_trainer_state(Fs& fs, const std::vector<std::string>& paths, const recipe::ModelDims& model,
                                         PieceFiles& files);
 
 }  // namespace titan::convert

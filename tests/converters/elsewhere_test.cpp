@@ -28,8 +28,6 @@ TEST(Elsewhere, SaysWhatACheckpointOfAnotherProgramIs) {
       {{"zero_pp_rank_0_mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"},
        "a DeepSpeed checkpoint"},
       {{"bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt"}, "a DeepSpeed checkpoint"},
-      {{"model_world_size_2_rank_0.pt", "fsdp_config.json", "huggingface/config.json"}, "a checkpoint of verl"},
-      {{"actor/model_world_size_2_rank_0.pt", "data.pt"}, "a checkpoint of verl"},
       {{"iter_0000100/mp_rank_00/model_optim_rng.pt"}, "a Megatron checkpoint"},
       {{"context/model.yaml", "weights/common.pt"}, "a NeMo checkpoint"},
       {{"model_config.yaml", "model_weights/x"}, "a NeMo checkpoint"},

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_torch_corpus.py: writes the seeds of the targets torch_file, nanotron and deepspeed, which torch.save and safetensors make (run it with .deps/transformers5)."""
+"""make_torch_corpus.py: writes the seeds of the targets torch_file, nanotron, deepspeed and verl, which torch.save and safetensors make (run it with .deps/transformers5)."""
 import argparse
 import collections
 import io
@@ -8,7 +8,11 @@ import pathlib
 import struct
 
 import torch
+import torch.distributed as dist
 from safetensors.torch import save
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 HERE = pathlib.Path(__file__).resolve().parent / "corpus"
 
@@ -78,7 +82,22 @@ def deepspeed(third=False, shapes=({"a": (2, 3), "b": (5,)},), length=11, **more
 
 DEEPSPEED = {"stage_1": deepspeed(), "stage_3": deepspeed(True), "short": deepspeed(length=9), "long": deepspeed(length=20), "padded": deepspeed(param_alignment_paddings=[[0, 4]]),
              "groups": deepspeed(shapes=({"a": (2, 3)}, {"b": (5,)})), "huge": deepspeed(shapes=({"a": (1 << 40, 1 << 40)},))}
-for folder, files in (("torch_file", TORCH), ("nanotron", STEPS), ("deepspeed", DEEPSPEED)):
+
+
+def verl(placement=Shard(0), rows=3):
+    """Files of two ranks, which this process plays in turn."""
+    files = []
+    for rank in range(2):
+        dist.init_process_group("fake", rank=rank, world_size=2, store=FakeStore())
+        whole = torch.arange(float(rows * 2)).view(rows, 2)
+        part = whole.chunk(2)[rank].clone() if isinstance(placement, Shard) else whole
+        files.append(saved({NAME: DTensor.from_local(part, init_device_mesh("cpu", (2,)), [placement], run_check=False, shape=whole.shape, stride=whole.stride()), "plain": whole}))
+        dist.destroy_process_group()
+    return struct.pack("<I", len(files[0]))[:3] + b"".join(files)
+
+
+VERL = {"sharded": verl(), "replicated": verl(Replicate()), "even": verl(rows=4)}
+for folder, files in (("torch_file", TORCH), ("nanotron", STEPS), ("deepspeed", DEEPSPEED), ("verl", VERL)):
     (HERE / folder).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (HERE / folder / name).write_bytes(content)

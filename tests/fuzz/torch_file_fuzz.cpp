@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   recipe::ModelDims model{3, 0, 1, 1, 2, 1, 2};
   model.tied = true;
   PieceFiles files(fs);
-  const auto state = read_trainer_state(fs, "/x.pt", model, files);
+  const auto state = read_trainer_state(fs, {"/x.pt"}, model, files);
   if (!state.ok()) return 0;
   for (const auto& [name, moments] : *state)
     for (const Segment& segment : moments.exp_avg.pieces[0].segments)

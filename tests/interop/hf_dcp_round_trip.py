@@ -25,7 +25,7 @@ import torch.distributed.checkpoint as dcp
 import transformers
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel, ShardedStateDictConfig, StateDictType, fully_shard
 from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 from transformers.distributed import load_optimizer_distributed, save_optimizer_distributed
@@ -86,6 +86,9 @@ interval = 5
 """
 
 
+VERL = "llama under FSDP2, in accelerate's folders"  # is saved so as well
+
+
 def rate(n):
     """The factor of the n-th step, from 0 on: our curve, as a LambdaLR has it."""
     return (n + 1) / WARMUP if n < WARMUP else LEAST + (1 - LEAST) * (1 - max(n - WARMUP, 0) / (STEPS - WARMUP))
@@ -100,6 +103,23 @@ def sharded(model, mesh):
     for part in (*model.model.layers, model):
         fully_shard(part, mesh=mesh["dp"])
     return model
+
+
+def save_as_verl(model, optimizer, cls, config, folder, rank, world):
+    """As verl's FSDPCheckpointManager saves an actor of FSDP2: a pickle of each rank; and the weights as it saves them under FSDP1, in ShardedTensors."""
+    whole = {name: tensor.full_tensor() for name, tensor in model.state_dict().items()}
+    states = {"verl/global_step_5/actor": {"model": model.state_dict(), "optim": optimizer.state_dict()}}
+    older = FullyShardedDataParallel(cls(config), device_id=torch.device("cpu"), use_orig_params=True)
+    with FullyShardedDataParallel.state_dict_type(older, StateDictType.FULL_STATE_DICT):
+        older.load_state_dict(whole)
+    with FullyShardedDataParallel.state_dict_type(older, StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig()):
+        states["fsdp1"] = {"model": older.state_dict()}
+    for place, files in states.items():
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        for what, state in files.items():
+            torch.save(state, folder / place / f"{what}_world_size_{world}_rank_{rank}.pt")
+        if rank == 0:
+            config.save_pretrained(folder / place / "huggingface")
 
 
 def run_rank(rank, port, case, job):
@@ -149,6 +169,8 @@ def run_rank(rank, port, case, job):
                 pathlib.Path(job["save"]).mkdir(exist_ok=True)
                 _save_model_checkpoint_distributed(model, job["save"])  # as save_pretrained(..., distributed_checkpoint=True) does
                 save_optimizer_distributed(model, optimizer, f"{job['save']}/optimizer")
+            if case == VERL:
+                save_as_verl(model, optimizer, cls, config, pathlib.Path(job["save"]), rank, fsdp)
             for folder, state in zip(folders, [parts] if len(folders) == 1 else [{name: part} for name, part in parts.items()]):
                 dcp.save(state, checkpoint_id=f"{job['save']}/{folder}")
     if rank == 0:
@@ -206,8 +228,31 @@ def forth(case, toml, work, rows):
     ids = {harness.checkpoint_id(work / name, SAVED) for name in ("run", "again")}
     if len(ids) != 1:
         both_ways.fail(f"{case}: through a DCP directory and back the id is another: {ids}")
+    if case == VERL:
+        verls(folder, toml, work, step)
     found = ours(toml, work / "run", tail, case, "--allow", "training.dataset")
     return compare(f"{case}, continued here", found, {step: loss for step, loss in expected.items() if step > SAVED})
+
+
+def verls(folder, toml, work, step):
+    """verl's pickles of ranks hold what the DCP directory of the same moment does: every weight, and with the configuration the optimizer."""
+    source = folder / "verl" / "global_step_5"
+    both_ways.titan_ckpt("convert", source, step_of(work / "verl"), "--to", "titan", "--config", toml)
+    ids = {harness.checkpoint_id(work / name, SAVED) for name in ("run", "verl")}
+    if len(ids) != 1:
+        both_ways.fail(f"verl's files of ranks: another id than that of the DCP directory: {ids}")
+    said = both_ways.titan_ckpt("convert", source / "actor", work / "verl-weights", "--to", "titan")
+    if "the weights alone are taken" not in said:
+        both_ways.fail(f"verl's weights alone: {said}")
+    for name, more in (("actor", []), ("FSDP1", ["--from", "verl"])):
+        path = source / "actor" if name == "actor" else folder / "fsdp1"
+        both_ways.titan_ckpt("convert", path, work / f"weights-{name}", "--to", "titan", *more)
+        if "21 tensors equal, 0 different" not in (text := both_ways.titan_ckpt("diff", step, work / f"weights-{name}", "--only", "*.weight")):
+            both_ways.fail(f"verl's weights of {name} differ: {text}")
+    (source / "actor" / "model_world_size_2_rank_1.pt").unlink()
+    lacks = subprocess.run([harness.CKPT, "inspect", source], capture_output=True, text=True, timeout=300)
+    if lacks.returncode != 12 or "lacks model_world_size_2_rank_1.pt" not in lacks.stderr:
+        both_ways.fail(f"verl's files without the second rank's: {lacks.returncode} {lacks.stderr}")
 
 
 def back(case, toml, work, rows):

@@ -33,6 +33,8 @@ std::string sample(const std::string& stride = "4b 02 4b 01") {
   return torch_file(bytes_of("80 02 7d 28 58 01 00 00 00 't' " + tensor("4b 01", "4b 02 4b 02 86", stride + " 86") +
                              "58 01 00 00 00 'n' " + tensor("4b 05", "29", "29") +
                              "58 01 00 00 00 'o' 63 'trainer' 0a 'State' 0a 29 81 7d 62 "
+                             "58 01 00 00 00 'g' 63 '__builtin__' 0a 'getattr' 0a 63 'm' 0a 'Outer' 0a 58 05 00 00 00 "
+                             "'Inner' 86 52 29 81 7d 62 "
                              "58 01 00 00 00 'c' 63 'os' 0a 'system' 0a 58 02 00 00 00 'rm' 85 52 75 2e"),
                     {testing::floats({0, 1, 2, 3, 4, 7})});
 }
@@ -49,6 +51,7 @@ TEST(TorchFile, TensorsLieWhereTheFileSaysAndObjectsDoNothing) {
   EXPECT_EQ(bytes.substr(tensor->offset, 16), testing::floats({1, 2, 3, 4}));
   EXPECT_EQ(*file->number(*file->at(pickle.root(), "n")), 7.0);
   EXPECT_EQ(pickle.describe(*file->at(pickle.root(), "o")), "an instance of trainer.State");
+  EXPECT_EQ(pickle.describe(*file->at(pickle.root(), "g")), "an instance of __builtin__.getattr") << "a nested class";
   EXPECT_EQ(pickle.describe(*file->at(pickle.root(), "c")), "an instance of os.system");
   EXPECT_EQ(file->at(pickle.root(), "none").status().code, Code::kCorrupt);
   EXPECT_EQ(file->tensor(*file->at(pickle.root(), "o")).status().code, Code::kCorrupt);

@@ -168,7 +168,7 @@ class TrainerStateOf : public ::testing::Test {
   Result<TrainerState> read(const std::vector<Spelled::Group>& groups) {
     const std::string path = "/" + std::to_string(++files_written_) + ".pt";
     EXPECT_TRUE(ckpt::testing::put_text(fs_, path, spelled_.file(order_, groups)).ok());
-    return read_trainer_state(fs_, path, tiny(), files_);
+    return read_trainer_state(fs_, {path}, tiny(), files_);
   }
   std::vector<std::size_t> all() const {
     std::vector<std::size_t> list(order_.size());
@@ -243,7 +243,7 @@ TEST_F(TrainerStateOf, WhatCannotBeToldApartIsRefused) {
   EXPECT_EQ(read({{all()}}).status().code, Code::kUnsupported);
   recipe::ModelDims experts = tiny();
   experts.experts = true;
-  const Status status = read_trainer_state(fs_, "/optimizer.pt", experts, files_).status();
+  const Status status = read_trainer_state(fs_, {"/optimizer.pt"}, experts, files_).status();
   EXPECT_EQ(status.code, Code::kUnsupported);
   EXPECT_THAT(status.message, HasSubstr("a model of experts"));
 }

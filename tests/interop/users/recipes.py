@@ -8,12 +8,17 @@ import json
 import pathlib
 import pickle
 import struct
+import threading
 import zipfile
 
 import numpy as np
 import safetensors.torch
 import torch
+import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate, Shard
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 DIM, LAYERS, HEADS, KV, FFN, VOCAB = 32, 2, 4, 2, 64, 256
 HEAD = DIM // HEADS
@@ -512,11 +517,54 @@ def mlx_folder(folder):
     np.savez(folder / "weights.npz", **{n: t.numpy() for n, t in tensors().items()})
 
 
-@recipe("foreign.md I; verl#533, verl#2252, SkyRL#603", 2, "a checkpoint of verl")
+FAKE_RANKS = threading.Lock()  # torch has one process group at a time
+
+
+def put_verl(folder, world=2, placement=Shard(0)):
+    """As FSDP2 leaves a model on `world` ranks, each of which this process plays in turn."""
+    (folder / "huggingface").mkdir()
+    put_config(folder / "huggingface")
+    for rank in range(world):
+        with FAKE_RANKS:
+            dist.init_process_group("fake", rank=rank, world_size=world, store=FakeStore())
+            mesh = init_device_mesh("cpu", (world,))
+            state = {}
+            for name, tensor in tensors().items():
+                part = tensor.chunk(world)[rank].clone() if isinstance(placement, Shard) else tensor
+                state[name] = DTensor.from_local(part, mesh, [placement], run_check=False, shape=tensor.shape, stride=tensor.stride())
+            torch.save(state, folder / f"model_world_size_{world}_rank_{rank}.pt")
+            dist.destroy_process_group()
+
+
+@recipe("foreign.md I; verl#533, verl#2252, SkyRL#603")
 def verl(folder):
-    for rank in range(2):
-        torch.save({}, folder / f"model_world_size_2_rank_{rank}.pt")
-    (folder / "fsdp_config.json").write_text('{"FSDP_version": 2, "world_size": 2}')
+    put_verl(folder)
+
+
+@recipe("sibling: verl's folder above, and a parameter that is not sharded")
+def verl_step(folder):
+    (folder / "global_step_9" / "actor").mkdir(parents=True)
+    put_verl(folder / "global_step_9" / "actor", placement=Replicate())
+    return folder / "global_step_9"
+
+
+@recipe("sibling: a rank's file was not copied", 12, "lacks model_world_size_2_rank_1.pt")
+def verl_lacks_rank(folder):
+    put_verl(folder)
+    (folder / "model_world_size_2_rank_1.pt").unlink()
+
+
+@recipe("sibling: a rank's file was cut short", 12, "rank_1.pt")
+def verl_cut(folder):
+    put_verl(folder)
+    path = folder / "model_world_size_2_rank_1.pt"
+    path.write_bytes(path.read_bytes()[:-1000])
+
+
+@recipe("sibling: no config.json", 13, "no config.json")
+def verl_without_config(folder):
+    put_verl(folder)
+    (folder / "huggingface/config.json").unlink()
 
 
 @recipe("foreign.md I: DeepSpeed's step alone, without anything in it", 12, "no 'param_shapes'")
