@@ -52,7 +52,7 @@ NodeId member_of(const Pickle& pickle, NodeId object, std::string_view key) {
 std::string_view class_of(const Pickle& pickle, NodeId object) {
   const bool made = pickle.is(object, NodeKind::kInstance) || pickle.is(object, NodeKind::kCall);
   return made && pickle.is(pickle.callee(object), NodeKind::kGlobal) ? pickle.name(pickle.callee(object))
-                                                                    : std::string_view();
+                                                                     : std::string_view();
 }
 
 class PartReader {
@@ -66,8 +66,7 @@ class PartReader {
     if (pickle_.size(parts) != 4) return wrong();
     if (!pickle_.is_global(pickle_.item(parts, 0), "torch._utils", "_rebuild_wrapper_subclass")) return whole();
     const NodeId type = pickle_.item(parts, 1), arguments = pickle_.item(parts, 2), state = pickle_.item(parts, 3);
-    if (!pickle_.is(type, NodeKind::kGlobal) || !pickle_.is(arguments, NodeKind::kTuple) ||
-        pickle_.size(arguments) < 3)
+    if (!pickle_.is(type, NodeKind::kGlobal) || !pickle_.is(arguments, NodeKind::kTuple) || pickle_.size(arguments) < 3)
       return wrong();
     const auto shape = counts(pickle_, pickle_.item(arguments, 2));
     if (!shape) return wrong();
@@ -124,8 +123,7 @@ class PartReader {
     if (pickle_.size(shards) == 0) return part_;
     const NodeId shard = pickle_.item(shards, 0);
     const NodeId tensor = member_of(pickle_, shard, "tensor");
-    const auto offsets =
-        counts(pickle_, member_of(pickle_, member_of(pickle_, shard, "metadata"), "shard_offsets"));
+    const auto offsets = counts(pickle_, member_of(pickle_, member_of(pickle_, shard, "metadata"), "shard_offsets"));
     if (tensor == dcp::kNoNode || !offsets) return wrong();
     TITAN_ASSIGN_OR_RETURN(part_.stored, file_.tensor(tensor));
     part_.kind = RankPart::Kind::kPlaced;
@@ -149,8 +147,8 @@ class Joiner {
     out_.shape = first.shape;
     for (const auto& [file, part] : parts_) {
       if (part.kind != RankPart::Kind::kNone && dtype_.empty()) dtype_ = part.stored.dtype;
-      const bool mixed = part.kind != first.kind && part.kind != RankPart::Kind::kNone &&
-                         first.kind != RankPart::Kind::kNone;
+      const bool mixed =
+          part.kind != first.kind && part.kind != RankPart::Kind::kNone && first.kind != RankPart::Kind::kNone;
       if (part.shape != out_.shape || mixed || part.cut != first.cut ||
           (part.kind != RankPart::Kind::kNone && part.stored.dtype != dtype_))
         return corrupt(out_.name + " is " + ckpt::shape_text(out_.shape) + " on one rank and another tensor, " +
@@ -174,12 +172,11 @@ class Joiner {
     if (part.kind == RankPart::Kind::kInTurn) {
       if (reached_ == out_.shape[part.cut]) return false;
       offsets[part.cut] = reached_;
-      const std::uint64_t rows =
-          part.cut < part.stored.shape.size() ? part.stored.shape[part.cut] : 0;
+      const std::uint64_t rows = part.cut < part.stored.shape.size() ? part.stored.shape[part.cut] : 0;
       expected[part.cut] = rows;
       if (rows > out_.shape[part.cut] - reached_)
-        return corrupt(out_.name + ": the parts of its ranks have more than " +
-                       std::to_string(out_.shape[part.cut]) + " rows");
+        return corrupt(out_.name + ": the parts of its ranks have more than " + std::to_string(out_.shape[part.cut]) +
+                       " rows");
       reached_ += rows;
     } else if (part.kind == RankPart::Kind::kPlaced) {
       offsets = part.offsets;
@@ -192,8 +189,7 @@ class Joiner {
     if (part.stored.elements != ckpt::element_count(expected) || (!empty && part.stored.shape != expected))
       return corrupt(out_.name + ": the part of a rank has the shape " + ckpt::shape_text(part.stored.shape) +
                      ", expected " + ckpt::shape_text(expected));
-    if (!empty)
-      out_.pieces.push_back({offsets, expected, {{file, part.stored.offset, part.stored.elements}}, 0});
+    if (!empty) out_.pieces.push_back({offsets, expected, {{file, part.stored.offset, part.stored.elements}}, 0});
     return part.kind != RankPart::Kind::kWhole;
   }
 

@@ -8,8 +8,8 @@
 #include "converters/dcp/torchtitan.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
-#include "converters/trainer/trainer_state.h"
 #include "converters/torch_save/rank_tensor.h"
+#include "converters/trainer/trainer_state.h"
 
 namespace titan::convert::verl {
 namespace {
@@ -106,9 +106,10 @@ class Checkpoint final : public TrainedSource {
     if (run) {
       TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_of(state_), plan));
     } else if (!options.look) {
-      plan.notes.push_back(why_.ok() ? "the weights alone are taken: --config FILE.toml with optimizer, lr_scheduler and "
-                                       "training goes on with the run, optimizer included"
-                                     : "left behind: the optimizer's state, which cannot be read: " + why_.message);
+      plan.notes.push_back(why_.ok()
+                               ? "the weights alone are taken: --config FILE.toml with optimizer, lr_scheduler and "
+                                 "training goes on with the run, optimizer included"
+                               : "left behind: the optimizer's state, which cannot be read: " + why_.message);
     }
     return plan;
   }
@@ -144,8 +145,7 @@ class Checkpoint final : public TrainedSource {
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, rank_files(fs_, folder_, kOptimizer));
     if (paths.empty()) return ckpt::incompatible(folder_ + " has no " + file_name(kOptimizer, ranks_, 0));
     TITAN_ASSIGN_OR_RETURN(const std::string config, folder_of_config());
-    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model,
-                           read_hf_config_file(fs_, ckpt::join_path(config, kHfConfig)));
+    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(config, kHfConfig)));
     TITAN_ASSIGN_OR_RETURN(state_, read_trainer_state(fs_, paths, model, files_));
     for (const auto& [name, moments] : state_) {
       add_part(kStatePrefix + name + "." + ckpt::kExpAvg, add_pieced(moments.exp_avg), 0, moments.exp_avg.shape);
@@ -158,8 +158,7 @@ class Checkpoint final : public TrainedSource {
 
   // config.json and the tokenizer are in `huggingface`, as verl has them, or beside the files, or above them.
   Result<std::string> folder_of_config() const {
-    for (const std::string& folder :
-         {ckpt::join_path(folder_, "huggingface"), folder_, ckpt::parent_path(folder_)}) {
+    for (const std::string& folder : {ckpt::join_path(folder_, "huggingface"), folder_, ckpt::parent_path(folder_)}) {
       TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs_, ckpt::join_path(folder, kHfConfig)));
       if (there) return folder;
     }

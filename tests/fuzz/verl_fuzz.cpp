@@ -1,5 +1,5 @@
-// Any bytes as the files of two ranks of verl: the first rank's behind its length (u24, little-endian), then the second's.
-// Whatever opens can be planned and verified.
+// Any bytes as the files of two ranks of verl: the first rank's behind its length (u24, little-endian), then the
+// second's. Whatever opens can be planned and verified.
 #include <algorithm>
 #include <cstdlib>
 

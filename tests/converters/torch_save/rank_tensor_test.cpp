@@ -74,23 +74,23 @@ TEST_F(RankTensors, PartsOfShardedTensorsLieWhereTheySay) {
 TEST_F(RankTensors, WhatDoesNotFillATensorIsDamage) {
   const RankTensor first{{3, 2}, {2, 2}, {0, 1, 2, 3}}, second{{3, 2}, {1, 2}, {4, 5}};
   RankTensor outside{{3, 2}, {2, 2}, {0, 1, 2, 3}}, overlap = outside, other{{4, 2}, {2, 2}, {0, 1, 2, 3}},
-             placed{{3, 2}, {1, 2}, {4, 5}}, narrow{{3, 2}, {1, 1}, {4}}, wrong_dim = second, negative = second;
+                                                    placed{{3, 2}, {1, 2}, {4, 5}}, narrow{{3, 2}, {1, 1}, {4}},
+                                                    wrong_dim = second, negative = second;
   outside.offsets = {2, 0};
   overlap.offsets = {0, 0};
   placed.offsets = {1, 0};
   wrong_dim.dim = 2;
   negative.dim = -1;
-  const std::vector<std::pair<std::vector<RankTensor>, const char*>> cases{
-      {{first}, ""},
-      {{first, first}, "more than 3 rows"},
-      {{first, other}, "another tensor"},
-      {{first, placed}, "another tensor"},
-      {{first, narrow}, "expected [1, 2]"},
-      {{outside}, "reaches beyond"},
-      {{overlap, placed}, ""},
-      {{first, wrong_dim}, "is no tensor"},
-      {{first, negative}, "is no tensor"},
-      {{}, "in no rank's file"}};
+  const std::vector<std::pair<std::vector<RankTensor>, const char*>> cases{{{first}, ""},
+                                                                           {{first, first}, "more than 3 rows"},
+                                                                           {{first, other}, "another tensor"},
+                                                                           {{first, placed}, "another tensor"},
+                                                                           {{first, narrow}, "expected [1, 2]"},
+                                                                           {{outside}, "reaches beyond"},
+                                                                           {{overlap, placed}, ""},
+                                                                           {{first, wrong_dim}, "is no tensor"},
+                                                                           {{first, negative}, "is no tensor"},
+                                                                           {{}, "in no rank's file"}};
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Status found = status(cases[i].first);
     EXPECT_EQ(found.code, Code::kCorrupt) << i << found.to_string();

@@ -27,7 +27,8 @@ class VerlFolder : public ::testing::Test {
  protected:
   using State = std::vector<std::pair<std::string, RankTensor>>;
 
-  // Rows of each tensor on two ranks, the first with one more where they are odd. Element j of the i-th is i + j / 4096.
+  // Rows of each tensor on two ranks, the first with one more where they are odd. Element j of the i-th is i + j /
+  // 4096.
   static State state_of(const recipe::ModelDims& model, std::size_t rank) {
     State state;
     const std::vector<ckpt::ParameterMeta> order = in_order_of_transformers(model);
