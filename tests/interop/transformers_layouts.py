@@ -166,14 +166,14 @@ def convert_all(kind, work, tokens, rows, toml):
         said = ["--config", toml] if case == "torchtitan" else []  # whose directories do not say heads and RoPE
         if not said:
             largest = max(largest, logits.compare(f"eval of {kind}, {case}", logits.ours(source, rows, work), expected))
-        for to in ("titan", "hf", "dcp --names hf", "dcp")[:4 if kind == "llama" else 3]:
+        for to in ("titan", "hf", "dcp --names hf", "dcp", "dcp --names torchtitan-0.3")[:5 if kind == "llama" else 3]:
             if (case, to) in (("ours", "titan"), ("Hugging Face", "hf"), ("torchtitan", "dcp"), ("ours with Hugging Face's names", "dcp --names hf")):
                 continue
             out = work / f"{number}-{to}"
             both_ways.titan_ckpt("convert", source, out, "--to", *to.split(), *said)
-            if to == "dcp":
-                both_ways.titan_ckpt("convert", out, work / f"{number}-back", "--config", toml)
-                out = work / f"{number}-back"
+            if to in ("dcp", "dcp --names torchtitan-0.3"):
+                both_ways.titan_ckpt("convert", out, work / f"{number}-{to}-back", "--config", toml)
+                out = work / f"{number}-{to}-back"
             found = logits.theirs(out, tokens) if to == "hf" else logits.ours(out, rows, work)
             largest = max(largest, logits.compare(f"{kind}, {case} to {to}", found, expected))
             pairs += 1
