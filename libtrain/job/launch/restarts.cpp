@@ -33,7 +33,7 @@ class Restarter {
 
   int run() {
     std::optional<std::uint64_t> last;  // the newest step at the last failure
-    std::chrono::milliseconds wait = options_.first_wait;
+    std::chrono::milliseconds wait{0};
     for (unsigned restart = 0;; ++restart) {
       const Clock::time_point began = Clock::now();
       const int code = run_once(restart);
@@ -44,10 +44,13 @@ class Restarter {
       if (restart > 0 && newest.value_or(0) <= last.value_or(0))
         return give_up(code, "no step newer than " + place + " came since the last restart");
       last = newest;
-      wait = restart == 0 || Clock::now() - began >= options_.short_life ? options_.first_wait
-                                                                         : std::min(2 * wait, options_.longest_wait);
+      if (restart == 0 || Clock::now() - began >= options_.short_life)
+        wait = std::chrono::milliseconds{0};
+      else
+        wait = std::clamp(2 * wait, options_.first_wait, options_.longest_wait);
+      const std::string when = wait.count() == 0 ? "now" : "in " + std::to_string(wait.count() / 1000) + " s";
       options_.say("restart " + std::to_string(restart + 1) + " of " + std::to_string(options_.most) + " from " +
-                   place + " in " + std::to_string(wait.count() / 1000) + " s");
+                   place + " " + when);
       if (const int signal = stop_within(wait); signal != 0)
         return signal == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }
@@ -93,15 +96,15 @@ class Restarter {
 
   /// The stop signal that came within `wait`; 0: none.
   int stop_within(std::chrono::milliseconds wait) {
-    for (const Clock::time_point end = Clock::now() + wait; Clock::now() < end;) {
-      const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now());
-      if (left.count() <= 0) break;
+    for (const Clock::time_point end = Clock::now() + wait;;) {
+      const auto left =
+          std::max(std::chrono::nanoseconds{0}, std::chrono::nanoseconds(end - Clock::now()));  // 0: what is pending
       const timespec limit{static_cast<time_t>(left.count() / 1'000'000'000),
                            static_cast<long>(left.count() % 1'000'000'000)};
       const int signal = std::max(0, sigtimedwait(&signals_, nullptr, &limit));
       if (signal != 0 && signal != SIGCHLD) return signal;
+      if (signal == 0 && Clock::now() >= end) return 0;
     }
-    return 0;
   }
 
   const RestartOptions& options_;

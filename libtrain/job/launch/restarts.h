@@ -17,7 +17,8 @@ struct RestartOptions {
   /// The newest step that a start would take; nothing where there is none.
   std::function<std::optional<std::uint64_t>()> newest;
   std::function<void(const std::string& line)> say;  ///< what happens after a failure
-  /// Before a restart, twice as long after each start that lived for less than `short_life`, `longest_wait` at most.
+  /// Before the restart of a start that was itself one and lived for less than `short_life`, twice as long for each in
+  /// a row, `longest_wait` at most. Else there is no wait.
   std::chrono::milliseconds first_wait{1'000}, longest_wait{60'000}, short_life{60'000};
 };
 

@@ -45,7 +45,8 @@ class Restarts : public ::testing::Test {
 TEST_F(Restarts, GoOnUntilTheJobIsDone) {
   EXPECT_EQ(run("test $1 -eq 2 || exit 3"), 0);
   EXPECT_EQ(starts_, 3u);
-  EXPECT_THAT(said_, ElementsAre(HasSubstr("restart 1 of 3 from step 1"), HasSubstr("restart 2 of 3 from step 2")));
+  EXPECT_THAT(said_,
+              ElementsAre(HasSubstr("restart 1 of 3 from step 1 now"), HasSubstr("restart 2 of 3 from step 2 in ")));
 }
 
 TEST_F(Restarts, AreCounted) {
