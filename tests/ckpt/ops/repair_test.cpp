@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <random>
+
 #include "ckpt/format/parity_file.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
@@ -195,6 +199,64 @@ TEST_P(RepairByParity, DonorsHelpWhereMoreIsLost) {
   EXPECT_TRUE(make_checkpoint(fs_, "/twin", made_).ok());
   options_.donors = {"/twin/step-00000010"};
   expect_repaired(0);
+}
+
+// What a store may do to a file.
+void hurt(MemFs& fs, const std::string& path, std::mt19937& dice) {
+  const std::string text = get_text(fs, path);
+  const std::uint64_t at = dice() % text.size();
+  switch (dice() % 4) {
+    case 0: ASSERT_TRUE(fs.remove_file(path).ok()); break;
+    case 1: ASSERT_TRUE(fs.resize(path, at).ok()); break;
+    case 2: ASSERT_TRUE(fs.resize(path, text.size() + 1 + at).ok()); break;
+    default: {
+      const std::byte changed = static_cast<std::byte>(text[at]) ^ static_cast<std::byte>(1u << dice() % 8);
+      ASSERT_TRUE(fs.overwrite(path, at, {&changed, 1}).ok());
+    }
+  }
+}
+
+// On random layouts: as many files as there is parity, of any kind, the manifest and parity files among them.
+TEST(RepairOfRandomFiles, GivesBackEveryByteOfAnyChoice) {
+  std::mt19937 dice(20261126);
+  for (int trial = 0; trial < 40; ++trial) {
+    MemFs fs;
+    Synthetic made;
+    made.dp = 1 + dice() % 3;
+    made.pp = 1 + dice() % 2;
+    made.codec = dice() % 2 == 0 ? Codec::kRaw : Codec::kZstd;
+    made.parity = 1 + dice() % 4;
+    ASSERT_TRUE(make_checkpoint(fs, "/run", made).ok());
+    ASSERT_TRUE(fs.make_dir("/out").ok());
+    RepairOptions options;
+    options.src = "/run/step-00000010";
+    options.dst = "/out/fixed";
+    options.open = CheckpointReader::open;
+    options.threads = 1;
+    std::map<std::string, std::string> before;
+    for (const std::string& name : tree(fs, options.src))
+      if (!name.ends_with('/')) before[name] = get_text(fs, options.src + "/" + name);
+    std::vector<std::string> names;
+    for (const auto& [name, text] : before) names.push_back(name);
+    std::shuffle(names.begin(), names.end(), dice);
+    names.resize(made.parity);
+    std::string which = "trial " + std::to_string(trial) + ":";
+    for (const std::string& name : names) {
+      which += " " + name;
+      hurt(fs, options.src + "/" + name, dice);
+    }
+    const auto report = repair_checkpoint(fs, options);
+    ASSERT_TRUE(report.ok()) << which << "\n" << report.status().to_string();
+    ASSERT_TRUE(report->written) << which;
+    for (const auto& [name, text] : before) {
+      // The manifest names another writer and time, and parity files hold it.
+      if (name == "manifest.json" || is_parity(name)) continue;
+      EXPECT_TRUE(get_text(fs, "/out/fixed/" + name) == text) << which << ", " << name;
+    }
+    const auto found = verify_checkpoint(fs, options.dst);
+    ASSERT_TRUE(found.ok() && found->damage.empty()) << which;
+    EXPECT_EQ(found->id, report->id);
+  }
 }
 
 TEST_P(Repair, WritesNothingWhereNothingIsDamaged) {
