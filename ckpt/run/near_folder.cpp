@@ -29,7 +29,7 @@ Result<std::string> read_mark(Fs& fs, const std::string& checkpoint_dir) {
 
 Result<std::string> make_mark(Fs& fs, const std::string& checkpoint_dir) {
   const std::string mark = random_id(), text = mark + "\n";
-  const std::string path = join_path(checkpoint_dir, kNearMark), fresh = path + ".tmp";
+  const std::string path = join_path(checkpoint_dir, kNearMark), fresh = join_path(checkpoint_dir, kNearMarkTemporary);
   if (fs.stat(fresh).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(fresh));  // of a process that died
   TITAN_RETURN_IF_ERROR(write_new_file(fs, fresh, std::as_bytes(std::span(text))));
   TITAN_RETURN_IF_ERROR(fs.rename(fresh, path));

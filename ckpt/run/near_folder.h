@@ -11,6 +11,7 @@ namespace titan::ckpt {
 /// In the folder of a run's steps: 12 hex digits by which its near folder is known. Another run at the same path, after
 /// this one was removed, has others.
 inline constexpr const char* kNearMark = "near.id";
+inline constexpr const char* kNearMarkTemporary = "near.id.tmp";  ///< what becomes it
 /// In a step of the near folder: the run folder has had that step, too.
 inline constexpr const char* kDurableMark = ".durable";
 

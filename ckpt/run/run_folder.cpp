@@ -17,7 +17,7 @@ constexpr std::string_view kDamagedPrefix = ".damaged-";
 /// the mark of a run with a near folder.
 bool is_ours(const DirEntry& entry) {
   return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == kLatestTemporary ||
-                                           entry.name == kRunLockFile || entry.name.starts_with(kNearMark));
+                                           entry.name == kRunLockFile || entry.name == kNearMark);
 }
 
 /// select_resume over a list of steps, each judged before it is looked at.
@@ -67,7 +67,7 @@ static bool is_step_and_id(std::string_view text) {
 }
 
 bool is_leftover(const DirEntry& entry) {
-  if (entry.type == FileType::kFile) return entry.name == kLatestTemporary;
+  if (entry.type == FileType::kFile) return entry.name == kLatestTemporary || entry.name == kNearMarkTemporary;
   if (entry.type != FileType::kDirectory) return false;
   const std::string_view name = entry.name;
   if (name.starts_with(kTrashPrefix)) {

@@ -89,7 +89,8 @@ Result<std::string> follow_step(Fs& fs, const std::string& path);
 inline constexpr const char* kLatestTemporary = "latest.tmp";
 
 /// True for what a save, a deletion or a store probe of ours left: a folder "<step name>.tmp-<id>",
-/// ".trash-<step name>-<id>" or ".trash-probe-...", and the file "latest.tmp". recover.h removes them.
+/// ".trash-<step name>-<id>" or ".trash-probe-...", and the files "latest.tmp" and "near.id.tmp". recover.h removes
+/// them.
 bool is_leftover(const DirEntry& entry);
 /// True for the part of them that a deletion or probe left.
 bool is_trash(const DirEntry& entry);

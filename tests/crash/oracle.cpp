@@ -58,6 +58,7 @@ class Judge {
       if (!step) continue;
       const Verdict verdict = look_at(fs_, ckpt::join_path(kSteps, name));
       if (verdict.whole && verdict.id == id_of(*step)) continue;
+      if (verdict.whole && scenario_.thinned.count(*step) != 0 && verdict.id == thin_id_of(*step)) continue;
       if (scenario_.damaged.count(*step) != 0 && fs_.disk().hash(inode) == before_.hash(before_.find(step_path(*step))))
         continue;
       return name + " is not whole: " + (verdict.whole ? "it has the id " + verdict.id.hex() : verdict.problem);
@@ -100,8 +101,8 @@ class Judge {
 
   std::string leftovers() {
     for (const auto& [name, inode] : fs_.disk().names(fs_.disk().find(kSteps))) {
-      const bool belongs =
-          ckpt::parse_step_name(name) || name == "latest" || name == "run.lock" || name.starts_with(".damaged-");
+      const bool belongs = ckpt::parse_step_name(name) || name == "latest" || name == "run.lock" || name == "near.id" ||
+                           name.starts_with(".damaged-");
       if (!belongs) return "left over after the next save: " + name;
     }
     return "";
@@ -157,7 +158,7 @@ std::string Oracle::judge(const Promises& promises, const Disk& disk) {
   const std::uint64_t outside =
       join(join(join(hash_at(disk, "/out"), hash_at(disk, step_path(20))), sources), promises.dst ? 5 : 4);
   if (const std::string& problem = ask(outside, {&Judge::destination}); !problem.empty()) return problem;
-  return ask(join(join(hash_at(disk, kRun), promises.newest), 6),
+  return ask(join(join(join(hash_at(disk, kRun), hash_at(disk, kNear)), promises.newest), 6),
              {&Judge::pins, &Judge::steps, &Judge::resume, &Judge::pins, &Judge::leftovers});
 }
 

@@ -255,6 +255,62 @@ void add_tools(std::vector<Scenario>& all) {
   all.push_back(prune_scenario());
 }
 
+// Two tiers: a step counts as saved once the run folder has it.
+void add_near(std::vector<Scenario>& all) {
+  Scenario copied = save_scenario("save-near-and-copied", {});
+  copied.act = [](CrashFs& fs) -> Status {
+    TITAN_ASSIGN_OR_RETURN(LiveRun run, start_run(fs));
+    return go_on_near(fs, run, 20, kOneWriter, false, [&] { fs.mark(saved_mark(20)); });
+  };
+  all.push_back(copied);
+
+  Scenario wiped = save_scenario("near-folder-wiped-before-the-copy", {});
+  wiped.act = [](CrashFs& fs) -> Status {
+    TITAN_ASSIGN_OR_RETURN(LiveRun run, start_run(fs));
+    TITAN_RETURN_IF_ERROR(go_on_near(fs, run, 20, kTwoWriters, true));
+    return go_on_near(fs, run, 30, kOneWriter, false, [&] { fs.mark(saved_mark(30)); });
+  };
+  all.push_back(wiped);
+}
+
+void add_parity_and_repair(std::vector<Scenario>& all) {
+  Scenario parity = save_scenario("save-with-parity", {});
+  parity.act = [](CrashFs& fs) { return run_and_save(fs, 20, kFourWriters, 0, ckpt::Codec::kRaw, Files::kParity); };
+  all.push_back(parity);
+
+  Scenario thins;
+  thins.name = "prune-thin";
+  thins.proved = 30;
+  thins.thinned = {10, 20};
+  thins.prepare = [](CrashFs& fs) { return make_world(fs, {10, 20, 30}, kTwoWriters); };
+  thins.act = thins.tool = [](CrashFs& fs) { return thin(fs); };
+  all.push_back(thins);
+
+  Scenario in_place;
+  in_place.name = "parity-in-its-place";
+  in_place.proved = 20;
+  in_place.prepare = [](CrashFs& fs) { return make_world(fs, {10, 20}, kTwoWriters); };
+  in_place.act = in_place.tool = [](CrashFs& fs) { return set_parity(fs, step_path(20)); };
+  all.push_back(in_place);
+
+  // Of /src/step-20, a shard of which is damaged.
+  const auto repaired = [](const std::string& name, Files files, const std::vector<std::string>& donors) {
+    Scenario s = outside_scenario(name, {}, false, [donors](CrashFs& fs, const std::string& dst, bool force) {
+      return repair(fs, source_path(20), dst, donors, force);
+    });
+    s.prepare = [files](CrashFs& fs) -> Status {
+      TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20}));
+      TITAN_RETURN_IF_ERROR(save_step(fs, "/src", 20, kTwoWriters, "src", ckpt::Codec::kRaw, files));
+      fs.damage(source_path(20) + "/optimizer/shard-00001.h5", false);
+      return ok_status();
+    };
+    s.sources = {source_path(20)};
+    return s;
+  };
+  all.push_back(repaired("repair-from-a-donor", Files::kOwn, {step_path(20)}));
+  all.push_back(repaired("repair-from-parity", Files::kParity, {}));
+}
+
 // A process that dies right after `call`, and the next one, whose work the crash may take as well.
 Scenario killed(Scenario s, const std::string& name, const std::string& call,
                 const std::function<Status(CrashFs&)>& next) {
@@ -328,6 +384,8 @@ const std::vector<Scenario>& scenarios() {
     add_tools(list);
     add_kills(list);
     add_conversions(list);
+    add_near(list);
+    add_parity_and_repair(list);
     // Between them these make every call that a scenario makes.
     const std::set<std::string> mutated{"save-by-4-writers",
                                         "save-by-4-writers-into-shared-files",

@@ -4,14 +4,17 @@
 #include <unordered_map>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/ops/thin.h"
 #include "ckpt/plan/file_makers.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/read/verifier.h"
+#include "ckpt/run/near_folder.h"
 #include "ckpt/run/open_run.h"
 #include "ckpt/run/retention.h"
 #include "ckpt/save/commit.h"
 #include "ckpt/save/receipt.h"
+#include "ckpt/save/step_copy.h"
 #include "ckpt/save/sync_and_publish.h"
 #include "ckpt/save/writer.h"
 #include "libtrain/job/start/decide.h"
@@ -28,6 +31,7 @@ ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec code
   // Two leaves for each of two data-parallel ranks on either stage.
   ckpt::Snapshot snapshot = ckpt::testing::make_snapshot({{"a", {300}}, {"b", {20, 10}}}, mesh, 100, step);
   snapshot.codec = codec;
+  if (files == Files::kParity) snapshot.parity = 1;
   if (files == Files::kShared) {
     const std::vector<std::string> hosts(mesh.world(), "one");
     snapshot.makers = ckpt::file_makers(hosts, 2);
@@ -42,6 +46,16 @@ ckpt::Digest id_of(std::uint64_t step) {
   CrashFs fs{Disk()};
   if (!save_step(fs, "/x", step, {1, 1, 1}, "id").ok()) std::abort();
   return known[step] = look_at(fs, "/x/" + ckpt::step_name(step)).id;
+}
+
+ckpt::Digest thin_id_of(std::uint64_t step) {
+  static std::map<std::uint64_t, ckpt::Digest> known;
+  const auto found = known.find(step);
+  if (found != known.end()) return found->second;
+  CrashFs fs{Disk()};
+  const std::string path = "/x/" + ckpt::step_name(step);
+  if (!save_step(fs, "/x", step, {1, 1, 1}, "id").ok() || !ckpt::thin_step(fs, path, {}).ok()) std::abort();
+  return known[step] = look_at(fs, path).id;
 }
 
 std::string step_path(std::uint64_t step) { return ckpt::join_path(kSteps, ckpt::step_name(step)); }
@@ -69,8 +83,8 @@ Result<ckpt::Published> save_all_ranks(CrashFs& fs, const std::string& tmp, cons
 }  // namespace
 
 Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh,
-                 const std::string& save_id, ckpt::Codec codec) {
-  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec, Files::kOwn);
+                 const std::string& save_id, ckpt::Codec codec, Files files) {
+  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, codec, files);
   TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, folder));
   TITAN_ASSIGN_OR_RETURN(const std::string tmp, ckpt::begin_save(fs, folder, snapshot, save_id));
   const auto published = save_all_ranks(fs, tmp, folder, snapshot);
@@ -100,6 +114,35 @@ Verdict look_at(CrashFs& fs, const std::string& path) {
   return known[key] = verdict;
 }
 
+// The copy of a near step to the run folder, by one thread.
+static Status copy_near(CrashFs& fs, const LiveRun& run, const std::string& path) {
+  ckpt::StepCopyOptions how;
+  how.commit.still_ours = [&run] { return run.locks.still_ours(); };
+  how.threads = 1;
+  TITAN_ASSIGN_OR_RETURN(const ckpt::Published copied, ckpt::copy_step(fs, path, kSteps, how));
+  if (!copied.warnings.empty()) return ckpt::failed("warning: " + copied.warnings.front());
+  return ckpt::note_durable(fs, path);
+}
+
+static Result<LiveRun> copied(CrashFs& fs, LiveRun run, const std::string& path) {
+  TITAN_RETURN_IF_ERROR(copy_near(fs, run, path));
+  return run;
+}
+
+Status go_on_near(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, bool wiped,
+                  const std::function<void()>& announced) {
+  TITAN_ASSIGN_OR_RETURN(const std::string near, ckpt::open_near(fs, kSteps, kNear));
+  const ckpt::Snapshot snapshot = snapshot_of(step, mesh, ckpt::Codec::kRaw, Files::kOwn);
+  TITAN_ASSIGN_OR_RETURN(const std::string tmp,
+                         ckpt::begin_save(fs, near, snapshot, "0a1b2c3d4e6" + std::to_string(mesh.world())));
+  const auto still_ours = [&run] { return run.locks.still_ours(); };
+  TITAN_RETURN_IF_ERROR(save_all_ranks(fs, tmp, near, snapshot, {false, still_ours}).status());
+  if (wiped) return ckpt::remove_tree(fs, kNear);
+  TITAN_RETURN_IF_ERROR(copy_near(fs, run, ckpt::join_path(near, ckpt::step_name(step))));
+  if (announced) announced();
+  return ok_status();
+}
+
 Result<LiveRun> start_run(CrashFs& fs) {
   LiveRun run;
   TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun open, ckpt::open_run(fs, kRun, kSteps));
@@ -108,13 +151,16 @@ Result<LiveRun> start_run(CrashFs& fs) {
   while (true) {
     train::StartRequest request;
     request.checkpoint_dir = kSteps;
+    request.near_root = kNear;
+    request.near_lost = run.near_lost;
     TITAN_ASSIGN_OR_RETURN(const train::StartDecision start, train::decide_start(fs, request, run.damaged));
     run.fresh = start.mode == train::StartMode::kFresh;
     if (run.fresh) return run;
     const Verdict verdict = look_at(fs, start.path);
     run.step = start.step;
     run.id = verdict.id;
-    if (verdict.whole) return run;
+    if (verdict.whole) return start.durable ? Result<LiveRun>(std::move(run)) : copied(fs, std::move(run), start.path);
+    if (start.near && run.near_lost.insert(start.step).second) continue;
     if (!start.may_fall_back || !run.damaged.insert(start.step).second) return ckpt::corrupt(verdict.problem);
   }
 }

@@ -19,20 +19,23 @@ namespace titan::crash {
 inline constexpr const char* kRun = "/run";
 inline constexpr const char* kSteps = "/run/checkpoint";
 inline constexpr const char* kElsewhere = "/elsewhere/weights";
+inline constexpr const char* kNear = "/near";  ///< checkpoint.near of the run
 
-/// Whether ranks write into files of their own, or into two that they share.
-enum class Files { kOwn, kShared };
+/// Whether ranks write into files of their own, into two that they share, or into their own beside a parity file.
+enum class Files { kOwn, kShared, kParity };
 
 /// The state of a run at `step`, the same on every mesh.
 ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec codec, Files files);
 ckpt::Digest id_of(std::uint64_t step);
 std::string step_path(std::uint64_t step);
+/// The id of what is left of `step` once it is thinned.
+ckpt::Digest thin_id_of(std::uint64_t step);
 /// A checkpoint of `step` outside of every run: /src/step-N.
 std::string source_path(std::uint64_t step);
 
 /// Saves `step` as every rank in turn into `folder`.
 ckpt::Status save_step(CrashFs& fs, const std::string& folder, std::uint64_t step, ckpt::Mesh mesh,
-                       const std::string& save_id, ckpt::Codec codec = ckpt::Codec::kRaw);
+                       const std::string& save_id, ckpt::Codec codec = ckpt::Codec::kRaw, Files files = Files::kOwn);
 
 /// What a full verify says of a checkpoint folder. Folders of equal names and bytes are read once.
 struct Verdict {
@@ -49,16 +52,21 @@ struct LiveRun {
   bool fresh = false;
   std::uint64_t step = 0;  ///< that it goes on from; 0 when fresh
   ckpt::Digest id;
-  std::set<std::uint64_t> damaged;  ///< found while loading
+  std::set<std::uint64_t> damaged;    ///< found while loading
+  std::set<std::uint64_t> near_lost;  ///< the same, of its near folder
 };
 /// What titan-train does with its folder at a start: lock, probe, recover, decide, load every byte; the next older step
-/// where that fails.
+/// where that fails. What its near folder alone has is copied.
 ckpt::Result<LiveRun> start_run(CrashFs& fs);
 /// Saves `step` on `mesh` and keeps the newest `keep` steps (0: all), as rank 0 does. `announced` is called when
 /// "saved" is printed.
 ckpt::Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std::uint64_t keep,
                    const std::function<void()>& announced = {}, ckpt::Codec codec = ckpt::Codec::kRaw,
                    Files files = Files::kOwn);
+
+/// Saves `step` into the near folder, which is `wiped` then, or the step is copied to the run folder and announced.
+ckpt::Status go_on_near(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, bool wiped,
+                        const std::function<void()>& announced = {});
 
 /// What a run does that saves in the background: the save of `given_up` ends half written, since a rank is lost; that
 /// of `step` is written while retention keeps the newest `keep` steps of those before.
