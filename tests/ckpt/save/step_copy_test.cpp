@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ckpt/read/reader.h"
 #include "ckpt/read/step_proof.h"
 #include "tests/support/checkpoints.h"
@@ -127,6 +129,29 @@ TEST(StepCopy, AFailedCallLeavesTheStepAndNothingHalfMade) {
     EXPECT_TRUE(fired || copied.ok()) << copied.status().to_string();
   }
   EXPECT_GT(k, 40u) << "a copy makes more calls than that";
+}
+
+// Nothing of the copy is left to the kernel when it gets its name.
+TEST(StepCopy, EveryFileAndFolderIsSyncedBeforeItsName) {
+  Step step(Codec::kRaw, 1);
+  FailingFs fs(step.fs);
+  ASSERT_TRUE(copy_step(fs, kStep, kRun, {}).ok());
+  std::set<std::string> unsynced;
+  bool named = false;
+  for (const Call& call : fs.calls()) {
+    const bool of_copy = call.path.find(".tmp-") != std::string::npos;
+    if (of_copy && (call.op == Op::kCreate || call.op == Op::kMakeDir)) unsynced.insert(call.path);
+    if (of_copy && call.op == Op::kCreate) unsynced.insert(parent_path(call.path));
+    if (of_copy && call.op == Op::kRename) unsynced.insert(parent_path(call.path));
+    if (call.op == Op::kDatasync || call.op == Op::kSyncDir) unsynced.erase(call.path);
+    if (call.op == Op::kRenameNoReplace) {
+      EXPECT_THAT(unsynced, ::testing::IsEmpty());
+      unsynced = {kRun};
+      named = true;
+    }
+  }
+  EXPECT_TRUE(named);
+  EXPECT_THAT(unsynced, ::testing::IsEmpty());
 }
 
 TEST(StepCopy, SaysWhatIsMissing) {
