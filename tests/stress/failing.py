@@ -241,6 +241,17 @@ class Train(Scenario):
         require(not seen.temporary, f"the rerun leaves {seen.temporary}\n{outcome.text()}\n{again.text()}")
 
 
+class NearTrain(Train):
+    """The same with saves in two tiers: the calls on both count."""
+
+    def command(self, folder, trial=None):
+        return [*super().command(folder, trial), f"--checkpoint.near={folder / 'near'}"]
+
+
+# Verbs whose DST is the step that they are given.
+IN_PLACE = ("prune",)
+
+
 class Tool(Scenario):
     """A verb of titan-ckpt. `{run}`, `{src}`, `{dst}` in its arguments."""
 
@@ -256,6 +267,7 @@ class Tool(Scenario):
             "dst": folder / "out",
             "step": folder / "run" / "checkpoint" / "step-00000002",
             "copy": folder / "copy",
+            "hurt": folder / "hurt",
         }
         return programs.tool_command(*(part.format(**named) for part in self.arguments))
 
@@ -280,14 +292,14 @@ class Tool(Scenario):
     def judge_sources(self, folder, outcome):
         for step, content in self.bench.contents.items():
             path = folder / "run" / "checkpoint" / f"step-{step:08d}"
-            if path == self.made(folder) or self.arguments[0] == "prune" and step == 2:
+            if path == self.made(folder) or self.arguments[0] in IN_PLACE and step == 2:
                 continue
             require(content_of(path) == content, f"the source {path} is changed or gone\n{outcome.text()}")
 
     def rerun(self, trial, folder, outcome):
         target = self.made(folder)
         command = self.command(folder)
-        if target is not None and target.exists() and "--force" not in command:
+        if target is not None and target.exists() and "--force" not in command and command[1] not in IN_PLACE:
             command.append("--force")
         again = programs.run(command, under=[folder], plan=self.plan, scratch=self.bench.work)
         require(again.code in self.good, f"the rerun ends with {again.code}\n{outcome.text()}\n{again.text()}")

@@ -1,12 +1,16 @@
 """The prepared folder of the failing calls, the programs that are tried on it, and the trials there are."""
 
 import collections
+import os
 import random
 import shutil
 
 import programs
-from failing import EFFECTS, Tool, Train, Trial
+from failing import EFFECTS, NearTrain, Tool, Train, Trial
 from folder import content_of
+
+
+ON_REQUEST = ("near", "thin", "mend")  # in the long form (--all) they are tried anyway
 
 
 class Bench:
@@ -29,11 +33,18 @@ class Bench:
         programs.harness.train(programs.CONFIG, 2, dict(overrides, **{"debug.stop_at_step": 4}), expect=75)
         self.contents = {step: content_of(run / "checkpoint" / f"step-{step:08d}") for step in (2, 4)}
         shutil.copytree(run / "checkpoint" / "step-00000002", self.template / "copy")
+        shutil.copytree(run / "checkpoint" / "step-00000002", self.template / "hurt")
+        shard = self.template / "hurt" / "model" / "shard-00000.h5"
+        os.chmod(shard, 0o600)
+        with open(shard, "r+b") as file:
+            file.seek(5_000)
+            file.write(b"damage")
         dead = run / "checkpoint" / "step-00000006.tmp-00000000dead"
         (dead / "model").mkdir(parents=True)
         (dead / "model" / "shard-00000.h5").write_bytes(b"half")
         self.scenarios = {
             "train": Train(self),
+            "near": NearTrain(self),
             "reshard": Tool(self, ["reshard", "{src}", "{dst}", "--dp", "3", "--pp", "1"], "out"),
             "compress": Tool(self, ["reshard", "{src}", "{dst}", "--dp", "1", "--compression", "zstd"], "out"),
             "replace": Tool(
@@ -49,6 +60,8 @@ class Bench:
             "strip-bf16": Tool(self, ["strip", "{src}", "{dst}", "--keep", "model", "--dtype", "bf16"], "out"),
             "lr-set": Tool(self, ["lr", "set", "{src}", "{dst}", "--steps", "20", "--policy", "extend"], "out"),
             "prune": Tool(self, ["prune", "{run}", "--keep-last", "1"]),
+            "thin": Tool(self, ["prune", "{run}", "--thin", "1"], "run/checkpoint/step-00000002"),
+            "mend": Tool(self, ["verify", "{hurt}", "--repair", "--from", "{copy}", "-o", "{dst}"], "out"),
             "verify": Tool(self, ["verify", "{run}"]),
             "ls": Tool(self, ["ls", "{run}"]),
             "inspect": Tool(self, ["inspect", "{src}", "--stats"]),
@@ -94,8 +107,10 @@ class Bench:
 
 def sample(trials, seed, per_pair):
     """`per_pair` of each (call, effect), drawn by `seed`: of titan-ckpt, which is quick, where it makes
-    that call. And as many of each call of titan-train, of slow ones only four: they take their time."""
+    that call. And as many of each call of titan-train, of slow ones only four: they take their time. Those of
+    ON_REQUEST count where --only asks for them."""
     rng = random.Random(seed)
+    trials = [trial for trial in trials if trial.scenario not in ON_REQUEST] or trials
     pairs, calls = collections.defaultdict(list), collections.defaultdict(list)
     for trial in trials:
         if trial.scenario != "train":

@@ -2,7 +2,7 @@
 and `do`, which carries it out and asks the model. Parameters are plain values: a log of them is a replay."""
 
 from folder_operations import Damage, LinkFolder, LinkStep, Pin, Repair
-from tool_operations import Derive, List, Prune, Reshard, StripInPlace
+from tool_operations import Derive, List, Mend, Prune, Reshard, StripInPlace, Thin
 from train_operations import FullDisk, Hiccup, KilledTrain, Train, TwoAtOnce
 
 WEIGHTS = [
@@ -15,6 +15,8 @@ WEIGHTS = [
     (Derive(), 4),
     (StripInPlace(), 2),
     (Prune(), 7),
+    (Thin(), 2),
+    (Mend(), 3),
     (Damage(), 14),
     (Pin(), 7),
     (LinkStep(), 4),

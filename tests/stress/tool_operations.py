@@ -5,7 +5,7 @@ import shutil
 import signal
 
 import programs
-from folder import content_of, step_name
+from folder import content_of, manifest_id, step_name
 from model import require
 from train_operations import CODECS, FULL_DISK
 
@@ -268,6 +268,83 @@ class Prune:
             left = sorted(free & set(now.aside))
             require(not left, "retention-short", f"prune --damaged left {left}\n{outcome.text()}")
         model.check_bystanders(now, may_go=free)
+        model.settle(now)
+
+
+class Thin:
+    """prune --thin: older full steps keep their model. May be killed: each step is then whole or thin."""
+
+    name = "thin"
+
+    def draw(self, world, rng):
+        if len(world.model.full_before()) < 2:
+            return None
+        shim = {"call": rng.choice(["any", "rename", "unlink"]), "do": "kill", "k": rng.randint(1, 30)}
+        return {"newest": rng.randint(1, 3), "shim": shim if rng.random() < 0.3 else None}
+
+    def do(self, world, p):
+        model = world.model
+        full = sorted(model.full_before(), reverse=True)
+        outcome = programs.run(
+            programs.tool_command("prune", world.run, "--thin", p["newest"]),
+            under=[world.run, world.store],
+            plan=p["shim"],
+            scratch=world.work,
+        )
+        world.context = outcome.text()
+        require(outcome.code is not None, "hang", outcome.text())
+        before = model.all_before()
+        stays = {n for n in full if n == 0 or before[n].pinned or before[n].link} | set(full[: p["newest"]])
+        now = model.look(allow_part=set(full) - stays)
+        after = {**now.moved, **now.steps}
+        for number, step in before.items():
+            require(number in after, "lost-step", f"step {number} ({model.kind(step)}) is gone\n{outcome.text()}")
+            thin = number in full and number not in stays and model.kind(after[number]) == "part"
+            same = after[number].content == step.content
+            require(same or thin, "tool-changed", f"step {number} was changed\n{outcome.text()}")
+            if outcome.code == 0 and not outcome.struck and number in full and number not in stays:
+                require(thin, "retention-short", f"step {number} is not thin\n{outcome.text()}")
+        if outcome.struck:
+            require(outcome.code in (0, 3, -signal.SIGKILL), "exit-code", outcome.text())
+        elif outcome.code != 0:
+            waits = any(model.kind(s) != "full" for s in before.values())
+            require(waits and outcome.code == 12, "exit-code", outcome.text())
+        model.check_bystanders(now)
+        model.settle(now)
+
+
+class Mend:
+    """verify --repair of a step, with the others as donors, into a folder outside. Nothing in the run changes."""
+
+    name = "mend"
+
+    def draw(self, world, rng):
+        steps = sorted(world.model.before.steps)
+        return {"step": rng.choice(steps)} if steps else None
+
+    def do(self, world, p):
+        model = world.model
+        step = model.before.steps.get(p["step"])
+        if step is None:
+            return
+        made = world.outside("mended")
+        donors = [s.path for n, s in model.before.steps.items() if n != p["step"] and model.kind(s) == "full"]
+        words = [word for donor in donors for word in ("--from", donor)]
+        outcome = programs.run(programs.tool_command("verify", step.path, "--repair", *words, "-o", made))
+        world.context = outcome.text()
+        require(outcome.code in (0, 1), "exit-code", outcome.text())
+        if model.kind(step) in ("full", "part"):
+            require(outcome.code == 0 and not made.exists(), "exit-code", outcome.text())
+        elif made.exists():
+            code, _ = model.verify(made)
+            same = manifest_id(made) == step.id
+            require(code == 0 and same, "not-whole", f"what was repaired is not step {step.step}\n{outcome.text()}")
+            shutil.rmtree(made)
+        else:
+            require(outcome.code == 1, "exit-code", outcome.text())
+        now = model.look()
+        model.check_same(now)
+        model.check_bystanders(now)
         model.settle(now)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -42,6 +43,10 @@ def train_command(world, p, dump=None):
         "checkpoint.staging_bytes": p.get("staging", 1 << 30),
         "checkpoint.files_per_host": p.get("files", 0),
     }
+    if p.get("near"):
+        near = world.work / "near"
+        shutil.rmtree(near, ignore_errors=True)  # the host has started anew since: what lay there alone is lost
+        overrides["checkpoint.near"] = near
     if p.get("stop"):
         overrides["debug.stop_at_step"] = p["stop"]
     return programs.train_command(overrides, p["dp"] * p["pp"])
@@ -138,7 +143,7 @@ class Train:
         part = any(world.model.kind(step) == "part" for step in world.model.all_before().values())
         if rng.random() < 0.2 and not part:
             p["stop"], p["signal"] = None, at + rng.randint(1, 4)
-        return p
+        return dict(p, near=rng.random() < 0.3)
 
     def do(self, world, p):
         def on_line(process, line):
@@ -161,7 +166,7 @@ class KilledTrain:
     name = "killed"
 
     def draw(self, world, rng):
-        p = dict(layout_of(rng), stop=None)
+        p = dict(layout_of(rng), stop=None, near=rng.random() < 0.3)
         if rng.random() < 0.2:
             return dict(
                 p,
