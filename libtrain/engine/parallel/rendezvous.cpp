@@ -22,6 +22,7 @@
 #include "libtrain/job/launch/library_error.h"
 #include "libtrain/job/launch/master.h"
 #include "libtrain/job/launch/network.h"
+#include "libtrain/job/launch/process_state.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/talk/heartbeat.h"
 
@@ -36,6 +37,8 @@ constexpr milliseconds kGoodbye{5'000};
 // When the thread that waits for the one that connects says so, and after how long a rank without heartbeat is taken
 // for gone although nobody met an error: machines are full while hundreds of ranks start.
 constexpr milliseconds kSayAfter{10'000}, kGone{20'000};
+
+constexpr const char* kProcess = "process ";
 
 std::string key(const char* name, int rank) { return std::string(name) + "/" + std::to_string(rank); }
 
@@ -54,13 +57,24 @@ std::string left_the_start(const std::string& word) { return "another rank left 
 void claim_number(c10d::Store& store, const LaunchEnv& env) {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
-  const std::string own = "process " + std::to_string(getpid()) + " on host " + host;
+  const std::string own = kProcess + std::to_string(getpid()) + " on host " + host;
   const std::string there = store.compareSet(key("process", env.rank), std::string(), own);
   if (there == own) return;
   ckpt::Status status = ckpt::failed(rank_name(env) + " is already at " + master_text(env) + ": " + there);
   throw CommError(
       status.with_hint("give every process a RANK of its own; where that process belongs to another run, give each run "
                        "a MASTER_PORT of its own"));
+}
+
+/// Of all ranks, as claim_number() left them; 0 for one that cannot be read.
+std::vector<pid_t> processes(c10d::Store& store, int world) {
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < world; ++rank) {
+    const auto bytes = store.get(key("process", rank));
+    const std::string text(bytes.begin(), bytes.end());
+    pids.push_back(text.starts_with(kProcess) ? std::atoi(text.c_str() + std::string_view(kProcess).size()) : 0);
+  }
+  return pids;
 }
 
 /// Waits until every rank has registered.
@@ -212,6 +226,11 @@ class Connector {
     beat.train_timeout = options_.train_timeout;
     // News of a rank that is not watched takes a few beats.
     if (env.world - 1 > BeatExchange::kNeighbours) beat.patience += (BeatExchange::kQuietBeats + 2) * beat.beat;
+    // One launcher's ranks see each other's processes; with more ranks than neighbours news take several beats.
+    if (env.source == "titan" && env.world - 1 <= BeatExchange::kNeighbours)
+      beat.ended = [pids = processes(*store_, env.world)](int rank) {
+        return has_ended(pids[static_cast<std::size_t>(rank)]);
+      };
     beat.words = [own_line](const std::string& own) { return first_words(*own_line, own); };
     // On a connection of its own: a wait on the other one must not hold it up.
     session_->heartbeat = std::make_shared<Heartbeat>(beat, BeatExchange(own_line, env.rank, env.world));

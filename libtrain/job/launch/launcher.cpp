@@ -22,6 +22,7 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/random_id.h"
+#include "libtrain/job/launch/process_state.h"
 #include "libtrain/job/launch/signals.h"
 
 namespace titan::train {
@@ -85,14 +86,6 @@ std::string sigkill_hint(std::optional<unsigned long long> before) {
            "smaller micro-batches, need less memory";
   return "not the kernel's out-of-memory killer, which has killed nothing since this start: a batch system, a "
          "container's end or a person sends SIGKILL, too";
-}
-
-bool is_stopped(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t name_end = text.rfind(')');  // the program's name may hold anything
-  return name_end != std::string::npos && name_end + 2 < text.size() && text[name_end + 2] == 'T';
 }
 
 /// Of waitpid.

@@ -19,6 +19,8 @@ namespace {
 
 // Appended to the value of a rank that met an error itself and is about to exit.
 constexpr char kLeaving = 'L';
+// Between the ends of processes that one signal meant.
+constexpr milliseconds kKilledTogether{100};
 
 bool says_that_it_leaves(const std::string& value) { return !value.empty() && value.back() == kLeaving; }
 
@@ -40,6 +42,7 @@ struct Heartbeat::State {
     std::string value;
     Clock::time_point changed;
     bool leaving = false;
+    std::optional<Clock::time_point> ended = {};  // when its process was seen to have
   };
 
   HeartbeatOptions options;
@@ -50,8 +53,10 @@ struct Heartbeat::State {
   Clock::time_point refreshed;             // when the store last answered
   std::optional<Clock::time_point> asked;  // the exchange that has no answer yet, or the first of those that failed
   bool stop = false, ended = false, leaving = false, store_lost = false;
-  std::string own_words, first_words;  // why this rank leaves, and what the first that left said
-  bool told = false;                   // own_words, or the store did not take them
+  std::uint64_t begun = 0, finished = 0;  // exchanges
+  bool hurry = false;                     // the next one does not wait for its beat
+  std::string own_words, first_words;     // why this rank leaves, and what the first that left said
+  bool told = false;                      // own_words, or the store did not take them
 
   void loop() {
     for (std::uint64_t count = 1;; ++count) {
@@ -62,6 +67,8 @@ struct Heartbeat::State {
         if (stop) break;
         leaves = leaving;
         words = own_words;
+        begun = count;
+        hurry = false;
         if (!asked) asked = Clock::now();
       }
       if (leaves) own += kLeaving;
@@ -75,11 +82,13 @@ struct Heartbeat::State {
       }
       std::unique_lock lock(mutex);
       store_lost = lost;
+      finished = count;
       if (!lost) note(values);
+      look_at_processes();
       if (!standing.empty()) first_words = standing;
       told = !words.empty();
       changed.notify_all();
-      changed.wait_for(lock, options.beat, [&] { return stop || (!own_words.empty() && !told); });
+      changed.wait_for(lock, options.beat, [&] { return stop || hurry || (!own_words.empty() && !told); });
     }
     std::lock_guard lock(mutex);
     ended = true;
@@ -128,6 +137,36 @@ struct Heartbeat::State {
       if (static_cast<int>(i) == options.rank || peers[i].leaving || since < limit) continue;
       ranks.push_back({static_cast<int>(i), since});
     }
+    return ranks;
+  }
+
+  /// Looks which processes have ended; the mutex is held.
+  void look_at_processes() {
+    if (!options.ended) return;
+    for (std::size_t i = 0; i < peers.size(); ++i)
+      if (static_cast<int>(i) != options.rank && !peers[i].ended && options.ended(static_cast<int>(i)))
+        peers[i].ended = Clock::now();
+  }
+
+  /// Ranks whose processes have ended, the first of them and those that were killed with it, and that left no word; the
+  /// mutex is held.
+  std::vector<SilentRank> ended_ranks() {
+    look_at_processes();
+    std::vector<SilentRank> ranks;
+    const auto add = [&](std::size_t i) {
+      ranks.push_back({static_cast<int>(i), between(peers[i].changed, Clock::now()), true});
+    };
+    if (store_lost && !peers[0].leaving) {
+      // Nobody can have said that it leaves. A host of the store that ended without a word is the cause.
+      if (peers[0].ended) add(0);
+      return ranks;
+    }
+    std::optional<Clock::time_point> first;
+    for (const Peer& peer : peers)
+      if (peer.ended && !peer.leaving) first = std::min(first.value_or(*peer.ended), *peer.ended);
+    // Survivors end too, later, and without a store they cannot say so: its host stays for `linger`.
+    for (std::size_t i = 0; i < peers.size(); ++i)
+      if (peers[i].ended && !peers[i].leaving && *peers[i].ended <= *first + options.beat * 3 / 2) add(i);
     return ranks;
   }
 };
@@ -198,14 +237,24 @@ LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, mill
   const HeartbeatOptions& options = state_->options;
   state_->leaving = true;
   std::vector<SilentRank> silent;
+  bool ended = false;
+  // A rank that met an error has said so in the store before its process ended: an exchange from now on knows it.
+  const std::uint64_t fresh = state_->begun + 1;
+  state_->hurry = true;
+  state_->changed.notify_all();
   state_->changed.wait_for(lock, options.quiet + options.patience, [&] {
     silent = state_->silent(options.quiet);
+    if (silent.empty() && !timed_out && state_->finished >= fresh) {
+      silent = state_->ended_ranks();
+      ended = !silent.empty();
+    }
     return !silent.empty() || (!state_->first_words.empty() && !state_->leaving_ranks().empty());
   });
   // Of ranks that were lost together the last beats lie up to a beat apart, and are seen up to another beat later.
   if (!silent.empty()) {
-    state_->changed.wait_for(lock, options.beat * 5 / 2, [] { return false; });
-    if (auto now = state_->silent(options.quiet); now.size() > silent.size()) silent = std::move(now);
+    state_->changed.wait_for(lock, ended ? kKilledTogether : options.beat * 5 / 2, [] { return false; });
+    auto now = ended ? state_->ended_ranks() : state_->silent(options.quiet);
+    if (now.size() > silent.size()) silent = std::move(now);
   }
   const std::vector<int> leaving = state_->leaving_ranks();
   const std::string words = state_->first_words.empty() ? "" : ": " + state_->first_words;

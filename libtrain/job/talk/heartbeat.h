@@ -36,6 +36,9 @@ struct HeartbeatOptions {
   /// Leaves `own` in the store, unless it is empty or words stand there already; returns what stands. Called from the
   /// heartbeat's thread; throws when the store is lost. May be empty.
   std::function<std::string(const std::string& own)> words;
+  /// Whether the process of a rank is known to have ended; diagnose() then waits for no silence. Thread-safe. Empty
+  /// where nobody can know, and where news of ranks that leave take more than one exchange.
+  std::function<bool(int rank)> ended;
 };
 
 /// Thread-safe. The exchange may block for ever (a stopped store host): nothing here waits for it without a bound.

@@ -179,6 +179,73 @@ TEST(Heartbeat, DoesNotBlameARankThatLeftBecauseOfAnother) {
   EXPECT_THAT(first.diagnose("recv", false, 3s).text, HasSubstr("rank 2 is gone"));
 }
 
+HeartbeatOptions patient(int rank, int world) {
+  HeartbeatOptions options = quick(rank, world);
+  options.quiet = options.patience = 30s;
+  options.linger = 0ms;
+  return options;
+}
+
+TEST(Heartbeat, WaitsForNoSilenceOfAProcessThatHasEnded) {
+  FakeStore store(4);
+  store.silent[1] = store.silent[3] = true;
+  HeartbeatOptions options = patient(0, 4);
+  options.ended = [](int rank) { return rank == 1 || rank == 3; };
+  Heartbeat heartbeat(options, store.exchange(0));
+  const auto begin = std::chrono::steady_clock::now();
+  const LostRanks lost = heartbeat.diagnose("recv", false, 3s);
+  EXPECT_THAT(lost.text, HasSubstr("ranks 1, 3 are gone: connection closed and no heartbeat for"));
+  EXPECT_EQ(lost.ranks, (std::vector<int>{1, 3}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, options.quiet / 2);
+}
+
+TEST(Heartbeat, AnEndedProcessThatLeftForAnErrorIsNotTheCauseByItself) {
+  FakeStore store(3);
+  store.leaving[1] = true;
+  HeartbeatOptions options = patient(0, 3);
+  options.ended = [](int rank) { return rank == 1; };
+  options.words = [](const std::string&) { return "rank 1: no memory"; };
+  Heartbeat heartbeat(options, store.exchange(0));
+  EXPECT_EQ(heartbeat.diagnose("recv", false, 3s).text,
+            "rank 1 met an error and left, noticed by rank 0 in recv: rank 1: no memory");
+}
+
+TEST(Heartbeat, AStoreThatIsLostIsTheCauseOnlyWhereItsHostHasEnded) {
+  FakeStore store(3);
+  store.lost = true;
+  HeartbeatOptions options = patient(1, 3);
+  options.ended = [](int rank) { return rank == 0; };
+  Heartbeat host(options, store.exchange(1));
+  EXPECT_THAT(host.diagnose("recv", false, 3s).text, HasSubstr("rank 0 is gone"));
+  options.quiet = options.patience = 100ms;
+  options.ended = [](int rank) { return rank == 2; };
+  Heartbeat peer(options, store.exchange(1));
+  EXPECT_THAT(peer.diagnose("recv", false, 3s).text, HasSubstr("rank 0 is gone")) << "who left cannot be known";
+}
+
+// Who finds the cause first and keeps the store takes it along.
+TEST(Heartbeat, AStoreThatWentWithAHostThatLeftHidesNoEndedProcess) {
+  FakeStore store(3);
+  store.leaving[0] = true;
+  HeartbeatOptions options = patient(2, 3);
+  options.ended = [](int rank) { return rank < 2; };
+  Heartbeat heartbeat(options, store.exchange(2));
+  while (heartbeat.leaving().empty()) std::this_thread::sleep_for(1ms);
+  {
+    std::lock_guard lock(store.mutex);
+    store.lost = true;
+  }
+  EXPECT_THAT(heartbeat.diagnose("send", false, 3s).text, HasSubstr("rank 1 is gone"));
+}
+
+TEST(Heartbeat, ADeadlineIsNoMatterOfProcesses) {
+  FakeStore store(2);
+  HeartbeatOptions options = quick(0, 2);
+  options.ended = [](int) { return true; };
+  Heartbeat heartbeat(options, store.exchange(0));
+  EXPECT_THAT(heartbeat.diagnose("barrier", true, 3s).text, HasSubstr("every rank has a heartbeat"));
+}
+
 /// Words as a store keeps them.
 std::function<std::string(const std::string&)> kept_in(std::string& standing) {
   return [&standing](const std::string& own) { return standing.empty() ? standing = own : standing; };
