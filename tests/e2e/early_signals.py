@@ -109,7 +109,7 @@ class EarlySignals(unittest.TestCase):
                     if not caught and process.returncode == -number:
                         continue  # its libraries were being loaded
                     self.assertIn(process.returncode, (0, 75, STOPS[number][0]), log)
-                    self.assertRegex(log, r"error: |Ctrl-C: |SIGTERM: |complete|was stopped by a signal|, then stopping \(")
+                    self.assertRegex(log, r"error: |Ctrl-C: |SIGTERM: |complete|was stopped by a signal|stopped before the first step|, then stopping \(")
                     self.assertLessEqual(log.count("error: "), 1, log)
                     self.assertEqual(harness.half_saved(self.run), [], log)
 
