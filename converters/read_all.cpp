@@ -17,7 +17,12 @@ Result<ckpt::VerifyReport> read_all(const ForeignCheckpoint& source, const char*
     const std::uint64_t size = ckpt::dtype_size(tensor.dtype), elements = ckpt::element_count(tensor.shape);
     for (std::uint64_t at = 0; at < elements; at += kChunk / size) {
       const std::uint64_t count = std::min(kChunk / size, elements - at);
-      TITAN_RETURN_IF_ERROR(source.read(i, at, std::span(buffer).first(count * size)));
+      const Status read = source.read(i, at, std::span(buffer).first(count * size));
+      if (read.code == ckpt::Code::kCorrupt) {
+        report.damage.push_back({source.path(), "tensor", tensor.name, 0, at * size, count * size, read.message});
+        break;
+      }
+      TITAN_RETURN_IF_ERROR(read);
       report.bytes += count * size;
       if (progress) TITAN_RETURN_IF_ERROR(progress(report.bytes, total));
     }

@@ -179,7 +179,7 @@ class ZeroReader {
   Status read_rank(const std::string& path) {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
     const Pickle& pickle = file.pickle();
-    const std::uint32_t number = files_.add(path);
+    const std::uint32_t number = files_.add_archive(path);
     TITAN_ASSIGN_OR_RETURN(const NodeId state, file.at(pickle.root(), "optimizer_state_dict"));
     const std::optional<std::int64_t> stage = stage_of(pickle, pickle.find(state, "zero_stage"));
     const NodeId third = pickle.find(state, "fp32_flat_groups");
@@ -301,7 +301,7 @@ class ZeroReader {
   Status compare_with(const TorchFile& model) {
     const Pickle& pickle = model.pickle();
     const NodeId module = pickle.find(pickle.root(), "module");
-    const std::uint32_t number = files_.add(model.path());
+    const std::uint32_t number = files_.add_archive(model.path());
     for (const auto& [name, state] : out_.states) {
       const NodeId node = pickle.find(module, name);
       if (node == dcp::kNoNode) continue;
@@ -354,8 +354,10 @@ Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& fi
     TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(file.pickle().root(), "param"));
     TITAN_ASSIGN_OR_RETURN(const StoredTensor stored, file.tensor(node));
     TITAN_ASSIGN_OR_RETURN(const DType dtype, dtype_of_torch(path, stored.dtype));
-    return PiecedTensor{
-        path, dtype, stored.shape, {whole_piece(stored.shape, {{files.add(path), stored.offset, stored.elements}})}};
+    return PiecedTensor{path,
+                        dtype,
+                        stored.shape,
+                        {whole_piece(stored.shape, {{files.add_archive(path), stored.offset, stored.elements}})}};
   };
   for (const ckpt::DirEntry& entry : entries) {
     if (entry.type != ckpt::FileType::kDirectory) continue;

@@ -70,7 +70,7 @@ class OptimizerReader {
   Status read(const Rank& rank, const std::string& path) {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
     const Pickle& pickle = file.pickle();
-    const std::uint32_t number = files_.add(path);
+    const std::uint32_t number = files_.add_archive(path);
     TITAN_ASSIGN_OR_RETURN(const NodeId names, file.at(pickle.root(), "names"));
     TITAN_ASSIGN_OR_RETURN(const NodeId states, file.at(pickle.root(), "state"));
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(pickle.root(), "param_groups"));

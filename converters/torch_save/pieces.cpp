@@ -5,6 +5,8 @@
 
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/assemble.h"
+#include "converters/dcp/crc32.h"
+#include "converters/dcp/zip.h"
 
 namespace titan::convert {
 
@@ -14,10 +16,23 @@ using ckpt::Status;
 namespace {
 
 constexpr std::size_t kOpenFiles = 64;
+constexpr std::uint64_t kCheckBytes = std::uint64_t{1} << 20;  // read at a time
 
 dcp::Chunk box_of(const Piece& piece) { return {piece.offsets, piece.sizes, {}}; }
 
 }  // namespace
+
+// Its storages lie in the order of the file.
+struct PieceFiles::Archive {
+  struct Storage {
+    dcp::ZipEntry entry;
+    std::uint64_t payload = 0;
+    bool checked = false;
+    Status found{};
+  };
+  dcp::ZipArchive zip;
+  std::vector<Storage> storages;
+};
 
 Piece whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> segments, std::uint64_t first) {
   return {std::vector<std::uint64_t>(shape.size(), 0), shape, std::move(segments), first};
@@ -50,6 +65,52 @@ std::uint32_t PieceFiles::add(const std::string& path) {
   return at->second;
 }
 
+std::uint32_t PieceFiles::add_archive(const std::string& path) {
+  const std::uint32_t number = add(path);
+  archives_.try_emplace(number);
+  return number;
+}
+
+Result<std::shared_ptr<PieceFiles::Archive>> PieceFiles::open_archive(std::uint32_t index) const {
+  TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> from, file(index));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, from->size());
+  TITAN_ASSIGN_OR_RETURN(dcp::ZipArchive zip, dcp::ZipArchive::open(*from, paths_[index], 0, size));
+  std::vector<Archive::Storage> storages;
+  for (const dcp::ZipEntry& entry : zip.entries()) {
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t payload, zip.payload(entry));
+    storages.push_back({entry, payload, false, {}});
+  }
+  std::ranges::sort(storages, {}, &Archive::Storage::payload);
+  return std::make_shared<Archive>(Archive{std::move(zip), std::move(storages)});
+}
+
+// The storage around `offset`, once.
+Status PieceFiles::check_storage(std::uint32_t index, std::uint64_t offset) const {
+  const std::lock_guard lock(check_mutex_);
+  const auto at = archives_.find(index);
+  if (at == archives_.end()) return {};
+  if (at->second == nullptr) {
+    TITAN_ASSIGN_OR_RETURN(at->second, open_archive(index));
+  }
+  std::vector<Archive::Storage>& storages = at->second->storages;
+  const auto behind = std::ranges::upper_bound(storages, offset, {}, &Archive::Storage::payload);
+  if (behind == storages.begin()) return ckpt::corrupt(paths_[index] + " has changed while it was read");
+  Archive::Storage& storage = *std::prev(behind);
+  if (storage.checked) return storage.found;
+  TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> from, file(index));
+  std::vector<std::byte> buffer(std::min(kCheckBytes, storage.entry.bytes));
+  std::uint32_t crc = 0;
+  for (std::uint64_t done = 0; done < storage.entry.bytes;) {
+    const auto part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), storage.entry.bytes - done));
+    TITAN_RETURN_IF_ERROR(from->pread(storage.payload + done, part));
+    crc = dcp::crc32(crc, part);
+    done += part.size();
+  }
+  if (crc != storage.entry.crc) storage.found = at->second->zip.crc_error(storage.entry, storage.payload, crc);
+  storage.checked = true;
+  return storage.found;
+}
+
 Result<std::shared_ptr<ckpt::File>> PieceFiles::file(std::uint32_t index) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = open_.find(index); found != open_.end()) return found->second;
@@ -61,14 +122,15 @@ Result<std::shared_ptr<ckpt::File>> PieceFiles::file(std::uint32_t index) const 
 }
 
 // Elements of the piece from `first` on.
-Status PieceFiles::read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first,
-                              std::span<std::byte> out) const {
+Status PieceFiles::read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out,
+                              bool check) const {
   std::uint64_t begin = 0, at = piece.first + first;
   for (const Segment& segment : piece.segments) {
     if (out.empty()) break;
     const std::uint64_t end = begin + segment.elements;
     if (at < end) {
       const std::uint64_t count = std::min<std::uint64_t>(end - at, out.size() / unit);
+      if (check) TITAN_RETURN_IF_ERROR(check_storage(segment.file, segment.offset));
       TITAN_ASSIGN_OR_RETURN(const std::shared_ptr<ckpt::File> from, file(segment.file));
       TITAN_RETURN_IF_ERROR(from->pread(segment.offset + (at - begin) * unit, out.first(count * unit)));
       out = out.subspan(count * unit);
@@ -79,7 +141,8 @@ Status PieceFiles::read_piece(const Piece& piece, std::uint64_t unit, std::uint6
   return {};
 }
 
-Status PieceFiles::read(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
+Status PieceFiles::read_boxes(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out,
+                              bool check) const {
   const std::uint64_t unit = ckpt::dtype_size(tensor.dtype);
   std::vector<std::byte> scratch;
   for (const Piece& piece : tensor.pieces) {
@@ -93,7 +156,7 @@ Status PieceFiles::read(const PiecedTensor& tensor, std::uint64_t first, std::sp
       scratch.resize((end - begin) * unit);
       target = scratch;
     }
-    TITAN_RETURN_IF_ERROR(read_piece(piece, unit, begin, target));
+    TITAN_RETURN_IF_ERROR(read_piece(piece, unit, begin, target, check));
     for (const dcp::Run& run : runs)
       if (runs.size() > 1)
         std::memcpy(&out[(run.tensor_element - first) * unit], &scratch[(run.chunk_element - begin) * unit],

@@ -47,18 +47,36 @@ class PieceFiles {
   explicit PieceFiles(ckpt::Fs& fs) : fs_(fs) {}
   /// The number of `path`, which a Segment names.
   std::uint32_t add(const std::string& path);
+  /// The same of an archive of torch.save, whose storages have a CRC-32 each.
+  std::uint32_t add_archive(const std::string& path);
+  /// Whether all files are archives.
+  bool all_archives() const { return archives_.size() == paths_.size(); }
   /// Reads elements of `tensor` from `first` on. \error kCorrupt, kFailed
-  ckpt::Status read(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const;
+  ckpt::Status read(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
+    return read_boxes(tensor, first, out, false);
+  }
+  /// The same; a storage of an archive is read whole before its first element is given. \error kCorrupt: its CRC is
+  /// another
+  ckpt::Status read_checked(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
+    return read_boxes(tensor, first, out, true);
+  }
 
  private:
+  struct Archive;
+  ckpt::Status read_boxes(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out, bool check) const;
+  ckpt::Result<std::shared_ptr<Archive>> open_archive(std::uint32_t index) const;
+  ckpt::Status check_storage(std::uint32_t index, std::uint64_t offset) const;
   ckpt::Result<std::shared_ptr<ckpt::File>> file(std::uint32_t index) const;
-  ckpt::Status read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out) const;
+  ckpt::Status read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out,
+                          bool check) const;
 
   ckpt::Fs& fs_;
   std::vector<std::string> paths_;
   std::map<std::string, std::uint32_t> numbers_;
   mutable std::mutex mutex_;
   mutable std::map<std::uint32_t, std::shared_ptr<ckpt::File>> open_;
+  mutable std::mutex check_mutex_;                                      // taken before mutex_
+  mutable std::map<std::uint32_t, std::shared_ptr<Archive>> archives_;  // null: not looked at yet
 };
 
 }  // namespace titan::convert

@@ -53,7 +53,7 @@ void TrainedSource::add_model(const ForeignCheckpoint& model) {
 Status TrainedSource::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
   if (model_ != nullptr && tensor < model_tensors_) return model_->read(tensor, first, out);
   const Place& place = places_[tensor];
-  return files_.read(pieced_[place.pieced], place.first + first, out);
+  return files_.read_checked(pieced_[place.pieced], place.first + first, out);
 }
 
 std::unique_ptr<ForeignCheckpoint> TrainedSource::model_view() const {
@@ -118,7 +118,10 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
 }
 
 Result<ckpt::VerifyReport> TrainedSource::verify(const Progress& progress) const {
-  return read_all(*this, kSafetensorsNote, progress);
+  const bool all_checked = model_ == nullptr && files_.all_archives();
+  TITAN_ASSIGN_OR_RETURN(ckpt::VerifyReport report, read_all(*this, all_checked ? "" : kSafetensorsNote, progress));
+  if (why_.code == ckpt::Code::kCorrupt) report.damage.push_back({"optimizer", "structure", "", 0, 0, 0, why_.message});
+  return report;
 }
 
 }  // namespace titan::convert

@@ -33,7 +33,7 @@ class TrainedSource : public ForeignCheckpoint {
   const std::string& path() const override { return path_; }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
-  /// Reads every element once.
+  /// Reads every element once, and each storage of torch whole, against its CRC.
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
  protected:
@@ -70,6 +70,7 @@ class TrainedSource : public ForeignCheckpoint {
 
   Fs& fs_;
   PieceFiles files_;
+  Status why_;  ///< the optimizer's state cannot be read; damage of it is reported by verify
 
  private:
   struct Place {

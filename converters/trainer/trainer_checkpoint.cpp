@@ -82,7 +82,6 @@ class TrainerCheckpoint final : public TrainedSource {
 
   const std::unique_ptr<ForeignCheckpoint> model_;
   const std::string file_;
-  Status why_;  // it cannot be read
   TrainerState state_;
 };
 

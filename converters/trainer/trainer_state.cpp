@@ -82,7 +82,7 @@ class StateReader {
 
   Status open(const std::string& path) {
     TITAN_ASSIGN_OR_RETURN(TorchFile file, TorchFile::open(fs_, path));
-    RankFile rank{std::move(file), files_.add(path)};
+    RankFile rank{std::move(file), files_.add_archive(path)};
     const Pickle& pickle = rank.file.pickle();
     TITAN_ASSIGN_OR_RETURN(rank.states, rank.file.at(pickle.root(), "state"));
     if (!pickle.is(rank.states, NodeKind::kDict)) return corrupt(path + ": state is no dict");

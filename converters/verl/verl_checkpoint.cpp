@@ -118,7 +118,7 @@ class Checkpoint final : public TrainedSource {
   Status take_rank(const std::string& path) {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
     const dcp::Pickle& pickle = file.pickle();
-    const std::uint32_t number = files_.add(path);
+    const std::uint32_t number = files_.add_archive(path);
     if (!pickle.is(pickle.root(), dcp::NodeKind::kDict)) return corrupt(path + " is no dict of tensors");
     const bool first = parts_.empty();
     std::size_t seen = 0;
@@ -169,7 +169,6 @@ class Checkpoint final : public TrainedSource {
   std::uint32_t ranks_ = 0;
   std::vector<std::string> order_;
   std::map<std::string, RankParts> parts_;  // while it is opened
-  Status why_;                              // the optimizer's state cannot be read
   TrainerState state_;
 };
 

@@ -80,6 +80,42 @@ TEST_F(VerlFolder, GivesEveryWeightOfItsRanks) {
   EXPECT_EQ(*find_ranks(fs_, "/run"), "");
 }
 
+TEST_F(VerlFolder, AChangedValueIsFoundByTheCrcOfItsStorage) {
+  put_ranks();
+  const std::string whole = testing::state_file(state_of(model_, 1));
+  std::string changed = whole;
+  const std::string value = testing::floats({state_of(model_, 1)[2].second.values.back()});
+  const std::size_t at = changed.find(value);
+  ASSERT_NE(at, std::string::npos);
+  changed[at + 1] = static_cast<char>(changed[at + 1] ^ 1);
+  for (const bool damaged : {false, true}) {
+    MemFs fs;
+    EXPECT_TRUE(
+        ckpt::testing::put_text(fs, "/v/model_world_size_2_rank_0.pt", testing::state_file(state_of(model_, 0))).ok());
+    EXPECT_TRUE(ckpt::testing::put_text(fs, "/v/model_world_size_2_rank_1.pt", damaged ? changed : whole).ok());
+    const auto source = verl_format().open(fs, "/v");
+    ASSERT_TRUE(source.ok()) << source.status().to_string();
+    const auto report = (*source)->verify({});
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    EXPECT_EQ(report->note, "");
+    ASSERT_EQ(report->damage.size(), damaged ? 1u : 0u);
+    if (damaged) {
+      EXPECT_THAT(report->damage[0].detail, HasSubstr("does not match its CRC"));
+    }
+  }
+}
+
+TEST_F(VerlFolder, AnOptimizerThatIsNoArchiveIsDamageForVerify) {
+  put_ranks();
+  for (const char* name : {"optim_world_size_2_rank_0.pt", "optim_world_size_2_rank_1.pt"}) put(name, "no archive");
+  const auto source = verl_format().open(fs_, kActor);
+  ASSERT_TRUE(source.ok()) << source.status().to_string();
+  const auto report = (*source)->verify({});
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  ASSERT_EQ(report->damage.size(), 1u);
+  EXPECT_THAT(report->damage[0].detail, HasSubstr("optim_world_size_2_rank_0.pt"));
+}
+
 TEST_F(VerlFolder, RanksThatDoNotAgreeAreDamage) {
   const State first = state_of(model_, 0), second = state_of(model_, 1);
   State fewer = second, more = second, twice = second;
