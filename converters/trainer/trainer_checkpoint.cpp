@@ -42,6 +42,11 @@ class TrainerCheckpoint final : public TrainedSource {
 
  private:
   Status read_state() {
+    TITAN_ASSIGN_OR_RETURN(const bool config, is_file(fs_, ckpt::join_path(path(), kHfConfig)));
+    if (!config)
+      return ckpt::incompatible(ckpt::join_path(path(), file_) + " has no " + kHfConfig +
+                                " beside it, which says whose states they are")
+          .with_hint("copy the model's config.json there, or take the model alone: leave out --config");
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(path(), kHfConfig)));
     TITAN_ASSIGN_OR_RETURN(state_,
                            read_trainer_state(fs_, {through_link(fs_, ckpt::join_path(path(), file_))}, model, files_));
@@ -90,9 +95,8 @@ class TrainerCheckpoint final : public TrainedSource {
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf_with_state(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> model, open_hf(fs, path));
   if (model->path() != path) return model;
-  TITAN_ASSIGN_OR_RETURN(const bool config, is_file(fs, ckpt::join_path(path, kHfConfig)));
   TITAN_ASSIGN_OR_RETURN(std::string file, find_trainer_state(fs, path));
-  if (!config || file.empty()) return model;
+  if (file.empty()) return model;
   return std::unique_ptr<ForeignCheckpoint>(
       std::make_unique<TrainerCheckpoint>(fs, path, std::move(model), std::move(file)));
 }

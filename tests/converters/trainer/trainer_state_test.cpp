@@ -291,6 +291,9 @@ TEST_F(TrainerStateOf, AFolderGoesOnWithTheConfigurationAlone) {
   ASSERT_TRUE(ckpt::testing::put_text(fs_, "/f/optimizer.bin", "no pickle").ok());
   EXPECT_FALSE(plan(config).ok());
   EXPECT_THAT(plan({})->notes, Contains(HasSubstr("optimizer.bin cannot be read")));
+  ASSERT_TRUE(fs_.remove_file("/f/config.json").ok());
+  EXPECT_EQ(plan(config).status().code, Code::kIncompatible) << "the optimizer is not dropped in silence";
+  EXPECT_THAT(plan(config).status().message, HasSubstr("optimizer.bin has no config.json beside it"));
 }
 
 }  // namespace
