@@ -77,6 +77,19 @@ TEST_F(Sign, NamesEveryMemberThatIsAnother) {
                                    HasSubstr("train_state.json has 2 bytes")));
 }
 
+// Another program loads what it finds, whatever the manifest lists.
+TEST_F(Sign, NamesWhatWasPutBesideTheMembers) {
+  ASSERT_TRUE(sign().ok());
+  ASSERT_TRUE(put_text(fs_, step_ + "/.keep", "").ok());
+  EXPECT_THAT(wrong(), IsEmpty()) << "a pin is nobody's";
+  ASSERT_TRUE(put_text(fs_, step_ + "/model.safetensors", "x").ok());
+  ASSERT_TRUE(fs_.make_dir(step_ + "/sub").ok() && fs_.make_dir(step_ + "/sub/sub").ok());
+  ASSERT_TRUE(put_text(fs_, step_ + "/model/x.h5", "x").ok() && put_text(fs_, step_ + "/sub/sub/.hidden", "x").ok());
+  EXPECT_THAT(wrong(),
+              ElementsAre("model.safetensors is there, and was not signed", "model/x.h5 is there, and was not signed",
+                          "sub/sub/.hidden is there, and was not signed"));
+}
+
 TEST_F(Sign, NobodyElseCanVouch) {
   ASSERT_TRUE(sign().ok());
   EXPECT_THAT(wrong("/other"), ElementsAre(HasSubstr("signed by another key")));
