@@ -35,15 +35,23 @@ Status check_curve(const CheckpointReader& source, const ckpt::LrSchedule& lr) {
   return {};
 }
 
-// torch takes the state of all parameters or of none.
-bool leaves_out_slots(const ckpt::Manifest& manifest, SkipRules& skip) {
-  bool left_out = false;
+/// Whether rules leave out the optimizer's state. torch takes that of all parameters or of none. \error kIncompatible:
+/// they leave out some of it
+Result<bool> leaves_out_slots(const ckpt::Manifest& manifest, SkipRules& skip) {
+  std::size_t slots = 0, left_out = 0;
+  std::string first;
   for (const ckpt::ParameterRecord& record : manifest.parameters)
-    for (const ckpt::SlotTensor& slot : record.slots)
-      left_out =
-          skip.takes({record.meta.name + "." + slot.name, "optimizer.state." + record.meta.name + "." + slot.name}) ||
-          left_out;
-  return left_out;
+    for (const ckpt::SlotTensor& slot : record.slots) {
+      const std::string name = record.meta.name + "." + slot.name;
+      ++slots;
+      if (!skip.takes({name, "optimizer.state." + name})) continue;
+      if (left_out++ == 0) first = name;
+    }
+  if (left_out == 0 || left_out == slots) return left_out > 0;
+  return ckpt::incompatible("the rules leave out " + std::to_string(left_out) + " of the optimizer's " +
+                            std::to_string(slots) + " tensors, '" + first +
+                            "' first, and torch takes the state of all parameters or of none")
+      .with_hint("--skip 'optimizer.*' leaves out all of it");
 }
 
 // What the configuration says of the optimizer where the checkpoint does not.
@@ -101,7 +109,8 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
   };
   if (std::ranges::all_of(manifest.parameters, [](const auto& record) { return record.slots.empty(); }))
     return no_run("the checkpoint has no optimizer state");
-  if (leaves_out_slots(manifest, skip)) return no_run("the optimizer is left out as asked");
+  TITAN_ASSIGN_OR_RETURN(const bool no_slots, leaves_out_slots(manifest, skip));
+  if (no_slots) return no_run("the optimizer is left out as asked");
   const Result<ckpt::LrSchedule> lr = source.lr_schedule();
   const Result<ckpt::TrainState> train = source.train_state();
   for (const Status& status : {lr.status(), train.status()})

@@ -139,6 +139,16 @@ TEST_F(DcpExport, WritesTheModelAloneWhenAsked) {
   EXPECT_THAT((*writer)->notes(), ::testing::Contains(HasSubstr("the model alone")));
 }
 
+TEST_F(DcpExport, LeavesOutNoOptimizerForARuleThatTakesAPartOfIt) {
+  ExportOptions part;
+  part.skip = {"*.wo.weight.exp_avg"};
+  const auto writer = create({}, part);
+  ASSERT_FALSE(writer.ok());
+  EXPECT_EQ(writer.status().code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(writer.status().message, HasSubstr("'layers.0.attention.wo.weight.exp_avg' first"));
+  EXPECT_THAT(writer.status().hint, HasSubstr("--skip 'optimizer.*'"));
+}
+
 // The model of a Synthetic with heads.
 Settings model_of_synthetic(std::uint64_t head_dim, std::uint64_t dim = 16) {
   recipe::ModelDims model;
