@@ -36,9 +36,7 @@ class Checkpoint final : public TrainedSource {
     end_of_model();
     for (const auto& [name, state] : content_.states) {
       if (!state.exp_avg || !state.exp_avg_sq) continue;
-      add_part(kStatePrefix + name + "." + ckpt::kExpAvg, add_pieced(*state.exp_avg), 0, state.exp_avg->shape);
-      add_part(kStatePrefix + name + "." + ckpt::kExpAvgSq, add_pieced(*state.exp_avg_sq), 0, state.exp_avg_sq->shape);
-      set_step(name, state.step);
+      add_moments(name, *state.exp_avg, *state.exp_avg_sq, state.step);
     }
     return {};
   }

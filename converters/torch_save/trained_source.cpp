@@ -37,6 +37,13 @@ std::size_t TrainedSource::add_pieced(PiecedTensor pieced) {
   return pieced_.size() - 1;
 }
 
+void TrainedSource::add_moments(const std::string& name, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq,
+                                double step) {
+  add_part(kStatePrefix + name + "." + ckpt::kExpAvg, add_pieced(exp_avg), 0, exp_avg.shape);
+  add_part(kStatePrefix + name + "." + ckpt::kExpAvgSq, add_pieced(exp_avg_sq), 0, exp_avg_sq.shape);
+  set_step(name, step);
+}
+
 void TrainedSource::add_part(const std::string& name, std::size_t pieced, std::uint64_t first,
                              std::vector<std::uint64_t> shape) {
   tensors_.push_back({name, pieced_[pieced].dtype, std::move(shape)});

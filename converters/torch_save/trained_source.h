@@ -47,6 +47,8 @@ class TrainedSource : public ForeignCheckpoint {
   /// From here on tensors are the optimizer's.
   void end_of_model() { model_tensors_ = tensors_.size(); }
   void set_step(const std::string& name, double step) { steps_[name] = step; }
+  /// Adam's state of the parameter `name`: its moments, whole, and its count.
+  void add_moments(const std::string& name, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq, double step);
 
   /// The model's tensors alone, with the same indices.
   std::unique_ptr<ForeignCheckpoint> model_view() const;

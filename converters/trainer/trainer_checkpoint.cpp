@@ -50,12 +50,7 @@ class TrainerCheckpoint final : public TrainedSource {
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(path(), kHfConfig)));
     TITAN_ASSIGN_OR_RETURN(state_,
                            read_trainer_state(fs_, {through_link(fs_, ckpt::join_path(path(), file_))}, model, files_));
-    for (const auto& [name, moments] : state_) {
-      add_part(kStatePrefix + name + "." + ckpt::kExpAvg, add_pieced(moments.exp_avg), 0, moments.exp_avg.shape);
-      add_part(kStatePrefix + name + "." + ckpt::kExpAvgSq, add_pieced(moments.exp_avg_sq), 0,
-               moments.exp_avg_sq.shape);
-      set_step(name, moments.step);
-    }
+    for (const auto& [name, moments] : state_) add_moments(name, moments.exp_avg, moments.exp_avg_sq, moments.step);
     return {};
   }
 

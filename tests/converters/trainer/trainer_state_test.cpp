@@ -9,7 +9,7 @@
 #include "converters/dcp/pickle_writer.h"
 #include "converters/trainer/trainer_checkpoint.h"
 #include "tests/converters/hf/folder.h"
-#include "tests/converters/torch_save/torch_zip.h"
+#include "tests/converters/torch_save/spelled.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert::trainer_state_test {
@@ -78,8 +78,8 @@ class Spelled {
   double step = 3;
 
   std::string file(const Parameters& order, const std::vector<Group>& groups) {
-    std::vector<std::string> storages;
-    PickleWriter out(2);
+    testing::Spelled to;
+    PickleWriter& out = to.out;
     out.empty_dict();
     out.mark();
     out.text("state");
@@ -94,11 +94,13 @@ class Spelled {
         out.empty_dict();
         out.mark();
         out.text("step");
-        put_tensor(out, storages, {}, step);
+        testing::put_tensor(to, {}, {static_cast<float>(step)});
         for (const auto& [slot, value] : {std::pair{"exp_avg", 0.0}, {"exp_avg_sq", 0.5}}) {
           if (no_moments) continue;
           out.text(slot);
-          put_tensor(out, storages, order[parameter].shape, static_cast<double>(parameter) + value);
+          const testing::Dims& shape = order[parameter].shape;
+          const auto each = static_cast<float>(static_cast<double>(parameter) + value);
+          testing::put_tensor(to, shape, std::vector<float>(ckpt::element_count(shape), each));
         }
         out.set_items();
       }
@@ -111,7 +113,7 @@ class Spelled {
     for (const Group& group : groups) put_group(out, order, group, number);
     out.appends();
     out.set_items();
-    return testing::torch_file(std::move(out).finish(), storages);
+    return std::move(to).file();
   }
 
  private:
@@ -135,31 +137,6 @@ class Spelled {
     }
     out.appends();
     out.set_items();
-  }
-
-  static void put_tensor(PickleWriter& out, std::vector<std::string>& storages, const std::vector<std::uint64_t>& shape,
-                         double value) {
-    const std::uint64_t elements = ckpt::element_count(shape);
-    out.global("torch._utils", "_rebuild_tensor_v2");
-    out.mark();
-    out.mark();
-    out.text("storage");
-    out.global("torch", "FloatStorage");
-    out.text(std::to_string(storages.size()));
-    out.text("cpu");
-    out.integer(static_cast<std::int64_t>(elements));
-    out.tuple(5);
-    out.persistent();
-    out.integer(0);
-    out.integers(shape);
-    std::vector<std::uint64_t> strides(shape.size(), 1);
-    for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-    out.integers(strides);
-    out.boolean(false);
-    out.none();
-    out.tuple(6);
-    out.reduce();
-    storages.push_back(testing::floats(std::vector<float>(elements, static_cast<float>(value))));
   }
 };
 
