@@ -10,7 +10,7 @@ if(NOT TITAN_CUDA STREQUAL "OFF")
   find_path(TITAN_CUDA_NV_INCLUDE nv/target
     HINTS ${TITAN_CUDA_INCLUDE} ${TITAN_CUDA_INCLUDE}/cccl NO_DEFAULT_PATH)
   set(missing "")
-  foreach(file ${TITAN_TORCH_DIR}/lib/libtorch_cuda.so ${nvidia}/cu13/lib/libcudart.so.13 ${nvidia}/nccl/include/nccl.h)
+  foreach(file ${TITAN_TORCH_DIR}/lib/libtorch_cuda.so ${nvidia}/cu13/lib/libcudart.so.13 ${nvidia}/cu13/lib/libnvrtc.so.13 ${nvidia}/nccl/include/nccl.h)
     if(NOT EXISTS ${file})
       list(APPEND missing ${file})
     endif()
@@ -20,11 +20,12 @@ if(NOT TITAN_CUDA STREQUAL "OFF")
   endif()
   if(NOT missing)
     set(TITAN_HAS_CUDA ON)
+    set(TITAN_NVRTC ${nvidia}/cu13/lib/libnvrtc.so.13 CACHE INTERNAL "compiles kernels at run time")
     add_library(titan_cuda_libraries INTERFACE)
     target_include_directories(titan_cuda_libraries SYSTEM INTERFACE ${nvidia}/cu13/include ${nvidia}/nccl/include ${TITAN_CUDA_INCLUDE} ${TITAN_CUDA_NV_INCLUDE})
     target_compile_definitions(titan_cuda_libraries INTERFACE USE_C10D_NCCL)
     target_link_libraries(titan_cuda_libraries INTERFACE titan_torch
-      ${TITAN_TORCH_DIR}/lib/libtorch_cuda.so ${TITAN_TORCH_DIR}/lib/libc10_cuda.so ${nvidia}/cu13/lib/libcudart.so.13 
+      ${TITAN_TORCH_DIR}/lib/libtorch_cuda.so ${TITAN_TORCH_DIR}/lib/libc10_cuda.so ${nvidia}/cu13/lib/libcudart.so.13 ${TITAN_NVRTC}
       ${nvidia}/cu13/lib/libcublas.so.13 ${nvidia}/nccl/lib/libnccl.so.2)
     message(STATUS "CUDA: libtitan_cuda.so, with headers of ${TITAN_CUDA_INCLUDE}")
   elseif(TITAN_CUDA STREQUAL "ON")

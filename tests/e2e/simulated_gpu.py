@@ -27,7 +27,8 @@ GPU = given.gpu.resolve()
 BF16 = {"training__mixed_precision_param": "bfloat16"}
 PP2 = {"parallelism__pipeline_parallel_degree": 2}
 PARTS = {"parallelism__exchange_parts": 3}
-LAUNCHES = (80, 97)  # of a layer, kept and computed again
+LAUNCHES = (64, 77)  # of a layer, kept and computed again
+OWN = ("swiglu_bf16_4", "swiglu_gradients_bf16_4", "turn_bf16_4", "logit_gradients_bf16_4")  # of element_kernels.cu
 # Name: ranks, settings.
 LAYOUTS = {
     "dp2": (2, {}),
@@ -148,6 +149,20 @@ def bfloat16(work):
         same(work, f"bf16-{name}", "bf16")
 
 
+def element_kernels(work):
+    """One kernel in place of several: the curve is that of the single operations up to roundings of the CPU's exp. Rows of 8 ranks are added in one pass."""
+    for name, host in ("own", machine(work)), ("single", machine(work, TITAN_SINGLE_OPERATIONS=1)):
+        trained(run(work, 1, host, job__dump_folder=work / f"elements-{name}", **BF16))
+    near(work / "elements-own", work / "elements-single", 1e-3)
+    names = work / "rows.txt"
+    batch = {"training__global_batch_size": 12, "training__steps": 2, "checkpoint__interval": 2}
+    trained(run(work, 1, job__dump_folder=work / "rows-one", **BF16, **batch))
+    host = machine(work, TITAN_SIMULATED_GPUS=8, TITAN_SIMULATED_GPU_KERNELS=names)
+    trained(run(work, 8, host, job__dump_folder=work / "rows-eight", parallelism__gradient_exchange="always", **BF16, **batch))
+    assert harness.checkpoint_id(work / "rows-one", 2) == harness.checkpoint_id(work / "rows-eight", 2)
+    assert "add_2_rows_bf16" in names.read_text(), names.read_text()
+
+
 def heads_in_pieces(work):
     """So many heads and tokens that the backward of attention goes in three calls (head_pieces_test). Without the promise of equal bits it is one: here the same."""
     wide = BF16 | {"model__n_layers": 1, "model__dim": 256, "model__n_heads": 32, "model__n_kv_heads": 8, "training__seq_len": 2048, "training__global_batch_size": 1,
@@ -176,8 +191,9 @@ def own_kernels(work):
     host = machine(work, computes=False, TITAN_SIMULATED_GPU_KERNELS=names, PYTORCH_NO_CUDA_MEMORY_CACHING=1)
     trained(run(work, 1, host, job__dump_folder=work / "still", **BF16))
     launched = names.read_text()
-    for kernel in "flash_fwd_kernel", "flash_bwd_dq_dk_dv", "FusedAdamMathFunctor", "LpNormFunctor", "vectorized_layer_norm_kernel", "GammaBeta":
+    for kernel in "flash_fwd_kernel", "flash_bwd_dq_dk_dv", "FusedAdamMathFunctor", "LpNormFunctor", "vectorized_layer_norm_kernel", "GammaBeta", *OWN:
         assert kernel in launched, (kernel, launched)
+    trained(run(work, 1, host | {"TITAN_SINGLE_OPERATIONS": "1"}, job__dump_folder=work / "still-single", training__steps=1, **BF16))
     trained(run(work, 4, host, job__dump_folder=work / "still-stages", **BF16, **PP2))
     assert harness.checkpoint_id(work / "still", 4) == harness.checkpoint_id(work / "still-stages", 4)
     names.unlink()
@@ -334,7 +350,7 @@ def lost_rank(work):
     assert ranks[0].returncode == 3 and "rank 1" in said and time.monotonic() - killed < 30, (ranks[0].returncode, said)
 
 
-PARTS_OF_TEST = (every_layout, tied_head, two_hosts, six_gpus, bfloat16, heads_in_pieces, resumed, own_kernels, traced, launches, segments_that_grow, no_hidden_waits, host_keeps_pace, memory, mistakes,
+PARTS_OF_TEST = (every_layout, tied_head, two_hosts, six_gpus, bfloat16, element_kernels, heads_in_pieces, resumed, own_kernels, traced, launches, segments_that_grow, no_hidden_waits, host_keeps_pace, memory, mistakes,
                  bound_gpus, shared_gpu, sick_gpu, lost_rank)
 named = given.only.split(",") if given.only else [part.__name__ for part in PARTS_OF_TEST]
 with tempfile.TemporaryDirectory() as folder:

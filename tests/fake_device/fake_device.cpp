@@ -64,24 +64,24 @@ void FakeDevice::copy_out(const at::Tensor& values, std::span<std::byte> to, con
   std::memcpy(to.data(), train::host_bytes(host_alias(values)).data(), to.size());
 }
 
-at::Tensor FakeDevice::attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                                 bool causal) {
+at::Tensor FakeKernels::attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                                  bool causal) {
   return cpu_.attention(q_BHTK, k_BGTK, v_BGTK, causal);
 }
 
-at::Tensor FakeDevice::exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
+at::Tensor FakeKernels::exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
   return to_device(cpu_.exact_losses(host_alias(logits_BTV), host_alias(targets_BT)));
 }
 
-at::Tensor FakeDevice::loss_sum(const at::Tensor& losses) { return to_device(cpu_.loss_sum(host_alias(losses))); }
+at::Tensor FakeKernels::loss_sum(const at::Tensor& losses) { return to_device(cpu_.loss_sum(host_alias(losses))); }
 
-void FakeDevice::leaf_norms(std::span<const Leaf> leaves, int p) {
+void FakeKernels::leaf_norms(std::span<const train::NormLeaf> leaves, int p) {
   if (leaves.empty()) return;
   ++reads_;
   std::vector<at::Tensor> values;
   values.reserve(leaves.size());
-  std::vector<Leaf> on_host;
-  for (const Leaf& leaf : leaves)
+  std::vector<train::NormLeaf> on_host;
+  for (const train::NormLeaf& leaf : leaves)
     on_host.push_back({&values.emplace_back(host_alias(*leaf.values)), leaf.begin, leaf.length, leaf.entry});
   cpu_.leaf_norms(on_host, p);
 }

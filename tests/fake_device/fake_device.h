@@ -4,9 +4,25 @@
 #include <atomic>
 #include <cstdint>
 
-#include "libtrain/engine/device/cpu_device.h"
+#include "libtrain/engine/device/cpu_kernels.h"
+#include "libtrain/engine/device/device.h"
 
 namespace titan::test {
+
+/// The CPU's, of the memory behind.
+class FakeKernels final : public train::Kernels {
+ public:
+  explicit FakeKernels(std::atomic<std::uint64_t>& reads) : reads_(reads) {}
+  at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                       bool causal) override;
+  at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
+  at::Tensor loss_sum(const at::Tensor& losses) override;
+  void leaf_norms(std::span<const train::NormLeaf> leaves, int p) override;
+
+ private:
+  train::CpuKernels cpu_;
+  std::atomic<std::uint64_t>& reads_;  ///< of the device
+};
 
 class FakeDevice final : public train::Device {
  public:
@@ -25,11 +41,7 @@ class FakeDevice final : public train::Device {
   std::unique_ptr<train::Lane> make_lane() override;
   std::shared_ptr<train::Fence> fence() override;
   void copy_out(const at::Tensor& values, std::span<std::byte> to, const train::Fence* fence) override;
-  at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                       bool causal) override;
-  at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
-  at::Tensor loss_sum(const at::Tensor& losses) override;
-  void leaf_norms(std::span<const Leaf> leaves, int p) override;
+  train::Kernels& kernels() override { return kernels_; }
 
   /// What has happened since reset().
   struct Counts {
@@ -43,8 +55,8 @@ class FakeDevice final : public train::Device {
   void reset();
 
  private:
-  train::CpuDevice cpu_;
   std::atomic<std::uint64_t> reads_{0}, uploads_{0}, copies_out_{0}, without_fence_{0}, largest_host_{0};
+  FakeKernels kernels_{reads_};
 };
 
 }  // namespace titan::test

@@ -49,7 +49,7 @@ TEST(FakeDevice, KnowsViews) {
 TEST(FakeDevice, DerivesAsTheCpuDoes) {
   const auto gradient = [](at::Tensor q) {
     q = q.detach().requires_grad_();
-    const at::Tensor out = fake().attention(q, q, q, true);
+    const at::Tensor out = fake().kernels().attention(q, q, q, true);
     out.mul(out).sum().backward();
     return q.grad();
   };

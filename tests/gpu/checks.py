@@ -89,11 +89,12 @@ def resumes_1b(m):
 
 
 def memory(m):
-    """The same ids wherever tensors lie in memory, and for two rows at once with layers kept and computed again."""
+    """The same ids wherever tensors lie in memory, by single operations in place of the element kernels, and for two rows at once with layers kept and computed again."""
     shape, = m.pick(GPT_125M)
     packed = m.train("packed", shape, 4)
     for name, value in (("PYTORCH_NO_CUDA_MEMORY_CACHING", "1"), ("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")):
         m.same(packed, m.train(f"spread-{name[8:12].lower()}", shape, 4, env={name: value}), 4)
+    m.same(packed, m.train("single", shape, 4, env={"TITAN_SINGLE_OPERATIONS": "1"}), 4)
     two = {"training__local_batch_size": 2}
     m.same(m.train("two-kept", shape, 4, **two), m.train("two-again", shape, 4, activation_checkpoint__mode="full", **two), 4)
     return {}
@@ -221,7 +222,7 @@ CHECKS = [
     Check(15, "bf16, 1B: stopped and resumed, layers computed again: equal ids", resumes_1b, 0, 150, 40),
     Check(16, "saves: GB/s, stall of a save in the background", saves, 0, 120, 40),
     Check(17, "tokens/s, MFU, peak of memory beside plan (10 %); other kernels", speed, 0, 140),
-    Check(18, "other addresses, two rows at once with layers kept or computed again: equal ids", memory, 0, 80, 8),
+    Check(18, "other addresses, single operations, two rows at once with layers kept or computed again: equal ids", memory, 0, 80, 8),
     Check(19, "two ranks on one GPU: one is killed, the other leaves", lost_neighbour, 0, 40),
     Check(20, "compute-sanitizer over two steps: no wrong access", slice_of_8b.sanitizer, 1, 80),
     Check(21, "two GPUs: equal ids on a small model", two_ranks, 2, 180),

@@ -7,6 +7,8 @@
 //   TITAN_SIMULATED_GPU_ZEROS=1    the host reads zeros, whatever lies there: for kernels that compute nothing
 //   TITAN_SIMULATED_GPU_WAITS=FILE where the host waited in the driver, a line each
 //   TITAN_SIMULATED_GPU_EVENTS=N   an illegal access stops it after N questions for an event
+#include <vector_types.h>
+
 #include <cstddef>
 #include <cstdlib>
 
@@ -29,6 +31,10 @@ void give_back_bytes(int device, std::size_t bytes);
 /// Addresses that are a GPU's from now on, and no more: those that begin within `bytes`.
 void add_range(const void* at, std::size_t bytes, int device);
 void drop_ranges(const void* at, std::size_t bytes);
+/// A kernel of libtitan_cuda.so; null where it has none of that name.
+const void* own_kernel(const char* name);
+/// Gives it to a stream. False: it is none of these.
+bool launch_own(const void* kernel, dim3 blocks, dim3 threads, void** arguments, void* stream);
 /// What LibTorch looks up of the driver by name; null where there is none.
 void* driver_function(const char* name);
 

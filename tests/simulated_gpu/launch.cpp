@@ -88,8 +88,19 @@ cudaError_t __cudaGetKernel(cudaKernel_t* made, const void* kernel) {
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3, dim3, void**, std::size_t, cudaStream_t) {
   return launched(kernel);
 }
-cudaError_t cudaLaunchKernel(const void* kernel, dim3, dim3, void**, std::size_t, cudaStream_t) {
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 blocks, dim3 threads, void** arguments, std::size_t,
+                             cudaStream_t stream) {
+  titan::gpu::launch_own(kernel, blocks, threads, arguments, stream);
   return launched(kernel);
+}
+cudaError_t cudaLibraryGetKernel(cudaKernel_t* made, cudaLibrary_t, const char* name) {
+  const void* const kernel = titan::gpu::own_kernel(name);
+  if (kernel == nullptr) return cudaErrorSymbolNotFound;
+  Kernels& all = kernels();
+  const std::scoped_lock lock(all.mutex);
+  all.names[kernel] = name;
+  *made = static_cast<cudaKernel_t>(const_cast<void*>(kernel));
+  return cudaSuccess;
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t*, const void* kernel, void**) { return launched(kernel); }
 

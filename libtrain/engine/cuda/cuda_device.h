@@ -7,6 +7,7 @@
 #include <ATen/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "libtrain/engine/cuda/cuda_kernels.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/parallel/device_module.h"
 
@@ -33,19 +34,13 @@ class CudaDevice : public Device {
   std::unique_ptr<Lane> make_lane() override;
   std::shared_ptr<Fence> fence() override;
   void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override;
-  at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                       bool causal) override;
-  Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) override;
-  NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
-                               const at::Tensor& weight, const at::Tensor& scale) override;
-  at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
-  at::Tensor loss_sum(const at::Tensor& losses) override;
-  void leaf_norms(std::span<const Leaf> leaves, int p) override;
+  Kernels& kernels() override { return kernels_; }
 
  private:
   DeviceSettings settings_;
   at::Device place_;
   c10::cuda::CUDAStream copies_;  ///< to the host, for savers
+  CudaKernels kernels_;
   struct Piece {
     at::cuda::CUDAEvent begin;
     std::size_t launches = 0;

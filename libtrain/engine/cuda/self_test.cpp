@@ -1,11 +1,14 @@
 #include "libtrain/engine/cuda/self_test.h"
 
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include "libtrain/engine/cuda/cuda_device.h"
 #include "libtrain/engine/cuda/gpu_switches.h"
 #include "libtrain/engine/cuda/gpu_wait.h"
 #include "libtrain/engine/cuda/nccl_group.h"
@@ -28,6 +31,44 @@ void try_products(int device) {
   wait_for_gpu();
 }
 
+void check_same(const at::Tensor& found, const at::Tensor& expected, const char* what) {
+  if (!at::equal(found, expected))
+    throw std::runtime_error(std::string("the element kernels give other bits than single operations: ") + what);
+}
+
+/// Whether this GPU's compiler rounds the element kernels as LibTorch's was told to round the single operations.
+void try_elements(CudaDevice& device) {
+  Kernels& own = device.kernels();
+  for (const at::ScalarType type : {at::kBFloat16, at::kFloat}) {
+    const at::TensorOptions options = device.options(type);
+    const auto numbers = [&](at::IntArrayRef sizes, double step) {
+      return at::arange(c10::multiply_integers(sizes), device.options(at::kFloat))
+          .mul_(step)
+          .sin_()
+          .mul_(4)
+          .to(options)
+          .view(sizes);
+    };
+    const at::Tensor gate = numbers({64, 256}, 0.37), up = numbers({64, 256}, 0.11), inner = numbers({64, 256}, 0.23);
+    check_same(own.swiglu(gate, up), own.Kernels::swiglu(gate, up), "SwiGLU");
+    const SwiGluGradients of = own.swiglu_gradients(gate, up, inner.clone()),
+                          expected = own.Kernels::swiglu_gradients(gate, up, inner.clone());
+    check_same(of.gate, expected.gate, "the gradient of SwiGLU's gate");
+    check_same(of.up, expected.up, "the gradient of SwiGLU's input");
+    check_same(of.product, expected.product, "SwiGLU in its backward");
+    const at::Tensor heads = gate.view({2, 32, 4, 64}),
+                     turns = at::view_as_complex(numbers({32, 1, 32, 2}, 0.7).to(at::kFloat));
+    for (const bool back : {false, true})
+      check_same(own.turn(heads, turns, back), own.Kernels::turn(heads, turns, back), "RoPE");
+    const at::Tensor logs = at::log_softmax(gate.to(at::kFloat), 1),
+                     targets = at::arange(64, device.options(at::kLong));
+    check_same(own.logit_gradients(logs.clone(), targets, 0.125, type),
+               own.Kernels::logit_gradients(logs.clone(), targets, 0.125, type), "the gradient of logits");
+    const std::vector<at::Tensor> rows = gate.view({8, -1}).unbind(0);
+    check_same(own.add_rows(rows), own.Kernels::add_rows(rows), "sums of gradients");
+  }
+}
+
 }  // namespace
 
 std::string try_gpu(int device) {
@@ -37,7 +78,7 @@ std::string try_gpu(int device) {
   const auto group = NcclGroup::create(c10::make_intrusive<c10d::HashStore>(), options);
   const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device));
   const DeviceSettings settings{.index = device};
-  set_gpu_switches(settings);
+  CudaDevice gpu(settings);
   const at::Tensor in = at::arange(1024, at::TensorOptions().device(at::kCUDA).dtype(at::kFloat));
   at::Tensor out = at::empty_like(in);
   const auto transfer = group->start_all_to_all(out, {1024}, in, {1024});
@@ -46,6 +87,7 @@ std::string try_gpu(int device) {
   if (!at::equal(in, out)) throw CommError("an all-to-all of one rank changed what it carried");
   group->close();
   try_products(device);
+  try_elements(gpu);
   std::string rows;
   for (const auto& [name, value] : gpu_rows(settings)) rows += name + " " + value + "\n";
   return rows;

@@ -1,5 +1,6 @@
 #pragma once
 // The host as a device: its tensors are host memory, and nothing is ever under way.
+#include "libtrain/engine/device/cpu_kernels.h"
 #include "libtrain/engine/device/device.h"
 
 namespace titan::train {
@@ -18,13 +19,10 @@ class CpuDevice : public Device {
   std::shared_ptr<Fence> fence() override { return nullptr; }
   void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) override;
   std::span<const std::byte> bytes(const at::Tensor& values, std::span<std::byte> scratch) override;
-  at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                       bool causal) override;
-  at::Tensor masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                              const at::Tensor& mask_TT) override;
-  at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
-  at::Tensor loss_sum(const at::Tensor& losses) override;
-  void leaf_norms(std::span<const Leaf> leaves, int p) override;
+  Kernels& kernels() override { return kernels_; }
+
+ private:
+  CpuKernels kernels_;
 };
 
 }  // namespace titan::train

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <stdexcept>
-
 namespace titan::train {
 
 at::TensorOptions Device::options(at::ScalarType type) const { return at::TensorOptions().dtype(type).device(place()); }
@@ -21,19 +19,6 @@ std::span<const std::byte> Device::bytes(const at::Tensor& values, std::span<std
   const std::shared_ptr<Fence> begun = fence();
   copy_out(values, to, begun.get());
   return to;
-}
-
-at::Tensor Device::masked_attention(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&) {
-  throw std::invalid_argument("attention with a sliding window is not supported on " + name() + " yet");
-}
-
-Normed Device::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  return single_rms_norm(x, weight, eps);
-}
-
-NormGradients Device::norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
-                                     const at::Tensor& weight, const at::Tensor& scale) {
-  return single_norm_gradients(grad, along, x, weight, scale);
 }
 
 }  // namespace titan::train

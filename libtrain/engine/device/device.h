@@ -1,5 +1,5 @@
 #pragma once
-// Where tensors lie and kernels run. One per process, chosen before the first tensor is made.
+// Where tensors lie. One per process, chosen before the first tensor is made.
 //
 // Code outside this folder makes its tensors with options(), and touches values only on the host: what it writes goes
 // through host_for() and upload(), what it reads comes from to_host(). On the CPU these copy nothing.
@@ -13,8 +13,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "ckpt/model/settings.h"
+#include "libtrain/engine/device/kernels.h"
 #include "libtrain/engine/device/lane.h"
-#include "libtrain/engine/device/rms_norm.h"
 
 namespace titan::train {
 
@@ -85,30 +85,8 @@ class Device {
   /// The bytes of a contiguous tensor that nobody writes to: in place where the host sees them, else in `scratch`.
   virtual std::span<const std::byte> bytes(const at::Tensor& values, std::span<std::byte> scratch);
 
-  /// Softmax attention: query heads in groups share key and value heads. One kernel, the same for every shape.
-  virtual at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                               bool causal) = 0;
-  /// The same where `mask` is added to the scores: [Tq,Tk] of q's type. The CPU alone has it.
-  virtual at::Tensor masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
-                                      const at::Tensor& mask_TT);
-  /// As single_rms_norm and single_norm_gradients say, which these are unless a device has kernels of its own.
-  virtual Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
-  virtual NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
-                                       const at::Tensor& weight, const at::Tensor& scale);
-  /// The fp64 losses of each row of logits.
-  virtual at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) = 0;
-  /// Their sum in fp64, added in an order that depends on the number alone: one element, on the device.
-  virtual at::Tensor loss_sum(const at::Tensor& losses) = 0;
-
-  /// Elements [begin, begin + length) of a contiguous fp32 tensor.
-  struct Leaf {
-    const at::Tensor* values;
-    std::int64_t begin, length;
-    double* entry;  ///< host memory: what the leaf brings to a norm
-  };
-  /// Sets the entries, by an order of additions that depends on a leaf's length alone. `p` = 2: the sum of squares;
-  /// 0: the maximum; else that, then the sum of |x / 2^e|^p (norm_exponent).
-  virtual void leaf_norms(std::span<const Leaf> leaves, int p) = 0;
+  /// What it computes. It lives as long as the device.
+  virtual Kernels& kernels() = 0;
 };
 
 /// The CPU unless use_device() said otherwise.

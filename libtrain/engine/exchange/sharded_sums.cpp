@@ -49,9 +49,10 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
     const at::Tensor in = buffer.narrow(0, 0, at);
     at::Tensor out = buffer.narrow(0, at, out_total);
     domain_.all_to_all(out, out_splits, in, in_splits);
+    std::vector<at::Tensor> rows;  // of the first ranks: the last may have no micro-batch
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
-      if (out_splits[rank] > 0)
-        sums_[static_cast<std::size_t>(index)].insert(first + rank, out.narrow(0, rank * length(mine), length(mine)));
+      if (out_splits[rank] > 0) rows.push_back(out.narrow(0, rank * length(mine), length(mine)));
+    sums_[static_cast<std::size_t>(index)].insert_rows(first, rows);
   }
 }
 

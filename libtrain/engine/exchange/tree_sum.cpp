@@ -1,11 +1,15 @@
 #include "libtrain/engine/exchange/tree_sum.h"
 
+#include <bit>
 #include <iterator>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include <ATen/ATen.h>
+
+#include "libtrain/engine/device/device.h"
 
 namespace titan::train {
 namespace {
@@ -26,19 +30,47 @@ at::Tensor added(const Operand& left, const Operand& right) {
   return at::add_out(sum, left.values, sum);
 }
 
+constexpr std::uint32_t kMostRows = 8;  // that are added in one pass
+
+/// The largest nodes below `node` whose leaves make whole pairs, and no more than kMostRows.
+void cut(Node node, std::vector<Node>& cuts) {
+  const std::uint32_t leaves = node.hi - node.lo;
+  if (leaves <= kMostRows && std::has_single_bit(leaves)) return cuts.push_back(node);
+  cut(node.left(), cuts);
+  cut(node.right(), cuts);
+}
+
 }  // namespace
 
 void TreeSum::insert(std::uint32_t micro_batch, at::Tensor grad) {
-  Node node{micro_batch, micro_batch + 1};
-  if (!block_.contains(node))
-    throw std::logic_error("micro-batch " + std::to_string(micro_batch) + " is not of this rank's block");
-  if (!nodes_.empty()) {
-    const auto next = nodes_.upper_bound({micro_batch, count_ + 1});
-    if (next != nodes_.begin() && std::prev(next)->first.contains(node))
-      throw std::logic_error("micro-batch " + std::to_string(micro_batch) + " was inserted twice");
+  insert_node({micro_batch, micro_batch + 1}, std::move(grad));
+}
+
+void TreeSum::insert_rows(std::uint32_t first, const std::vector<at::Tensor>& rows) {
+  if (rows.empty()) return;
+  const Node all{first, first + static_cast<std::uint32_t>(rows.size())};
+  if (!block_.contains(all))
+    throw std::logic_error("rows of micro-batches up to " + std::to_string(all.hi) + " are not of this rank's block");
+  std::vector<Node> cuts;
+  for (const Node node : maximal_nodes(count_, all)) cut(node, cuts);
+  for (const Node node : cuts) {
+    const std::span of_node = std::span(rows).subspan(node.lo - first, node.hi - node.lo);
+    insert_node(node, of_node.size() == 1 ? of_node.front() : device().kernels().add_rows(of_node));
   }
-  Operand sum{grad.detach().contiguous()};
-  grad.reset();
+}
+
+void TreeSum::insert_node(Node node, at::Tensor values) {
+  const std::uint32_t leaves = node.hi - node.lo;
+  if (!block_.contains(node))
+    throw std::logic_error("micro-batch " + std::to_string(node.lo) + " is not of this rank's block");
+  if (!nodes_.empty()) {
+    const auto next = nodes_.upper_bound({node.lo, count_ + 1});
+    const bool within = next != nodes_.begin() && std::prev(next)->first.contains(node);
+    if (within || (next != nodes_.end() && node.contains(next->first)))
+      throw std::logic_error("micro-batch " + std::to_string(node.lo) + " was inserted twice");
+  }
+  Operand sum{values.detach().contiguous()};
+  values.reset();
   // Autograd may hand out one tensor as the gradient of two inputs, or keep it; a part of a buffer is used again.
   sum.ours = sum.values.storage().use_count() == 1;
   for (Node above = parent(count_, node); above != node && block_.contains(above); above = parent(count_, node)) {
@@ -51,7 +83,7 @@ void TreeSum::insert(std::uint32_t micro_batch, at::Tensor grad) {
     node = above;
   }
   nodes_.emplace(node, sum.ours ? std::move(sum.values) : sum.values.clone());
-  ++inserted_;
+  inserted_ += leaves;
 }
 
 at::Tensor TreeSum::take(std::uint32_t micro_batch) {

@@ -19,6 +19,9 @@ class TreeSum {
   /// `grad` is consumed: its storage is reused where nobody else holds it, and copied only where it has to stay. A
   /// micro-batch that is outside of the block or was inserted before is an std::logic_error.
   void insert(std::uint32_t micro_batch, at::Tensor grad);
+  /// The same for consecutive micro-batches from `first` on, a row each: what is a tree of 2, 4 or 8 of them is added
+  /// in one pass.
+  void insert_rows(std::uint32_t first, const std::vector<at::Tensor>& rows);
   /// The partial sums (fp32) of the block's maximal nodes, in order; leaves the object empty.
   /// Every micro-batch of the block must have been inserted, else std::logic_error.
   std::vector<at::Tensor> finish();
@@ -33,6 +36,8 @@ class TreeSum {
   std::size_t held() const { return nodes_.size(); }
 
  private:
+  void insert_node(Node node, at::Tensor values);
+
   std::uint32_t count_;
   Node block_;
   std::uint32_t inserted_ = 0;

@@ -32,7 +32,7 @@ GradNorms::GradNorms(const recipe::RunPlan& plan, NormOrder order)
 }
 
 void GradNorms::fill(const std::vector<OwnedGradient>& grads, double* row) const {
-  std::vector<Device::Leaf> leaves;
+  std::vector<NormLeaf> leaves;
   for (const OwnedGradient& g : grads) {
     const ckpt::LeafGrid& grid = grids_[g.piece.parameter];
     std::int64_t begin = 0;
@@ -43,7 +43,7 @@ void GradNorms::fill(const std::vector<OwnedGradient>& grads, double* row) const
       begin += length;
     }
   }
-  device().leaf_norms(leaves, order_.p);
+  device().kernels().leaf_norms(leaves, order_.p);
 }
 
 double GradNorms::sum_of(std::uint32_t parameter, int exponent, const double* row) const {

@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
+#include <utility>
+
+#include "libtrain/engine/device/device.h"
 
 namespace titan::train {
 namespace {
@@ -18,12 +22,8 @@ Part loss_of(at::Tensor logits, const at::Tensor& targets, double scale) {
   const at::ScalarType type = logits.scalar_type();
   at::Tensor log_probabilities = at::log_softmax(logits.to(at::kFloat), 1);
   logits.reset();
-  auto [losses, total_weight] = at::nll_loss_forward(log_probabilities, targets, {}, at::Reduction::None, kNoTarget);
-  at::Tensor grad = at::nll_loss_backward(at::full_like(losses, scale), log_probabilities, targets, {},
-                                          at::Reduction::None, kNoTarget, total_weight);
-  at::_log_softmax_backward_data_out(grad, grad, log_probabilities, 1, at::kFloat);  // row by row: in place
-  log_probabilities.reset();
-  return {losses, grad.to(type)};
+  at::Tensor losses = std::get<0>(at::nll_loss_forward(log_probabilities, targets, {}, at::Reduction::None, kNoTarget));
+  return {losses, device().kernels().logit_gradients(std::move(log_probabilities), targets, scale, type)};
 }
 
 }  // namespace

@@ -4,12 +4,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtrain/engine/device/kernels.h"
 #include "libtrain/engine/model/functions/products.h"
 
 namespace titan::train {
-
-/// A target that is not trained on: its loss and its gradients are 0.
-inline constexpr std::int64_t kNoTarget = -100;
 
 struct HeadLoss {
   at::Tensor losses;       ///< fp32 [B*T]

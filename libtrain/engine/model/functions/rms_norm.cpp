@@ -13,7 +13,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 at::Tensor norm_forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double eps) {
-  Normed normed = device().rms_norm(x, weight, eps);
+  Normed normed = device().kernels().rms_norm(x, weight, eps);
   context->save_for_backward({x, weight, normed.scale});
   return std::move(normed.values);
 }
@@ -21,7 +21,7 @@ at::Tensor norm_forward(AutogradContext* context, const at::Tensor& x, const at:
 // `along`: the gradient that came along the residual sum; undefined without one.
 NormGradients norm_backward(AutogradContext* context, const at::Tensor& grad, const at::Tensor& along) {
   const variable_list saved = context->get_saved_variables();
-  return device().norm_gradients(grad, along, saved[0], saved[1], saved[2]);
+  return device().kernels().norm_gradients(grad, along, saved[0], saved[1], saved[2]);
 }
 
 struct RmsNorm final : torch::autograd::Function<RmsNorm> {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 
 #include "libtrain/engine/device/host_values.h"
 
@@ -40,27 +39,9 @@ TEST(CpuDevice, CopiesForASaverWhatItIsGiven) {
 
 TEST(CpuDevice, ReadsNumbersInTheirOrder) {
   CpuDevice cpu;
-  const std::vector<at::Tensor> sums{cpu.loss_sum(at::ones({3})), cpu.loss_sum(at::full({2}, 0.25f))};
+  const std::vector<at::Tensor> sums{cpu.kernels().loss_sum(at::ones({3})),
+                                     cpu.kernels().loss_sum(at::full({2}, 0.25f))};
   EXPECT_EQ(cpu.read(sums), (std::vector<double>{3, 0.5}));
-}
-
-TEST(CpuDevice, GivesEachLeafItsEntries) {
-  CpuDevice cpu;
-  const at::Tensor values = at::tensor({1.0f, -3.0f, 2.0f, 5.0f, std::nanf("")});
-  std::array<double, 4> entries{};
-  const auto leaves_of = [&](int width) {
-    return std::vector<Device::Leaf>{{&values, 0, 2, entries.data()}, {&values, 2, 2, entries.data() + width}};
-  };
-  cpu.leaf_norms(leaves_of(1), 2);
-  EXPECT_EQ(entries[0], 10);
-  EXPECT_EQ(entries[1], 29);
-  cpu.leaf_norms(leaves_of(1), 0);
-  EXPECT_EQ(entries[1], 5);
-  EXPECT_EQ(entries[2], 0) << "one entry a leaf";
-  cpu.leaf_norms(leaves_of(2), 1);
-  EXPECT_EQ(entries[0], 3);
-  EXPECT_EQ(entries[1], 2) << "1 and 3, halved";
-  EXPECT_EQ(entries[3], 1.75) << "2 and 5, by four";
 }
 
 }  // namespace

@@ -74,6 +74,32 @@ TEST(TreeSum, KeepsABfloat16GradientAsItIsUntilItMeetsAnother) {
   EXPECT_EQ(alone.take(0).scalar_type(), at::kBFloat16);
 }
 
+TEST(TreeSum, TakesRowsOfConsecutiveMicroBatchesAtOnce) {
+  for (const std::uint32_t count : {1u, 2u, 3u, 6u, 8u, 12u, 13u, 40u})
+    for (const std::uint32_t at_once : {1u, 2u, 3u, 5u, 8u, 9u, 16u})
+      for (const at::ScalarType type : {at::kBFloat16, at::kFloat}) {
+        std::vector<at::Tensor> grads, wide;
+        for (std::uint32_t i = 0; i < count; ++i) {
+          grads.push_back(synthetic_gradient("x", i, {37}).to(type));
+          wide.push_back(grads.back().to(at::kFloat));
+        }
+        TreeSum sum(count, {0, count});
+        for (std::uint32_t first = 0; first < count; first += at_once) {
+          const std::vector<at::Tensor> rows(grads.begin() + first, grads.begin() + std::min(first + at_once, count));
+          sum.insert_rows(first, rows);
+        }
+        EXPECT_TRUE(same_bits(floats(sum.finish().at(0)), floats(recursive_sum(wide, {0, count}))))
+            << "M " << count << ", rows " << at_once;
+        for (std::uint32_t i = 0; i < count; ++i) EXPECT_TRUE(at::equal(grads[i].to(at::kFloat), wide[i]));
+      }
+  TreeSum sum(8, {0, 8});
+  const at::Tensor row = at::ones({2});
+  sum.insert(2, row.clone());
+  EXPECT_THROW(sum.insert_rows(0, {row, row, row, row}), std::logic_error);
+  sum.insert_rows(3, {row});
+  EXPECT_THROW(sum.insert_rows(7, {row, row}), std::logic_error);
+}
+
 TEST(TreeSum, CopiesOnlyWhatStaysOfABufferThatIsUsedAgain) {
   const at::Tensor buffer = at::empty({3, 4}), gradients = at::arange(12, at::kFloat).view({3, 4});
   TreeSum sum(3, {0, 3});

@@ -1,0 +1,138 @@
+#include "libtrain/engine/cuda/element_kernels.h"
+
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include <ATen/ATen.h>
+#include <c10/cuda/CUDAGuard.h>
+
+#include "libtrain/engine/cuda/runtime_kernel.h"
+#include "libtrain/engine/device/host_values.h"
+
+namespace titan::train {
+namespace {
+
+constexpr std::int64_t kWidth = 4;  // elements that move together
+
+bool switched_off() {
+  static const bool off = std::getenv("TITAN_SINGLE_OPERATIONS") != nullptr;
+  return off;
+}
+
+bool fits(const at::Tensor& values) {
+  return !switched_off() && values.numel() > 0 &&
+         (values.scalar_type() == at::kBFloat16 || values.scalar_type() == at::kFloat);
+}
+template <typename... Others>
+bool fit_together(const at::Tensor& first, const Others&... others) {
+  return fits(first) && first.is_contiguous() &&
+         ((others.is_contiguous() && others.scalar_type() == first.scalar_type() && others.sizes() == first.sizes()) &&
+          ...);
+}
+
+void* place(const at::Tensor& values) { return reinterpret_cast<void*>(address_of(values)); }
+
+/// Whether kWidth elements from its beginning lie as one value.
+bool aligned(const at::Tensor& values) {
+  return address_of(values) % (kWidth * c10::elementSize(values.scalar_type())) == 0;
+}
+
+std::string kernel_of(const char* name, at::ScalarType type, std::int64_t width) {
+  return std::string(name) + (type == at::kFloat ? "_float_" : "_bf16_") + std::to_string(width);
+}
+
+unsigned blocks_of(std::int64_t threads) {
+  return static_cast<unsigned>((threads + kBlockThreads - 1) / kBlockThreads);
+}
+
+template <typename... Arguments>
+void launch(const std::string& name, const at::Tensor& on, dim3 blocks, Arguments... arguments) {
+  const c10::cuda::CUDAGuard here(on.device());
+  void* pointers[] = {&arguments...};
+  launch_kernel(name, blocks, pointers);
+}
+
+}  // namespace
+
+at::Tensor ElementKernels::swiglu(const at::Tensor& gate, const at::Tensor& up) {
+  if (!fit_together(gate, up)) return Kernels::swiglu(gate, up);
+  at::Tensor out = at::empty_like(gate);
+  const std::int64_t width = gate.numel() % kWidth == 0 && aligned(gate) && aligned(up) ? kWidth : 1;
+  const long long count = gate.numel() / width;
+  launch(kernel_of("swiglu", gate.scalar_type(), width), gate, blocks_of(count), place(gate), place(up), place(out),
+         count);
+  return out;
+}
+
+SwiGluGradients ElementKernels::swiglu_gradients(const at::Tensor& gate, const at::Tensor& up, at::Tensor inner) {
+  if (!fit_together(gate, up, inner)) return Kernels::swiglu_gradients(gate, up, std::move(inner));
+  SwiGluGradients of{at::empty_like(gate), at::empty_like(gate), at::empty_like(gate)};
+  const bool wide = gate.numel() % kWidth == 0 && aligned(gate) && aligned(up) && aligned(inner);
+  const std::int64_t width = wide ? kWidth : 1;
+  const long long count = gate.numel() / width;
+  launch(kernel_of("swiglu_gradients", gate.scalar_type(), width), gate, blocks_of(count), place(gate), place(up),
+         place(inner), place(of.gate), place(of.up), place(of.product), count);
+  return of;
+}
+
+at::Tensor ElementKernels::turn(const at::Tensor& x_BTHK, const at::Tensor& turns, bool back) {
+  const bool each_row = turns.dim() == 4;
+  if (!fits(x_BTHK) || x_BTHK.stride(3) != 1 || !turns.is_contiguous() || turns.is_conj() ||
+      turns.scalar_type() != at::kComplexFloat)
+    return Kernels::turn(x_BTHK, turns, back);
+  at::Tensor out = at::empty(x_BTHK.sizes(), x_BTHK.options());
+  bool wide = x_BTHK.size(3) % kWidth == 0 && aligned(x_BTHK);
+  bool pairs = address_of(x_BTHK) % (2 * c10::elementSize(x_BTHK.scalar_type())) == 0;
+  for (int dim = 0; dim < 3; ++dim) {
+    wide = wide && x_BTHK.stride(dim) % kWidth == 0;
+    pairs = pairs && x_BTHK.stride(dim) % 2 == 0;
+  }
+  if (!pairs) return Kernels::turn(x_BTHK, turns, back);
+  const std::int64_t width = wide ? kWidth : 2;
+  const long long count = x_BTHK.numel() / width;
+  launch(kernel_of("turn", x_BTHK.scalar_type(), width), x_BTHK, blocks_of(count), place(x_BTHK), place(turns),
+         place(out), count, static_cast<int>(x_BTHK.size(3) / width), static_cast<int>(x_BTHK.size(2)),
+         static_cast<int>(x_BTHK.size(1)), static_cast<long long>(x_BTHK.stride(0)),
+         static_cast<long long>(x_BTHK.stride(1)), static_cast<long long>(x_BTHK.stride(2)), static_cast<int>(each_row),
+         back ? -1.0f : 1.0f);
+  return out;
+}
+
+at::Tensor ElementKernels::logit_gradients(at::Tensor log_probabilities, const at::Tensor& targets, double scale,
+                                           at::ScalarType type) {
+  const std::int64_t rows = log_probabilities.size(0), vocabulary = log_probabilities.size(1);
+  const bool known = type == at::kBFloat16 || type == at::kFloat;
+  if (!fits(log_probabilities) || !known || log_probabilities.scalar_type() != at::kFloat ||
+      !log_probabilities.is_contiguous() || !targets.is_contiguous() || rows > std::numeric_limits<int>::max())
+    return Kernels::logit_gradients(std::move(log_probabilities), targets, scale, type);
+  at::Tensor out =
+      type == at::kFloat ? log_probabilities : at::empty(log_probabilities.sizes(), targets.options().dtype(type));
+  const std::int64_t width = vocabulary % kWidth == 0 && aligned(log_probabilities) ? kWidth : 1;
+  const auto pieces = static_cast<int>(vocabulary / width);
+  launch(kernel_of("logit_gradients", type, width), out, dim3(static_cast<unsigned>(rows), blocks_of(pieces)),
+         place(log_probabilities), place(targets), place(out), pieces, static_cast<float>(scale));
+  return out;
+}
+
+at::Tensor ElementKernels::add_rows(std::span<const at::Tensor> rows) {
+  bool wide = rows[0].numel() % kWidth == 0, known = fits(rows[0]) && rows[0].is_contiguous();
+  struct {
+    void* at[8];
+  } places{};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    known = known && fit_together(rows[0], rows[i]);
+    wide = wide && aligned(rows[i]);
+    places.at[i] = place(rows[i]);
+  }
+  if (!known) return Kernels::add_rows(rows);
+  at::Tensor out = at::empty(rows[0].sizes(), rows[0].options().dtype(at::kFloat));
+  const std::int64_t width = wide ? kWidth : 1;
+  const long long count = rows[0].numel() / width;
+  const std::string name = "add_" + std::to_string(rows.size()) + "_rows";
+  launch(kernel_of(name.c_str(), rows[0].scalar_type(), width), rows[0], blocks_of(count), places, place(out), count);
+  return out;
+}
+
+}  // namespace titan::train

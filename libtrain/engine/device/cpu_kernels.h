@@ -1,0 +1,18 @@
+#pragma once
+// What the host computes in a way of its own: attention of any mask, and sums of the same order on every processor.
+#include "libtrain/engine/device/kernels.h"
+
+namespace titan::train {
+
+class CpuKernels : public Kernels {
+ public:
+  at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                       bool causal) override;
+  at::Tensor masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
+                              const at::Tensor& mask_TT) override;
+  at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
+  at::Tensor loss_sum(const at::Tensor& losses) override;
+  void leaf_norms(std::span<const NormLeaf> leaves, int p) override;
+};
+
+}  // namespace titan::train
