@@ -56,10 +56,18 @@ struct DirEntry {
   bool operator==(const DirEntry&) const = default;
 };
 
+/// Who sees an advisory lock that was granted.
+enum class LockReach {
+  kKernel,   ///< everybody who can reach the file: the store belongs to this host
+  kUnknown,  ///< this host; others perhaps, as their mount options say
+  kNone,     ///< nobody: the store has no such locks, and Fs::lock grants every one
+};
+
 /// An exclusive advisory lock on a file; released by the destructor or by the death of the process.
 class FileLock {
  public:
   virtual ~FileLock() = default;
+  virtual LockReach reach() const { return LockReach::kKernel; }
   /// Replaces the content of the lock file (who holds it); not made durable.
   virtual Status write(const std::string& text) = 0;
 };
@@ -80,9 +88,9 @@ class Fs {
   /// Creates `path` for reading and writing (O_EXCL, O_NOFOLLOW). \error kFailed when it exists.
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
   /// As create, for a large file that is written once: whole blocks go past the page cache where the store can do that,
-  /// which is faster, and leaves the cache to others. Only writes whose offset, memory and length are multiples of
-  /// kScanAlignment gain, up to their last whole block. truncate() takes the space from the store at once, so that a
-  /// disk that is too full is known before the first byte.
+  /// which is faster, and leaves the cache to others. Where offset and memory of a write are multiples of
+  /// kScanAlignment, its whole blocks gain; the rest goes the usual way. truncate() takes the space from the store at
+  /// once, so that a disk that is too full is known before the first byte.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
   /// Opens a file that create_large() of another process of this host has made and sized, to write into as well, in the
   /// same way. It has no bytes of its own: truncate() is the maker's. \error kNotFound, kUnsupported

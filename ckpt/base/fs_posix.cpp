@@ -200,7 +200,7 @@ class PosixFile final : public File {
   std::atomic<std::uint64_t> written_ = 0;
 };
 
-class PosixLock final : public ReachLock {
+class PosixLock final : public FileLock {
  public:
   PosixLock(std::unique_ptr<PosixFile> file, int fd, std::string path, LockReach reach)
       : file_(std::move(file)), fd_(fd), path_(std::move(path)), reach_(reach) {}

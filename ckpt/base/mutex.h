@@ -67,7 +67,6 @@ class Condition {
     changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kLook));
     return std::chrono::steady_clock::now() < deadline ? std::cv_status::no_timeout : std::cv_status::timeout;
   }
-  void notify_one() { changed_.notify_one(); }
   void notify_all() { changed_.notify_all(); }
 
  private:

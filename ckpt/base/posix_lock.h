@@ -2,7 +2,7 @@
 // flock on stores of every kind.
 #include <string>
 
-#include "ckpt/base/lock_reach.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 
 namespace titan::ckpt {

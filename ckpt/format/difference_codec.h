@@ -12,8 +12,6 @@
 namespace titan::ckpt {
 
 inline constexpr std::size_t kMostPiece = std::size_t{4} << 20;  ///< bytes of one piece
-/// Of what a piece is stored as: its form, and no more than its bytes.
-inline constexpr std::size_t kMostStoredPiece = kMostPiece + 1;
 
 class DifferenceEncoder {
  public:

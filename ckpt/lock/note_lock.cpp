@@ -6,7 +6,6 @@
 #include <new>
 #include <system_error>
 
-#include "ckpt/base/lock_reach.h"
 #include "ckpt/base/random_id.h"
 
 namespace titan::ckpt {
@@ -80,7 +79,7 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
     const std::vector<std::string>& causes = lock.status().causes;
     return refuse(decode_lock_owner(causes.empty() ? "" : causes.front()), self, Seen::kDenied);
   }
-  const LockReach reach = reach_of(**lock);
+  const LockReach reach = (*lock)->reach();
   if (reach == LockReach::kNone) say_once_that_notes_decide(path, wait);
   bool ours = reach == LockReach::kKernel;  // surely: then the file may be removed
   bool watched = false;

@@ -1,6 +1,7 @@
 #pragma once
 // Which rank owns which leaves: a stage's leaves, in parameter order, are cut into one contiguous range per
-// data-parallel rank, or those of each group of parameters. Pure arithmetic over runs of equal leaves: nothing here
+// data-parallel rank, or those of each group of parameters. This is ZeRO-1's split of the optimizer state: who owns a
+// leaf updates it and writes it. Pure arithmetic over runs of equal leaves: nothing here
 // walks single leaves, of which a large model has millions.
 #include <cstdint>
 #include <span>

@@ -244,7 +244,6 @@ Rewrite::~Rewrite() = default;
 
 const std::string& Rewrite::folder() const { return impl_->temporary->fresh(); }
 const std::vector<std::string>& Rewrite::warnings() const { return impl_->warnings; }
-bool Rewrite::hidden_from_resume(std::uint64_t step) const { return ckpt::hidden_from_resume(impl_->names.dst, step); }
 
 Status Rewrite::need_space(std::uint64_t bytes) const {
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, impl_->fs.free_bytes(impl_->names.parent.path));

@@ -50,7 +50,6 @@ class Rewrite {
   Rewrite& operator=(const Rewrite&) = delete;
 
   const std::string& folder() const;  ///< the temporary, to be filled; empty at first
-  bool hidden_from_resume(std::uint64_t step) const;
   /// \error kFailed when less than `bytes` x 1.05 are free beside DST
   Status need_space(std::uint64_t bytes) const;
   /// Tells the other hosts that the holder of the run's lock lives. Call between files, and about every 10 s in long

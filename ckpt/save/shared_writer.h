@@ -33,9 +33,9 @@ class SharedWriter {
 
   /// Creates the files at their full size; nothing to do for a rank that makes none. \error kFailed
   Status make();
-  /// Writes the leaves that this rank owns, asking `source` for one after another. Returns its pieces and digests,
-  /// without files; where the rank does not make the files, its leaves are durable. \error kFailed, what `source`
-  /// returns
+  /// Writes the leaves that this rank owns, asking `source` for one after another. The receipt has pieces and digests,
+  /// and no files. On a rank that makes no files its leaves are durable on return; a maker syncs in complete().
+  /// \error kFailed, what `source` returns
   Result<RankReceipt> write(TensorSource& source);
   /// Ends the files of this rank, which makes them: tables, sync, folders, and what is read back. `others` are the
   /// receipts of those that wrote into them. Returns the receipt for all of them. \error kFailed

@@ -1,5 +1,5 @@
 #pragma once
-// The key table for people: what a change of each key means, and the two files that are generated from it.
+// What a change of each key means for a run that resumes, in words.
 #include <string>
 #include <vector>
 
@@ -13,11 +13,5 @@ struct ChangeRule {
 };
 /// Of every key, then of the flags that say how a start finds its state.
 std::vector<ChangeRule> change_rules();
-
-/// Every key with its default, doc, limits and class, as TOML (configs/full.toml).
-std::string full_toml();
-
-/// The same as a page of tables (docs/configuration.md).
-std::string keys_page();
 
 }  // namespace titan::recipe

@@ -1,5 +1,6 @@
 #pragma once
-// What a configuration means on a given number of ranks: mesh, batches, stages. Pure.
+// What a configuration means on a given number of ranks: mesh, batches, stages. Pure. What it costs in memory and time
+// is libtrain/job/forecast.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "ckpt/base/fs_posix.h"
-#include "ckpt/base/lock_reach.h"
 
 namespace titan::ckpt::testing {
 
@@ -112,11 +111,11 @@ class FailingFile final : public File {
   std::string path_;
 };
 
-class FailingLock final : public ReachLock {
+class FailingLock final : public FileLock {
  public:
   FailingLock(std::shared_ptr<FailingFs::State> state, std::unique_ptr<FileLock> inner, std::string path)
       : state_(std::move(state)), inner_(std::move(inner)), path_(std::move(path)) {}
-  LockReach reach() const override { return reach_of(*inner_); }
+  LockReach reach() const override { return inner_->reach(); }
   Status write(const std::string& text) override {
     TITAN_RETURN_IF_ERROR(state_->enter(Op::kLockWrite, path_));
     return inner_->write(text);

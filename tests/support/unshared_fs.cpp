@@ -5,7 +5,7 @@
 namespace titan::ckpt::testing {
 namespace {
 
-class UnsharedLock final : public ReachLock {
+class UnsharedLock final : public FileLock {
  public:
   UnsharedLock(MemFs& fs, std::string path, LockReach reach) : fs_(fs), path_(std::move(path)), reach_(reach) {}
   LockReach reach() const override { return reach_; }

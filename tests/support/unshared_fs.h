@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/lock_reach.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::ckpt::testing {

@@ -1,5 +1,6 @@
 #pragma once
-// Gradients to their owners, weights from their owners to everybody: built once per run, with its plans and buffers.
+// Gradients to their owners (a reduce-scatter in the order of the tree), weights from their owners to everybody (an
+// all-gather): built once per run, with its plans and buffers.
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/engine/model/documents.h"
+#include "libtrain/engine/model/document_attention.h"
 #include "libtrain/engine/model/functions/linear.h"
 #include "libtrain/engine/model/kv_cache.h"
 #include "recipe/model/rope_scaling.h"

@@ -282,32 +282,32 @@ void GlooCommunicator::all_reduce(at::Tensor& tensor) {
   group_->run("all_reduce", [&](c10d::Backend& group) { return group.allreduce(tensors); });
 }
 
-std::unique_ptr<Transfer> GlooCommunicator::send(const at::Tensor& tensor, int dst, std::uint64_t tag) {
-  group_->check_peer("send", dst, tag);
+template <typename Begin>
+std::unique_ptr<Transfer> GlooCommunicator::start(const char* what, const at::Tensor& tensor, int peer,
+                                                  std::uint64_t tag, const Begin& begin) {
+  group_->check_peer(what, peer, tag);
   if (tensor.numel() == 0) return std::make_unique<NoTransfer>();
   std::vector<at::Tensor> tensors{tensor};
   try {
-    auto work = group_->open("send").send(tensors, dst, static_cast<int>(tag));
-    return std::make_unique<GlooTransfer<Group>>(group_, "send", std::move(work), std::move(tensors));
+    auto work = begin(group_->open(what), tensors);
+    return std::make_unique<GlooTransfer<Group>>(group_, what, std::move(work), std::move(tensors));
   } catch (const CommError&) {
     throw;
   } catch (const std::exception& error) {
-    group_->fail("send", error.what(), group_->timeout->load());
+    group_->fail(what, error.what(), group_->timeout->load());
   }
 }
 
+std::unique_ptr<Transfer> GlooCommunicator::send(const at::Tensor& tensor, int dst, std::uint64_t tag) {
+  return start("send", tensor, dst, tag, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) {
+    return group.send(tensors, dst, static_cast<int>(tag));
+  });
+}
+
 std::unique_ptr<Transfer> GlooCommunicator::recv(at::Tensor& tensor, int src, std::uint64_t tag) {
-  group_->check_peer("recv", src, tag);
-  if (tensor.numel() == 0) return std::make_unique<NoTransfer>();
-  std::vector<at::Tensor> tensors{tensor};
-  try {
-    auto work = group_->open("recv").recv(tensors, src, static_cast<int>(tag));
-    return std::make_unique<GlooTransfer<Group>>(group_, "recv", std::move(work), std::move(tensors));
-  } catch (const CommError&) {
-    throw;
-  } catch (const std::exception& error) {
-    group_->fail("recv", error.what(), group_->timeout->load());
-  }
+  return start("recv", tensor, src, tag, [&](c10d::Backend& group, std::vector<at::Tensor>& tensors) {
+    return group.recv(tensors, src, static_cast<int>(tag));
+  });
 }
 
 void GlooCommunicator::send_bytes(std::string_view bytes, int dst, std::uint64_t tag) {

@@ -70,6 +70,9 @@ class GlooCommunicator : public Communicator {
 
  private:
   void all_reduce(at::Tensor& tensor);
+  template <typename Begin>
+  std::unique_ptr<Transfer> start(const char* what, const at::Tensor& tensor, int peer, std::uint64_t tag,
+                                  const Begin& begin);
   template <typename Value>
   void sum_values(std::span<Value> values, at::ScalarType type);
   struct Group;

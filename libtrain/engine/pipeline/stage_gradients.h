@@ -28,7 +28,7 @@ class StageGradients final : public GradientSink {
     later_->push_back(std::move(product));
   }
   void note_balance(at::Tensor loss) override { balance_.push_back(std::move(loss)); }
-  /// What was noted since the last call.
+  /// The balance losses given to note_balance() since the last call; forgets them.
   std::vector<at::Tensor> take_balance() { return std::exchange(balance_, {}); }
   /// The gradients of `products`, after begin() for their micro-batch, in the order in which they came: those of the
   /// last layer first. Operands go as soon as they are used; after() is called after each.

@@ -108,8 +108,8 @@ class Saves {
   bool goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds patience);
   /// Waits until the run folder has what was published near. Collective; the same on all ranks.
   ckpt::Status await_copies();
-  /// The run folder has the newest step when this returns: `step`, which is the state in memory, is saved there where
-  /// its copy fails. Collective. \error as now()
+  /// Returns once the run folder has `step`, the newest one: waits for its copy and, where that fails, saves the state
+  /// in memory there. Collective. \error as now()
   void await_durable(std::uint64_t step);
   void tell_failure(const SaveOutcome& outcome, const std::string& then);
   /// What a save that fails does not touch.

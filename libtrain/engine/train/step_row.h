@@ -34,7 +34,7 @@ class StepRow {
   void add_up(Control& all);
 
   double loss_sum() const;
-  /// Of one micro-batch.
+  /// The largest loss of any micro-batch of the step.
   double largest_loss() const;
   /// The most of any rank; absent where no rank knows.
   PeakMemory memory() const;

@@ -1,5 +1,5 @@
 #pragma once
-// How much each set of a mixture gives. Pure.
+// How much each set of a mixture gives; the order of their samples is ckpt/plan/mixture. Pure.
 #include <cstdint>
 #include <span>
 

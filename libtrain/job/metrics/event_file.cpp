@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <string_view>
+
+#include "ckpt/lock/lock_owner.h"
 
 namespace titan::train {
 namespace {
@@ -14,10 +15,6 @@ using ckpt::Status;
 
 constexpr std::string_view kPrefix = "events.out.tfevents.";
 constexpr std::size_t kDigits = 10;
-
-double wall_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::string host_name() {
   char name[256] = "";
@@ -46,7 +43,7 @@ ckpt::Result<std::unique_ptr<EventFile>> EventFile::open(ckpt::Fs& fs, const std
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
   std::vector<std::string> names;
   for (const ckpt::DirEntry& entry : entries) names.push_back(entry.name);
-  const double now = wall_time();
+  const double now = ckpt::seconds_since_epoch();
   const std::string path =
       ckpt::join_path(folder, event_file_name(static_cast<std::uint64_t>(now), host_name(), ::getpid(), names));
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> made, fs.create(path));
@@ -59,7 +56,7 @@ ckpt::Result<std::unique_ptr<EventFile>> EventFile::open(ckpt::Fs& fs, const std
 }
 
 Status EventFile::add(std::uint64_t step, const std::vector<BoardScalar>& scalars) {
-  std::string record = scalars_record(wall_time(), step, scalars);
+  std::string record = scalars_record(ckpt::seconds_since_epoch(), step, scalars);
   if (late_ == nullptr) return file_.append(record);
   const std::size_t bytes = record.size();
   late_->add(LateWriter::Keep::kWhileThereIsRoom, bytes,

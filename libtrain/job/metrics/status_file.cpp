@@ -7,16 +7,13 @@
 #include <utility>
 
 #include "ckpt/base/prometheus.h"
+#include "ckpt/lock/lock_owner.h"
 #include "libtrain/job/metrics/log.h"
 
 namespace titan::train {
 namespace {
 
 constexpr std::chrono::seconds kBetweenSteps{1};
-
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::string value_text(double value) {
   if (std::isnan(value)) return "NaN";
@@ -84,7 +81,7 @@ std::string status_text(const RunStatus& status, double now) {
 StatusFile::StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, LateWriter& late)
     : fs_(fs), path_(std::move(path)), late_(late), status_(std::move(status)) {
   const ckpt::MutexLock guard(mutex_);
-  status_.durable_at = seconds_since_1970();
+  status_.durable_at = ckpt::seconds_since_epoch();
 }
 
 void StatusFile::step(const StepMetrics& metrics) {
@@ -100,7 +97,7 @@ void StatusFile::saved(std::uint64_t step) {
   {
     const ckpt::MutexLock guard(mutex_);
     status_.durable = step;
-    status_.durable_at = seconds_since_1970();
+    status_.durable_at = ckpt::seconds_since_epoch();
   }
   write_soon();
 }
@@ -133,7 +130,7 @@ void StatusFile::write() {
   std::string text;
   {
     const ckpt::MutexLock guard(mutex_);
-    text = status_text(status_, seconds_since_1970());
+    text = status_text(status_, ckpt::seconds_since_epoch());
     waiting_ = false;
     written_ = std::chrono::steady_clock::now();
   }

@@ -190,24 +190,6 @@ std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank
   return share_of(plan, dp_rank - dp_rank % domain_size(plan)).count;
 }
 
-Load load_of_sums(const ExchangePlan& plan) {
-  Load load;
-  plan.for_swaps([&](const Swap& swap) {
-    load.sent += swap.theirs.length();
-    load.received += swap.mine.length();
-  });
-  for (const std::uint32_t rank : plan.partners()) {
-    load.sent += plan.owners[rank].length() * plan.gives[rank].count;
-    load.received += plan.owners[plan.me].length() * plan.takes[rank];
-  }
-  return load;
-}
-
-Load load_of_copies(const ExchangePlan& plan) {
-  const Load sums = load_of_sums(plan);
-  return {sums.received, sums.sent};
-}
-
 Traffic traffic_of(const ExchangePlan& plan) {
   Traffic traffic;
   plan.for_swaps([&](const Swap& swap) { traffic.rounds += plan.pieces(swap); });

@@ -94,13 +94,6 @@ Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank);
 /// that they come to the exchanges in one order; who lacks a micro-batch passes over its actions.
 std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank);
 
-/// Elements that leave and reach the rank of a plan in one exchange.
-struct Load {
-  std::int64_t sent = 0, received = 0;
-};
-Load load_of_sums(const ExchangePlan& plan);
-Load load_of_copies(const ExchangePlan& plan);
-
 /// Messages that the rank of a plan sends in one exchange, and the rounds that they come in, one behind the other.
 struct Traffic {
   std::int64_t rounds = 0, messages = 0;

@@ -15,7 +15,7 @@ inline std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
   return z ^ (z >> 31);
 }
 
-/// Of all numbers in [0, 1) with 53 bits.
+/// A number in [0, 1), one of 2^53 at equal distances. The same key and index give the same one.
 inline double random_unit(std::uint64_t key, std::uint64_t index) {
   return static_cast<double>(random_bits(key, index) >> 11) * 0x1p-53;
 }

@@ -54,31 +54,29 @@ ScheduleTable one_forward_one_backward(const PipelineShape& shape) {
   });
 }
 
-ScheduleTable interleaved(const PipelineShape& shape) {
-  const Rounds rounds(shape);
-  return write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t rank) {
-    const std::uint32_t all = shape.chunks * shape.micro_batches, first = warm_up(shape, rank, 2);
-    for (std::uint32_t i = 0; i < first; ++i) row.forward(rounds.forward(i));
-    for (std::uint32_t i = 0; i < all; ++i) {
-      if (first + i < all) row.forward(rounds.forward(first + i));
-      row.backward(rounds.backward(i));
-    }
-  });
-}
+namespace {
 
-ScheduleTable interleaved_zero_bubble(const PipelineShape& shape) {
+/// `split`: gradients of weights are put off by as many backwards as the rank's number.
+ScheduleTable in_rounds(const PipelineShape& shape, bool split) {
   const Rounds rounds(shape);
   return write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t rank) {
-    const std::uint32_t all = shape.chunks * shape.micro_batches, first = warm_up(shape, rank, 1);
+    const std::uint32_t all = shape.chunks * shape.micro_batches, first = warm_up(shape, rank, split ? 1 : 2);
     for (std::uint32_t i = 0; i < first; ++i) row.forward(rounds.forward(i));
     for (std::uint32_t i = 0; i < all; ++i) {
       if (first + i < all) row.forward(rounds.forward(first + i));
-      row.backward_input(rounds.backward(i));
-      if (i >= rank) row.weight();
+      if (split) row.backward_input(rounds.backward(i));
+      if (!split) row.backward(rounds.backward(i));
+      if (split && i >= rank) row.weight();
     }
     while (row.waits()) row.weight();
   });
 }
+
+}  // namespace
+
+ScheduleTable interleaved(const PipelineShape& shape) { return in_rounds(shape, false); }
+
+ScheduleTable interleaved_zero_bubble(const PipelineShape& shape) { return in_rounds(shape, true); }
 
 ScheduleTable zero_bubble_v(const PipelineShape& shape) {
   const std::uint32_t ranks = shape.ranks;

@@ -10,21 +10,21 @@ namespace titan::train {
 /// \source GPipe: Huang et al. 2019; LoopedBFS: Lamy-Poirier 2022
 ScheduleTable breadth_first(const recipe::PipelineShape& shape, bool newest_first);
 
-/// One forward, one backward. \source Narayanan et al. 2021 (PipeDream-Flush, Megatron-LM), section 2.2
+/// 1F1B: one forward, one backward. \source Narayanan et al. 2021 (PipeDream-Flush, Megatron-LM), section 2.2
 ScheduleTable one_forward_one_backward(const recipe::PipelineShape& shape);
 
-/// The same with several stages on each rank. \source Narayanan et al. 2021, section 2.2.2
+/// Interleaved1F1B: the same with several stages on each rank. \source Narayanan et al. 2021, section 2.2.2
 ScheduleTable interleaved(const recipe::PipelineShape& shape);
 
-/// The same with gradients of weights put off by as many backwards as the rank's number; with one stage a rank: ZB-H1.
-/// \source Qi et al. 2024, "Zero Bubble Pipeline Parallelism", sections 2 and 3
+/// InterleavedZeroBubble: the same with gradients of weights put off by as many backwards as the rank's number; with
+/// one stage a rank: ZB-H1. \source Qi et al. 2024, "Zero Bubble Pipeline Parallelism", sections 2 and 3
 ScheduleTable interleaved_zero_bubble(const recipe::PipelineShape& shape);
 
-/// Two stages a rank in a V. \source Qi et al. 2024, section 6
+/// ZBVZeroBubble: two stages a rank in a V. \source Qi et al. 2024, section 6
 ScheduleTable zero_bubble_v(const recipe::PipelineShape& shape);
 
-/// DeepSeek's DualPipe in a V, as its plain order of actions: a forward and a backward that it overlaps come one after
-/// the other. \source DeepSeek-V3, 2024; github.com/deepseek-ai/DualPipe
+/// DualPipeV: DeepSeek's DualPipe in a V, as its plain order of actions: a forward and a backward that it overlaps come
+/// one after the other. \source DeepSeek-V3, 2024; github.com/deepseek-ai/DualPipe
 ScheduleTable dual_pipe_v(const recipe::PipelineShape& shape);
 
 }  // namespace titan::train

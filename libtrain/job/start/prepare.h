@@ -39,10 +39,9 @@ struct StartInputs {
   std::function<void(const std::string&)> say = [](const std::string&) {};  ///< lines of long work, for the log
 };
 
-/// What a start has settled. It is decided once; what changes while a run trains stands elsewhere.
+/// What a start has settled, once. What changes while a run trains is in RunState.
 struct Start {
-  recipe::LoadedConfig
-      loaded;  ///< the configuration, with the model of the checkpoint where it left keys of the model open
+  recipe::LoadedConfig loaded;  ///< with the checkpoint's model where it left keys of the model open
   StartDecision decision;
   recipe::RunPlan plan;
   std::shared_ptr<ckpt::CheckpointReader> source;  ///< the checkpoint that is resumed; null: a new run

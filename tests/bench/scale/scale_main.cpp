@@ -14,6 +14,7 @@
 #include "libtrain/job/start/preview.h"
 #include "libtrain/job/start/start_word.h"
 #include "tests/bench/scale/simulation.h"
+#include "tests/libtrain/support/exchange_load.h"
 #include "tests/libtrain/support/llama_shapes.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
@@ -116,13 +117,13 @@ void measure_exchange(const char* model, std::uint32_t ranks, bool tied) {
   const recipe::RunPlan plan = test::llama_plan(model, ranks, 2 * std::int64_t{ranks}, tied);
   const ckpt::Ownership owners = recipe::owners_of(plan);
   double build = 0, elements = 0;
-  train::Load most_sums, most_copies;
+  test::Load most_sums, most_copies;
   std::int64_t buffer = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const train::StageExchange exchange =
         timed(build, [&] { return train::plan_stage_exchange(plan, owners, 0, rank); });
-    const train::Load sums = train::load_of_sums(exchange.parts.front().sums),
-                      copies = train::load_of_copies(exchange.parts.front().sharings.front().plan);
+    const test::Load sums = test::load_of_sums(exchange.parts.front().sums),
+                     copies = test::load_of_copies(exchange.parts.front().sharings.front().plan);
     most_sums = {std::max(most_sums.sent, sums.sent), std::max(most_sums.received, sums.received)};
     most_copies = {std::max(most_copies.sent, copies.sent), std::max(most_copies.received, copies.received)};
     buffer = std::max(buffer, exchange.buffer_bytes);

@@ -9,10 +9,13 @@
 
 #include "recipe/keys/writer.h"
 #include "tests/recipe/support/config_support.h"
+#include "tests/recipe/support/key_pages.h"
 
 namespace titan::recipe::reference_test {
 namespace {
 
+using test::full_toml;
+using test::keys_page;
 using testing::HasSubstr;
 
 /// A generated file of the tree.

@@ -1,5 +1,6 @@
 #pragma once
 // Rotary position embedding as one function: its backward turns by the opposite angle and keeps nothing of x.
+// The angles are recipe/model/rope_frequencies.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {

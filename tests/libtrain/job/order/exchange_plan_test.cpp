@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/libtrain/support/exchange_load.h"
 #include "tests/libtrain/support/llama_shapes.h"
 
 namespace titan::train::exchange_plan_test {

@@ -1,4 +1,4 @@
-#include "libtrain/engine/model/documents.h"
+#include "libtrain/engine/model/document_attention.h"
 
 #include <ATen/ATen.h>
 

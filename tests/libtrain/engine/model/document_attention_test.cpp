@@ -1,4 +1,4 @@
-#include "libtrain/engine/model/documents.h"
+#include "libtrain/engine/model/document_attention.h"
 
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -8,7 +8,7 @@
 #include "tests/libtrain/support/composite.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train::documents_test {
+namespace titan::train::document_attention_test {
 namespace {
 
 using namespace titan::test;
@@ -134,4 +134,4 @@ TEST(Documents, NothingOfADocumentReachesAnother) {
 }
 
 }  // namespace
-}  // namespace titan::train::documents_test
+}  // namespace titan::train::document_attention_test
