@@ -44,6 +44,9 @@ void encode_position(IdentityEncoder& encoder, const DataPosition& data) {
     encoder.boolean(set.stops);
     encoder.u64(set.files);
   }
+  if (std::all_of(data.sets.begin(), data.sets.end(), [](const MixedSet& set) { return set.uncounted == 0; })) return;
+  encoder.list(data.sets.size());
+  for (const MixedSet& set : data.sets) encoder.u64(set.uncounted);
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ MixedSet read_mixed_set(JsonReader& in) {
   MixedSet set;
   read_object(in, "a set of the mixture", JsonField{"name", set.name}, JsonField{"share", set.share},
               JsonField{"samples", set.samples}, JsonField{"drawn", set.drawn}, JsonField{"most", set.most},
-              JsonField{"stops", set.stops}, JsonField{"files", set.files});
+              JsonField{"stops", set.stops}, JsonField{"files", set.files},
+              JsonField{"uncounted", set.uncounted, /*required=*/false});
   return set;
 }
 
@@ -60,6 +61,8 @@ std::string wrong_sets(const DataPosition& position) {
     if (set.share == 0 || set.share > kAll - shares) return "the shares of the mixture do not come to 2^32";
     if (set.samples == 0 || set.samples > kMost - samples) return "a set of the mixture has no possible size";
     if (set.drawn > kMost || set.most > kMost) return "a set of the mixture counts samples beyond 2^62";
+    if (set.uncounted > set.drawn || (set.most != 0 && set.uncounted > set.most))
+      return "a set of the mixture does not count more samples than it gave";
     if (set.files == 0 || set.files > position.files.size() - files)
       return "the sets do not have the files of the data";
     shares += set.share;
@@ -126,7 +129,9 @@ std::string encode_data_position(const DataPosition& position) {
     out.line().key("sets").begin_list();
     for (const MixedSet& set : position.sets) {
       out.line().begin().members("name", set.name, "share", set.share, "samples", set.samples, "drawn", set.drawn);
-      out.members("most", set.most, "stops", set.stops, "files", set.files).end();
+      out.members("most", set.most, "stops", set.stops, "files", set.files);
+      if (set.uncounted != 0) out.members("uncounted", set.uncounted);
+      out.end();
     }
     out.line().end_list();
   }

@@ -26,6 +26,8 @@ struct MixedSet {
   std::uint64_t most = 0;     ///< that are drawn of it in all; 0: without end
   bool stops = false;         ///< the data end when `most` are drawn; else the other sets take its share
   std::uint64_t files = 0;    ///< of DataPosition::files, behind those of the sets before
+  /// Of `drawn` and `most`, those that do not count as its epochs: it did not give them itself, or cut otherwise.
+  std::uint64_t uncounted = 0;
   bool operator==(const MixedSet&) const = default;
 };
 

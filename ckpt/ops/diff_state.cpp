@@ -95,6 +95,7 @@ void diff_data(const DataPosition& a, const DataPosition& b, std::vector<Differe
     for (const MixedSet& set : position.sets)
       parts.push_back(set.name + " (share " + std::to_string(set.share) + ", drawn " + std::to_string(set.drawn) +
                       ", " + std::to_string(set.samples) + " samples, at most " + std::to_string(set.most) +
+                      (set.uncounted == 0 ? "" : ", " + std::to_string(set.uncounted) + " not counted") +
                       (set.stops ? ", stops)" : ")"));
     return joined(parts);
   };

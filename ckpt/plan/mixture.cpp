@@ -28,10 +28,40 @@ std::uint64_t to_the_left(std::uint64_t n, std::uint64_t left, std::uint64_t tot
   return static_cast<std::uint64_t>((Wide{2} * n * left + total) / (Wide{2} * total));
 }
 
-std::string percent(const MixedSet& set) {
+std::string percent(std::uint64_t share) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", 100 * static_cast<double>(set.share) / kAll);
-  return set.name + " " + text + " %";
+  std::snprintf(text, sizeof text, "%.4g", 100 * static_cast<double>(share) / kAll);
+  return text;
+}
+
+/// The only set of a position without a mixture, as a mixture would have it.
+MixedSet single_set(const DataPosition& position) {
+  MixedSet set;
+  set.name = position.files.size() == 1 ? position.files[0].name : std::to_string(position.files.size()) + " files";
+  set.share = std::uint64_t{1} << 32;
+  set.samples = position.samples_per_epoch;
+  set.files = position.files.size();
+  return set;
+}
+
+std::vector<MixedSet> sets_of(const DataPosition& position) {
+  return position.sets.empty() ? std::vector{single_set(position)} : position.sets;
+}
+
+std::uint64_t epochs_of(const MixedSet& set) {
+  return set.most == 0 || set.samples == 0 ? 0 : (set.most - set.uncounted) / set.samples;
+}
+
+/// "web 70 -> 60 %, 1 epoch"; empty: the same.
+std::string set_difference(const MixedSet& before, const MixedSet& after) {
+  std::string text;
+  if (before.share != after.share) text += " " + percent(before.share) + " -> " + percent(after.share) + " %";
+  if (const std::uint64_t epochs = epochs_of(after); epochs != epochs_of(before) || before.stops != after.stops)
+    text += std::string(text.empty() ? "" : ",") +
+            (epochs == 0 ? " without end"
+                         : (after.stops ? " ends the data after " : " is dropped after ") + std::to_string(epochs) +
+                               (epochs == 1 ? " epoch" : " epochs"));
+  return text.empty() ? "" : before.name + text;
 }
 
 }  // namespace
@@ -176,7 +206,17 @@ Digest contents_of(std::span<const DataFile> files) {
   return encoder.finish();
 }
 
-DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there) {
+namespace {
+
+/// How many samples of each set came before the position, with the passes of other data that stand before a single one.
+std::vector<std::uint64_t> drawn_of(const DataPosition& position) {
+  if (!position.sets.empty()) return Mixture(position).drawn(position.samples);
+  return {position.first_epoch * position.samples_per_epoch + position.samples - position.epoch_base};
+}
+
+}  // namespace
+
+DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew) {
   DataPosition position = there;
   position.sets.clear();
   position.files.clear();
@@ -189,19 +229,23 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
   for (std::size_t i = 0; i < there.sets.size(); ++i) places[contents_of(files_of_set(there, i)).hex()] = i;
 
   const bool mixed = !stored.sets.empty();
-  const std::vector<std::uint64_t> drawn =
-      mixed ? Mixture(stored).drawn(stored.samples)
-            : std::vector{stored.first_epoch * stored.samples_per_epoch + stored.samples - stored.epoch_base};
+  const std::vector<std::uint64_t> drawn = drawn_of(stored);
   for (std::size_t i = 0; i < drawn.size() && stored.kind == there.kind; ++i) {
     const std::span<const DataFile> files = files_of_set(stored, i);
     const auto found = places.extract(contents_of(files).hex());
     if (found.empty()) continue;
     MixedSet set = there.sets[found.mapped()];
     const std::uint64_t samples = mixed ? stored.sets[i].samples : stored.samples_per_epoch;
-    const bool cut_alike =
-        samples == set.samples && stored.seq_len == there.seq_len && stored.sample_stride == there.sample_stride;
+    const bool cut_alike = !cut_anew && samples == set.samples && stored.seq_len == there.seq_len &&
+                           stored.sample_stride == there.sample_stride;
     // Samples that are cut anew begin with a pass that nobody has seen.
-    set.drawn = cut_alike ? drawn[i] : (drawn[i] + samples - 1) / std::max<std::uint64_t>(samples, 1) * set.samples;
+    const std::uint64_t pass = std::max<std::uint64_t>(samples, 1);
+    const std::uint64_t uncounted = mixed ? stored.sets[i].uncounted : stored.first_epoch * samples;
+    set.drawn = cut_alike ? drawn[i] : (drawn[i] + samples - 1) / pass * set.samples;
+    // What it gave itself counts, as a part of a pass.
+    set.uncounted =
+        cut_alike ? uncounted : set.drawn - static_cast<std::uint64_t>(Wide{drawn[i] - uncounted} * set.samples / pass);
+    if (set.most != 0) set.most += set.uncounted;
     if (mixed) set.name = stored.sets[i].name;
     add(std::move(set), files);
   }
@@ -210,9 +254,34 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
   return position;
 }
 
+std::string mixture_difference(const DataPosition& stored, const DataPosition& next) {
+  const std::vector<MixedSet> before = sets_of(stored), after = sets_of(next);
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < after.size(); ++i) places[contents_of(files_of_set(next, i)).hex()] = i;
+  const std::vector<std::uint64_t> drawn = drawn_of(stored);
+  std::vector<std::string> changed, added, lost;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto found = places.extract(contents_of(files_of_set(stored, i)).hex());
+    if (found.empty()) {
+      const std::uint64_t own = drawn[i] - before[i].uncounted;
+      lost.push_back(before[i].name + " (" + std::to_string(own) + (own == 1 ? " sample" : " samples") + " drawn)");
+    } else if (std::string text = set_difference(before[i], after[found.mapped()]); !text.empty()) {
+      changed.push_back(std::move(text));
+    }
+  }
+  for (std::size_t i = 0; i < after.size(); ++i)
+    if (places.count(contents_of(files_of_set(next, i)).hex()) != 0) added.push_back(after[i].name);
+  std::string text = first_few(changed, 8);
+  if (!added.empty()) text += (text.empty() ? "new: " : "; new: ") + first_few(added, 8);
+  if (!lost.empty())
+    text += (text.empty() ? "left out: " : "; left out: ") + first_few(lost, 8) +
+            (lost.size() == 1 ? ", which loses its place" : ", which lose their places");
+  return text;
+}
+
 std::string mixture_text(std::span<const MixedSet> sets) {
   std::vector<std::string> words;
-  for (const MixedSet& set : sets) words.push_back(percent(set));
+  for (const MixedSet& set : sets) words.push_back(set.name + " " + percent(set.share) + " %");
   return first_few(words, 8);
 }
 

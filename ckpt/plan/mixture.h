@@ -63,7 +63,13 @@ Digest contents_of(std::span<const DataFile> files);
 
 /// The sets of `there` as a run goes on with them from `stored.samples` on: those that it knows by their contents come
 /// first, in its order, under its names and each at its own place; others begin. A single set counts as one.
-DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there);
+/// `cut_anew`: their samples are others, or in another order, so that each begins a pass that nobody has seen; so it
+/// does where counts or lengths say it. `most` of `there` are its epochs; what a set did not give itself is added.
+DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
+
+/// What `next` changes in the sets of `stored`: "web 70 -> 60 %, code 30 -> 40 %; new: books; left out: chat, which
+/// loses its place (26 samples drawn)"; a single set counts as one. "": neither set nor share.
+std::string mixture_difference(const DataPosition& stored, const DataPosition& next);
 
 /// "web 70 %, code 30 %": of many sets the first eight.
 std::string mixture_text(std::span<const MixedSet> sets);

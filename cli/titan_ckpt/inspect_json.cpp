@@ -49,7 +49,8 @@ void data(JsonOut& json, const std::optional<ckpt::DataPosition>& position) {
     json.each("sets", d.sets, [&](const ckpt::MixedSet& set) {
       const auto place = static_cast<std::size_t>(&set - d.sets.data());
       json.path("name", set.name);
-      json.members("share", set.share, "samples", set.samples, "drawn", drawn[place], "most", set.most);
+      json.members("share", set.share, "samples", set.samples, "drawn", drawn[place], "uncounted", set.uncounted,
+                   "most", set.most);
       json.members("stops", set.stops, "files", set.files);
     });
   }

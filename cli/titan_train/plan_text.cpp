@@ -225,6 +225,9 @@ bool repeats(const train::DataForecast& d) {
   return std::ranges::any_of(d.sets, [](const train::SetForecast& set) { return set.end_epoch > 1; });
 }
 
+/// Behind a change of the data nobody knows which of them were read before it.
+bool is_first_order(const train::StartPreview& start) { return start.data.epoch_base == 0; }
+
 std::string data(const PlanReport& report, const Palette& palette) {
   if (report.start && !report.start->no_data.ok())
     return heading(palette, "data") + "  " + escape(report.start->no_data.message) +
@@ -259,7 +262,9 @@ std::string data(const PlanReport& report, const Palette& palette) {
                          (d.held_back > 0 ? "; " + counted(d.held_back, "sample") + " held back for validation" : ""));
   facts.add("position", "sample " + format_count(d.first_sample) + " to " + format_count(d.end_sample) + ", epoch " +
                             format_rounded(d.first_epoch, 4) + " to " + format_rounded(d.end_epoch, 4) +
-                            (repeats(d) ? ": samples repeat" : ": no sample repeats"));
+                            (repeats(d)                      ? ": samples repeat"
+                             : is_first_order(*report.start) ? ": no sample repeats"
+                                                             : ""));
   if (report.scan.checked > 0 && report.scan.refused.ok())
     facts.add("ids", "looked at in " +
                          (report.scan.checked == report.scan.to_read

@@ -62,6 +62,13 @@ std::uint64_t unseen(const ckpt::DataPosition& data) {
 
 /// The first epoch number that no sample so far came from.
 std::uint64_t next_epoch(const ckpt::DataPosition& data) {
+  if (!data.sets.empty()) {
+    const std::vector<std::uint64_t> drawn = ckpt::Mixture(data).drawn(data.samples);
+    std::uint64_t passes = 0;
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+      passes = std::max(passes, (drawn[i] + data.sets[i].samples - 1) / data.sets[i].samples);
+    return passes;
+  }
   return data.samples == data.epoch_base || data.samples_per_epoch == 0 ? data.first_epoch : last_epoch(data) + 1;
 }
 
@@ -76,18 +83,34 @@ ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosi
 
 /// The dataset as it is there, under the names and in the order of the checkpoint where its contents are the
 /// checkpoint's.
-ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPosition dataset,
-                             const ckpt::FileMatch& match) {
-  if (!dataset.sets.empty()) return ckpt::continued_mixture(stored, dataset);
+ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPosition dataset, const ckpt::FileMatch& match,
+                             bool cut_anew = false) {
+  if (!dataset.sets.empty()) return ckpt::continued_mixture(stored, dataset, cut_anew);
   if (match.same && stored.kind == dataset.kind) dataset.files = stored.files;
   return dataset;
 }
 
+ChangeEffect effect_of(const Drift& drift, const Config& config, bool other_kind) {
+  const bool tokenizer_follows = drift.key == "model.tokenizer" && other_kind;
+  // Whole documents lie in other samples where they end elsewhere.
+  const bool cuts = drift.key == "training.document_end" && config.training.pack == "whole";
+  return tokenizer_follows || cuts ? ChangeEffect::kNewEpoch : change_effect(drift.key);
+}
+
+bool is_of_sets(const Drift& drift) { return drift.key == "training.datasets" || drift.key == "training.dataset_path"; }
+
+/// What a change means for the data.
+struct DataChange {
+  bool other_kind = false;  ///< texts, and then ids, or the other way round
+  bool fresh = false;       ///< they begin anew
+  bool mixed = false;       ///< there are several sets now
+  bool cut_anew = false;    ///< samples are others than before, or in another order
+  std::string other_sets, other_files;
+};
+
 Change describe(const Drift& drift, const StoredRun& stored, const Config& config, const RunPlan& plan,
-                bool lr_policy_named, bool tokenizer_follows, bool fresh_data, bool mixed,
-                const std::string& other_files) {
-  Change change{drift, typed_name(drift.key, config), change_effect(drift.key)};
-  if (drift.key == "model.tokenizer" && tokenizer_follows) change.effect = ChangeEffect::kNewEpoch;
+                bool lr_policy_named, const DataChange& data) {
+  Change change{drift, typed_name(drift.key, config), effect_of(drift, config, data.other_kind)};
   change.allow = allow_name(drift.key, config);
   switch (change.effect) {
     case ChangeEffect::kSchedule:
@@ -99,16 +122,20 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
       change.what = "the config's value " + from_step(stored) + " at the same sample; the LR is not scaled; " +
                     new_total(stored, plan, config.training.steps);
       break;
-    case ChangeEffect::kNewEpoch:
-      change.what = fresh_data
-                        ? "the data begins at sample 0 of epoch 0 at step " + std::to_string(stored.state.step + 1)
-                        : "a new epoch begins at step " + std::to_string(stored.state.step + 1) + "; " +
-                              std::to_string(unseen(stored.data)) + " samples of the old one stay unseen";
-      if (mixed && !fresh_data)
+    case ChangeEffect::kNewEpoch: {
+      const std::string step = std::to_string(stored.state.step + 1);
+      change.what = data.fresh ? "the data begins at sample 0 of epoch 0 at step " + step
+                               : "a new epoch begins at step " + step + "; " + std::to_string(unseen(stored.data)) +
+                                     " samples of the old one stay unseen";
+      if (data.mixed && !data.fresh && !is_of_sets(drift)) change.what = "each set begins a new pass at step " + step;
+      if (data.mixed && !data.fresh && is_of_sets(drift))
         change.what = "the shares of the configuration " + from_step(stored) +
-                      "; sets with the contents of before go on where they were, others begin";
-      if (drift.key == "training.dataset_path" && !other_files.empty()) change.what = other_files + "; " + change.what;
+                      (data.cut_anew ? "" : "; sets with the contents of before go on where they were, others begin");
+      if (is_of_sets(drift) && !data.fresh && !data.other_sets.empty()) change.what += ": " + data.other_sets;
+      if (drift.key == "training.dataset_path" && !data.other_files.empty())
+        change.what = data.other_files + "; " + change.what;
       break;
+    }
     case ChangeEffect::kNever:
       change.what = "cannot change within a run";
       if (drift.key == "validation.holdout")
@@ -117,6 +144,23 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
       break;
   }
   return change;
+}
+
+/// A key that follows another one has no line of its own beside it, and what several keys do is said at the first.
+void say_once(std::vector<Change>& changes) {
+  const std::vector<Change> all = changes;
+  std::erase_if(changes, [&](const Change& change) {
+    return change.key != change.drift.key && std::ranges::any_of(all, [&](const Change& other) {
+             return other.drift.key == change.key && other.drift.stored == change.drift.stored &&
+                    other.drift.config == change.drift.config;
+           });
+  });
+  for (std::size_t i = 1; i < changes.size(); ++i) {
+    const auto first = std::find_if(changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(i),
+                                    [&](const Change& before) { return before.what == changes[i].what; });
+    if (changes[i].effect == ChangeEffect::kNewEpoch && first != changes.begin() + static_cast<std::ptrdiff_t>(i))
+      changes[i].what = "as " + first->drift.key;
+  }
 }
 
 /// The policy to begin with: after the end of a curve only a new warm-up learns much, and within it the rest of it can
@@ -265,11 +309,18 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     return settings;
   };
   const std::vector<Drift> drift = find_drift(without_exclude(stored.state.accepted), without_exclude(run.accepted));
-  const bool other_kind = std::ranges::any_of(drift, [](const Drift& row) { return row.key == "training.dataset"; });
+  DataChange data{.fresh = run.fresh_data, .mixed = !dataset.sets.empty()};
+  data.other_kind = std::ranges::any_of(drift, [](const Drift& row) { return row.key == "training.dataset"; });
+  data.cut_anew = std::ranges::any_of(drift, [&](const Drift& row) {
+    return effect_of(row, config, data.other_kind) == ChangeEffect::kNewEpoch && !is_of_sets(row);
+  });
+  if (data.mixed || !stored.data.sets.empty()) data.other_sets = ckpt::mixture_difference(stored.data, dataset);
+  if (known && !data.mixed) data.other_files = ckpt::other_files_note(match);
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
-    Change change = describe(row, stored, config, plan, permission.on_change.has_value(), other_kind, run.fresh_data,
-                             !dataset.sets.empty(), known && dataset.sets.empty() ? ckpt::other_files_note(match) : "");
+    // The row counts samples: it differs where these are cut otherwise, though nobody has changed a set.
+    if (row.key == "training.datasets" && data.cut_anew && data.mixed && data.other_sets.empty()) continue;
+    Change change = describe(row, stored, config, plan, permission.on_change.has_value(), data);
     change.allowed = change.effect != ChangeEffect::kNever &&
                      (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||
                       (stored.data.kind.empty() && change.effect == ChangeEffect::kNewEpoch));
@@ -279,6 +330,10 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     new_epoch |= change.effect == ChangeEffect::kNewEpoch;
     run.changes.push_back(std::move(change));
   }
+  say_once(run.changes);
+  run.data.excluded = still_excluded(stored.data, ckpt::setting(stored.state.accepted, "training.exclude_samples"),
+                                     configured.excluded);
+  if (new_epoch) run.data = in_new_epoch(stored.data, as_stored(stored.data, configured, match, data.cut_anew));
   const auto previews = [&] {
     return ckpt::preview_policies(stored.lr, stored.state.step, plan.lr, permission.rewarm_from_zero,
                                   static_cast<std::uint64_t>(config.training.steps));
@@ -299,12 +354,12 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   }
   if (!run.verdict.ok()) return run;
 
-  run.data.excluded = still_excluded(stored.data, ckpt::setting(stored.state.accepted, "training.exclude_samples"),
-                                     configured.excluded);
-  if (new_epoch) run.data = in_new_epoch(stored.data, dataset);
   if (run.fresh_data) {
     run.data = dataset;
-    for (ckpt::MixedSet& set : run.data.sets) set.drawn = 0;
+    for (ckpt::MixedSet& set : run.data.sets) {
+      if (set.most != 0) set.most -= set.uncounted;
+      set.drawn = set.uncounted = 0;
+    }
     run.data.seed = stored.state.seed;
     run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
   }

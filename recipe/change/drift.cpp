@@ -44,12 +44,13 @@ std::string mixture_row(const ckpt::DataPosition& data) {
   for (std::size_t i = 0; i < data.sets.size(); ++i) {
     const ckpt::MixedSet& set = data.sets[i];
     encoder.u64(set.share);
-    encoder.u64(set.most);
+    const std::uint64_t most = set.most == 0 ? 0 : set.most - set.uncounted;
+    encoder.u64(most);
     encoder.boolean(set.stops);
     encoder.digest(ckpt::contents_of(ckpt::files_of_set(data, i)));
-    if (set.most != 0)
+    if (most != 0)
       ends.push_back(set.name + (set.stops ? " ends the data" : " is dropped") + " after " +
-                     std::to_string(set.most / set.samples) + (set.most == set.samples ? " epoch" : " epochs"));
+                     std::to_string(most / set.samples) + (most == set.samples ? " epoch" : " epochs"));
   }
   return toml_string(ckpt::mixture_text(data.sets) + (ends.empty() ? "" : "; " + ckpt::first_few(ends, 8)) + "; " +
                      encoder.finish().hex().substr(0, 16));

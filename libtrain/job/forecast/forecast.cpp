@@ -249,7 +249,7 @@ DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t hel
   for (std::size_t i = 0; i < position.sets.size(); ++i) {
     const ckpt::MixedSet& set = position.sets[i];
     const auto passes = [&](std::uint64_t drawn) {
-      return static_cast<double>(drawn) / static_cast<double>(set.samples);
+      return static_cast<double>(drawn - set.uncounted) / static_cast<double>(set.samples);
     };
     const std::uint64_t drawn = after[i] - before[i];
     forecast.sets.push_back({.name = set.name,
@@ -258,7 +258,7 @@ DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t hel
                              .tokens = drawn * position.seq_len,
                              .first_epoch = passes(before[i]),
                              .end_epoch = passes(after[i]),
-                             .most_epochs = set.most / set.samples,
+                             .most_epochs = set.most == 0 ? 0 : (set.most - set.uncounted) / set.samples,
                              .stops = set.stops});
   }
   return forecast;

@@ -133,7 +133,7 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
   }
   start.continuation = recipe::continue_run(*start.stored, config, start.plan, start.data, seed, permission);
   start.lr = start.continuation.lr;
-  start.data = start.continuation.data;
+  start.data = start.complete && !start.continuation.verdict.ok() ? start.stored->data : start.continuation.data;
   start.accepted = start.continuation.accepted;
   if (start.complete) return ckpt::ok_status();
   start.verdict = start.continuation.verdict;

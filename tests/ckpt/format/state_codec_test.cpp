@@ -54,12 +54,17 @@ TEST(StateCodec, AMixtureStandsThereOnlyWhereThereIsOne) {
             std::string::npos)
       << text;
   EXPECT_EQ(*decode_data_position("f", text), data);
+  EXPECT_EQ(text.find("uncounted"), std::string::npos);
+  DataPosition uncounted = data;
+  uncounted.sets[0].uncounted = 2;
+  EXPECT_EQ(*decode_data_position("f", encode_data_position(uncounted)), uncounted);
   const std::vector<void (*)(DataPosition&)> wrong = {
       [](DataPosition& d) { d.sets[0].share = 1; },          [](DataPosition& d) { d.sets[0].share *= 4; },
       [](DataPosition& d) { d.sets[1].share = 0; },          [](DataPosition& d) { d.sets[0].samples = 0; },
       [](DataPosition& d) { d.samples_per_epoch = 43; },     [](DataPosition& d) { d.sets[1].files = 2; },
       [](DataPosition& d) { d.sets[0].files -= 1; },         [](DataPosition& d) { d.sets[0].drawn = ~0ull; },
       [](DataPosition& d) { d.epoch_base = d.samples + 1; }, [](DataPosition& d) { d.sets.pop_back(); },
+      [](DataPosition& d) { d.sets[0].uncounted = 4; },
   };
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     DataPosition broken = data;

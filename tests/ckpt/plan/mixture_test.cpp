@@ -149,6 +149,52 @@ TEST(Mixture, SetsAreKnownByTheirContentsAndGoOnAtTheirOwnPlace) {
   EXPECT_EQ(continued_mixture(single, there).sets[0].drawn, 2020u);
 }
 
+TEST(Mixture, EpochsCountWhatASetGaveItself) {
+  DataPosition there = position_of({1, 1});
+  for (MixedSet& set : there.sets) set.most = 1000;
+  DataPosition single = there;
+  single.sets.clear();
+  single.files.pop_back();
+  single.samples_per_epoch = 1000;
+  single.first_epoch = 1;  // other data gave the first one
+  single.samples = 20;
+  DataPosition next = continued_mixture(single, there);
+  EXPECT_EQ(next.sets[0].drawn, 1020u);
+  EXPECT_EQ(next.sets[0].most, 2000u) << "980 are left of its epoch";
+  EXPECT_EQ(next.sets[1].most, 1000u);
+
+  next.samples = next.epoch_base = 20;
+  EXPECT_EQ(continued_mixture(next, there).sets[0], next.sets[0]) << "also at the next start";
+
+  there.sets[0].samples = there.sets[0].most = 500;  // cut anew
+  const MixedSet cut = continued_mixture(next, there).sets[0];
+  EXPECT_EQ(cut.drawn, 1000u) << "a pass that nobody has seen";
+  EXPECT_EQ(cut.most - cut.drawn, 490u) << "20 of 1,000 samples were 10 of these";
+
+  const MixedSet anew = continued_mixture(next, position_of({1, 1}), /*cut_anew=*/true).sets[0];
+  EXPECT_EQ(anew.drawn, 2000u) << "as many samples in another order";
+}
+
+TEST(Mixture, WhatAChangeDoesToEachSetIsSaid) {
+  DataPosition stored = position_of({1, 1, 2});
+  stored.samples = 100;
+  DataPosition next = position_of({1, 1, 2});
+  EXPECT_EQ(mixture_difference(stored, next), "");
+  next = position_of({1, 2, 1});
+  next.sets[0].most = 2 * next.sets[0].samples;
+  const std::string a = stored.sets[0].name, b = stored.sets[1].name, c = stored.sets[2].name;
+  EXPECT_EQ(mixture_difference(stored, next),
+            a + " is dropped after 2 epochs, " + b + " 25 -> 50 %, " + c + " 50 -> 25 %");
+  next = position_of({1, 1});
+  EXPECT_EQ(mixture_difference(stored, next),
+            a + " 25 -> 50 %, " + b + " 25 -> 50 %; left out: " + c + " (50 samples drawn), which loses its place");
+  EXPECT_EQ(mixture_difference(next, stored), a + " 50 -> 25 %, " + b + " 50 -> 25 %; new: " + c);
+  DataPosition many = position_of(std::vector<double>(20, 1)), few = many;
+  few.sets.resize(1);
+  few.files.resize(1);
+  EXPECT_NE(mixture_difference(many, few).find("and 11 more, which lose their places"), std::string::npos);
+}
+
 TEST(Mixture, ContentsAreTheSameInAnyOrderAndUnderAnyName) {
   const std::vector<DataFile> files = {{"a", 5, digest_of("a")}, {"b", 7, digest_of("b")}, {"empty", 0, {}}};
   const std::vector<DataFile> moved = {{"x", 7, digest_of("b")}, {"y", 5, digest_of("a")}};

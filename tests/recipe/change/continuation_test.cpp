@@ -161,6 +161,84 @@ TEST(Continuation, ASingleSetGoesOnWithinAMixture) {
   EXPECT_EQ(run.data.sets[1].drawn, 0u);
 }
 
+TEST(Continuation, WhatCutsOrOrdersSamplesAnewBeginsANewPassOfEachSet) {
+  const StoredRun stored = stored_mixture();
+  using Flags = std::vector<std::string>;
+  const std::vector<std::pair<Flags, Flags>> cases = {
+      {{"--training.shuffle=false"}, {"training.shuffle"}},
+      {{"--training.pack=whole"}, {"training.pack"}},
+      {{"--training.pack=whole", "--training.document_end=7"}, {"training.pack", "training.document_end"}}};
+  for (const auto& [flags, allow] : cases) {
+    const Case s = setup(flags);
+    const Result<Permission> permission = read_permission(s.config, allow);
+    ASSERT_TRUE(permission.ok()) << permission.status().to_string();
+    const Continuation run = continue_run(stored, s.config, s.plan, mixed(s.config, 75), 42, *permission);
+    ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+    EXPECT_EQ(run.data.epoch_base, 960u);
+    EXPECT_EQ(run.data.sets[0].drawn, 1400u);
+    EXPECT_EQ(run.data.sets[1].drawn, 300u);
+    for (const Change& change : run.changes) {
+      EXPECT_EQ(change.effect, ChangeEffect::kNewEpoch) << change.key;
+    }
+    EXPECT_THAT(run.changes[0].what, HasSubstr("each set begins a new pass at step 61"));
+    for (std::size_t i = 1; i < run.changes.size(); ++i) EXPECT_EQ(run.changes[i].what, "as " + run.changes[0].key);
+  }
+}
+
+TEST(Continuation, EpochsOfASetAreNoChangeOfTheSetsWhereItsSamplesAreCutOtherwise) {
+  StoredRun stored = stored_mixture();
+  stored.data.sets[0].most = 700;
+  const Case before = setup({}), s = setup({"--training.pack=whole"});
+  stored.state.accepted = first_settings(before.config, before.plan, stored.data, 42, {});
+  ckpt::DataPosition there = mixed(s.config, 75);
+  there.sets[0].samples = there.sets[0].most = 900;
+  there.samples_per_epoch = 1200;
+  const auto go = [&](const ckpt::DataPosition& data) {
+    return continue_run(stored, s.config, s.plan, data, 42, *read_permission(s.config, {"training.pack"}));
+  };
+  const Continuation run = go(there);
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  ASSERT_EQ(run.changes.size(), 1u);
+  EXPECT_EQ(run.data.sets[0].drawn, 900u);
+  there.sets[0].most = 1800;
+  const Continuation other = go(there);
+  EXPECT_EQ(other.verdict.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(other.changes[0].what, Not(HasSubstr("go on where they were")));
+  EXPECT_THAT(other.changes[0].what, HasSubstr("a is dropped after 2 epochs"));
+}
+
+TEST(Continuation, ChangedSetsAreNamedAlsoWhereTheChangeIsRefused) {
+  const StoredRun stored = stored_mixture();
+  const ckpt::DataPosition data = mixed(setup({}).config, 50, "changed");
+  const Continuation refused = mix_on(stored, data);
+  ASSERT_EQ(refused.changes.size(), 1u);
+  EXPECT_THAT(refused.changes[0].what,
+              HasSubstr("begin: a 75 -> 50 %; new: b; left out: b (240 samples drawn), which loses its place"));
+  EXPECT_EQ(refused.data.sets[0].share, data.sets[0].share) << "what was asked for is shown";
+  EXPECT_EQ(refused.data.sets[0].drawn, 720u);
+}
+
+TEST(Continuation, ASingleSetBehindAMixtureBeginsAPassThatNoneOfItsSetsHasGiven) {
+  StoredRun stored = stored_mixture();
+  stored.data.samples = 9600;  // 7,200 of the first, 700 a pass
+  const Case s = setup({});
+  const Continuation run =
+      continue_run(stored, s.config, s.plan, stored_run().data, 42, *read_permission(s.config, {"training.datasets"}));
+  ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+  EXPECT_EQ(run.data.first_epoch, 11u) << "of the mixture it would be 10";
+}
+
+TEST(Continuation, AKeyThatFollowsAnotherIsNotListedBesideIt) {
+  const StoredRun stored = stored_run();
+  const Case s = setup({"--training.seq_len=32"});
+  ckpt::DataPosition data = stored.data;
+  data.seq_len = data.sample_stride = 32;
+  const Continuation run = continue_run(stored, s.config, s.plan, data, 42, {});
+  std::vector<std::string> keys;
+  for (const Change& change : run.changes) keys.push_back(change.drift.key);
+  EXPECT_THAT(keys, ::testing::ElementsAre("training.seq_len"));
+}
+
 TEST(Continuation, SamplesThatAreLeftOutStayLeftOut) {
   StoredRun stored = stored_run();
   stored.data.excluded = {{1000, 16}};  // found by the run itself: its configuration does not say it
