@@ -134,12 +134,12 @@ class Unzstd : public Unpacked {
   ZSTD_DStream* stream_ = nullptr;
 };
 
-bool begins_as_json_lines(std::string_view beginning) {
+/// `cut`: `beginning` is not the whole text.
+bool begins_as_json_lines(std::string_view beginning, bool cut) {
   const std::size_t end = beginning.find('\n');
   std::string_view first = beginning.substr(0, end);
   if (first.ends_with('\r')) first.remove_suffix(1);
-  const bool cut = end == std::string_view::npos && beginning.size() == ckpt::kSignatureBytes;
-  return first.starts_with("{\"") && (first.ends_with('}') || cut);
+  return first.starts_with("{\"") && (first.ends_with('}') || (cut && end == std::string_view::npos));
 }
 
 bool begins_as_json(std::string_view beginning) {
@@ -162,7 +162,10 @@ Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
   }
   beginning.resize(size);
   const FileKind kind = ckpt::what_is_this(beginning);
-  const bool json_lines = begins_as_json_lines(beginning), json = begins_as_json(beginning);
+  const std::string_view shown =
+      std::string_view(beginning).substr(beginning.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+  const bool cut = beginning.size() == ckpt::kSignatureBytes;
+  const bool json_lines = begins_as_json_lines(shown, cut), json = begins_as_json(shown);
   return LookedAt{std::make_unique<Resumed>(std::move(beginning), std::move(source)), kind, json_lines, json};
 }
 

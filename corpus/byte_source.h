@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/what_is_this.h"
@@ -24,6 +25,9 @@ using ReadBytes = std::function<ckpt::Result<std::size_t>(std::span<char> out)>;
 std::unique_ptr<ByteSource> source_of(ReadBytes read);
 /// The file `path`; links are followed. \error kInvalid: not there, no regular file; kFailed
 ckpt::Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::string& path);
+
+/// Some programs of Windows put it before UTF-8; it is no part of JSON.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// A source whose beginning is known.
 struct LookedAt {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "ckpt/base/size_text.h"
 #include "ckpt/format/json_reader.h"
+#include "ckpt/plan/same_files.h"
 
 namespace titan::corpus {
 namespace {
@@ -34,22 +36,45 @@ Status no_text(const std::string& input, FileKind kind) {
                        : "give text, JSON lines, or these packed with gzip or zstd");
 }
 
+std::optional<FileType> type_of(ckpt::Fs& fs, const std::string& path) {
+  const Result<std::string> real = fs.real_path(path);
+  const auto info = real.ok() ? fs.stat(*real) : Result<ckpt::FileInfo>(real.status());
+  return info.ok() ? std::optional(info->type) : std::nullopt;
+}
+
 }  // namespace
 
-/// What fits a pattern in the last part of a path, by name.
-Status DocumentReader::add_matching(const std::string& pattern) {
-  const std::size_t slash = pattern.rfind('/');
+std::vector<std::string> named_twice(const std::vector<std::string>& paths) {
+  std::vector<std::string> names, twice;
+  for (const std::string& path : paths) names.push_back(std::filesystem::path(path).lexically_normal().string());
+  std::sort(names.begin(), names.end());
+  for (std::size_t i = 1; i < names.size(); ++i)
+    if (names[i] == names[i - 1] && (twice.empty() || twice.back() != names[i])) twice.push_back(names[i]);
+  return twice;
+}
+
+/// What fits a pattern, by name, in each part of a path. No wildcard before `from` is one: it is in a name that is
+/// there.
+Status DocumentReader::add_matching(const std::string& pattern, std::size_t from) {
+  const std::size_t wildcard = pattern.find_first_of("*?[", from);
+  const std::size_t slash = pattern.rfind('/', wildcard);
+  const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  const std::size_t end = std::min(pattern.find('/', wildcard), pattern.size());
+  const std::string wanted = pattern.substr(begin, end - begin), rest = pattern.substr(end);
   const std::string folder = slash == std::string::npos ? "." : pattern.substr(0, std::max<std::size_t>(slash, 1));
-  const std::string wanted = pattern.substr(slash == std::string::npos ? 0 : slash + 1);
-  const Result<std::string> real = fs_->real_path(folder);
-  const auto entries = real.ok() ? fs_->list(*real) : Result<std::vector<ckpt::DirEntry>>(real.status());
-  if (!entries.ok() && entries.status().code != ckpt::Code::kNotFound) return entries.status();
-  const std::size_t before = names_.size();
-  for (const ckpt::DirEntry& entry : entries.ok() ? *entries : std::vector<ckpt::DirEntry>())
-    if (::fnmatch(wanted.c_str(), entry.name.c_str(), FNM_PERIOD) == 0)
-      TITAN_RETURN_IF_ERROR(add_input(pattern.substr(0, pattern.size() - wanted.size()) + entry.name, false));
-  if (names_.size() > before) return {};
-  return ckpt::invalid("'" + pattern + "' does not exist, and nothing fits it as a pattern");
+  if (type_of(*fs_, folder) != FileType::kDirectory) return {};
+  TITAN_ASSIGN_OR_RETURN(const std::string real, fs_->real_path(folder));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_->list(real));
+  for (const ckpt::DirEntry& entry : entries) {
+    if (::fnmatch(wanted.c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
+    const std::string here = pattern.substr(0, begin) + entry.name, path = here + rest;
+    if (rest.find_first_of("*?[") != std::string::npos) {
+      TITAN_RETURN_IF_ERROR(add_matching(path, here.size()));
+    } else if (rest.empty() || type_of(*fs_, path)) {
+      TITAN_RETURN_IF_ERROR(add_input(path, false));
+    }
+  }
+  return {};
 }
 
 Status DocumentReader::add_input(const std::string& path, bool may_be_pattern) {
@@ -62,8 +87,11 @@ Status DocumentReader::add_input(const std::string& path, bool may_be_pattern) {
   const Result<std::string> real = fs_->real_path(path);
   const auto info = real.ok() ? fs_->stat(*real) : Result<ckpt::FileInfo>(real.status());
   if (!info.ok() && info.status().code == ckpt::Code::kNotFound) {
-    if (may_be_pattern && path.find_first_of("*?[") != std::string::npos) return add_matching(path);
-    return ckpt::invalid("'" + path + "' does not exist");
+    const bool pattern = may_be_pattern && path.find_first_of("*?[") != std::string::npos;
+    const std::size_t before = names_.size();
+    if (pattern) TITAN_RETURN_IF_ERROR(add_matching(path, 0));
+    if (names_.size() > before) return {};
+    return ckpt::invalid("'" + path + "' does not exist" + (pattern ? ", and nothing fits it as a pattern" : ""));
   }
   if (!info.ok()) return info.status();
   if (info->type == FileType::kFile) {
@@ -86,6 +114,8 @@ Result<DocumentReader> DocumentReader::open(ckpt::Fs& fs, InputOptions options) 
   DocumentReader reader(fs, std::move(options));
   for (const std::string& input : reader.options_.inputs) TITAN_RETURN_IF_ERROR(reader.add_input(input));
   if (std::count(reader.names_.begin(), reader.names_.end(), "-") > 0) reader.total_bytes_ = 0;
+  if (const std::vector<std::string> twice = named_twice(reader.names_); !twice.empty())
+    reader.warnings_.push_back("read as often as named: " + ckpt::first_few(twice));
   return reader;
 }
 
@@ -163,6 +193,7 @@ Status DocumentReader::read_more() {
 Status DocumentReader::take(std::size_t end, std::size_t next, RawDocuments& out) {
   ++number_;
   std::string_view text = std::string_view(held_).substr(at_, end - at_);
+  if (json_ && number_ == 1 && text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (json_ && text.find_first_not_of(" \t\r") == std::string_view::npos) text = {};
   if (text.empty()) {
     skipped_ += next > end || end > at_ ? 1 : 0;

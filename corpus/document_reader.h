@@ -60,7 +60,7 @@ class DocumentReader {
  private:
   DocumentReader(ckpt::Fs& fs, InputOptions options) : fs_(&fs), options_(std::move(options)) {}
   ckpt::Status add_input(const std::string& path, bool may_be_pattern = true);
-  ckpt::Status add_matching(const std::string& pattern);
+  ckpt::Status add_matching(const std::string& pattern, std::size_t from);
   ckpt::Status open_next();
   void warn_of(const std::string& name, const LookedAt& looked);
   ckpt::Status read_more();
@@ -79,6 +79,9 @@ class DocumentReader {
   std::string held_;                 // read, from `at_` on not given away
   std::size_t at_ = 0, looked_ = 0;  // no separator begins in [at_, looked_)
 };
+
+/// Those of `paths` that are there more than once, in order of their names.
+std::vector<std::string> named_twice(const std::vector<std::string>& paths);
 
 /// The offset of the first escape in `json`, from `from` on, that is half of a character ("\\ud800" alone).
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);

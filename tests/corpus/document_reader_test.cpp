@@ -46,8 +46,22 @@ TEST(DocumentReader, APatternNamesFiles) {
     ASSERT_TRUE(put_text(fs, path, path).ok());
   EXPECT_THAT(*documents(fs, {.inputs = {"/d/[ab]*.txt", "/d/e*", "/d/odd[1]"}}),
               ElementsAre("0t1:/d/a.txt", "1t1:/d/b.txt", "2t1:/d/e*/x", "3t1:/d/odd[1]"));
-  for (const char* pattern : {"/d/*.pdf", "/nowhere/*", "/*/a.txt"})
+  ASSERT_TRUE(put_text(fs, "/d/odd[1]*/s/f.txt", "f").ok());
+  ASSERT_TRUE(put_text(fs, "/d/odd[1]*/t/f.txt", "g").ok());
+  EXPECT_THAT(*documents(fs, {.inputs = {"/*/a.txt"}}), ElementsAre("0t1:/d/a.txt")) << "in the name of a folder";
+  EXPECT_THAT(*documents(fs, {.inputs = {"/d/odd*/*/f.???"}}), ElementsAre("0t1:f", "1t1:g")) << "in several";
+  for (const char* pattern : {"/d/*.pdf", "/nowhere/*", "/*/b.pdf", "/d/*/*/nothing", "/d/a.txt/*"})
     EXPECT_THAT(documents(fs, {.inputs = {pattern}}).status().message, HasSubstr("nothing fits it as a pattern"));
+}
+
+TEST(DocumentReader, FilesThatAreNamedTwiceAreSaid) {
+  MemFs fs;
+  for (const char* path : {"/d/b.txt", "/d/a.txt"}) ASSERT_TRUE(put_text(fs, path, path).ok());
+  const auto warnings = [&](std::vector<std::string> inputs) {
+    return DocumentReader::open(fs, {.inputs = std::move(inputs)})->warnings();
+  };
+  EXPECT_THAT(warnings({"/d/a.txt", "/d/b.txt"}), ElementsAre());
+  EXPECT_THAT(warnings({"/d/*.txt", "/d/./b.txt", "/d/b.txt"}), ElementsAre("read as often as named: /d/b.txt"));
 }
 
 TEST(DocumentReader, SeparatorsCutATextAndGo) {
@@ -72,6 +86,17 @@ TEST(DocumentReader, LinesOfJsonAreDocuments) {
   ASSERT_TRUE(put_text(fs, "/b.txt", "{\"text\":\"a\"}\n{\"text\":\"b\"}\n").ok());
   EXPECT_EQ(documents(fs, {.inputs = {"/b.txt"}})->size(), 2u) << "by how it begins";
   EXPECT_EQ(documents(fs, {.inputs = {"/b.txt"}, .format = InputFormat::kText})->size(), 1u) << "unless it is said";
+}
+
+TEST(DocumentReader, AByteOrderMarkIsNoPartOfJson) {
+  MemFs fs;
+  const std::string mark = "\xef\xbb\xbf", line = "{\"text\":\"a\"}";
+  for (const char* path : {"/a.jsonl", "/a"}) {
+    ASSERT_TRUE(put_text(fs, path, mark + line + "\n" + line + "\n").ok());
+    EXPECT_THAT(*documents(fs, {.inputs = {path}}), ElementsAre("0j1:" + line, "0j2:" + line)) << path;
+  }
+  ASSERT_TRUE(put_text(fs, "/b.txt", mark + "text").ok());
+  EXPECT_THAT(*documents(fs, {.inputs = {"/b.txt"}}), ElementsAre("0t1:" + mark + "text"));
 }
 
 TEST(DocumentReader, StandardInputIsAFile) {

@@ -167,7 +167,8 @@ TEST_F(Tokenize, BytesOfNoTextAreSaid) {
   options.input.inputs = {"/a.jsonl", "/z.txt", "/z.txt"};
   const auto report = tokenize(fs, options);
   ASSERT_TRUE(report.ok()) << report.status().to_string();
-  EXPECT_THAT(report->warnings, ElementsAre("'/z.txt', document 1 has a NUL byte at offset 2: is it text? (and 1 more "
+  EXPECT_THAT(report->warnings, ElementsAre("read as often as named: /z.txt",
+                                            "'/z.txt', document 1 has a NUL byte at offset 2: is it text? (and 1 more "
                                             "document)"));
   options.input.inputs = {"/bin"};
   options.dst = "/bin.out";
