@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "ckpt/base/hash.h"
 #include "ckpt/base/text.h"
@@ -128,6 +129,14 @@ std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings
     drift.push_back(row);
   }
   return drift;
+}
+
+bool cut_alike(const ckpt::Settings& stored, const ckpt::Settings& current) {
+  static const std::set<std::string> kCutting = {
+      "model.tokenizer",        "training.dataset",    "training.document_end", "training.pack",     "training.seq_len",
+      "training.sample_stride", "training.text_field", "training.token_dtype",  "validation.holdout"};
+  const std::vector<Drift> drift = find_drift(stored, current);
+  return std::none_of(drift.begin(), drift.end(), [](const Drift& row) { return kCutting.contains(row.key); });
 }
 
 std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current) {

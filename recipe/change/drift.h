@@ -29,6 +29,9 @@ ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std:
 /// Differences in key order; empty: the run may go on. A key that an older checkpoint lacks counts as its default.
 std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current);
 
+/// Whether both say the same of how the data are cut into samples: what a sample number stands for, but for the files.
+bool cut_alike(const ckpt::Settings& stored, const ckpt::Settings& current);
+
 /// The device of two environments as "device: cpu in the checkpoint, NVIDIA H100 80GB HBM3 now" where that differs,
 /// else their first difference; "" when they are equal.
 std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current);

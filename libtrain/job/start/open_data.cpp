@@ -7,6 +7,7 @@
 #include "libtrain/job/data/data_shares.h"
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/start/checked_data.h"
+#include "recipe/change/drift.h"
 #include "recipe/plan/data_sets.h"
 
 namespace titan::train {
@@ -63,18 +64,24 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
   data.sample_stride = static_cast<std::uint64_t>(config.training.sample_stride.value_or(config.training.seq_len));
   data.kind = "text";
   data.tokenizer = start.texts[0].tokenizer;
-  const bool same_kind =
-      start.stored && start.stored->data.kind == data.kind && start.stored->data.tokenizer == data.tokenizer;
   TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::DataSetChoice> choices, recipe::data_set_choices(config));
   bool all_known = true;
   for (std::size_t i = 0; i < std::max<std::size_t>(1, choices.size()); ++i) {
     std::vector<ckpt::DataFile> files;
     for (const KnownFile& known : start.texts[i].files) files.push_back(known.file);
-    const std::uint64_t samples = same_kind ? known_samples(start.stored->data, files) : 0;
+    if (!choices.empty()) data.sets.push_back(set_of(choices[i], 0, files.size()));
+    data.files.insert(data.files.end(), files.begin(), files.end());
+  }
+  // The same texts are as many samples where they are cut in the same way.
+  const bool alike =
+      start.stored && start.stored->data.kind == data.kind &&
+      recipe::cut_alike(start.stored->state.accepted, recipe::accepted_settings(config, start.plan, data.seed, data));
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, choices.size()); ++i) {
+    const std::span<const ckpt::DataFile> files = ckpt::files_of_set(data, i);
+    const std::uint64_t samples = alike ? known_samples(start.stored->data, files) : 0;
     all_known &= samples != 0;
     data.samples_per_epoch += samples;
-    data.files.insert(data.files.end(), files.begin(), files.end());
-    if (!choices.empty()) data.sets.push_back(set_of(choices[i], samples, files.size()));
+    if (!choices.empty()) data.sets[i] = set_of(choices[i], samples, files.size());
   }
   if (!all_known) data.samples_per_epoch = 0;
   if (!choices.empty()) TITAN_RETURN_IF_ERROR(share_out(choices, data));
