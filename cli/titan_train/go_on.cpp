@@ -24,6 +24,8 @@ void undo_file(std::vector<std::string>& words, std::uint64_t step) {
 void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,
                       Starter starter, ColorChoice color) {
   const auto step = train::step_to_go_on(ckpt::posix_fs(), config);
+  const std::string over = step ? train::set_without_samples(ckpt::posix_fs(), config) : "";
+  if (!over.empty()) return report_note(train::data_end_line(exit_code, *step, over), color);
   std::vector<std::string> next = train::words_to_go_on(words, config, step);
   if (step) undo_file(next, *step);
   const bool same = next == words, ours = starter == Starter::kUs;

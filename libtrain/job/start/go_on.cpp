@@ -5,6 +5,9 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/text.h"
+#include "ckpt/plan/lr_settings.h"
+#include "ckpt/plan/mixture.h"
+#include "ckpt/read/reader.h"
 #include "libtrain/job/start/own_steps.h"
 #include "recipe/keys/key_table.h"
 
@@ -52,9 +55,8 @@ std::vector<std::string> without(const std::vector<std::string>& words,
   return kept;
 }
 
-}  // namespace
-
-std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config) {
+/// The step that the next start would take; nothing where there is none.
+std::optional<ckpt::StepEntry> newest_step(ckpt::Fs& fs, const recipe::Config& config) {
   StartRequest request;
   request.checkpoint_dir = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
   request.near_root = config.checkpoint.near.value_or("");
@@ -64,7 +66,29 @@ std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& c
   auto own = OwnSteps::open(fs, std::move(*scan), request, damaged);
   if (!own.ok()) return std::nullopt;
   const ckpt::ResumeChoice choice = own->newest();
-  return choice.blocked.ok() && choice.entry != nullptr ? std::optional(choice.entry->step) : std::nullopt;
+  return choice.blocked.ok() && choice.entry != nullptr ? std::optional(*choice.entry) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config) {
+  const std::optional<ckpt::StepEntry> newest = newest_step(fs, config);
+  return newest ? std::optional(newest->step) : std::nullopt;
+}
+
+std::string set_without_samples(ckpt::Fs& fs, const recipe::Config& config) {
+  if (config.training.datasets.empty()) return "";
+  const std::optional<ckpt::StepEntry> newest = newest_step(fs, config);
+  if (!newest || !newest->manifest) return "";
+  const ckpt::CheckpointReader reader = ckpt::CheckpointReader::known(fs, newest->path, *newest->manifest);
+  const auto data = reader.data_position();
+  const auto state = reader.train_state();
+  if (!data.ok() || !state.ok() || data->sets.empty()) return "";
+  const ckpt::Mixture mixture(*data);
+  const auto batch = ckpt::number_of<std::uint64_t>(ckpt::setting(state->accepted, "training.global_batch_size"));
+  if (!mixture.end() || !batch || *batch == 0) return "";
+  const bool filled = ckpt::kept_sample(data->excluded, data->samples, *batch - 1) < *mixture.end();
+  return filled ? "" : data->sets[mixture.last_set()].name;
 }
 
 std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
@@ -109,11 +133,26 @@ std::string shell_line(const std::vector<std::string>& words) {
   return line;
 }
 
+namespace {
+
+std::string begin_of_line(int exit_code, bool saved) {
+  const std::string text = exit_code == 0 ? "" : "exit " + std::to_string(exit_code) + ": ";
+  return exit_code == ckpt::kExitSaved && saved ? text + "saved; " : text;
+}
+
+}  // namespace
+
+std::string data_end_line(int exit_code, std::uint64_t step, const std::string& set) {
+  return begin_of_line(exit_code, true) + "the data end behind step " + std::to_string(step) + ", '" + set +
+         "' has given all of its epochs; with more epochs or other sets in training.datasets the run goes on by "
+         "--allow "
+         "training.datasets";
+}
+
 std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what,
                        const std::string& line) {
   const std::string command = line.empty() ? "" : ": " + line;
-  std::string text = exit_code == 0 ? "" : "exit " + std::to_string(exit_code) + ": ";
-  if (exit_code == ckpt::kExitSaved && step) text += "saved; ";
+  const std::string text = begin_of_line(exit_code, step.has_value());
   if (!step) return text + "no step is saved; the same " + what + " starts anew" + command;
   const std::string from = " from step " + std::to_string(*step);
   if (same) return text + "the same " + what + " goes on" + from + command;

@@ -14,6 +14,10 @@ namespace titan::train {
 /// known.
 std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config);
 
+/// The set of the mixture with which the data have ended, where that step leaves no samples for another one; "" where
+/// the run can go on.
+std::string set_without_samples(ckpt::Fs& fs, const recipe::Config& config);
+
 /// `words` (program and verb first) without what would be wrong once `step` is saved: --resume never or PATH,
 /// checkpoint.load_step, and a debug.stop_at_step that is reached. As they are without a step.
 std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
@@ -30,5 +34,8 @@ std::string shell_line(const std::vector<std::string>& words);
 /// "command" or "job"; `line`: empty when nobody knows it.
 std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what,
                        const std::string& line);
+
+/// The same where the data have ended with the set `set`: the same command would be refused.
+std::string data_end_line(int exit_code, std::uint64_t step, const std::string& set);
 
 }  // namespace titan::train

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ckpt/plan/lr_settings.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/mem_fs.h"
 
@@ -85,6 +86,29 @@ TEST(GoOn, TheLastLineSaysWhatIsSavedAndWhatToType) {
   EXPECT_EQ(go_on_line(130, {}, true, "command", "x"), "exit 130: no step is saved; the same command starts anew: x");
   EXPECT_EQ(go_on_line(3, 7, true, "job", ""), "exit 3: the same job goes on from step 7");
   EXPECT_EQ(go_on_line(0, 7, false, "command", "x"), "go on from step 7: x");
+}
+
+TEST(GoOn, WhereTheDataHaveEndedTheSameCommandIsNotGiven) {
+  EXPECT_EQ(data_end_line(75, 18, "web").substr(0, 84),
+            "exit 75: saved; the data end behind step 18, 'web' has given all of its epochs; with");
+  ckpt::testing::MemFs fs;
+  recipe::Config config;
+  config.job.dump_folder = "/run";
+  EXPECT_EQ(set_without_samples(fs, config), "");
+  config.training.datasets = {"path=web", "path=code"};
+  EXPECT_EQ(set_without_samples(fs, config), "") << "no step";
+  const std::uint64_t half = std::uint64_t{1} << 31;
+  for (const auto& [samples, over] : {std::pair{std::uint64_t{36}, true}, {std::uint64_t{35}, false}}) {
+    ckpt::Snapshot snapshot = ckpt::testing::make_snapshot(ckpt::testing::small_model(), {1, 1, 1}, 64, samples);
+    snapshot.train.accepted = ckpt::with_rows(snapshot.train.accepted, {{"training.global_batch_size", "4"}});
+    snapshot.data = {.samples = samples, .seq_len = 4, .sample_stride = 4, .samples_per_epoch = 40, .kind = "tokens"};
+    snapshot.data.files = {{"a", 5, ckpt::digest_of("a")}, {"b", 7, ckpt::digest_of("b")}};
+    snapshot.data.sets = {{.name = "web", .share = half, .samples = 20, .most = 20, .stops = true, .files = 1},
+                          {.name = "code", .share = half, .samples = 20, .files = 1}};
+    ASSERT_TRUE(ckpt::testing::save(fs, "/run/checkpoint", snapshot, samples).ok());
+    EXPECT_EQ(set_without_samples(fs, config), over ? "web" : "") << samples << ": the 20th of web is sample 38";
+    ASSERT_TRUE(fs.remove_file("/run/checkpoint/step-000000" + std::to_string(samples) + "/manifest.json").ok());
+  }
 }
 
 TEST(GoOn, TheStepIsTheOneThatAResumeTakes) {
