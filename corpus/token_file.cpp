@@ -161,8 +161,10 @@ Status take_metadata(ckpt::Fs& fs, const std::string& path, TokenFile* file) {
 
 Status take_nanotron(ckpt::Fs& fs, const OpenFile& open, TokenFile* file) {
   file->format = TokenFormat::kNanotron;
-  if (const std::string metadata = file->path + ".metadata"; is_there(fs, metadata))
+  if (const std::string metadata = file->path + ".metadata"; is_there(fs, metadata)) {
     TITAN_RETURN_IF_ERROR(take_metadata(fs, metadata, file));
+    if (file->index.empty()) file->metadata = metadata;
+  }
   if (open.size % file->width != 0) return uneven(*file, open.size);
   file->tokens = open.size / file->width;
   if (file->index.empty()) return {};

@@ -20,6 +20,7 @@ struct TokenFile {
   TokenFormat format = TokenFormat::kRaw;
   std::string path;             ///< of the ids
   std::string index;            ///< of the file that says where documents end; empty: nothing does
+  std::string metadata;         ///< of the file that says how wide ids are, where an index does not; empty: none
   std::uint64_t offset = 0;     ///< bytes before the first id
   std::uint64_t tokens = 0;     ///< ids, little-endian, one behind the other
   std::uint32_t width = 2;      ///< bytes of an id: 1, 2, 4 or 8

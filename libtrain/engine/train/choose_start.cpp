@@ -125,7 +125,8 @@ void settle(RunState& run) {
   run.data = start.data;
   run.state.accepted = start.accepted;
   if (start.stored) {
-    start.dataset->continue_from(run.data);
+    check(start.dataset->continue_from(run.data));                    // the same on all ranks
+    run.data.samples_per_epoch = start.dataset->samples_per_epoch();  // of whole documents in the order of before
     // An epoch that a change begins is a new one for the log, and so is epoch 0 of data that begin anew.
     run.next_epoch = start.continuation.fresh_data ? run.data.first_epoch : ckpt::last_epoch(start.stored->data) + 1;
   }

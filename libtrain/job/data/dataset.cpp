@@ -23,7 +23,19 @@ std::vector<KnownFile> Dataset::known() const {
   return known;
 }
 
-void Dataset::continue_from(const ckpt::DataPosition& stored) {
+namespace {
+
+/// What was read of a pass is known by its numbers: they must be those of the same samples.
+Status check_count(std::uint64_t stored, std::uint64_t there, const std::string& what) {
+  if (stored == there) return {};
+  return ckpt::incompatible("the checkpoint counts " + std::to_string(stored) + " samples" + what +
+                            ", and the data have " + std::to_string(there))
+      .with_hint("put back what lay beside the data when the run began (an index, metadata), or took away");
+}
+
+}  // namespace
+
+Status Dataset::continue_from(const ckpt::DataPosition& stored) {
   if (mixture_) return continue_mixture(stored);
   origin_.samples = stored.samples;
   origin_.excluded = stored.excluded;
@@ -31,10 +43,12 @@ void Dataset::continue_from(const ckpt::DataPosition& stored) {
   origin_.first_epoch = stored.first_epoch;
   origin_.seed = stored.seed;
   const ckpt::FileMatch match = ckpt::match_files(stored.files, origin_.files);
-  if (!match.same || stored.kind != origin_.kind) return;
+  if (!match.same || stored.kind != origin_.kind) return {};
   arrange(sets_.front(), match);
   origin_.files = stored.files;
   if (whole_) origin_.samples_per_epoch = sets_.front().rows.size();
+  if (stored.samples == stored.epoch_base) return {};
+  return check_count(stored.samples_per_epoch, origin_.samples_per_epoch, "");
 }
 
 /// Whole documents lie in other samples where files lie in another order.
@@ -47,7 +61,7 @@ void Dataset::arrange(Set& set, const ckpt::FileMatch& match) const {
 }
 
 /// Puts sets and files into the order of `stored`, whose sets are those that are there.
-void Dataset::continue_mixture(const ckpt::DataPosition& stored) {
+Status Dataset::continue_mixture(const ckpt::DataPosition& stored) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < sets_.size(); ++i) places[ckpt::contents_of(ckpt::files_of_set(origin_, i)).hex()] = i;
   std::vector<Set> arranged;
@@ -56,10 +70,14 @@ void Dataset::continue_mixture(const ckpt::DataPosition& stored) {
     const std::size_t place = places.at(ckpt::contents_of(files).hex());
     arranged.push_back(std::move(sets_[place]));
     arrange(arranged.back(), ckpt::match_files(files, ckpt::files_of_set(origin_, place)));
+    TITAN_RETURN_IF_ERROR(check_count(stored.sets[i].samples,
+                                      whole_ ? arranged.back().rows.size() : origin_.sets[place].samples,
+                                      " of '" + stored.sets[i].name + "'"));
   }
   sets_ = std::move(arranged);
   origin_ = stored;
   mix();
+  return {};
 }
 
 /// The order of samples follows from the sets; that of those that are held back, too, so that each set has its share
@@ -95,9 +113,7 @@ Result<Dataset::Spot> Dataset::find(std::uint64_t sample) const {
   std::uint64_t index = number % n;
   if (origin_.shuffle) index = permuted_index(origin_.seed, first_epoch + number / n, index, n);
   const Set& of = sets_[set];
-  if (whole_ && index >= of.rows.size())
-    return ckpt::incompatible("the checkpoint counts " + std::to_string(n) +
-                              " samples of whole documents, and the data have " + std::to_string(of.rows.size()));
+  if (whole_ && index >= of.rows.size()) return check_count(n, of.rows.size(), " of whole documents");
   if (whole_) return Spot{of.stream.get(), of.rows.begin(index), of.rows.tokens(index)};
   return Spot{of.stream.get(), index * origin_.sample_stride, origin_.seq_len + 1};
 }

@@ -99,7 +99,8 @@ class Dataset {
   const ckpt::Mixture* mixture() const { return mixture_ ? &*mixture_ : nullptr; }
   /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch). Files whose
   /// contents are those of `stored` are read in the order of `stored`; origin() takes its names too.
-  void continue_from(const ckpt::DataPosition& stored);
+  /// \error kIncompatible: in a pass that was begun they are another number of samples than `stored` counts
+  ckpt::Status continue_from(const ckpt::DataPosition& stored);
   /// Epoch of global sample number `sample`.
   std::uint64_t epoch(std::uint64_t sample) const {
     return origin_.first_epoch + (sample - origin_.epoch_base) / origin_.samples_per_epoch;
@@ -153,7 +154,7 @@ class Dataset {
   ckpt::Status count_sets(std::span<const Source> sources, const ckpt::CancelToken& stop);
   ckpt::Result<std::uint64_t> count_samples(Set& set, const ckpt::CancelToken& stop) const;
   void mix();
-  void continue_mixture(const ckpt::DataPosition& stored);
+  ckpt::Status continue_mixture(const ckpt::DataPosition& stored);
   ckpt::Status check_ids(const recipe::Config& config);
   /// Where a sample lies in the stream of its set. What it lacks of a whole sample is filled up.
   struct Spot {
@@ -167,6 +168,7 @@ class Dataset {
 
   bool in_order_ = false;  // the files of origin_ are not those that are read, and tokens are in their stored order
   bool raw_ = false;       // some files are ids without a header
+  bool unended_ = false;   // of some files nothing says where documents end
   void arrange(Set& set, const ckpt::FileMatch& match) const;
 
   std::vector<Set> sets_;  // one, or those of the mixture

@@ -134,7 +134,9 @@ Result<OpenedFiles> Dataset::open_files(const recipe::Config& config, const std:
     found.left_out = text->left_out;
   }
   plain_ = plain_ && opened.stream->all_trained();
+  unended_ |= opened.unended;
   append(warnings_, opened.warnings);
+  if (!found.twice.empty()) warnings_.push_back(key + ": read as often as named: " + ckpt::first_few(found.twice));
   append(left_out_, found.left_out);
   append(ends_, opened.ends);
   if (doubt_.ok()) doubt_ = opened.doubt;
@@ -182,8 +184,29 @@ Result<std::uint64_t> Dataset::count_samples(Set& set, const ckpt::CancelToken& 
   return set.rows.size();
 }
 
-/// Whether the ids of the data can be in the vocabulary.
+namespace {
+
+/// Whether an id that ends documents can be one of the data.
+Status doubt_of_end(const std::optional<std::int64_t>& end, std::uint64_t vocab_size) {
+  if (!end || static_cast<std::uint64_t>(*end) < vocab_size) return {};
+  return ckpt::invalid("training.document_end = " + std::to_string(*end) + " is outside the vocabulary of " +
+                       std::to_string(vocab_size) + ": no document would end")
+      .with_hint("give the tokenizer's id of the end of a text, or leave it out");
+}
+
+}  // namespace
+
+/// Whether the ids of the data can be in the vocabulary, and whether what is said of documents has an effect.
 Status Dataset::check_ids(const recipe::Config& config) {
+  const std::optional<std::int64_t>& end = config.training.document_end;
+  if (doubt_.ok()) doubt_ = doubt_of_end(end, vocab_size_);
+  if (end && !documents_ && !whole_)
+    warnings_.push_back(
+        "training.document_end has no effect without training.document_mask and with training.pack = \"cut\"");
+  if (unended_ && !end)
+    warnings_.push_back(std::string(documents_ ? "training.document_mask" : "training.pack = \"whole\"") +
+                        ": nothing says where documents end in some files of ids, each of which is then one document; "
+                        "training.document_end names the id");
   constexpr std::uint64_t kIdsOf16Bits = 65536;
   if (raw_ && config.training.token_dtype == "uint16" && vocab_size_ > kIdsOf16Bits)
     warnings_.push_back("training.token_dtype = \"uint16\" has no ids above 65535, and the vocabulary has " +

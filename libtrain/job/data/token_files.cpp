@@ -15,6 +15,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"
+#include "corpus/document_reader.h"
 #include "corpus/token_data.h"
 #include "corpus/token_file.h"
 #include "libtrain/job/data/data_looks.h"
@@ -64,13 +65,26 @@ Status add_token_folder(const std::string& path, const std::string& key, FoundFi
 
 Status add_path(const std::string& path, const std::string& key, FoundFiles* files);
 
+/// `paths`, each index as the ids that it is of; what is not there falls out.
+std::vector<std::string> with_ids_of_indexes(const std::vector<std::string>& paths) {
+  std::vector<std::string> kept;
+  std::error_code error;
+  for (const std::string& path : paths) {
+    const std::string ids = corpus::ids_of_index(path);
+    const bool there = ids.empty() || (fs::exists(ids, error) && std::ranges::find(paths, ids) == paths.end());
+    const std::string& taken = ids.empty() ? path : ids;
+    if (there && (kept.empty() || kept.back() != taken)) kept.push_back(taken);
+  }
+  return kept;
+}
+
 /// Appends what fits a pattern of the shell, by name: files, and those of folders.
 Status add_pattern(const std::string& pattern, const std::string& key, FoundFiles* files) {
   glob_t found{};
   const int code = ::glob(pattern.c_str(), 0, nullptr, &found);
   std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
-  std::erase_if(paths, [](const std::string& one) { return !corpus::ids_of_index(one).empty(); });
+  paths = with_ids_of_indexes(paths);
   if (code != 0 && code != GLOB_NOMATCH) return ckpt::failed(key + ": cannot look for '" + pattern + "'");
   if (paths.empty())
     return ckpt::invalid(key + ": nothing fits '" + pattern + "'")
@@ -205,6 +219,7 @@ Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::s
   if (dataset_path.find(',') == std::string::npos || fs::exists(dataset_path, error)) {
     if (ckpt::trimmed(dataset_path).empty()) return ckpt::invalid(key + " is empty");
     TITAN_RETURN_IF_ERROR(add_path(dataset_path, key, &files));
+    files.twice = corpus::named_twice(files.paths);
     return files;
   }
   for (const std::string& part : ckpt::split(dataset_path, ',')) {
@@ -212,6 +227,7 @@ Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::s
     if (item.empty()) return ckpt::invalid(key + ": '" + dataset_path + "' has an empty item in its list");
     TITAN_RETURN_IF_ERROR(add_path(item, key, &files));
   }
+  files.twice = corpus::named_twice(files.paths);
   return files;
 }
 
@@ -294,7 +310,7 @@ namespace {
 
 /// The files that belong to one of ids.
 std::vector<std::string> belongings(const BesideTokens& beside, const corpus::TokenFile& layout) {
-  std::vector<std::string> files = {beside.ends, beside.answers, layout.index};
+  std::vector<std::string> files = {beside.ends, beside.answers, layout.index, layout.metadata};
   std::erase(files, "");
   return files;
 }
@@ -335,9 +351,14 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     const bool known =
         opened.doubt.ok() && std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
     if (kind == TokenKind::kUtf8Bytes && !known) TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
+    // An index belongs to the fingerprint: who has read it whole once need not again.
+    if (!layout.index.empty() && std::ranges::find(checked, opened.files.back(), &KnownFile::file) == checked.end())
+      TITAN_RETURN_IF_ERROR(
+          corpus::read_ends(ckpt::posix_fs(), layout, [&](std::span<const std::uint64_t>) { return stop.check(); }));
     if (layout.tokens == 0) continue;
     TITAN_ASSIGN_OR_RETURN(MappedNumbers ends, open_ends(own, layout, rule));
     TITAN_ASSIGN_OR_RETURN(MappedNumbers answers, MappedNumbers::open(own.answers));
+    opened.unended |= rule.asked && kind != TokenKind::kUtf8Bytes && !ends.has_file();
     const std::uint64_t begin = tokens;
     tokens += layout.tokens;
     segments.push_back({std::move(file), std::move(layout), begin, std::move(ends), std::move(answers)});

@@ -36,6 +36,7 @@ struct FoundFiles {
   std::vector<BesideTokens> beside;   ///< of each
   std::vector<TokenFolder> folders;   ///< whose shards are among them
   std::vector<std::string> left_out;  ///< by folders: "sub (a folder)"; hidden names are not told
+  std::vector<std::string> twice;     ///< paths that are named more than once, and read as often
 };
 
 /// Turns a dataset path (a file, a folder, a pattern with `*`, `?` or `[...]`, or a comma-separated list of these; an
@@ -72,6 +73,7 @@ struct OpenedFiles {
   std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
   std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
   bool raw = false;                               ///< ids, or text, without a header or an index are among them
+  bool unended = false;                           ///< of some ids nothing says where documents end, for who asks
   std::vector<std::string> warnings;              ///< what looks like something else than data
   ckpt::Status doubt;                             ///< not ok: a new run does not start on them (data_looks.h)
 };

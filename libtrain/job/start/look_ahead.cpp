@@ -17,7 +17,9 @@ Status look_at_metrics(ckpt::Fs& fs, const std::string& run_dir) {
 
 TokenScan look_at_tokens(const StartPreview& preview, std::uint64_t start_step) {
   const recipe::Config& config = preview.loaded.config;
-  if (preview.stored) preview.dataset->continue_from(preview.data);
+  if (preview.stored)
+    if (Status status = preview.dataset->continue_from(preview.data); !status.ok())
+      return {.refused = std::move(status)};
   return scan_tokens(*preview.dataset, config, static_cast<std::uint64_t>(preview.plan.batch.global), start_step + 1,
                      last_step_of(config), preview.seed.has_value());
 }

@@ -6,6 +6,7 @@
 
 #include "corpus/token_data.h"
 #include "libtrain/job/data/dataset.h"
+#include "libtrain/job/data/token_files.h"
 #include "recipe/keys/config.h"
 #include "tests/support/scratch_dir.h"
 
@@ -124,7 +125,7 @@ TEST_F(OpenedData, AMixtureHoldsBackTheTailOfEachSet) {
 
   std::swap(config.training.datasets[0], config.training.datasets[2]);
   const auto later = open();
-  later->continue_from(data->origin());
+  ASSERT_TRUE(later->continue_from(data->origin()).ok());
   for (std::uint64_t i = 0; i < data->validation_samples(); ++i) {
     Tokens out(5), again(5);
     ASSERT_TRUE(data->validation_sample(i, out).ok());
@@ -158,8 +159,78 @@ TEST_F(OpenedData, IndexesSayWhereDocumentsEnd) {
   std::string odd = megatron_index({3, 0, 1, 20, 1});
   odd[34 + 5 * 4 + 2 * 8] = 7;  // the third begins in the middle of an id
   dir.write("m/a.idx", odd);
-  const auto broken = open();
-  EXPECT_EQ(broken->marks(0, sample(*broken, 0)).status().code, Code::kCorrupt);
+  EXPECT_EQ(Dataset::open(config, 7, 65536).status().code, Code::kCorrupt);
+  const std::vector<std::string> index = {dir / "m/a.idx"};
+  const std::string ids = counting(25);
+  const KnownFile known = *known_file(dir / "m/a.bin", std::as_bytes(std::span(ids)), {}, index);
+  const auto broken = open(std::span(&known, 1));
+  EXPECT_EQ(broken->marks(0, sample(*broken, 0)).status().code, Code::kCorrupt) << "a run goes on until it meets it";
+}
+
+TEST_F(OpenedData, AnIndexThatContradictsItselfIsDamageWhoeverAsks) {
+  config.training.dataset_path = dir.write("a.bin", counting(25));
+  std::string odd = megatron_index({3, 1, 21});
+  std::swap(odd[34], odd[34 + 4]);  // the first two lengths; the last one still ends where the file does
+  dir.write("a.idx", odd);
+  const auto opened = Dataset::open(config, 7, 65536);
+  EXPECT_EQ(opened.status().code, Code::kCorrupt);
+  EXPECT_THAT(opened.status().message, HasSubstr("does not lay its documents one behind the other"));
+}
+
+TEST_F(OpenedData, TheWidthOfIdsBelongsToTheFingerprint) {
+  config.training.dataset_path = dir.write("a.ds", counting(50));
+  const std::unique_ptr<Dataset> plain = open();
+  dir.write("a.ds.metadata", "tok|4\n25\n");
+  const std::unique_ptr<Dataset> wide = open();
+  EXPECT_EQ(wide->samples_per_epoch(), 2u);
+  EXPECT_NE(wide->files(), plain->files());
+  EXPECT_EQ(open(plain->known())->files(), plain->files()) << "who began without it is told by the count";
+  EXPECT_NE(open(wide->known())->files(), plain->files());
+  dir.write("a.ds.index", bytes_of<std::uint64_t>({25}));
+  const std::vector<ckpt::DataFile> indexed = open()->files();
+  dir.write("a.ds.metadata", "tok|4\n25 tokens\n");
+  EXPECT_EQ(open()->files(), indexed) << "the index says it, too";
+}
+
+TEST_F(OpenedData, APassGoesOnOnlyInAsManySamples) {
+  for (const bool mixed : {false, true}) {
+    config = {};
+    SetUp();
+    config.training.pack = "whole";
+    const std::string path = dir.write("a.bin", counting(40));
+    dir.write("a.idx", megatron_index({3, 8, 6, 23}));
+    if (mixed) config.training.datasets = {"path=" + path, "path=" + dir.write("b.bin", counting(30, 500))};
+    if (!mixed) config.training.dataset_path = path;
+    ckpt::DataPosition begun = open()->origin();
+    begun.samples = 2;
+    EXPECT_TRUE(open()->continue_from(begun).ok());
+    (mixed ? begun.sets[0].samples : begun.samples_per_epoch) += 1;
+    const ckpt::Status status = open()->continue_from(begun);
+    EXPECT_EQ(status.code, Code::kIncompatible) << mixed;
+    EXPECT_THAT(status.message, HasSubstr("and the data have"));
+    if (mixed) continue;
+    begun.epoch_base = 2;
+    EXPECT_TRUE(open()->continue_from(begun).ok()) << "nothing of it was read";
+  }
+}
+
+TEST_F(OpenedData, KeysOfDocumentsThatDoNothingAreSaid) {
+  config.training.dataset_path = dir.write("a.bin", counting(40));
+  EXPECT_THAT(open()->warnings(), IsEmpty());
+  config.training.document_end = 7;
+  EXPECT_THAT(open()->warnings(), ElementsAre(HasSubstr("training.document_end has no effect")));
+  config.training.document_mask = true;
+  EXPECT_THAT(open()->warnings(), IsEmpty());
+  config.training.document_end.reset();
+  EXPECT_THAT(open()->warnings(), ElementsAre(HasSubstr("training.document_mask: nothing says where documents end")));
+  config.training.document_end = 65535;
+  EXPECT_TRUE(open()->doubt().ok());
+  config.training.document_end = 65536;
+  EXPECT_THAT(open()->doubt().message, HasSubstr("outside the vocabulary of 65536"));
+  write_folder("d", {3, 25});
+  config.training.dataset_path = dir / "d";
+  config.training.document_end.reset();
+  EXPECT_THAT(open()->warnings(), IsEmpty()) << "a folder says it";
 }
 
 TEST_F(OpenedData, WholeDocumentsEndBehindAnId) {

@@ -123,21 +123,21 @@ TEST(Dataset, RenamedFilesAreReadInTheStoredOrderUnderTheStoredNames) {
                                  dir.write("d/3.bin", one) + "," + dir.write("d/4.bin", two);
   const auto renamed = open_or_die(config);
   ASSERT_TRUE(first && renamed);
-  renamed->continue_from(first->origin());
+  ASSERT_TRUE(renamed->continue_from(first->origin()).ok());
   EXPECT_EQ(renamed->origin(), first->origin());
   for (std::uint64_t i = 0; i < 2 * first->samples_per_epoch(); ++i)
     EXPECT_EQ(sample_of(*renamed, i), sample_of(*first, i)) << i;
 
   config.training.dataset_path = dir.write("other.bin", counting(95));
   const auto other = open_or_die(config);
-  other->continue_from(first->origin());
+  ASSERT_TRUE(other->continue_from(first->origin()).ok());
   EXPECT_EQ(other->origin().files[0].name, "other.bin") << "other data keep their names";
   config.training.dataset = "text";
   config.training.dataset_path = dir.write("x.txt", std::string(100, 'x'));
   ckpt::DataPosition of_tokens = first->origin();
   const auto text = open_or_die(config, 7, 256);
   of_tokens.files = {{"y.txt", text->origin().files[0].bytes, text->origin().files[0].blocks}};
-  text->continue_from(of_tokens);
+  ASSERT_TRUE(text->continue_from(of_tokens).ok());
   EXPECT_EQ(text->origin().files[0].name, "x.txt") << "the same bytes, read as something else";
 }
 
@@ -221,9 +221,9 @@ TEST(Dataset, AMixtureGoesOnFromAPositionWhateverTheOrderAndTheNamesOfItsSets) {
   position.samples = 33;
   std::swap(config.training.datasets[0], config.training.datasets[2]);
   const auto later = open_or_die(config, 99);
-  later->continue_from(ckpt::continued_mixture(position, later->origin()));
+  ASSERT_TRUE(later->continue_from(ckpt::continued_mixture(position, later->origin())).ok());
   ckpt::DataPosition next = position;  // nothing has changed: as recipe::continue_run() has it
-  later->continue_from(next);
+  ASSERT_TRUE(later->continue_from(next).ok());
   for (std::uint64_t i = 33; i < 200; ++i) EXPECT_EQ(sample_of(*later, i), sample_of(*first, i)) << i;
   EXPECT_EQ(later->origin(), position);
 }
@@ -494,7 +494,7 @@ TEST(Dataset, ContinuesWithTheEpochsOfAStoredPosition) {
   stored.samples = 1000;
   stored.epoch_base = 990;  // a changed dataset began epoch 2 there
   stored.first_epoch = 2;
-  data->continue_from(stored);
+  ASSERT_TRUE(data->continue_from(stored).ok());
   EXPECT_EQ(data->epoch(990), 2u);
   EXPECT_EQ(data->epoch(1019), 2u);
   EXPECT_EQ(data->epoch(1020), 3u);

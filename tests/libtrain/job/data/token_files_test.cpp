@@ -57,6 +57,23 @@ TEST(FindDataFiles, KeepsTheOrderOfAListAndTakesAnExistingPathWithACommaAsOne) {
   EXPECT_EQ(one->paths, std::vector<std::string>{comma});
 }
 
+TEST(FindDataFiles, AnIndexInAPatternStandsForItsIdsAndWhatIsNamedTwiceIsSaid) {
+  const ScratchDir dir;
+  for (const char* name : {"m1.bin", "m1.idx", "m2.bin", "m2.idx", "lone.idx", "n.ds", "n.ds.index", "n.ds.metadata"})
+    dir.write(name, "x");
+  const auto found = [&](const std::string& path) {
+    const auto files = find_data_files(path, "key");
+    EXPECT_TRUE(files.ok()) << files.status().to_string();
+    return files.ok() ? *files : FoundFiles{};
+  };
+  EXPECT_EQ(found(dir / "*.idx").paths, (std::vector<std::string>{dir / "m1.bin", dir / "m2.bin"}));
+  EXPECT_EQ(found(dir / "m1.*").paths, (std::vector<std::string>{dir / "m1.bin"}));
+  EXPECT_EQ(found(dir / "n.ds.*").paths, (std::vector<std::string>{dir / "n.ds"})) << "once of two that are of it";
+  EXPECT_TRUE(found(dir / "*").twice.empty());
+  EXPECT_EQ(found(std::string(dir / "m1") + "," + std::string(dir / "m*.bin")).twice,
+            (std::vector<std::string>{dir / "m1.bin"}));
+}
+
 TEST(FindDataFiles, NamesWhatIsWrong) {
   const ScratchDir dir;
   const std::string a = dir.write("a", "a");
