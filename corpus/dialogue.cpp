@@ -54,8 +54,10 @@ Status jinja(const std::string& path) {
 }  // namespace
 
 Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, path, kLargestTemplate));
-  const std::string_view text = ckpt::text_of(bytes);
+  const auto bytes = ckpt::read_file(fs, path, kLargestTemplate);
+  if (bytes.status().code == ckpt::Code::kNotFound) return ckpt::invalid("'" + path + "' does not exist");
+  if (!bytes.ok()) return bytes.status();
+  const std::string_view text = ckpt::text_of(*bytes);
   if (path.ends_with(".jinja") || text.find("{%") != std::string_view::npos ||
       text.find("\"chat_template\"") != std::string_view::npos)
     return jinja(path);

@@ -75,6 +75,11 @@ Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
   }
   if (const auto split = command.value("split")) {
     TITAN_ASSIGN_OR_RETURN(options->input.separator, unescaped("split", *split));
+    const bool lines =
+        options->completions || !options->messages.empty() || options->input.format == corpus::InputFormat::kJsonLines;
+    if (lines)
+      return ckpt::invalid("`--split` has no effect on JSON lines: each line is a document")
+          .with_hint("leave it out, or `--completions`, `--messages` and `--format jsonl`");
     if (options->input.separator.empty()) return wrong_value("split", *split, "a text that is not empty");
   }
   for (const auto& [flag, token] : {std::pair("bos", &options->before), std::pair("eos", &options->behind)})

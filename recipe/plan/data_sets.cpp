@@ -16,6 +16,11 @@ namespace {
 constexpr std::uint64_t kMostEpochs = 1'000'000'000;
 
 ckpt::Status wrong_set(const std::string& item, const std::string& why) {
+  if (item.find('=') == std::string::npos)  // what was behind a comma
+    return ckpt::invalid("training.datasets: " + ckpt::toml_string(item) + ": " + why)
+        .with_hint(
+            "commas divide sets; a path that is a list stands in a list of texts: [\"path=a.ids, b.ids\", "
+            "\"path=c.ids weight=2\"]");
   return ckpt::invalid("training.datasets: " + ckpt::toml_string(item) + ": " + why)
       .with_hint("a set is a table with path, weight, epochs and exhausted, or \"path=FILE weight=0.7 epochs=2\"");
 }

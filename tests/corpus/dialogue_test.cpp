@@ -62,6 +62,8 @@ TEST(Dialogue, ATemplateIsPlainStrings) {
     EXPECT_TRUE(put_text(fs, name, text).ok());
     return read_chat_template(fs, name).status();
   };
+  MemFs none;
+  EXPECT_EQ(read_chat_template(none, "/nowhere").status().code, Code::kInvalid);
   EXPECT_EQ(status("/t.jinja", "x").code, Code::kUnsupported);
   EXPECT_THAT(status("/t", "{% for m in messages %}").message, HasSubstr("a chat template in Jinja"));
   EXPECT_EQ(status("/c.json", R"({"chat_template":"{{ x }}"})").code, Code::kUnsupported);

@@ -101,6 +101,12 @@ std::string unpacked(const std::string& path, const std::string& command) {
 }
 
 Status wrong_kind(const std::string& path, const WayOn& way, TokenKind wanted) {
+  const bool json = way.kind == FileKind::kJsonLines || way.kind == FileKind::kJson;
+  if (json && wanted != TokenKind::kUtf8Bytes)
+    return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(way.kind) + ", not bare tokens")
+        .with_hint("make ids of it: titan-ckpt tokenize " + path +
+                   " -o DATA --tokenizer DIR; or read it as text by a tokenizer: --training.dataset=text "
+                   "--model.tokenizer=DIR");
   return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(way.kind) + ", not " +
                        (wanted == TokenKind::kUtf8Bytes ? "text" : "bare tokens"))
       .with_hint(way.hint ? way.hint(path) : "unpack it, and name what was in it: " + unpacked(path, way.unpack));

@@ -112,6 +112,15 @@ bool take_folder(TextCache& cache) {
   return true;
 }
 
+/// The hint speaks of flags that a run does not have.
+Status for_a_run(const Status& status) {
+  if (status.code != ckpt::Code::kInvalid || !status.hint.starts_with("--")) return status;
+  if (status.hint.starts_with("--field"))
+    return status.with_hint("training.text_field names the member of a line that is the text");
+  return status.with_hint("make ids of it beforehand (titan-ckpt tokenize TEXT -o DATA --tokenizer DIR), where " +
+                          status.hint);
+}
+
 }  // namespace
 
 std::string text_tokenizer(const recipe::Config& config, std::string* note) {
@@ -171,11 +180,7 @@ Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& st
     say("data: " + std::to_string(done * 100 / total) + " % of the text is tokens");
   };
   auto made = corpus::tokenize(ckpt::posix_fs(), options);
-  if (!made.ok() && made.status().code == ckpt::Code::kInvalid)
-    return made.status().with_hint(
-        "training.text_field names the member of a line that is the text; more can be set where the tokens are made "
-        "beforehand: titan-ckpt tokenize --help");
-  if (!made.ok()) return made.status();
+  if (!made.ok()) return for_a_run(made.status());
   for (const std::string& warning : made->warnings) say(warning);
   say("data: " + std::to_string(made->data.documents) + " documents, " + std::to_string(made->data.tokens) +
       " tokens in " + cache.folder);

@@ -5,10 +5,12 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/model/shape_text.h"
 #include "corpus/npy_header.h"
+#include "corpus/token_data.h"
 #include "libtrain/job/data/data_looks.h"
 #include "libtrain/job/data/id_looks.h"
 
@@ -75,6 +77,9 @@ Status TokenRows::cut(std::uint64_t tokens, const Options& options) {
 
 Result<TokenRows> TokenRows::open(const std::string& path, const Options& options) {
   if (options.row_length == 0u) return ckpt::invalid("a row of 0 tokens: expected at least 1");
+  if (const auto data = corpus::read_token_data(ckpt::posix_fs(), path); data.ok() && !data->shards.empty())
+    return ckpt::invalid("'" + path + "' is a folder of token ids, and rows are read from one file")
+        .with_hint("name one of its files: " + ckpt::join_path(path, data->shards.front().tokens_file));
   TITAN_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   TokenRows rows(path);
   rows.file_ = std::move(file);

@@ -57,6 +57,9 @@ TEST(DataSets, AreRefusedWithAReason) {
   Config both;
   both.training.datasets = {"path=a"};
   both.training.dataset_path = "b";
+  Config list;
+  list.training.datasets = {"path=a", "b"};
+  EXPECT_THAT(data_set_choices(list).status().hint, HasSubstr("commas divide sets"));
   EXPECT_THAT(data_set_choices(both).status().message, HasSubstr("are both set"));
 }
 

@@ -36,6 +36,7 @@ TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
     EXPECT_THAT(status.hint, HasSubstr(c.hint));
     EXPECT_EQ(check_data_name(c.path, kIds).code, Code::kInvalid) << c.path;
   }
+  EXPECT_THAT(check_data_name("x.jsonl", kIds).hint, HasSubstr("titan-ckpt tokenize x.jsonl -o DATA"));
   for (const char* path : {"x.txt", "x", "x.py", "x.md", "json", "x.csv", "x.log"})
     EXPECT_TRUE(check_data_name(path, kText).ok()) << path;
   EXPECT_THAT(check_data_name("x.npy", kText).hint, HasSubstr("--training.dataset=tokens"));

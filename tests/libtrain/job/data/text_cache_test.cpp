@@ -176,6 +176,19 @@ TEST_F(TextCaches, WhatCannotBecomeTokensIsRefusedBeforeAnythingIsMade) {
   EXPECT_EQ(error().code, Code::kInvalid);
 }
 
+TEST_F(TextCaches, HintsNameWhatARunCanDo) {
+  const auto hint = [&](const std::string& text) {
+    dir.write("data/a.jsonl", text);
+    TextCache cache = found();
+    return make_text_cache(
+               config, {}, [](const std::string&) {}, cache)
+        .hint;
+  };
+  EXPECT_EQ(hint("{\"body\":\"he\"}\n"), "training.text_field names the member of a line that is the text");
+  dir.write("data/b.txt", "hell\xff");
+  EXPECT_THAT(hint("{\"text\":\"he\"}\n"), HasSubstr("where --replace-malformed puts U+FFFD there; iconv -t UTF-8"));
+}
+
 TEST_F(TextCaches, AStopLeavesNothing) {
   ckpt::CancelSource source;
   source.request(ckpt::StopReason::kTerminate);

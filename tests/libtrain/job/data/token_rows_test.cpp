@@ -5,6 +5,7 @@
 
 #include "ckpt/ops/cat.h"
 #include "corpus/npy_header.h"
+#include "corpus/token_data.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train::token_rows_test {
@@ -160,6 +161,19 @@ TEST_F(TokenRowsTest, RefusesWhatIsNoRowsOfIntegers) {
     EXPECT_THAT(rows.status().message, HasSubstr(c.message));
   }
   EXPECT_FALSE(TokenRows::open(dir_.path() + "/nowhere", {.row_length = 1}).ok());
+
+  corpus::TokenData made;
+  made.vocabulary = 300;
+  made.tokens = 6;
+  made.documents = 1;
+  made.shards = {{"tokens-0", "ends-0", 6, 1, {}, {}}};
+  dir_.write("d/tokens-0", kSix);
+  dir_.write("d/ends-0", std::string("\6\0\0\0\0\0\0\0", 8));
+  dir_.write("d/tokenizer.json", "{}");
+  dir_.write("d/data.json", corpus::write_token_data(made));
+  const ckpt::Status folder = TokenRows::open(dir_.path() + "/d", {.row_length = 3}).status();
+  EXPECT_THAT(folder.message, HasSubstr("is a folder of token ids"));
+  EXPECT_THAT(folder.hint, HasSubstr("/d/tokens-0"));
 }
 
 TEST_F(TokenRowsTest, AStreamIsCutByDefaultAsAskedForAndRowsOfAFileStay) {
