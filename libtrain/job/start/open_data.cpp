@@ -81,7 +81,8 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
     const std::uint64_t samples = alike ? known_samples(start.stored->data, files) : 0;
     all_known &= samples != 0;
     data.samples_per_epoch += samples;
-    if (!choices.empty()) data.sets[i] = set_of(choices[i], samples, files.size());
+    // What is not known stands as 1: its epochs are those of the configuration all the same.
+    if (!choices.empty()) data.sets[i] = set_of(choices[i], std::max<std::uint64_t>(samples, 1), files.size());
   }
   if (!all_known) data.samples_per_epoch = 0;
   if (!choices.empty()) TITAN_RETURN_IF_ERROR(share_out(choices, data));
@@ -125,7 +126,8 @@ Status open_data(const StartInputs& inputs, Start& start) {
 }
 
 Status end_with_data(Start& start) {
-  if (start.data.sets.empty() || start.complete) return ckpt::ok_status();
+  const bool counted = start.data.samples_per_epoch > 0;  // else texts are not tokens yet
+  if (start.data.sets.empty() || start.complete || !counted) return ckpt::ok_status();
   const ckpt::Mixture mixture(start.data);
   if (!mixture.end()) return ckpt::ok_status();
   recipe::Config& config = start.loaded.config;
