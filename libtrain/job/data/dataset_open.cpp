@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "ckpt/plan/same_files.h"
 #include "libtrain/job/data/data_shares.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/data/text_cache.h"
