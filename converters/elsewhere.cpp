@@ -176,6 +176,19 @@ Status check_elsewhere(Fs& fs, const std::string& path) {
                                                   : ckpt::ok_status();
 }
 
+Result<bool> file_there(Fs& fs, const std::string& path) {
+  const auto here = fs.stat(path), info = fs.stat(through_link(fs, path));
+  if (!here.ok() && here.status().code == ckpt::Code::kNotFound) return false;
+  TITAN_RETURN_IF_ERROR(here.status());
+  TITAN_RETURN_IF_ERROR(info.status());
+  if (info->type == ckpt::FileType::kFile) return true;
+  return ckpt::unsupported(path + " is " +
+                           (info->type == ckpt::FileType::kDirectory ? "a folder"
+                            : info->type == ckpt::FileType::kLink    ? "a link that leads nowhere"
+                                                                     : "no regular file") +
+                           ", expected a file");
+}
+
 Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error) {
   const FileKind kind = ckpt::what_is_this(beginning.substr(0, ckpt::kSignatureBytes));
   if (kind == FileKind::kZeros)

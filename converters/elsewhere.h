@@ -11,6 +11,10 @@ namespace titan::convert {
 /// is; ok: it is none of these programs'
 Status check_elsewhere(Fs& fs, const std::string& path);
 
+/// Whether there is a regular file at `path`, also behind a link; false where nothing is. \error kUnsupported: it is
+/// there and is no such file (a folder, a pipe, a link that leads nowhere); kMediaError, kFailed
+Result<bool> file_there(Fs& fs, const std::string& path);
+
 /// `error`, met while reading `path` as what it should be; or, where its first bytes are those of another kind of file
 /// (a web page, a pointer of git-lfs, an archive), what it is. \error kUnsupported
 Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error);

@@ -17,7 +17,7 @@ Status note_pickles(Fs& fs, const std::string& path, ImportPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::DirEntry> entries, fs.list(path));
   std::erase_if(entries, [](const ckpt::DirEntry& entry) { return entry.type == ckpt::FileType::kDirectory; });
   if (const std::vector<std::string> names = training_state(entries); !names.empty())
-    plan.notes.push_back("left behind: " + listed(names) + ": the state of a run in pickles, which is not read");
+    plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/ops/convert_dtype.h"
+#include "converters/elsewhere.h"
 
 namespace titan::convert::deepspeed {
 
@@ -366,18 +367,18 @@ Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& fi
     TITAN_ASSIGN_OR_RETURN(state.weights, tensor(ckpt::join_path(at, "fp32.pt")));
     for (const auto& [name, slot] : {std::pair{ckpt::kExpAvg, &state.exp_avg}, {ckpt::kExpAvgSq, &state.exp_avg_sq}}) {
       const std::string path = ckpt::join_path(at, std::string(name) + ".pt");
-      TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, path));
+      TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, path));
       if (!there) continue;
       TITAN_ASSIGN_OR_RETURN(*slot, tensor(path));
     }
     const std::string step = ckpt::join_path(at, "step.pt");
-    TITAN_ASSIGN_OR_RETURN(const bool counted, is_file(fs, step));
+    TITAN_ASSIGN_OR_RETURN(const bool counted, file_there(fs, step));
     if (!counted) continue;
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, step));
     TITAN_ASSIGN_OR_RETURN(state.step, file.number(file.pickle().root()));
   }
   const std::string groups = ckpt::join_path(zero, "optimizer_state.pt");
-  TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, groups));
+  TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, groups));
   if (there) {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, groups));
     const NodeId list = file.pickle().find(file.pickle().root(), "param_groups");

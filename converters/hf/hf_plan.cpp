@@ -333,8 +333,7 @@ Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const Forei
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
     // Whoever means to go on with a run must know that its state was not taken.
     if (const std::vector<std::string> names = training_state(entries); !names.empty())
-      plan.notes.push_back(kLeftBehind + listed(names) +
-                           ": the state of a run in pickles, which is not read; the weights alone are taken");
+      plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun + "; the weights alone are taken");
   }
   TITAN_RETURN_IF_ERROR(find_companions(fs, folder, plan));
   return plan;

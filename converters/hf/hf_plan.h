@@ -33,6 +33,7 @@ Result<recipe::ModelDims> read_hf_config_file(Fs& fs, const std::string& path);
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan);
 /// How the note begins that names them.
 inline constexpr const char* kLeftBehind = "left behind: ";
+inline constexpr const char* kStateOfRun = "the state of a run, which is not read";
 /// The names among `entries` of what trainers keep the state of a run in, which is not read.
 std::vector<std::string> training_state(const std::vector<ckpt::DirEntry>& entries);
 

@@ -4,6 +4,7 @@
 #include "ckpt/base/what_is_this.h"
 #include "ckpt/model/leaf.h"
 #include "ckpt/ops/element.h"
+#include "converters/elsewhere.h"
 
 namespace titan::convert {
 
@@ -29,6 +30,7 @@ Result<ckpt::DType> dtype_of_torch(const std::string& what, const std::string& n
 Result<TorchFile> TorchFile::open(ckpt::Fs& fs, const std::string& path) {
   TorchFile out;
   out.path_ = path;
+  TITAN_RETURN_IF_ERROR(file_there(fs, path).status());
   TITAN_ASSIGN_OR_RETURN(out.file_, fs.open_read(path));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, out.file_->size());
   std::byte head[2] = {};

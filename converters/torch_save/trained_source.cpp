@@ -1,7 +1,10 @@
 #include "converters/torch_save/trained_source.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "ckpt/base/toml_text.h"
+#include "converters/dcp/torchtitan.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/read_all.h"
 #include "converters/skip.h"
@@ -10,6 +13,8 @@ namespace titan::convert {
 namespace {
 
 constexpr const char* kSlots[] = {ckpt::kExpAvg, ckpt::kExpAvgSq};
+
+std::string slot_name(const std::string& parameter, const char* slot) { return kStatePrefix + parameter + "." + slot; }
 
 // The model's tensors alone, which are the first ones.
 class ModelView final : public ForeignCheckpoint {
@@ -39,8 +44,8 @@ std::size_t TrainedSource::add_pieced(PiecedTensor pieced) {
 
 void TrainedSource::add_moments(const std::string& name, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq,
                                 double step) {
-  add_part(kStatePrefix + name + "." + ckpt::kExpAvg, add_pieced(exp_avg), 0, exp_avg.shape);
-  add_part(kStatePrefix + name + "." + ckpt::kExpAvgSq, add_pieced(exp_avg_sq), 0, exp_avg_sq.shape);
+  add_part(slot_name(name, ckpt::kExpAvg), add_pieced(exp_avg), 0, exp_avg.shape);
+  add_part(slot_name(name, ckpt::kExpAvgSq), add_pieced(exp_avg_sq), 0, exp_avg_sq.shape);
   set_step(name, step);
 }
 
@@ -74,12 +79,31 @@ ImportOptions TrainedSource::of_model(const ImportOptions& options) const {
     SkipRules rule({glob});
     bool of_slot = false, of_weights = false;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      if (!rule.takes(tensors_[i].name)) continue;
-      (i < model_tensors_ ? of_weights : of_slot) = true;
+      const bool weights = i < model_tensors_;
+      if (rule.takes(tensors_[i].name)) (weights ? of_weights : of_slot) = true;
+      for (const char* slot : kSlots) of_slot = of_slot || (weights && rule.takes(slot_name(tensors_[i].name, slot)));
     }
     if (of_weights || !of_slot) out.skip.push_back(glob);
   }
   return out;
+}
+
+bool TrainedSource::skips_optimizer(const ImportOptions& options) const {
+  SkipRules skip(options.skip);
+  for (std::size_t i = 0; i < model_tensors_; ++i)
+    for (const char* slot : kSlots)
+      if (!skip.takes(slot_name(tensors_[i].name, slot))) return false;
+  return true;
+}
+
+void TrainedSource::set_why(Status status) {
+  const bool left_open = !status.ok() && status.code != ckpt::Code::kCorrupt && status.hint.empty();
+  why_ = left_open ? status.with_hint(kModelAlone) : std::move(status);
+}
+
+bool TrainedSource::asks_for_run(const ImportOptions& options) const {
+  const bool asked = options.config && !options.look && dcp::says_run(*options.config);
+  return asked && (why_.ok() || !skips_optimizer(options));
 }
 
 Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan) const {
@@ -93,16 +117,20 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
     plan.report.push_back(uncast(tensors_[i].name, Fate::kSkipped, tensors_[i].dtype, tensors_[i].shape));
     plan.left_out.push_back(tensors_[i].name);
   }
-  if (by_name.empty()) return {};
+  if (by_name.empty()) {
+    if (tensors_.size() > model_tensors_ || !asks_for_run(options) || skips_optimizer(options)) return {};
+    return ckpt::incompatible(path() + " holds no state of an optimizer, with which the run could go on")
+        .with_hint(kModelAlone);
+  }
   const std::size_t parameters = plan.parameters.size();
   std::vector<std::string> missing;
   for (std::uint32_t p = 0; p < parameters; ++p) {
     const TensorPlan weights = plan.tensors[p];
     const std::string& theirs = tensors_[weights.source].name;
     for (const char* slot : kSlots) {
-      const auto at = by_name.find(kStatePrefix + theirs + "." + slot);
+      const auto at = by_name.find(slot_name(theirs, slot));
       if (at == by_name.end()) {
-        missing.push_back(kStatePrefix + theirs + "." + slot);
+        missing.push_back(slot_name(theirs, slot));
         continue;
       }
       plan.tensors.push_back({{p, slot}, at->second, weights.head_dim});
@@ -111,14 +139,18 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
       plan.report.back().permuted = weights.head_dim != 0;
       by_name.erase(at);
     }
-    const auto step = steps_.find(theirs);
-    plan.optimizer_steps.push_back(step == steps_.end() ? 0 : static_cast<std::uint64_t>(std::max(step->second, 0.0)));
+    const auto at = steps_.find(theirs);
+    const double step = at == steps_.end() ? 0 : at->second;
+    if (!(step >= 0 && step <= 0x1p53 && step == std::floor(step)))
+      return ckpt::incompatible(path() + ": Adam's count of '" + theirs + "' is " + ckpt::toml_float(step) +
+                                ", expected a whole number")
+          .with_hint(kModelAlone);
+    plan.optimizer_steps.push_back(static_cast<std::uint64_t>(step));
   }
   for (const auto& [name, source] : by_name) plan.left_out.push_back(name);
   if (missing.empty()) return {};
   if (!options.look)
-    return ckpt::incompatible(path() + ": optimizer state is missing: " + listed(missing))
-        .with_hint("take the model alone: --skip 'optimizer.*'");
+    return ckpt::incompatible(path() + ": optimizer state is missing: " + listed(missing)).with_hint(kModelAlone);
   plan.tensors.resize(parameters);
   plan.optimizer_steps.clear();
   return {};
@@ -127,7 +159,10 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
 Result<ckpt::VerifyReport> TrainedSource::verify(const Progress& progress) const {
   const bool all_checked = model_ == nullptr && files_.all_archives();
   TITAN_ASSIGN_OR_RETURN(ckpt::VerifyReport report, read_all(*this, all_checked ? "" : kSafetensorsNote, progress));
-  if (why_.code == ckpt::Code::kCorrupt) report.damage.push_back({"optimizer", "structure", "", 0, 0, 0, why_.message});
+  if (why_.code == ckpt::Code::kCorrupt)
+    report.damage.push_back({"optimizer", "structure", "", 0, 0, 0, why_.message});
+  else if (!why_.ok())
+    report.note += (report.note.empty() ? "" : "; ") + ("the optimizer cannot be taken as it is: " + why_.message);
   return report;
 }
 

@@ -15,6 +15,9 @@ namespace titan::convert {
 /// What stands before the names of the optimizer's tensors.
 inline constexpr const char* kStatePrefix = "optimizer.state.";
 
+/// What to do where the optimizer cannot be taken.
+inline constexpr const char* kModelAlone = "take the model alone: --skip 'optimizer.*'";
+
 /// The settings of AdamW for a group of parameters.
 struct GroupValues {
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
@@ -50,11 +53,17 @@ class TrainedSource : public ForeignCheckpoint {
   /// Adam's state of the parameter `name`: its moments, whole, and its count.
   void add_moments(const std::string& name, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq, double step);
 
+  /// Notes in `why_` how it went to read the optimizer.
+  void set_why(Status status);
+
   /// The model's tensors alone, with the same indices.
   std::unique_ptr<ForeignCheckpoint> model_view() const;
-  /// `options` without patterns that match tensors of the optimizer alone.
+  /// `options` without patterns that match tensors of the optimizer alone, of which some may not be there.
   ImportOptions of_model(const ImportOptions& options) const;
-  /// Adds what the optimizer has for each parameter of `plan`. \error kIncompatible: some are missing
+  /// Whether `options` ask for the run: an optimizer that cannot be read (`why_`) may be left out of it by --skip.
+  bool asks_for_run(const ImportOptions& options) const;
+  /// Adds what the optimizer has for each parameter of `plan`. \error kIncompatible: some are missing, or all although
+  /// `options` ask for the run
   Status take_slots(const ImportOptions& options, ImportPlan& plan) const;
   /// What the trainer says of a run.
   struct RunFacts {
@@ -75,6 +84,7 @@ class TrainedSource : public ForeignCheckpoint {
   Status why_;  ///< the optimizer's state cannot be read; damage of it is reported by verify
 
  private:
+  bool skips_optimizer(const ImportOptions& options) const;
   struct Place {
     std::size_t pieced;
     std::uint64_t first;  // element of it

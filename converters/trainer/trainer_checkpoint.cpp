@@ -5,7 +5,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/format/json_value.h"
 #include "converters/companions.h"
-#include "converters/dcp/torchtitan.h"
+#include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/trainer/trainer_state.h"
@@ -16,19 +16,26 @@ namespace {
 constexpr const char* kTrainerState = "trainer_state.json";
 constexpr std::uint64_t kMaxTrainerState = std::uint64_t{256} << 20;
 
+// Whole models are published with the arguments of their training.
+std::vector<std::string> kept_beside_optimizer(const std::vector<ckpt::DirEntry>& entries) {
+  std::vector<std::string> names = training_state(entries);
+  std::erase_if(names, [](const std::string& name) { return name.starts_with("training_args"); });
+  return names;
+}
+
 class TrainerCheckpoint final : public TrainedSource {
  public:
   TrainerCheckpoint(Fs& fs, std::string path, std::unique_ptr<ForeignCheckpoint> model, std::string file)
       : TrainedSource(fs, std::move(path)), model_(std::move(model)), file_(std::move(file)) {
     add_model(*model_);
-    why_ = read_state();
+    set_why(read_state());
   }
 
   Result<ImportPlan> plan(const ImportOptions& options) const override {
-    const bool run = options.config && !options.look && dcp::says_run(*options.config);
+    const bool run = asks_for_run(options);
     if (run) TITAN_RETURN_IF_ERROR(why_);
     TITAN_ASSIGN_OR_RETURN(ImportPlan plan, model_->plan(of_model(options)));
-    if (!run && !options.look)
+    if (!run && !options.look && !file_.empty())
       plan.notes.push_back(file_ + (why_.ok()
                                         ? ": --config FILE.toml with optimizer, lr_scheduler and training goes on "
                                           "with the run, optimizer included"
@@ -36,22 +43,37 @@ class TrainerCheckpoint final : public TrainedSource {
     if (!run) return plan;
     note_training_state(plan);
     TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_of(state_), plan));
-    if (plan.train) TITAN_RETURN_IF_ERROR(check_step(plan.step));
     return plan;
   }
 
  private:
   Status read_state() {
+    if (file_.empty()) return missing();
     TITAN_ASSIGN_OR_RETURN(const bool config, is_file(fs_, ckpt::join_path(path(), kHfConfig)));
     if (!config)
       return ckpt::incompatible(ckpt::join_path(path(), file_) + " has no " + kHfConfig +
                                 " beside it, which says whose states they are")
-          .with_hint("copy the model's config.json there, or take the model alone: leave out --config");
+          .with_hint(std::string("copy the model's config.json there, or ") + kModelAlone);
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(path(), kHfConfig)));
     TITAN_ASSIGN_OR_RETURN(state_,
                            read_trainer_state(fs_, {through_link(fs_, ckpt::join_path(path(), file_))}, model, files_));
     for (const auto& [name, moments] : state_) add_moments(name, moments.exp_avg, moments.exp_avg_sq, moments.step);
-    return {};
+    const double step = state_.empty() ? 0 : state_.begin()->second.step;
+    return step >= 0 && step <= 0x1p53 ? check_step(step) : Status{};  // no count: refused where it is taken
+  }
+
+  // A trainer that kept its state kept an optimizer, too.
+  Status missing() const {
+    TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_.list(path()));
+    const std::vector<std::string> names = kept_beside_optimizer(entries);
+    const auto deepspeed =
+        std::ranges::find_if(names, [](const std::string& name) { return name.starts_with("global_step"); });
+    return ckpt::incompatible(path() + " holds " + listed(names) +
+                              " of a trainer, but no optimizer.pt or optimizer.bin")
+        .with_hint((deepspeed == names.end()
+                        ? "copy the optimizer's file there, or "
+                        : "give " + ckpt::join_path(path(), *deepspeed) + ", where DeepSpeed has it, or ") +
+                   kModelAlone);
   }
 
   // The model's own plan says that all of it is left behind.
@@ -61,23 +83,27 @@ class TrainerCheckpoint final : public TrainedSource {
     if (!entries.ok()) return;
     std::vector<std::string> names = training_state(*entries);
     std::erase(names, file_);
-    if (!names.empty())
-      plan.notes.push_back(kLeftBehind + listed(names) + ": the state of a run in pickles, which is not read");
+    std::erase(names, kTrainerState);
+    if (!names.empty()) plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
   }
 
   // The Trainer says its step, too.
-  Status check_step(std::uint64_t step) const {
+  Status check_step(double step) const {
     const std::string path = ckpt::join_path(this->path(), kTrainerState);
-    TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs_, path));
+    TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs_, path));
     if (!there) return {};
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                            ckpt::read_file(fs_, through_link(fs_, path), kMaxTrainerState));
-    TITAN_ASSIGN_OR_RETURN(const ckpt::JsonValue json, ckpt::parse_json(path, ckpt::text_of(bytes)));
-    const ckpt::JsonValue* said = json.is_object() ? json.find("global_step") : nullptr;
-    const auto global = said == nullptr ? std::nullopt : said->as_u64();
-    if (!global || *global == step) return {};
-    return ckpt::incompatible(path + ": global_step is " + std::to_string(*global) + ", but Adam's count in " + file_ +
-                              " is " + std::to_string(step));
+    const Result<ckpt::JsonValue> json = ckpt::parse_json(path, ckpt::text_of(bytes));
+    if (!json.ok()) return or_what_it_is(path, ckpt::text_of(bytes), json.status());
+    const ckpt::JsonValue* said = json->is_object() ? json->find("global_step") : nullptr;
+    if (said == nullptr) return {};
+    std::string text = said->write();
+    std::erase(text, '\n');
+    if (said->as_u64() && static_cast<double>(*said->as_u64()) == step) return {};
+    return ckpt::incompatible(path + ": global_step is " + text.substr(0, 40) + ", but Adam's count in " + file_ +
+                              " is " + std::to_string(static_cast<std::int64_t>(step)))
+        .with_hint(kModelAlone);
   }
 
   const std::unique_ptr<ForeignCheckpoint> model_;
@@ -91,7 +117,12 @@ Result<std::unique_ptr<ForeignCheckpoint>> open_hf_with_state(Fs& fs, const std:
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> model, open_hf(fs, path));
   if (model->path() != path) return model;
   TITAN_ASSIGN_OR_RETURN(std::string file, find_trainer_state(fs, path));
-  if (file.empty()) return model;
+  if (file.empty()) {
+    TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(through_link(fs, path)));
+    if (info.type != ckpt::FileType::kDirectory) return model;
+    TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
+    if (kept_beside_optimizer(entries).empty()) return model;
+  }
   return std::unique_ptr<ForeignCheckpoint>(
       std::make_unique<TrainerCheckpoint>(fs, path, std::move(model), std::move(file)));
 }

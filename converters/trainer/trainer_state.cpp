@@ -18,7 +18,6 @@ using recipe::Part;
 namespace {
 
 constexpr const char* kNames[] = {"optimizer.pt", "optimizer.bin"};
-constexpr const char* kWithout = "take the model alone: leave out --config";
 
 // Parts of a layer, as modules of transformers are made.
 constexpr Part kOfLayer[] = {Part::kQuery,
@@ -63,7 +62,7 @@ class StateReader {
       return ckpt::incompatible(file.path() + " is the optimizer's state of " +
                                 std::to_string(numbers_.size() + named_) + " parameters, the model has " +
                                 std::to_string(order_.size()))
-          .with_hint(kWithout);
+          .with_hint(kModelAlone);
     TITAN_RETURN_IF_ERROR(place_numbers());
     return std::move(out_);
   }
@@ -116,7 +115,7 @@ class StateReader {
     const auto at = std::ranges::find(order_, name, &ckpt::ParameterMeta::name);
     if (at == order_.end())
       return ckpt::incompatible(first().path() + ": '" + name.substr(0, 200) + "' is no parameter of the model")
-          .with_hint(kWithout);
+          .with_hint(kModelAlone);
     ++named_;
     return take(*at, {0, name}, values);
   }
@@ -146,7 +145,7 @@ class StateReader {
                first().path() + ": the optimizer has " + std::to_string(groups_.size()) +
                " groups of parameters without names, expected one, or one of matrices and one of vectors "
                "(norms, biases): which state is whose cannot be known")
-        .with_hint(kWithout);
+        .with_hint(kModelAlone);
   }
 
   Result<NodeId> state_of(const RankFile& rank, const Key& key) const {
@@ -154,7 +153,7 @@ class StateReader {
     if (const auto at = rank.by_number.find(key.number); at != rank.by_number.end()) return at->second;
     return ckpt::incompatible(rank.file.path() + " has no state of parameter " + std::to_string(key.number) +
                               ": it was not trained")
-        .with_hint(kWithout);
+        .with_hint(kModelAlone);
   }
 
   // `name`: for messages.
@@ -167,7 +166,7 @@ class StateReader {
       if (node == dcp::kNoNode)
         return ckpt::unsupported(rank.file.path() + ": the state of a parameter has no " + slot +
                                  ": only AdamW's is read")
-            .with_hint(kWithout);
+            .with_hint(kModelAlone);
       TITAN_ASSIGN_OR_RETURN(RankPart part, rank_part(rank.file, node));
       parts.emplace_back(rank.number, std::move(part));
     }
@@ -185,7 +184,7 @@ class StateReader {
         return ckpt::incompatible(first().path() + ": " + name + " has the shape " + ckpt::shape_text(to->shape) +
                                   ", the parameter " + ckpt::shape_text(parameter.shape) +
                                   ": its parameters are in another order, or of another model")
-            .with_hint(kWithout);
+            .with_hint(kModelAlone);
     }
     TITAN_ASSIGN_OR_RETURN(const NodeId state, state_of(ranks_.front(), key));
     TITAN_ASSIGN_OR_RETURN(const NodeId step, first().at(state, "step"));
@@ -214,8 +213,9 @@ std::map<std::string, GroupValues> groups_of(const TrainerState& state) {
 
 Result<std::string> find_trainer_state(Fs& fs, const std::string& folder) {
   for (const char* name : kNames) {
-    TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, ckpt::join_path(folder, name)));
-    if (there) return std::string(name);
+    const auto info = fs.stat(ckpt::join_path(folder, name));
+    if (info.ok()) return std::string(name);
+    if (info.status().code != ckpt::Code::kNotFound) return info.status();
   }
   return std::string();
 }
@@ -241,7 +241,7 @@ Result<TrainerState> read_trainer_state(Fs& fs, const std::vector<std::string>& 
   if (paths.empty()) return ckpt::not_found("no file of an optimizer");
   if (model.experts)
     return ckpt::unsupported(paths.front() + " is the optimizer's state of a model of experts, which is not read yet")
-        .with_hint(kWithout);
+        .with_hint(kModelAlone);
   const Parameters order = in_order_of_transformers(model);
   return StateReader(fs, order, files).run(paths);
 }

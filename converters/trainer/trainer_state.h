@@ -22,7 +22,7 @@ using TrainerState = std::map<std::string, TrainerMoments>;
 
 std::map<std::string, GroupValues> groups_of(const TrainerState& state);
 
-/// The name of such a file in `folder`; "" where there is none. \error kFailed
+/// The name of such a file in `folder`, whatever kind of file it is; "" where there is none. \error kFailed
 Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 
 /// The parameters of a model under Hugging Face's names, in the order of `model.parameters()`; a tied head is none.

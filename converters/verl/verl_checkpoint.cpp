@@ -5,7 +5,6 @@
 
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
-#include "converters/dcp/torchtitan.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/torch_save/rank_tensor.h"
@@ -92,12 +91,12 @@ class Checkpoint final : public TrainedSource {
     }
     parts_.clear();
     end_of_model();
-    why_ = read_optimizer();
+    set_why(read_optimizer());
     return {};
   }
 
   Result<ImportPlan> plan(const ImportOptions& options) const override {
-    const bool run = options.config && !options.look && dcp::says_run(*options.config);
+    const bool run = asks_for_run(options);
     if (run) TITAN_RETURN_IF_ERROR(why_);
     TITAN_ASSIGN_OR_RETURN(const std::string config, folder_of_config());
     TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_hf_import(fs_, config, *model_view(), of_model(options)));
@@ -143,9 +142,16 @@ class Checkpoint final : public TrainedSource {
 
   Status read_optimizer() {
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, rank_files(fs_, folder_, kOptimizer));
-    if (paths.empty()) return ckpt::incompatible(folder_ + " has no " + file_name(kOptimizer, ranks_, 0));
+    if (paths.empty())
+      return ckpt::incompatible(folder_ + " has no " + file_name(kOptimizer, ranks_, 0)).with_hint(kModelAlone);
     TITAN_ASSIGN_OR_RETURN(const std::string config, folder_of_config());
-    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(config, kHfConfig)));
+    Result<recipe::ModelDims> said = read_hf_config_file(fs_, ckpt::join_path(config, kHfConfig));
+    if (said.status().code == ckpt::Code::kNotFound)
+      return ckpt::incompatible(folder_ + " has no " + kHfConfig + ", which says whose states " + paths.front() +
+                                " has")
+          .with_hint("copy the model's config.json into " + ckpt::join_path(folder_, "huggingface") + ", or " +
+                     kModelAlone);
+    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, std::move(said));
     TITAN_ASSIGN_OR_RETURN(state_, read_trainer_state(fs_, paths, model, files_));
     for (const auto& [name, moments] : state_) add_moments(name, moments.exp_avg, moments.exp_avg_sq, moments.step);
     return {};

@@ -211,7 +211,7 @@ TEST_F(TrainerStateOf, WhatCannotBeToldApartIsRefused) {
     const Status status = read(groups).status();
     EXPECT_EQ(status.code, Code::kIncompatible) << status.to_string();
     EXPECT_THAT(status.message, HasSubstr(message));
-    EXPECT_THAT(status.hint, HasSubstr("leave out --config"));
+    EXPECT_THAT(status.hint, HasSubstr("--skip 'optimizer.*'"));
   }
   spelled_.without = 3;
   EXPECT_THAT(read({{all()}}).status().message, HasSubstr("it was not trained"));
@@ -225,36 +225,68 @@ TEST_F(TrainerStateOf, WhatCannotBeToldApartIsRefused) {
   EXPECT_THAT(status.message, HasSubstr("a model of experts"));
 }
 
-TEST_F(TrainerStateOf, AFolderGoesOnWithTheConfigurationAlone) {
-  const recipe::ModelDims model = testing::tiny_model();
-  testing::make_hf_folder(fs_, "/f", model, testing::model_tensors(model));
-  const Parameters order = in_order_of_transformers(model);
-  std::vector<std::size_t> every(order.size());
-  std::iota(every.begin(), every.end(), 0);
-  EXPECT_TRUE(ckpt::testing::put_text(fs_, "/f/optimizer.bin", spelled_.file(order, {{every}})).ok());
-  EXPECT_TRUE(ckpt::testing::put_text(fs_, "/f/scheduler.pt", "x").ok());
-  const auto plan = [&](const Settings& config) -> Result<ImportPlan> {
+// A folder of a trainer at step 3, and the configuration of its run.
+class TrainerFolder : public TrainerStateOf {
+ protected:
+  void SetUp() override {
+    const recipe::ModelDims model = testing::tiny_model();
+    testing::make_hf_folder(fs_, "/f", model, testing::model_tensors(model));
+    put("optimizer.bin", optimizer());
+  }
+  std::string optimizer() {
+    const Parameters order = in_order_of_transformers(testing::tiny_model());
+    std::vector<std::size_t> every(order.size());
+    std::iota(every.begin(), every.end(), 0);
+    return spelled_.file(order, {{every}});
+  }
+  void put(const std::string& name, const std::string& bytes) {
+    EXPECT_TRUE(ckpt::testing::put_text(fs_, "/f/" + name, bytes).ok());
+  }
+  void remove(const std::string& name) { EXPECT_TRUE(fs_.remove_file("/f/" + name).ok()); }
+  Result<ImportPlan> plan(const Settings& config, std::vector<std::string> skip = {}) {
     TITAN_ASSIGN_OR_RETURN(const auto source, open_hf_with_state(fs_, "/f"));
     ImportOptions options;
+    options.skip = std::move(skip);
     if (!config.empty()) options.config = config;
     return source->plan(options);
-  };
-  Settings config{{"lr_scheduler.min_lr_factor", "1.0"},
-                  {"lr_scheduler.warmup_steps", "1"},
-                  {"optimizer.beta1", "0.9"},
-                  {"optimizer.beta2", "0.95"},
-                  {"optimizer.eps", "1e-08"},
-                  {"optimizer.lr", "0.5"},
-                  {"optimizer.weight_decay", "0.1"},
-                  {"training.global_batch_size", "2"},
-                  {"training.seq_len", "7"},
-                  {"training.steps", "9"}};
+  }
+  std::string note_of_verify() {
+    const auto source = open_hf_with_state(fs_, "/f");
+    const auto report = source.ok() ? (*source)->verify({}) : Result<ckpt::VerifyReport>(source.status());
+    return report.ok() ? report->note : report.status().to_string();
+  }
+  // Refused by name, and what the hint says goes on.
+  void expect_refused(Code code, const std::string& message) {
+    const Status refused = plan(run_).status();
+    EXPECT_EQ(refused.code, code) << refused.to_string();
+    EXPECT_THAT(refused.message, HasSubstr(message));
+    EXPECT_THAT(refused.hint, HasSubstr("--skip 'optimizer.*'"));
+    for (const auto& model : {plan(run_, {"optimizer.*"}), plan({})}) {
+      ASSERT_TRUE(model.ok()) << model.status().to_string();
+      EXPECT_TRUE(model->optimizer_steps.empty());
+    }
+  }
+
+  const Settings run_{{"lr_scheduler.min_lr_factor", "1.0"},
+                      {"lr_scheduler.warmup_steps", "1"},
+                      {"optimizer.beta1", "0.9"},
+                      {"optimizer.beta2", "0.95"},
+                      {"optimizer.eps", "1e-08"},
+                      {"optimizer.lr", "0.5"},
+                      {"optimizer.weight_decay", "0.1"},
+                      {"training.global_batch_size", "2"},
+                      {"training.seq_len", "7"},
+                      {"training.steps", "9"}};
+};
+
+TEST_F(TrainerFolder, GoesOnWithTheConfigurationAlone) {
+  put("scheduler.pt", "x");
   const auto weights = plan({});
   ASSERT_TRUE(weights.ok()) << weights.status().to_string();
   EXPECT_TRUE(weights->optimizer_steps.empty());
   EXPECT_THAT(weights->notes, Contains(HasSubstr("left behind: 'optimizer.bin', 'scheduler.pt'")));
   EXPECT_THAT(weights->notes, Contains(HasSubstr("--config FILE.toml with optimizer")));
-  const auto run = plan(config);
+  const auto run = plan(run_);
   ASSERT_TRUE(run.ok()) << run.status().to_string();
   EXPECT_EQ(run->tensors.size(), 3 * run->parameters.size());
   EXPECT_EQ(run->step, 3u);
@@ -262,15 +294,59 @@ TEST_F(TrainerStateOf, AFolderGoesOnWithTheConfigurationAlone) {
   EXPECT_EQ(run->train->tokens, 3u * 2 * 7);
   EXPECT_THAT(run->notes, Contains(HasSubstr("left behind: 'scheduler.pt': the state of a run")));
   EXPECT_THAT(run->notes, Not(Contains(HasSubstr("'optimizer.bin'"))));
-  ASSERT_TRUE(ckpt::testing::put_text(fs_, "/f/trainer_state.json", "{\"global_step\": 4}").ok());
-  EXPECT_THAT(plan(config).status().message, HasSubstr("global_step is 4, but Adam's count in optimizer.bin is 3"));
-  ASSERT_TRUE(fs_.remove_file("/f/optimizer.bin").ok());
-  ASSERT_TRUE(ckpt::testing::put_text(fs_, "/f/optimizer.bin", "no pickle").ok());
-  EXPECT_FALSE(plan(config).ok());
+  put("trainer_state.json", "{\"global_step\": 3}");
+  EXPECT_THAT(plan(run_)->notes, Not(Contains(HasSubstr("trainer_state.json")))) << "it was read";
+  remove("optimizer.bin");
+  put("optimizer.bin", "no pickle");
+  EXPECT_FALSE(plan(run_).ok());
   EXPECT_THAT(plan({})->notes, Contains(HasSubstr("optimizer.bin cannot be read")));
-  ASSERT_TRUE(fs_.remove_file("/f/config.json").ok());
-  EXPECT_EQ(plan(config).status().code, Code::kIncompatible) << "the optimizer is not dropped in silence";
-  EXPECT_THAT(plan(config).status().message, HasSubstr("optimizer.bin has no config.json beside it"));
+  remove("config.json");
+  EXPECT_EQ(plan(run_).status().code, Code::kIncompatible) << "the optimizer is not dropped in silence";
+  EXPECT_THAT(plan(run_).status().message, HasSubstr("optimizer.bin has no config.json beside it"));
+}
+
+TEST_F(TrainerFolder, AnOptimizerThatIsNoFileIsNotDropped) {
+  remove("optimizer.bin");
+  ASSERT_TRUE(fs_.make_dir("/f/optimizer.pt").ok());
+  expect_refused(Code::kUnsupported, "/f/optimizer.pt is a folder, expected a file");
+  EXPECT_THAT(note_of_verify(), HasSubstr("optimizer.pt is a folder"));
+  ASSERT_TRUE(fs_.remove_dir("/f/optimizer.pt").ok());
+  ASSERT_TRUE(fs_.symlink("/nowhere", "/f/optimizer.pt").ok());
+  expect_refused(Code::kUnsupported, "/f/optimizer.pt is a link that leads nowhere");
+  remove("optimizer.pt");
+  EXPECT_TRUE(plan(run_).ok()) << "a model alone";
+}
+
+TEST_F(TrainerFolder, AnOptimizerThatIsMissingBesideATrainersStateIsAskedFor) {
+  remove("optimizer.bin");
+  put("training_args.bin", "x");
+  EXPECT_TRUE(plan(run_).ok()) << "what a published model has, too";
+  for (const char* name : {"scheduler.pt", "trainer_state.json", "random_states_0.pkl"}) {
+    put(name, "x");
+    expect_refused(Code::kIncompatible, std::string("/f holds '") + name + "' of a trainer, but no optimizer.pt");
+    remove(name);
+  }
+  ASSERT_TRUE(fs_.make_dir("/f/global_step3").ok());
+  EXPECT_THAT(plan(run_).status().hint, HasSubstr("give /f/global_step3, where DeepSpeed has it"));
+}
+
+TEST_F(TrainerFolder, TheStepOfTheTrainerMustBeAdams) {
+  for (const auto& [text, found] :
+       {std::pair{"{\"global_step\": 4}", "global_step is 4, but Adam's count in optimizer.bin is 3"},
+        {"{\"global_step\": \"3\"}", "global_step is \"3\""},
+        {"{\"global_step\": 3.5}", "global_step is 3.5"},
+        {"{\"global_step\": [3]}", "global_step is ["}}) {
+    put("trainer_state.json", text);
+    expect_refused(Code::kIncompatible, found);
+    EXPECT_THAT(note_of_verify(), HasSubstr(found)) << "verify says so, too";
+    remove("trainer_state.json");
+  }
+  put("trainer_state.json", "{}");
+  EXPECT_TRUE(plan(run_).ok());
+  spelled_.step = 2.5;
+  remove("optimizer.bin");
+  put("optimizer.bin", optimizer());
+  expect_refused(Code::kIncompatible, "is 2.5, expected a whole number");
 }
 
 }  // namespace
