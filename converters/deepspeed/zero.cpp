@@ -18,7 +18,7 @@ using dcp::Pickle;
 namespace {
 
 constexpr std::string_view kStates = "_optim_states.pt", kModelEnd = "mp_rank_00_model_states.pt";
-constexpr std::uint64_t kSample = 1024;  // elements of each parameter that are compared with the model's file
+constexpr std::uint64_t kSample = 1024;  // elements of each part of a parameter that are compared with the model's file
 
 using Shapes = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 /// One flat vector, in the pieces of one rank.
@@ -169,6 +169,7 @@ class ZeroReader {
 
   Status take(const TorchFile& file, std::uint32_t number, NodeId node, Flat& flat) {
     TITAN_ASSIGN_OR_RETURN(const StoredTensor tensor, file.tensor(node));
+    crcs_.emplace_back(tensor.crc, tensor.elements);
     if (tensor.dtype != "float32")
       return ckpt::unsupported(file.path() + ": the optimizer's state is of torch." + tensor.dtype +
                                ", expected float32");
@@ -202,6 +203,7 @@ class ZeroReader {
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(base, "param_groups"));
     TITAN_RETURN_IF_ERROR(read_groups(file, groups, out_.groups));
     auto& rank = ranks_.emplace_back();
+    crcs_.clear();
     for (std::size_t g = 0; g < pickle.size(weights); ++g) {
       if (g == 0 || stage_ != 3) rank.emplace_back();
       std::array<Flat, kFieldCount>& group = rank.back();
@@ -222,6 +224,9 @@ class ZeroReader {
     if (rank.size() != (stage_ == 3 ? 1 : shapes_.size()))
       return corrupt(path + " has " + std::to_string(rank.size()) + " flat groups, the model's file has " +
                      std::to_string(shapes_.size()));
+    // In stage 3 each rank has a part of every parameter, and the model's file has none to compare with.
+    if (stage_ == 3 && !seen_.insert(crcs_).second)
+      return corrupt(path + " holds what the file of another rank does: one rank's file is in another's place");
     return {};
   }
 
@@ -313,21 +318,30 @@ class ZeroReader {
       if (stored.shape != state.weights.shape)
         return corrupt(model.path() + ": '" + name + "' has the shape " + ckpt::shape_text(stored.shape) +
                        ", and in param_shapes " + ckpt::shape_text(state.weights.shape));
-      const std::uint64_t count = std::min(kSample, stored.elements);
-      std::vector<std::byte> exact(count * sizeof(float)), rounded(count * ckpt::dtype_size(*dtype)),
-          theirs(rounded.size());
-      TITAN_RETURN_IF_ERROR(files_.read(state.weights, 0, exact));
-      PiecedTensor of_model{
+      const PiecedTensor of_model{
           name, *dtype, stored.shape, {whole_piece(stored.shape, {{number, stored.offset, stored.elements}})}};
-      TITAN_RETURN_IF_ERROR(files_.read(of_model, 0, theirs));
-      ckpt::convert_elements(DType::kF32, exact, *dtype, rounded);
-      if (rounded != theirs)
-        return corrupt(folder_ + ": the optimizer's weights of '" + name + "' are not those of the model's file")
-            .with_hint(
-                "the flat vectors may be in another order than param_shapes says: let zero_to_fp32.py write the "
-                "weights");
+      // A rank's file in the place of another shows where the rank's part begins.
+      std::uint64_t first = 0;
+      for (const Segment& segment : state.weights.pieces.front().segments) {
+        TITAN_RETURN_IF_ERROR(compare_at(first, std::min(kSample, segment.elements), name, state.weights, of_model));
+        first += segment.elements;
+      }
     }
     return {};
+  }
+
+  Status compare_at(std::uint64_t first, std::uint64_t count, const std::string& name, const PiecedTensor& weights,
+                    const PiecedTensor& of_model) const {
+    std::vector<std::byte> exact(count * sizeof(float)), rounded(count * ckpt::dtype_size(of_model.dtype)),
+        theirs(rounded.size());
+    TITAN_RETURN_IF_ERROR(files_.read(weights, first, exact));
+    TITAN_RETURN_IF_ERROR(files_.read(of_model, first, theirs));
+    ckpt::convert_elements(DType::kF32, exact, of_model.dtype, rounded);
+    if (rounded == theirs) return {};
+    return corrupt(folder_ + ": the optimizer's weights of '" + name + "' are not those of the model's file")
+        .with_hint(
+            "the flat vectors may be in another order than param_shapes says, or one rank's file is in another's "
+            "place: let zero_to_fp32.py write the weights");
   }
 
   Fs& fs_;
@@ -336,6 +350,8 @@ class ZeroReader {
   std::int64_t stage_ = 0;
   std::vector<Shapes> shapes_;
   std::vector<std::vector<std::array<Flat, kFieldCount>>> ranks_;  // by rank and group
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> crcs_;      // of the vectors of this rank, and their elements
+  std::set<std::vector<std::pair<std::uint32_t, std::uint64_t>>> seen_;  // the same of all ranks
   std::optional<double> count_;
   Content out_;
 };

@@ -21,6 +21,7 @@ constexpr std::size_t kMaxDimensions = 16;
 
 // Whole numbers of a tuple, a list or a torch.Size; nothing for anything else.
 std::optional<std::vector<std::uint64_t>> counts(const Pickle& pickle, NodeId node) {
+  if (node == dcp::kNoNode) return std::nullopt;
   if (pickle.is_made_by(node, "torch", "Size") && pickle.size(pickle.arguments(node)) == 1)
     node = pickle.item(pickle.arguments(node), 0);
   if (!pickle.is(node, NodeKind::kTuple) && !pickle.is(node, NodeKind::kList)) return std::nullopt;
@@ -90,7 +91,8 @@ class PartReader {
   // other, and begin anew with the next replica.
   Result<RankPart> of_dtensor(NodeId state) {
     const NodeId local = member(pickle_, state, "_local_tensor");
-    const NodeId placements = member_of(pickle_, member(pickle_, state, "_spec"), "placements");
+    const NodeId spec = member(pickle_, state, "_spec"), placements = member_of(pickle_, spec, "placements");
+    const auto place = counts(pickle_, member_of(pickle_, member_of(pickle_, spec, "mesh"), "_coordinate_on_dim"));
     if (local == dcp::kNoNode || !pickle_.is(placements, NodeKind::kTuple) || pickle_.size(placements) == 0)
       return wrong();
     TITAN_ASSIGN_OR_RETURN(part_.stored, file_.tensor(local));
@@ -109,6 +111,7 @@ class PartReader {
         return wrong();
       part_.kind = RankPart::Kind::kInTurn;
       part_.cut = static_cast<std::size_t>(pickle_.integer(dim));
+      if (place && place->size() == pickle_.size(placements)) part_.turn = place->back();
     }
     return part_;
   }
@@ -171,6 +174,10 @@ class Joiner {
     std::vector<std::uint64_t> offsets(out_.shape.size(), 0), expected = out_.shape;
     if (part.kind == RankPart::Kind::kInTurn) {
       if (reached_ == out_.shape[part.cut]) return false;
+      if (part.turn && *part.turn != turn_)
+        return corrupt(out_.name + ": the file of rank " + std::to_string(turn_) + " holds the part of rank " +
+                       std::to_string(*part.turn) + ": one rank's file is in another's place");
+      ++turn_;
       offsets[part.cut] = reached_;
       const std::uint64_t rows = part.cut < part.stored.shape.size() ? part.stored.shape[part.cut] : 0;
       expected[part.cut] = rows;
@@ -203,6 +210,7 @@ class Joiner {
   const RankParts& parts_;
   std::string dtype_;
   std::uint64_t reached_ = 0;  // along the dimension that is cut
+  std::uint64_t turn_ = 0;     // of the parts that follow each other: how many were taken
   PiecedTensor out_;
 };
 

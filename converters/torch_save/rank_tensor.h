@@ -22,6 +22,7 @@ struct RankPart {
   StoredTensor stored;               ///< what is there
   std::vector<std::uint64_t> shape;  ///< of the whole tensor
   std::size_t cut = 0;
+  std::optional<std::uint64_t> turn;  ///< kInTurn: the number of this part among them, where its mesh says it
   std::vector<std::uint64_t> offsets;
 };
 

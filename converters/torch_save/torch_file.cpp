@@ -75,6 +75,7 @@ Result<StoredTensor> TorchFile::tensor(NodeId node) const {
     known = payloads_.emplace(item.storage, payload).first;
   }
   out.offset = known->second + item.first * unit;
+  out.crc = storage->crc;
   return out;
 }
 

@@ -18,6 +18,7 @@ struct StoredTensor {
   std::vector<std::uint64_t> shape;
   std::uint64_t offset = 0;  ///< of the first element, in bytes of the file
   std::uint64_t elements = 0;
+  std::uint32_t crc = 0;  ///< of its storage, as the archive says
   bool operator==(const StoredTensor&) const = default;
 };
 

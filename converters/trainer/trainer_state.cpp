@@ -127,7 +127,8 @@ class StateReader {
     for (std::size_t group = 0; group < groups_.size() && !numbers_.empty(); ++group) {
       const auto one = std::ranges::find(numbers_, group, &Numbered::group);
       if (one == numbers_.end()) continue;
-      TITAN_ASSIGN_OR_RETURN(const PiecedTensor moment, moment_of({one->number}, ckpt::kExpAvg, "the first moment"));
+      TITAN_ASSIGN_OR_RETURN(const PiecedTensor moment,
+                             moment_of({one->number}, ckpt::kExpAvg, first().path() + ": a moment"));
       const auto mine = std::ranges::count(numbers_, group, &Numbered::group);
       for (const ckpt::ParameterMeta& parameter : order_)
         if (static_cast<std::size_t>(mine) == order_.size() || parameter.shape.size() == moment.shape.size())

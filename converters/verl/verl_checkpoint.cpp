@@ -85,7 +85,7 @@ class Checkpoint final : public TrainedSource {
     for (const std::string& path : paths) TITAN_RETURN_IF_ERROR(take_rank(path));
     if (order_.empty()) return ckpt::incompatible(paths.front() + " holds no tensors");
     for (const std::string& name : order_) {
-      TITAN_ASSIGN_OR_RETURN(PiecedTensor whole, joined_parts("'" + name + "'", parts_.at(name)));
+      TITAN_ASSIGN_OR_RETURN(PiecedTensor whole, joined_parts("'" + name + "' of " + this->path(), parts_.at(name)));
       std::vector<std::uint64_t> shape = whole.shape;
       add_part(name, add_pieced(std::move(whole)), 0, std::move(shape));
     }

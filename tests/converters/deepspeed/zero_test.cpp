@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "converters/dcp/pickle_writer.h"
 #include "converters/deepspeed/deepspeed_checkpoint.h"
 #include "tests/converters/torch_save/torch_zip.h"
@@ -56,20 +58,20 @@ struct File {
   std::string bytes() && { return testing::torch_file(std::move(out).finish(), storages); }
 };
 
-// Parameters a [2, 3] and b [5] in one group; `module`: the values of a in the model's file, none in stage 3.
-std::string model_file(const Floats& module, bool frozen = false) {
+// Parameters a [2, columns] and b [5] in one group; `module`: the values of a in the model's file, none in stage 3.
+std::string model_file(const Floats& module, bool frozen = false, std::uint64_t columns = 3) {
   File file;
   file.begin();
   file.begin("module");
   file.out.text("a");
-  file.tensor(module, module.empty() ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{2, 3});
+  file.tensor(module, module.empty() ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{2, columns});
   file.end();
   file.out.text("param_shapes");
   file.out.empty_list();
   file.out.mark();
   file.begin();
   file.out.text("a");
-  file.out.size({2, 3});
+  file.out.size({2, columns});
   file.out.text("b");
   file.out.size({5});
   file.end();
@@ -215,6 +217,27 @@ TEST(DeepspeedZero, RefusesWhatCannotBeAndWhatIsNotRead) {
     std::map<std::string, Floats> found;
     const Status status = read(fs, files, found);
     EXPECT_EQ(status.code, code) << message << ": " << status.message;
+    EXPECT_THAT(status.message, HasSubstr(message));
+  }
+}
+
+TEST(DeepspeedZero, ARanksFileInAnothersPlaceIsDamage) {
+  FileMap copied = stage_3();
+  copied[name_of(1)] = copied[name_of(0)];
+  // Of stage 1 the model's file tells: here in the second half of a parameter, far behind its beginning.
+  Floats a(4000), first(2000), second(2005);
+  std::iota(a.begin(), a.end(), 0);
+  std::copy_n(a.begin(), 2000, first.begin());
+  std::copy_n(a.begin(), 2000, second.begin());
+  const FileMap twice{{"mp_rank_00_model_states.pt", model_file(a, false, 2000)},
+                      {name_of(0), rank_file({first, first})},
+                      {name_of(1), rank_file({second, second})}};
+  for (const auto& [files, message] :
+       {std::pair{copied, "one rank's file is in another's place"}, {twice, "are not those of the model's file"}}) {
+    MemFs fs;
+    std::map<std::string, Floats> found;
+    const Status status = read(fs, files, found);
+    EXPECT_EQ(status.code, Code::kCorrupt) << status.to_string();
     EXPECT_THAT(status.message, HasSubstr(message));
   }
 }

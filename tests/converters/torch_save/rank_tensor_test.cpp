@@ -98,6 +98,25 @@ TEST_F(RankTensors, WhatDoesNotFillATensorIsDamage) {
   }
 }
 
+TEST_F(RankTensors, ARanksFileInAnothersPlaceIsDamage) {
+  RankTensor first{{4}, {2}, {0, 1}}, second{{4}, {2}, {2, 3}};
+  first.coordinates = {0};
+  second.coordinates = {1};
+  EXPECT_THAT(*read({first, second}), ElementsAre(0, 1, 2, 3));
+  for (const std::vector<RankTensor>& ranks : {std::vector{first, first}, {second, first}}) {
+    const Status found = status(ranks);
+    EXPECT_EQ(found.code, Code::kCorrupt) << found.to_string();
+    EXPECT_THAT(found.message, HasSubstr("one rank's file is in another's place"));
+  }
+  // Of replicas the last dimension counts; a mesh of other dimensions than the tensor's placements says nothing.
+  first.placements = second.placements = {"Replicate", "Shard"};
+  first.coordinates = {1, 0};
+  second.coordinates = {1, 1};
+  EXPECT_THAT(*read({first, second}), ElementsAre(0, 1, 2, 3));
+  first.coordinates = second.coordinates = {5};
+  EXPECT_THAT(*read({first, second}), ElementsAre(0, 1, 2, 3));
+}
+
 TEST_F(RankTensors, HugeSizesAreRefusedBeforeAnythingIsTaken) {
   RankTensor huge{{std::uint64_t{1} << 40, std::uint64_t{1} << 40}, {1, 1}, {4}};
   EXPECT_EQ(status({huge}).code, Code::kCorrupt);

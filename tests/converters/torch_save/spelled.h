@@ -52,6 +52,7 @@ struct RankTensor {
   std::int64_t dim = 0;                          ///< of Shard
   std::optional<Dims> offsets{};                 ///< of a ShardedTensor; without them it is a DTensor
   std::string type = "DTensor";
+  Dims coordinates{};  ///< of a DTensor's rank in its mesh; none: the mesh is not there
 };
 
 inline void put_rank_tensor(Spelled& to, const RankTensor& tensor) {
@@ -105,6 +106,17 @@ inline void put_rank_tensor(Spelled& to, const RankTensor& tensor) {
     out.new_object();
     out.empty_dict();
     out.mark();
+    if (!tensor.coordinates.empty()) {
+      out.text("mesh");
+      out.global("torch.distributed.device_mesh", "DeviceMesh");
+      out.new_object();
+      out.empty_dict();
+      out.mark();
+      out.text("_coordinate_on_dim");
+      out.integers(tensor.coordinates);
+      out.set_items();
+      out.build();
+    }
     out.text("placements");
     if (tensor.placements.size() > 3) out.mark();
     for (const std::string& placement : tensor.placements) {
