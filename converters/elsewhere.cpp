@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "ckpt/base/text.h"
-#include "ckpt/base/what_is_this.h"
 #include "converters/companions.h"
 
 namespace titan::convert {
@@ -189,14 +188,22 @@ Result<bool> file_there(Fs& fs, const std::string& path) {
                            ", expected a file");
 }
 
-Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error) {
+Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error, FileKind expected) {
   const FileKind kind = ckpt::what_is_this(beginning.substr(0, ckpt::kSignatureBytes));
+  if (kind == expected) return error;
   if (kind == FileKind::kZeros)
     return ckpt::corrupt(path + " begins with " + std::to_string(beginning.size()) +
                          " bytes that are all zero: it was never written, or only its length was");
   if (const char* const hint = way_on(kind))
     return ckpt::unsupported(path + " is " + ckpt::kind_text(kind) + ", whatever its name says").with_hint(hint);
   return error;
+}
+
+Status or_what_it_is(const std::string& path, ckpt::File& file, const Status& error, FileKind expected) {
+  const auto size = file.size();
+  if (!size.ok()) return error;
+  std::vector<std::byte> head(std::min<std::uint64_t>(*size, ckpt::kSignatureBytes));
+  return file.pread(0, head).ok() ? or_what_it_is(path, ckpt::text_of(head), error, expected) : error;
 }
 
 }  // namespace titan::convert

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "ckpt/base/what_is_this.h"
 #include "converters/format.h"
 
 namespace titan::convert {
@@ -16,7 +17,11 @@ Status check_elsewhere(Fs& fs, const std::string& path);
 Result<bool> file_there(Fs& fs, const std::string& path);
 
 /// `error`, met while reading `path` as what it should be; or, where its first bytes are those of another kind of file
-/// (a web page, a pointer of git-lfs, an archive), what it is. \error kUnsupported
-Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error);
+/// (a web page, a pointer of git-lfs, an archive), what it is. `expected` is what it should be, whole or not. \error
+/// kUnsupported
+Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error,
+                     ckpt::FileKind expected = ckpt::FileKind::kUnknown);
+/// The same of the file at `path`, of which nothing was read yet.
+Status or_what_it_is(const std::string& path, ckpt::File& file, const Status& error, ckpt::FileKind expected);
 
 }  // namespace titan::convert

@@ -20,11 +20,23 @@ constexpr Flag kFlags[] = {{"amsgrad", false}, {"maximize", false}, {"decoupled_
 // These say how an update is computed, and of what, not what it is.
 constexpr std::string_view kHarmless[] = {"foreach", "fused", "capturable", "differentiable", "param_names", "params"};
 
-bool near(double a, double b) { return std::abs(a - b) <= kTolerance * std::max(std::abs(a), std::abs(b)); }
-
 bool is_absent(const Status& status) { return status.code == ckpt::Code::kNotFound; }
 
 }  // namespace
+
+std::string decay_hint(const std::vector<ckpt::ParameterMeta>& parameters) {
+  const bool biases =
+      std::ranges::any_of(parameters, [](const ckpt::ParameterMeta& one) { return one.name.ends_with(".bias"); });
+  return std::string(
+             "give the decay that these parameters were trained with; where groups differ, by name: --set "
+             "'optimizer.rules=[\"*norm* weight_decay=0\"") +
+         (biases ? ", \"*.bias weight_decay=0\"" : "") + "]'";
+}
+
+bool is_number_of(double stored, double said) {
+  return std::abs(stored - said) <= kTolerance * std::max(std::abs(stored), std::abs(said)) ||
+         stored == static_cast<double>(static_cast<float>(said));
+}
 
 Result<Value> StoredValues::need(const std::string& name) const {
   Result<Value> value = source_.value(name);
@@ -58,7 +70,8 @@ Status StoredValues::differ(const std::string& name, const std::string& found, c
 Status StoredValues::check_number(const std::string& name, const Value& value, double expected,
                                   const std::string& other) const {
   if (!value.is_number()) return ckpt::corrupt(source_.path() + ": " + name + " is " + value.to_string());
-  return near(value.number(), expected) ? Status{} : differ(name, value.to_string(), other, ckpt::toml_float(expected));
+  return is_number_of(value.number(), expected) ? Status{}
+                                                : differ(name, value.to_string(), other, ckpt::toml_float(expected));
 }
 
 Status StoredValues::check_list(const std::string& name, double expected, const std::vector<double>& factors,
@@ -71,7 +84,7 @@ Status StoredValues::check_list(const std::string& name, double expected, const 
         .with_hint(kTensorsAlone);
   for (const Value& part : value.parts) {
     const bool fits = part.is_number() && std::ranges::any_of(factors, [&](double factor) {
-                        return near(part.number(), expected * factor);
+                        return is_number_of(part.number(), expected * factor);
                       });
     if (!fits) TITAN_RETURN_IF_ERROR(check_number(name, part, expected, other));
   }
@@ -110,15 +123,16 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
   };
   const recipe::Config::Optimizer& optimizer = expected.optimizer;
   TITAN_ASSIGN_OR_RETURN(const Value lr, values.need(prefix + "lr"));
-  const bool of_step = expected.lr_of_step && lr.is_number() && near(lr.number(), *expected.lr_of_step);
+  const bool of_step = expected.lr_of_step && lr.is_number() && is_number_of(lr.number(), *expected.lr_of_step);
   if (!of_step) TITAN_RETURN_IF_ERROR(values.check_number(prefix + "lr", lr, expected.lr, expected.lr_name));
   if (expected.initial_needed || values.source().value(prefix + "initial_lr").ok())
     TITAN_RETURN_IF_ERROR(check("initial_lr", expected.initial_lr, "optimizer.lr of the configuration"));
   TITAN_RETURN_IF_ERROR(check("eps", optimizer.eps, "optimizer.eps of the configuration"));
   Status decay = check("weight_decay", optimizer.weight_decay,
-                       expected.rule.empty() ? "optimizer.weight_decay of the configuration"
-                                             : "what optimizer.rules say for " + expected.rule);
-  if (decay.code == ckpt::Code::kIncompatible) return decay.with_hint(kDecayHint);
+                       !expected.rule.empty()       ? "what optimizer.rules say for " + expected.rule
+                       : expected.parameter.empty() ? "optimizer.weight_decay of the configuration"
+                                                    : "that of " + expected.parameter + " in the configuration");
+  if (decay.code == ckpt::Code::kIncompatible) return decay.with_hint(expected.decay_hint);
   TITAN_RETURN_IF_ERROR(decay);
   TITAN_ASSIGN_OR_RETURN(const Value betas, values.need(prefix + "betas"));
   if (betas.parts.size() != 2)

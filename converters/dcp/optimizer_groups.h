@@ -13,10 +13,11 @@
 
 namespace titan::convert::dcp {
 
-/// Most trainers leave norms and biases undecayed, in a group of their own.
-inline constexpr const char* kDecayHint =
-    "give the decay that these parameters were trained with; where groups differ, by name: --set "
-    "'optimizer.rules=[\"*norm* weight_decay=0\"]'";
+/// Most trainers leave norms and biases undecayed, in a group of their own. What to say where the decay of one of
+/// `parameters` is another.
+std::string decay_hint(const std::vector<ckpt::ParameterMeta>& parameters);
+/// Whether a number of an optimizer is that of a configuration, to 1e-12 relative or as float32 has it.
+bool is_number_of(double stored, double said);
 inline constexpr const char* kTensorsAlone = "leave out --config to take the tensors alone";
 
 class StoredValues {
@@ -51,6 +52,8 @@ struct GroupSettings {
   std::optional<double> lr_of_step{};  ///< also right: of a program that sets the rate at the beginning of a step
   bool initial_needed = true;          ///< else only where it is there
   std::string rule = {};               ///< the parameter for which optimizer.rules say something else
+  std::string parameter = {};          ///< of which this is, where the group's name does not say it
+  std::string decay_hint = {};         ///< where the weight decay differs
 };
 
 /// The same for a parameter that is updated by `update`.

@@ -10,6 +10,7 @@
 #include "converters/dcp/crc32.h"
 #include "converters/dcp/parts.h"
 #include "converters/dcp/shards.h"
+#include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/little_endian.h"
@@ -107,8 +108,9 @@ Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::stri
     }
     TITAN_RETURN_IF_ERROR(check_form(fs, folder));
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, file, kMaxMetadata));
-    TITAN_ASSIGN_OR_RETURN(Metadata part, decode_metadata(file, std::string(ckpt::text_of(bytes))));
-    parts.emplace_back(name, std::move(part));
+    Result<Metadata> part = decode_metadata(file, std::string(ckpt::text_of(bytes)));
+    if (!part.ok()) return or_what_it_is(file, ckpt::text_of(bytes), part.status(), ckpt::FileKind::kPickle);
+    parts.emplace_back(name, *std::move(part));
   }
   std::unique_ptr<DcpReader> reader(new DcpReader(fs, path, joined_metadata(std::move(parts))));
   TITAN_RETURN_IF_ERROR(reader->check_files());
@@ -130,9 +132,11 @@ Status DcpReader::check_files() {
       return ckpt::corrupt(path + " is missing; the metadata names it");
     if (!info.ok()) return info.status();
     if (info->type != ckpt::FileType::kFile) return ckpt::corrupt(path + " is no regular file");
-    if (info->size < ends[i])
-      return ckpt::corrupt(path + " has " + std::to_string(info->size) + " bytes, its items need " +
-                           std::to_string(ends[i]));
+    if (info->size >= ends[i]) continue;
+    const Status cut = ckpt::corrupt(path + " has " + std::to_string(info->size) + " bytes, its items need " +
+                                     std::to_string(ends[i]));
+    const auto opened = fs_.open_read(path);
+    return opened.ok() ? or_what_it_is(path, **opened, cut, ckpt::FileKind::kTorch) : cut;
   }
   return {};
 }

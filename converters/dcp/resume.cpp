@@ -36,7 +36,11 @@ class Checker {
       TITAN_RETURN_IF_ERROR(values_.check_list("lr_scheduler._last_lr", next, factors, next_name));
     }
     TITAN_RETURN_IF_ERROR(check_fields());
-    const GroupSettings group{config_.optimizer, lr_.peak, next, next_name};
+    const GroupSettings group{.optimizer = config_.optimizer,
+                              .initial_lr = lr_.peak,
+                              .lr = next,
+                              .lr_name = next_name,
+                              .decay_hint = decay_hint(parameters)};
     for (std::size_t p = 0; p < parameters.size(); ++p)
       TITAN_RETURN_IF_ERROR(check_group(values_, "optimizer.param_groups." + trained.names[p] + ".",
                                         settings_of(group, updates[p], parameters[p].name)));

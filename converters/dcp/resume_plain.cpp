@@ -53,7 +53,9 @@ Status check_groups(const StoredValues& values, const std::string& before,
     bool any = false;
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       if (!names.empty() && std::ranges::find(names, parameters[p].name) == names.end()) continue;
-      const Status status = check_group(values, group, settings_of(expected, updates[p], parameters[p].name));
+      GroupSettings settings = settings_of(expected, updates[p], parameters[p].name);
+      if (names.size() > 1) settings.parameter = parameters[p].name;
+      const Status status = check_group(values, group, settings);
       if (!names.empty()) TITAN_RETURN_IF_ERROR(status);
       any = any || status.ok();
       if (first.ok()) first = status;
@@ -88,7 +90,8 @@ Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string
                                .lr = next_lr(curve, step),
                                .lr_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve",
                                .lr_of_step = ckpt::lr_at(out.lr.phases, step),
-                               .initial_needed = false};
+                               .initial_needed = false,
+                               .decay_hint = decay_hint(parameters)};
   const std::string before = optimizer + "param_groups.";
   TITAN_ASSIGN_OR_RETURN(const std::set<std::string> groups, groups_of(source, before));
   TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,

@@ -38,14 +38,18 @@ Result<TorchFile> TorchFile::open(ckpt::Fs& fs, const std::string& path) {
   if (head[0] == std::byte{0x80} && head[1] == std::byte{2})
     return ckpt::unsupported(path + " was saved in the form of torch before 1.6: not supported")
         .with_hint("load and save it again with a newer torch");
-  TITAN_ASSIGN_OR_RETURN(dcp::ZipArchive zip, dcp::ZipArchive::open(*out.file_, path, 0, size));
-  out.zip_ = std::make_unique<dcp::ZipArchive>(std::move(zip));
+  const auto wrong = [&](const Status& error) {
+    return or_what_it_is(path, *out.file_, error, ckpt::FileKind::kTorch);
+  };
+  Result<dcp::ZipArchive> zip = dcp::ZipArchive::open(*out.file_, path, 0, size);
+  if (!zip.ok()) return wrong(zip.status());
+  out.zip_ = std::make_unique<dcp::ZipArchive>(*std::move(zip));
   if (const dcp::ZipEntry* order = out.zip_->find("byteorder")) {
     TITAN_ASSIGN_OR_RETURN(const std::string text, out.zip_->read(*order, 16));
     if (text != "little") return ckpt::unsupported(path + " holds big-endian tensors: not supported");
   }
   const dcp::ZipEntry* tree = out.zip_->find("data.pkl");
-  if (tree == nullptr) return corrupt(path + ": no data.pkl in the archive");
+  if (tree == nullptr) return wrong(corrupt(path + ": no data.pkl in the archive"));
   TITAN_ASSIGN_OR_RETURN(std::string bytes, out.zip_->read(*tree, kMaxPickle));
   TITAN_ASSIGN_OR_RETURN(out.pickle_, dcp::Pickle::decode(path, std::move(bytes), {.nodes = kMaxNodes, .inert = true}));
   return out;

@@ -1,6 +1,5 @@
 // TrainedSource::take_run and read_groups: with the run's configuration, a run of another trainer goes on here.
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 
 #include "ckpt/base/toml_text.h"
@@ -20,9 +19,71 @@ using dcp::Pickle;
 
 namespace {
 
-constexpr double kWithin = 1e-12;
+using recipe::UpdateSettings;
 
-bool near(double a, double b) { return std::fabs(a - b) <= kWithin * std::max(std::fabs(a), std::fabs(b)); }
+// Compares groups of an optimizer with a configuration.
+class Groups {
+ public:
+  Groups(const std::string& path, const recipe::Config& config, std::uint64_t step, bool lr_of_step)
+      : path_(path), config_(config), curve_(recipe::lr_settings(config)), step_(step), lr_of_step_(lr_of_step) {}
+
+  Status differ(const std::string& what, const std::string& found, const std::string& other,
+                const std::string& expected) const {
+    return ckpt::incompatible(path_ + ": " + what + " is " + found + ", but " + other + " is " + expected)
+        .with_hint("give the configuration that this run was trained with (optimizer, lr_scheduler, training.steps)");
+  }
+
+  // The group of a parameter that is updated by `update`; "" for one that does not say whose it is.
+  Status check(const GroupValues& group, const UpdateSettings& update, const std::string& parameter) const {
+    const double peak = curve_.peak * update.lr_factor;
+    const bool rule = update != UpdateSettings{config_.optimizer.weight_decay, 1};
+    const std::tuple<const char*, double, double, const char*> numbers[] = {
+        {"lr", group.lr, dcp::next_lr(curve_, step_) * update.lr_factor, "that of the next step by the configuration"},
+        {"initial_lr", group.initial_lr.value_or(peak), peak, "optimizer.lr of the configuration"},
+        {"beta1", group.beta1, config_.optimizer.beta1, "optimizer.beta1 of the configuration"},
+        {"beta2", group.beta2, config_.optimizer.beta2, "optimizer.beta2 of the configuration"},
+        {"eps", group.eps, config_.optimizer.eps, "optimizer.eps of the configuration"},
+        {kDecay, group.weight_decay, update.weight_decay,
+         rule ? "what optimizer.rules say" : "optimizer.weight_decay of the configuration"}};
+    const double last = ckpt::lr_at(ckpt::schedule_from(curve_).phases, step_) * update.lr_factor;
+    const bool done = lr_of_step_ && dcp::is_number_of(group.lr, last);
+    for (const auto& [name, found, expected, other] : numbers) {
+      if (dcp::is_number_of(found, expected) || (done && name == std::string_view("lr"))) continue;
+      const Status status =
+          differ(std::string("the optimizer's ") + name + (parameter.empty() ? "" : " of ") + parameter,
+                 ckpt::toml_float(found), other, ckpt::toml_float(expected));
+      return name == std::string_view(kDecay) ? status.with_hint(decay_hint_) : status;
+    }
+    if (group.amsgrad || group.maximize || !group.decoupled)
+      return ckpt::incompatible(path_ +
+                                ": its optimizer is no plain AdamW (amsgrad, maximize, or coupled weight decay)")
+          .with_hint(dcp::kTensorsAlone);
+    return {};
+  }
+
+  // The group of some parameters, of which one is updated by one of `updates`.
+  Status check_any(const GroupValues& group, const std::vector<UpdateSettings>& updates) const {
+    Status first;
+    for (std::size_t i = 0; i < updates.size(); ++i) {
+      const Status status = check(group, updates[i], "");
+      if (status.ok()) return status;
+      if (i == 0) first = status;
+    }
+    return first;
+  }
+
+  const ckpt::LrSettings& curve() const { return curve_; }
+  void set_parameters(const std::vector<ckpt::ParameterMeta>& parameters) { decay_hint_ = dcp::decay_hint(parameters); }
+
+ private:
+  static constexpr const char* kDecay = "weight_decay";
+  const std::string& path_;
+  const recipe::Config& config_;
+  const ckpt::LrSettings curve_;
+  const std::uint64_t step_;
+  const bool lr_of_step_;
+  std::string decay_hint_;
+};
 
 }  // namespace
 
@@ -65,45 +126,18 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, dcp::read_torchtitan(given));
   TITAN_RETURN_IF_ERROR(dcp::check_optimizer(config));
   const std::uint64_t step = plan.step;
-  const auto differ = [&](const std::string& what, const std::string& found, const std::string& other,
-                          const std::string& expected) {
-    return ckpt::incompatible(path() + ": " + what + " is " + found + ", but " + other + " is " + expected)
-        .with_hint("give the configuration that this run was trained with (optimizer, lr_scheduler, training.steps)");
-  };
+  Groups groups(path(), config, step, facts.lr_of_step);
+  groups.set_parameters(plan.parameters);
   for (const std::uint64_t count : plan.optimizer_steps)
     if (count != step)
-      return differ("Adam's count", std::to_string(count), "the checkpoint's step", std::to_string(step));
-  const ckpt::LrSettings curve = recipe::lr_settings(config);
-  using Update = recipe::UpdateSettings;
-  std::vector<std::pair<GroupValues, Update>> groups;
-  for (const GroupValues& group : facts.groups) groups.emplace_back(group, Update{config.optimizer.weight_decay, 1});
-  TITAN_ASSIGN_OR_RETURN(const std::vector<Update> updates,
+      return groups.differ("Adam's count", std::to_string(count), "the checkpoint's step", std::to_string(step));
+  TITAN_ASSIGN_OR_RETURN(const std::vector<UpdateSettings> updates,
                          recipe::update_settings(config, plan.parameters, plan.notes));
+  for (const GroupValues& group : facts.groups) TITAN_RETURN_IF_ERROR(groups.check_any(group, updates));
   for (std::size_t p = 0; p < updates.size() && !facts.of.empty(); ++p)
-    groups.emplace_back(facts.of.at(tensors_[plan.tensors[p].source].name), updates[p]);
-  for (const auto& [group, update] : groups) {
-    const double peak = curve.peak * update.lr_factor;
-    const std::tuple<const char*, double, double, const char*> numbers[] = {
-        {"lr", group.lr, dcp::next_lr(curve, step) * update.lr_factor, "that of the next step by the configuration"},
-        {"initial_lr", group.initial_lr.value_or(peak), peak, "optimizer.lr of the configuration"},
-        {"beta1", group.beta1, config.optimizer.beta1, "optimizer.beta1 of the configuration"},
-        {"beta2", group.beta2, config.optimizer.beta2, "optimizer.beta2 of the configuration"},
-        {"eps", group.eps, config.optimizer.eps, "optimizer.eps of the configuration"},
-        {"weight_decay", group.weight_decay, update.weight_decay, "optimizer.weight_decay of the configuration"}};
-    const double last = ckpt::lr_at(ckpt::schedule_from(curve).phases, step) * update.lr_factor;
-    const bool done = facts.lr_of_step && near(group.lr, last);
-    for (const auto& [name, found, expected, other] : numbers)
-      if (!near(found, expected) && !(done && name == std::string_view("lr"))) {
-        const Status status =
-            differ(std::string("the optimizer's ") + name, ckpt::toml_float(found), other, ckpt::toml_float(expected));
-        return name == std::string_view("weight_decay") ? status.with_hint(dcp::kDecayHint) : status;
-      }
-    if (group.amsgrad || group.maximize || !group.decoupled)
-      return ckpt::incompatible(path() +
-                                ": its optimizer is no plain AdamW (amsgrad, maximize, or coupled weight decay)")
-          .with_hint(dcp::kTensorsAlone);
-  }
-  plan.lr = ckpt::schedule_from(curve);
+    TITAN_RETURN_IF_ERROR(
+        groups.check(facts.of.at(tensors_[plan.tensors[p].source].name), updates[p], plan.parameters[p].name));
+  plan.lr = ckpt::schedule_from(groups.curve());
   plan.train = ckpt::TrainState{};
   plan.train->step = step;
   plan.train->seed = static_cast<std::uint64_t>(config.debug.seed.value_or(0));

@@ -42,8 +42,8 @@ using Parameters = std::vector<ckpt::ParameterMeta>;
 // The optimizer's file of one rank.
 struct RankFile {
   TorchFile file;
-  std::uint32_t number = 0;  // in PieceFiles
-  NodeId states = dcp::kNoNode;
+  std::uint32_t number = 0;                           // in PieceFiles
+  NodeId root = dcp::kNoNode, states = dcp::kNoNode;  // the optimizer's state_dict, and `state` in it
   std::map<std::int64_t, NodeId> by_number{};
 };
 
@@ -55,7 +55,7 @@ class StateReader {
     for (const std::string& path : paths) TITAN_RETURN_IF_ERROR(open(path));
     const TorchFile& file = first();
     const Pickle& pickle = file.pickle();
-    TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(pickle.root(), "param_groups"));
+    TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(ranks_.front().root, "param_groups"));
     if (!pickle.is(groups, NodeKind::kList)) return corrupt(file.path() + ": param_groups is no list");
     for (std::size_t g = 0; g < pickle.size(groups); ++g) TITAN_RETURN_IF_ERROR(take_group(pickle.item(groups, g)));
     if (numbers_.size() + named_ != order_.size() || (named_ != 0 && !numbers_.empty()))
@@ -83,7 +83,15 @@ class StateReader {
     TITAN_ASSIGN_OR_RETURN(TorchFile file, TorchFile::open(fs_, path));
     RankFile rank{std::move(file), files_.add_archive(path)};
     const Pickle& pickle = rank.file.pickle();
-    TITAN_ASSIGN_OR_RETURN(rank.states, rank.file.at(pickle.root(), "state"));
+    rank.root = pickle.root();
+    for (const char* wrapped : {"optimizer", "optimizer_state_dict", "optim"})
+      if (const NodeId inner = pickle.find(pickle.root(), wrapped); pickle.find(rank.root, "state") == dcp::kNoNode)
+        rank.root = pickle.find(inner, "state") == dcp::kNoNode ? rank.root : inner;
+    rank.states = pickle.find(rank.root, "state");
+    if (rank.states == dcp::kNoNode)
+      return ckpt::unsupported(path + " is no optimizer's state_dict: a " + pickle.describe(rank.root) +
+                               " without 'state'")
+          .with_hint(kModelAlone);
     if (!pickle.is(rank.states, NodeKind::kDict)) return corrupt(path + ": state is no dict");
     for (std::size_t i = 0; i + 1 < pickle.size(rank.states); i += 2) {
       const NodeId key = pickle.item(rank.states, i);

@@ -215,7 +215,7 @@ CASES = [
     ("convert_hf_to_gguf.py of llama.cpp writes it", "cp -r hf y; python3 -c 'import json; c = json.load(open(\"y/config.json\")); s = {\"rope_type\": \"yarn\", \"factor\": 4.0, "
      "\"original_max_position_embeddings\": 16}; c.update(rope_scaling=s, rope_parameters=s | {\"rope_theta\": 20000.0}); json.dump(c, open(\"y/config.json\", \"w\"))'; titan-ckpt convert y z.gguf --to gguf",
      "from a Hugging Face folder (--to hf)", "titan-ckpt convert y z --to titan && titan-ckpt convert z w --to hf", 0),
-    ("kDecayHint", "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7", "where groups differ, by name: --set 'optimizer.rules=",
+    ("optimizer_groups.cpp: expected.decay_hint", "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7", "where groups differ, by name: --set 'optimizer.rules=",
      "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7 --set 'optimizer.rules=[\"* weight_decay=0.1\"]'", 0),
     ("take the model alone: --skip 'optimizer.*'", "titan-ckpt convert dcp x --skip optimizer.state.norm.weight.exp_avg", "--skip 'optimizer.*'", "titan-ckpt convert dcp x --skip 'optimizer.*'", 0),
     ("kModelAlone", "mkdir hf/optimizer.pt; titan-ckpt convert hf x --config model.toml --set optimizer.lr=1e-3", "--skip 'optimizer.*'",
@@ -277,6 +277,7 @@ LEFT = [
     ("--lr-from-config --config torchtitan.toml takes", "needs a curve of two policies; cli.convert-dcp has the case and the flag"),
     ("give them with --config , or leave", "needs a checkpoint with an optimizer whose configuration is unknown; cli.convert-dcp has it"),
     ("put the model's config.json into the folder, or give --config", "needs torch to write it: interop.transformers5_layouts has both ways on"),
+    ("trained_run.cpp: decay_hint_", "needs pickles that torch writes: tests/converters/trainer/trainer_state_test and trained_run_test follow it"),
     ("or leave the optimizer out: --skip", "needs a checkpoint of a run that does not say its heads: tests/converters/dcp/fused_qkv_test follows it"),
     ("kTensorsAlone", "needs directories that torch writes: tests/converters/dcp hold each; `convert` without --config is cli.convert-dcp's"),
     ("--names hf writes such a model, and --to hf", "needs a model with biases: interop.hf_dcp_round_trip writes one with --names hf"),

@@ -87,6 +87,15 @@ TEST(DcpReader, RefusesFilesThatAreMissingOrShort) {
   EXPECT_THAT(DcpReader::open(fs, "/d").status().message, HasSubstr("has 100 bytes, its items need"));
   ASSERT_TRUE(fs.remove_file("/d/__1_0.distcp").ok());
   EXPECT_THAT(DcpReader::open(fs, "/d").status().message, HasSubstr("/d/__1_0.distcp is missing"));
+  for (const char* name : {"__1_0.distcp", ".metadata"}) {
+    const std::string path = std::string("/d/") + name;
+    const bool gone = !fs.stat(path).ok();
+    ASSERT_TRUE(gone || fs.remove_file(path).ok());
+    ASSERT_TRUE(ckpt::testing::put_text(fs, path, "version https://git-lfs.github.com/spec/v1\noid sha256:1\n").ok());
+    const ckpt::Status pointer = DcpReader::open(fs, "/d").status();
+    EXPECT_EQ(pointer.code, ckpt::Code::kUnsupported);
+    EXPECT_THAT(pointer.message, HasSubstr(path + " is a pointer of git-lfs"));
+  }
 }
 
 }  // namespace

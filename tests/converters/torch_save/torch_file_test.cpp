@@ -66,13 +66,29 @@ TEST(TorchFile, RefusesWhatCannotBe) {
       {bytes_of("80 02 8a 0a"), Code::kUnsupported, "before 1.6"},
       {"no zip at all, just some text that is long enough", Code::kCorrupt, "no zip end record"},
       {sample().substr(0, 100), Code::kCorrupt, ""},
-      {torch_file(bytes_of("80 02 4e"), {}), Code::kCorrupt, "without STOP"}};
+      {torch_file(bytes_of("80 02 4e"), {}), Code::kCorrupt, "without STOP"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", Code::kUnsupported, "a pointer of git-lfs"},
+      {"<!doctype html><html>login</html>", Code::kUnsupported, "a web page (HTML)"},
+      {std::string("\x1f\x8b") + std::string(40, 'x'), Code::kUnsupported, "packed by gzip"},
+      {"", Code::kCorrupt, ""}};
   for (const auto& [bytes, code, message] : cases) {
     MemFs other;
     const ckpt::Status status = open(other, bytes).status();
     EXPECT_EQ(status.code, code) << status.message;
     EXPECT_THAT(status.message, HasSubstr(message));
   }
+}
+
+TEST(TorchFile, AFolderAndALinkToNothingAreSaid) {
+  MemFs fs;
+  ASSERT_TRUE(fs.make_dir("/folder").ok());
+  ASSERT_TRUE(fs.symlink("/nowhere", "/link").ok());
+  for (const auto& [path, what] : {std::pair{"/folder", "is a folder"}, {"/link", "is a link that leads nowhere"}}) {
+    const ckpt::Status status = TorchFile::open(fs, path).status();
+    EXPECT_EQ(status.code, Code::kUnsupported);
+    EXPECT_THAT(status.message, HasSubstr(what));
+  }
+  EXPECT_EQ(TorchFile::open(fs, "/nothing").status().code, Code::kNotFound);
 }
 
 }  // namespace

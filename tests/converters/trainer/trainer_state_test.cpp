@@ -6,6 +6,8 @@
 
 #include <numeric>
 
+#include "ckpt/plan/lr_settings.h"
+#include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/pickle_writer.h"
 #include "converters/trainer/trainer_checkpoint.h"
 #include "tests/converters/hf/folder.h"
@@ -75,11 +77,17 @@ class Spelled {
   };
   bool named = false, no_moments = false;
   std::size_t without = SIZE_MAX;  // the state that is not there
-  double step = 3;
+  double step = 3, lr = 0.5;
+  const char* wrapped = nullptr;  // the key of the state in a dict around it
 
   std::string file(const Parameters& order, const std::vector<Group>& groups) {
     testing::Spelled to;
     PickleWriter& out = to.out;
+    if (wrapped != nullptr) {
+      out.empty_dict();
+      out.mark();
+      out.text(wrapped);
+    }
     out.empty_dict();
     out.mark();
     out.text("state");
@@ -113,6 +121,7 @@ class Spelled {
     for (const Group& group : groups) put_group(out, order, group, number);
     out.appends();
     out.set_items();
+    if (wrapped != nullptr) out.set_items();
     return std::move(to).file();
   }
 
@@ -120,7 +129,7 @@ class Spelled {
   void put_group(PickleWriter& out, const Parameters& order, const Group& group, std::int64_t& number) const {
     out.empty_dict();
     out.mark();
-    for (const auto& [key, value] : {std::pair{"lr", 0.5}, {"eps", 1e-8}, {"weight_decay", group.weight_decay}}) {
+    for (const auto& [key, value] : {std::pair{"lr", lr}, {"eps", 1e-8}, {"weight_decay", group.weight_decay}}) {
       out.text(key);
       out.real(value);
     }
@@ -195,6 +204,8 @@ TEST_F(TrainerStateOf, OneGroupAndTwoAndNamesAreRead) {
   std::vector<std::size_t> shuffled = all();
   std::ranges::reverse(shuffled);
   expect_everything(read({{shuffled}}));
+  spelled_.wrapped = "optimizer";
+  expect_everything(read({{shuffled}}));
 }
 
 TEST_F(TrainerStateOf, WhatCannotBeToldApartIsRefused) {
@@ -218,6 +229,9 @@ TEST_F(TrainerStateOf, WhatCannotBeToldApartIsRefused) {
   spelled_ = Spelled{};
   spelled_.no_moments = true;
   EXPECT_EQ(read({{all()}}).status().code, Code::kUnsupported);
+  spelled_ = Spelled{};
+  spelled_.wrapped = "ema";
+  EXPECT_EQ(read({{all()}}).status().code, Code::kUnsupported) << "no bytes changed";
   recipe::ModelDims experts = tiny();
   experts.experts = true;
   const Status status = read_trainer_state(fs_, {"/optimizer.pt"}, experts, files_).status();
@@ -235,9 +249,14 @@ class TrainerFolder : public TrainerStateOf {
   }
   std::string optimizer() {
     const Parameters order = in_order_of_transformers(testing::tiny_model());
-    std::vector<std::size_t> every(order.size());
-    std::iota(every.begin(), every.end(), 0);
-    return spelled_.file(order, {{every}});
+    std::vector<std::size_t> matrices, vectors;
+    for (std::size_t i = 0; i < order.size(); ++i)
+      (order[i].shape.size() == 1 && undecayed_ ? vectors : matrices).push_back(i);
+    return spelled_.file(order, {{matrices}, {vectors, 0.0}});
+  }
+  void put_again() {
+    remove("optimizer.bin");
+    put("optimizer.bin", optimizer());
   }
   void put(const std::string& name, const std::string& bytes) {
     EXPECT_TRUE(ckpt::testing::put_text(fs_, "/f/" + name, bytes).ok());
@@ -267,6 +286,7 @@ class TrainerFolder : public TrainerStateOf {
     }
   }
 
+  bool undecayed_ = false;  // vectors, in a group of their own
   const Settings run_{{"lr_scheduler.min_lr_factor", "1.0"},
                       {"lr_scheduler.warmup_steps", "1"},
                       {"optimizer.beta1", "0.9"},
@@ -330,6 +350,26 @@ TEST_F(TrainerFolder, AnOptimizerThatIsMissingBesideATrainersStateIsAskedFor) {
   EXPECT_THAT(plan(run_).status().hint, HasSubstr("give /f/global_step3, where DeepSpeed has it"));
 }
 
+TEST_F(TrainerFolder, ADecayThatDiffersIsNamedWithItsParameter) {
+  undecayed_ = true;
+  put_again();
+  const Status refused = plan(run_).status();
+  EXPECT_THAT(refused.message, HasSubstr("the optimizer's weight_decay of layers.0.attention_norm.weight is 0.0, but"));
+  EXPECT_THAT(refused.hint, HasSubstr("'optimizer.rules=[\"*norm* weight_decay=0\"]'"));
+  EXPECT_TRUE(plan(ckpt::with_rows(run_, {{"optimizer.rules", "[\"*norm* weight_decay=0\"]"}})).ok());
+  EXPECT_THAT(dcp::decay_hint({{"layers.0.attention.wq.bias", {4}, 0}}),
+              HasSubstr("[\"*norm* weight_decay=0\", \"*.bias weight_decay=0\"]"));
+}
+
+TEST_F(TrainerFolder, ARateThatWasKeptAsFloat32IsTheConfigurations) {
+  const Settings tenth = ckpt::with_rows(run_, {{"optimizer.lr", "0.1"}});
+  for (const auto& [lr, same] : {std::pair{static_cast<double>(0.1F), true}, {0.1, true}, {0.1000001, false}}) {
+    spelled_.lr = lr;
+    put_again();
+    EXPECT_EQ(plan(tenth).ok(), same) << lr;
+  }
+}
+
 TEST_F(TrainerFolder, TheStepOfTheTrainerMustBeAdams) {
   for (const auto& [text, found] :
        {std::pair{"{\"global_step\": 4}", "global_step is 4, but Adam's count in optimizer.bin is 3"},
@@ -344,8 +384,7 @@ TEST_F(TrainerFolder, TheStepOfTheTrainerMustBeAdams) {
   put("trainer_state.json", "{}");
   EXPECT_TRUE(plan(run_).ok());
   spelled_.step = 2.5;
-  remove("optimizer.bin");
-  put("optimizer.bin", optimizer());
+  put_again();
   expect_refused(Code::kIncompatible, "is 2.5, expected a whole number");
 }
 
