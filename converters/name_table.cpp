@@ -12,18 +12,25 @@ NameTable NameTable::of(const recipe::ModelDims& model) const {
   return table;
 }
 
+bool NameTable::is_mixtral(const ParameterKind& kind) const {
+  // Qwen3-MoE has norms of heads, Mixtral has none.
+  return model_ && !model_->qk_norm && column_ == &ParameterKind::huggingface && !kind.mixtral.empty();
+}
+
 std::string_view NameTable::name_of(const ParameterKind& kind) const {
   if (model_ && !kind.is_in(*model_)) return {};
-  // Qwen3-MoE has norms of heads, Mixtral has none.
-  const bool mixtral = model_ && !model_->qk_norm && column_ == &ParameterKind::huggingface && !kind.mixtral.empty();
-  return mixtral ? kind.mixtral : kind.*column_;
+  return is_mixtral(kind) ? kind.mixtral : kind.*column_;
 }
 
 std::optional<MappedName> NameTable::ours(std::string_view theirs) const {
   recipe::PatternDigits digits;
-  for (const ParameterKind& kind : recipe::parameter_kinds())
-    if (const std::string_view name = name_of(kind); !name.empty() && recipe::fits_pattern(theirs, name, digits))
-      return MappedName{recipe::filled_pattern(kind.ours, digits), moves_ ? kind.rows : Rows::kStay};
+  for (const ParameterKind& kind : recipe::parameter_kinds()) {
+    const std::string_view name = name_of(kind);
+    // The state dict of transformers 5 has Qwen3-MoE's names, of Mixtral as well.
+    const bool fits = !name.empty() && (recipe::fits_pattern(theirs, name, digits) ||
+                                        (is_mixtral(kind) && recipe::fits_pattern(theirs, kind.*column_, digits)));
+    if (fits) return MappedName{recipe::filled_pattern(kind.ours, digits), moves_ ? kind.rows : Rows::kStay};
+  }
   return std::nullopt;
 }
 

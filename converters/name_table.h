@@ -37,6 +37,7 @@ class NameTable {
   bool derivable(std::string_view theirs) const;
 
  private:
+  bool is_mixtral(const recipe::ParameterKind& kind) const;
   /// Their name of a part; empty where they have none.
   std::string_view name_of(const recipe::ParameterKind& kind) const;
 

@@ -6,6 +6,8 @@
 #include "converters/dcp/parts.h"
 #include "converters/dcp/shards.h"
 #include "converters/elsewhere.h"
+#include "converters/file_names.h"
+#include "converters/fused_experts.h"
 #include "converters/hf/hf_checkpoint.h"
 
 namespace titan::convert {
@@ -18,13 +20,33 @@ DcpCheckpoint::DcpCheckpoint(std::unique_ptr<DcpReader> reader) : reader_(std::m
       others_.emplace_back(entry.name, entry.dtype);
       continue;
     }
-    tensors_.push_back({entry.name, *dtype, entry.shape});
-    entries_.push_back(&entry);
+    add(entry, *dtype);
   }
 }
 
+void DcpCheckpoint::add(const TensorEntry& entry, DType dtype) {
+  const std::optional<StateKey> state = split_state_key(entry.name);
+  const std::string_view parameter = state ? state->parameter : std::string_view(entry.name);
+  const auto put = [&](const std::string& name, std::uint64_t first, std::vector<std::uint64_t> shape) {
+    tensors_.push_back(
+        {state ? std::string(state->before) + name + "." + std::string(state->field) : name, dtype, std::move(shape)});
+    entries_.push_back(&entry);
+    firsts_.push_back(first);
+  };
+  std::vector<ExpertPart> parts = expert_parts(parameter, entry.shape);
+  const bool count = state && state->field == "step" && entry.shape.empty();
+  if (count && first_expert(std::string(parameter)) != parameter) {  // one for all, whose number its moments say
+    const std::string moment = std::string(state->before) + std::string(parameter) + "." + ckpt::kExpAvg;
+    const auto at = std::ranges::find(reader_->metadata().tensors, moment, &TensorEntry::name);
+    if (at != reader_->metadata().tensors.end()) parts = expert_parts(parameter, at->shape);
+  }
+  if (parts.empty()) return put(std::string(parameter), 0, entry.shape);
+  if (!state) fused_.push_back(entry.name);
+  for (ExpertPart& part : parts) put(part.name, count ? 0 : part.first, count ? entry.shape : std::move(part.shape));
+}
+
 Status DcpCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
-  return reader_->read(*entries_[tensor], first, out);
+  return reader_->read(*entries_[tensor], firsts_[tensor] + first, out);
 }
 
 Result<ImportPlan> DcpCheckpoint::plan(const ImportOptions& options) const { return plan_dcp_import(*this, options); }

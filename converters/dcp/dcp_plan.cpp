@@ -18,8 +18,10 @@
 #include "converters/dcp/stored_step.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/file_names.h"
+#include "converters/fused_experts.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/misfit.h"
+#include "converters/name_table.h"
 #include "converters/skip.h"
 #include "converters/widen.h"
 #include "recipe/model/family.h"
@@ -101,8 +103,25 @@ class Planner {
     for (std::size_t i = 0; i < source_.tensors().size(); ++i)
       if (!names_.skipped[i]) used.push_back(names_.names[i]);
     TITAN_ASSIGN_OR_RETURN(layout_, find_layout(source_.path(), used));
+    TITAN_RETURN_IF_ERROR(know_family());
+    if (!source_.fused().empty())
+      plan_.notes.push_back("experts that are one tensor are taken apart, as save_pretrained does it: " +
+                            listed(source_.fused()));
     if (const std::string wrapping = layout_.wrapping(); !wrapping.empty())
       plan_.notes.push_back("the prefix `" + wrapping + "` is taken off the names of the model");
+    return {};
+  }
+
+  // Some of Hugging Face's names stand for other parts in other families. A config.json that cannot be read is refused
+  // where the model is needed.
+  Status know_family() {
+    if (!layout_.huggingface) return {};
+    TITAN_ASSIGN_OR_RETURN(const std::string config, find_config(source_.reader().fs(), source_.path()));
+    const Result<recipe::ModelDims> dims = !config.empty() ? read_hf_config_file(source_.reader().fs(), config)
+                                           : options_.config
+                                               ? recipe::dims_from_rows("the configuration", *options_.config)
+                                               : Result<recipe::ModelDims>(ckpt::not_found("no model"));
+    if (dims.ok()) layout_.names = huggingface_names().of(*dims);
     return {};
   }
 
@@ -286,7 +305,9 @@ class Planner {
       const auto found = shapes.find(parameter.name);
       if (found == shapes.end()) {
         if (options_.look) continue;
-        return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' is missing")
+        const auto theirs = layout_.huggingface ? layout_.names.theirs(parameter.name) : std::nullopt;
+        return ckpt::incompatible(source_.path() + ": tensor '" + (theirs ? theirs->name : parameter.name) +
+                                  "' is missing")
             .with_hint(why_missing(parameter.name));
       }
       if (found->second != parameter.shape && by_config_json_)
@@ -395,7 +416,7 @@ class Planner {
         plan_.optimizer_steps.push_back(0);
         continue;
       }
-      const std::string& name = source_.tensors()[step->second].name;
+      const std::string& name = source_.stored_name(step->second);
       TITAN_ASSIGN_OR_RETURN(const Value value, source_.reader().value(name));
       if (!(value.number() >= 0) || value.number() != std::floor(value.number()) || value.number() > 0x1p53)
         return ckpt::corrupt(source_.path() + ": '" + name + "' is " + value.to_string());
@@ -470,7 +491,7 @@ class Planner {
             ? check_plain_resume(
                   source_.reader(), optimizer_,
                   [&](const std::string& name) {
-                    return layout_.key(optimizer_ + "state." + name + ".exp_avg").parameter;
+                    return layout_.key(optimizer_ + "state." + first_expert(name) + ".exp_avg").parameter;
                   },
                   plan_.parameters, plan_.optimizer_steps, config, plan_.notes)
             : check_resume(source_.reader(), {plan_.parameters, groups_, newer_}, plan_.optimizer_steps, config));

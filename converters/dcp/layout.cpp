@@ -5,7 +5,6 @@
 #include <set>
 
 #include "converters/file_names.h"
-#include "converters/name_table.h"
 #include "converters/prefix.h"
 #include "converters/skip.h"
 #include "recipe/change/name_rules.h"
@@ -58,7 +57,7 @@ std::optional<std::string> behind(std::string_view name, std::string_view prefix
 void take_parameter(std::string_view name, const Layout& layout, std::string_view prefix, LayoutKey& key) {
   if (layout.huggingface) {
     const std::optional<std::string> theirs = behind(name, prefix);
-    const auto mapped = theirs ? huggingface_names().ours(*theirs) : std::nullopt;
+    const auto mapped = theirs ? layout.names.ours(*theirs) : std::nullopt;
     key.parameter = mapped ? mapped->name : std::string(name);
     key.halves = mapped && mapped->rows != Rows::kStay;
     key.derivable = theirs && huggingface_names().derivable(*theirs);
@@ -115,7 +114,8 @@ ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std:
   const bool normed = std::ranges::any_of(
       names, [&](const std::string& name) { return name == model.prefix + recipe::name_of(recipe::Part::kQueryNorm); });
   return Layout{model.huggingface, normed && !model.huggingface, model.prefix,
-                of_optimizer.empty() && model.huggingface ? std::string(kModel) : optimizer.prefix};
+                of_optimizer.empty() && model.huggingface ? std::string(kModel) : optimizer.prefix,
+                huggingface_names()};
 }
 
 }  // namespace titan::convert::dcp

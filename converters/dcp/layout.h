@@ -6,6 +6,7 @@
 
 #include "ckpt/base/result.h"
 #include "converters/dcp/names.h"
+#include "converters/name_table.h"
 
 namespace titan::convert::dcp {
 
@@ -16,9 +17,10 @@ struct LayoutKey : DcpKey {
 
 struct Layout {
   bool huggingface = false;
-  bool halves = false;    ///< torchtitan's qwen3: its names, and rows of heads as Hugging Face has them
-  std::string model;      ///< before "layers." in names of parameters: "", "model.", "app.model.model."
-  std::string optimizer;  ///< the same in the parameters of optimizer state
+  bool halves = false;                    ///< torchtitan's qwen3: its names, and rows of heads as Hugging Face has them
+  std::string model;                      ///< before "layers." in names of parameters: "", "model.", "app.model.model."
+  std::string optimizer;                  ///< the same in the parameters of optimizer state
+  NameTable names = huggingface_names();  ///< Hugging Face's; of one family where it is known
 
   /// What `name` stands for.
   LayoutKey key(std::string_view name) const;

@@ -45,10 +45,12 @@ bool ModelOrder::of_model() const { return group < kStrangers; }
 
 ModelOrder model_order(const std::string& parameter) {
   const std::optional<recipe::NamedPart> part = recipe::part_of(parameter);
-  if (!part) return {kStrangers, 0, 0, parameter};
+  if (!part) return {.group = kStrangers, .name = parameter};
   const recipe::Part which = part->kind->part;
   const int group = part->kind->in_layer() ? 1 : which == recipe::Part::kEmbedding ? 0 : 2;
-  return {group, part->layer, static_cast<int>(which), parameter};
+  const int place = static_cast<int>(which);
+  if (!part->kind->of_expert()) return {group, part->layer, place, 0, 0, parameter};
+  return {group, part->layer, static_cast<int>(recipe::Part::kExpertGate), part->expert, place, parameter};
 }
 
 }  // namespace titan::convert::dcp

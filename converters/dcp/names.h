@@ -32,6 +32,8 @@ struct ModelOrder {
   int group = 0;
   std::uint64_t layer = 0;
   int place = 0;
+  std::uint64_t expert = 0;
+  int of_expert = 0;  ///< the place among an expert's
   std::string name;
   /// False for names that no Llama has.
   bool of_model() const;

@@ -5,6 +5,7 @@
 
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
+#include "converters/fused_experts.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/torch_save/rank_tensor.h"
@@ -87,7 +88,10 @@ class Checkpoint final : public TrainedSource {
     for (const std::string& name : order_) {
       TITAN_ASSIGN_OR_RETURN(PiecedTensor whole, joined_parts("'" + name + "' of " + this->path(), parts_.at(name)));
       std::vector<std::uint64_t> shape = whole.shape;
-      add_part(name, add_pieced(std::move(whole)), 0, std::move(shape));
+      const std::size_t pieced = add_pieced(std::move(whole));
+      const std::vector<ExpertPart> experts = expert_parts(name, shape);
+      for (const ExpertPart& part : experts) add_part(part.name, pieced, part.first, part.shape);
+      if (experts.empty()) add_part(name, pieced, 0, std::move(shape));
     }
     parts_.clear();
     end_of_model();

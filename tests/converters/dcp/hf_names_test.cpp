@@ -13,6 +13,7 @@
 #include "converters/hf/hf_config.h"
 #include "converters/name_table.h"
 #include "converters/view.h"
+#include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
 #include "tests/converters/dcp/dcp_builder.h"
@@ -38,7 +39,9 @@ recipe::ModelDims model() {
   return dims;
 }
 
-std::string theirs(const std::string& name) { return huggingface_names().theirs(name)->name; }
+std::string theirs(const std::string& name, const recipe::ModelDims& dims = model()) {
+  return huggingface_names().of(dims).theirs(name)->name;
+}
 
 struct Written {
   std::string prefix;  ///< before "model.layers" and "lm_head"
@@ -53,7 +56,7 @@ void write(ckpt::testing::MemFs& fs, const Written& how, const recipe::ModelDims
   for (const char* folder : {"/run", "/run/checkpoint-7", kFolder}) ASSERT_TRUE(fs.make_dir(folder).ok());
   std::vector<testing::ShardedTensor> tensors;
   for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(dims)) {
-    const std::string name = theirs(parameter.name);
+    const std::string name = theirs(parameter.name, dims);
     if (std::ranges::find(how.without, name) != how.without.end()) continue;
     tensors.push_back({how.prefix + name, parameter.shape, {{3}}});
     if (how.state.empty()) continue;
@@ -116,9 +119,69 @@ std::vector<std::string> our_names(const recipe::ModelDims& dims = model()) {
   return names;
 }
 
+recipe::ModelDims mixtral() {
+  recipe::ModelDims dims = model();
+  dims.qkv_bias = false, dims.experts = true, dims.n_experts = 8, dims.experts_per_token = 2, dims.route_norm = true;
+  return dims;
+}
+
 Settings rows_of_model() {
   Settings rows = recipe::model_rows(model());
   return ckpt::with_rows(std::move(rows), {{"model.rope_scaling", "\"none\""}});
+}
+
+TEST(DcpOfHuggingFace, NamesAreThoseOfTheFamilyThatConfigJsonSays) {
+  recipe::ModelDims olmo = model();
+  olmo.qkv_bias = false, olmo.post_norm = olmo.qk_norm = olmo.whole_qk_norm = true;
+  for (const recipe::ModelDims& dims : {olmo, mixtral()}) {
+    const Planned read = planned({"model.", "optimizer.state."}, {}, dims);
+    ASSERT_TRUE(read.plan.ok()) << read.plan.status().to_string();
+    EXPECT_EQ(read.names(), our_names(dims));
+    EXPECT_EQ(read.plan->optimizer_steps.size(), our_names(dims).size());
+  }
+  const std::string norm = theirs(recipe::name_of(recipe::Part::kFeedForwardPostNorm), olmo);
+  const Status refused = planned({.prefix = "model.", .without = {norm}}, {}, olmo).plan.status();
+  EXPECT_THAT(refused.message, HasSubstr("tensor '" + norm + "' is missing")) << "not our name of it";
+}
+
+TEST(DcpOfHuggingFace, ExpertsThatAreOneTensorAreTakenApart) {
+  const recipe::ModelDims dims = mixtral();
+  Written how{"model.", "optimizer.state."};
+  for (const std::string& name : our_names(dims))
+    if (name.find(".moe.") != std::string::npos) how.without.push_back(theirs(name, dims));
+  for (const char* layer : {"model.layers.0.mlp.", "model.layers.1.mlp."})
+    for (const auto& [name, shape] : std::map<std::string, std::vector<std::uint64_t>>{
+             {"gate.weight", {8, 12}}, {"experts.gate_up_proj", {8, 40, 12}}, {"experts.down_proj", {8, 12, 20}}}) {
+      how.extra.push_back({"model." + (layer + name), shape, {{2}}});
+      for (const char* slot : {".exp_avg", ".exp_avg_sq"})
+        how.extra.push_back({"optimizer.state." + (layer + name) + slot, shape, {{3}}});
+      how.extra.push_back({"optimizer.state." + (layer + name) + ".step", {}, {}});
+    }
+  const Planned read = planned(how, {}, dims);
+  ASSERT_TRUE(read.plan.ok()) << read.plan.status().to_string();
+  EXPECT_EQ(read.names(), our_names(dims));
+  EXPECT_THAT(read.plan->notes, Contains(HasSubstr("experts that are one tensor are taken apart")));
+  EXPECT_EQ(read.plan->optimizer_steps.size(), our_names(dims).size());
+  const auto first = [&](recipe::Part part, std::uint64_t expert, const std::string& slot) {
+    const std::string name = recipe::name_of(part, 1, expert);
+    const auto at = std::ranges::find_if(read.plan->tensors, [&](const TensorPlan& tensor) {
+      return tensor.ref.slot == slot && read.plan->parameters[tensor.ref.index].name == name;
+    });
+    float element = -1;
+    const Status status = PlannedReader(*read.source, *read.plan)
+                              .read(static_cast<std::size_t>(at - read.plan->tensors.begin()), 0,
+                                    std::as_writable_bytes(std::span(&element, 1)));
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    return element;
+  };
+  using recipe::Part;
+  for (const std::string slot : {"", "exp_avg_sq"}) {
+    const float whole = first(Part::kExpertGate, 0, slot), down = first(Part::kExpertDown, 0, slot);
+    EXPECT_EQ(first(Part::kExpertUp, 0, slot) - whole, 20 * 12) << "ups lie behind gates";
+    EXPECT_EQ(first(Part::kExpertGate, 1, slot) - whole, 40 * 12);
+    EXPECT_EQ(first(Part::kExpertUp, 3, slot) - whole, (3 * 40 + 20) * 12);
+    EXPECT_EQ(first(Part::kExpertDown, 2, slot) - down, 2 * 12 * 20);
+  }
 }
 
 TEST(DcpOfHuggingFace, IsReadBehindAnyPrefixWithRowsInOurOrder) {

@@ -17,12 +17,8 @@ class Source final : public TrainedSource {
   explicit Source(Fs& fs) : TrainedSource(fs, "/s") {}
   Result<ImportPlan> plan(const ImportOptions&) const override { return ckpt::unsupported("no plan"); }
   Status take(const std::set<GroupValues>& groups, const std::string& rules) const {
-    Settings run{{"lr_scheduler.min_lr_factor", "1.0"},
-                 {"lr_scheduler.warmup_steps", "1"},
-                 {"optimizer.lr", "0.5"},
-                 {"training.global_batch_size", "2"},
-                 {"training.seq_len", "7"},
-                 {"training.steps", "9"}};
+    Settings run{{"lr_scheduler.min_lr_factor", "1.0"}, {"lr_scheduler.warmup_steps", "1"}, {"optimizer.lr", "0.5"},
+                 {"training.global_batch_size", "2"},   {"training.seq_len", "7"},          {"training.steps", "9"}};
     if (!rules.empty()) run = ckpt::with_rows(run, {{"optimizer.rules", rules}});
     ImportPlan plan;
     plan.parameters = {{"layers.0.attention.wq.weight", {4, 4}, 0}, {"norm.weight", {4}, 0}};
