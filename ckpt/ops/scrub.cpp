@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <thread>
 
 #include "ckpt/base/prometheus.h"
@@ -20,9 +21,7 @@ constexpr double kNap = 0.2;              // seconds: so soon a stop is heard
 
 std::string label_of(std::string_view line, const std::string& name) {
   const std::size_t at = line.find(name + "=\"");
-  if (at == std::string_view::npos) return "";
-  const std::size_t begin = at + name.size() + 2;
-  return std::string(line.substr(begin, line.find('"', begin) - begin));
+  return at == std::string_view::npos ? "" : unquoted_label(line.substr(at + name.size() + 1));
 }
 
 class Scrubber {
@@ -53,22 +52,38 @@ class Scrubber {
     });
   }
 
-  /// Takes over what an earlier call did of a round that is not complete. Steps that are gone are forgotten.
-  Status begin_round(const RunScan& scan) {
+  /// What the file that will be replaced says, if it is this run's own.
+  Status read_status(const std::string& run) {
     TITAN_RETURN_IF_ERROR(check_output_file(fs_, options_.status));
-    ScrubStatus& status = report_.status;
     const Result<std::vector<std::byte>> text = read_file(fs_, options_.status, kMostStatus);
-    if (text.ok() && !text->empty() && text_of(*text).find("titan_scrub_") == std::string_view::npos)
+    if (text.status().code == Code::kNotFound || (text.ok() && text->empty())) return ok_status();
+    if (!text.ok() && text.status().code != Code::kCorrupt) return text.status();
+    std::optional<ScrubStatus> status;
+    if (text.ok()) status = parse_scrub(text_of(*text));
+    if (!status)
       return invalid(options_.status + " exists and is no status of `scrub`: it is never replaced")
           .with_hint("choose another name, or move it away");
-    if (text.ok()) status = parse_scrub(text_of(*text));
-    if (status.complete || status.run != options_.run) status.done.clear();
+    const Result<std::string> folder = fs_.real_path(parent_path(options_.status));
+    if (status->run != run && (!folder.ok() || *folder != run))
+      return invalid(options_.status + " is the status of the run in " + status->run + ", not of " + run +
+                     ": it is never replaced")
+          .with_hint("choose another name, or move it away");
+    report_.status = std::move(*status);
+    return ok_status();
+  }
+
+  /// Takes over what an earlier call did of a round that is not complete. Steps that are gone are forgotten.
+  Status begin_round(const RunScan& scan) {
+    TITAN_ASSIGN_OR_RETURN(const std::string run, fs_.real_path(options_.run));
+    TITAN_RETURN_IF_ERROR(read_status(run));
+    ScrubStatus& status = report_.status;
+    if (status.complete || status.run != run) status.done.clear();
     const auto gone = [&](const ScrubbedStep& one) {
       return std::none_of(scan.steps.begin(), scan.steps.end(),
                           [&](const StepEntry& step) { return step.step == one.step && id_of(step) == one.id; });
     };
     status.done.erase(std::remove_if(status.done.begin(), status.done.end(), gone), status.done.end());
-    status.run = options_.run;
+    status.run = run;
     status.steps = scan.steps.size();
     status.bytes = 0;
     status.complete = false;
@@ -180,16 +195,17 @@ std::string scrub_text(const ScrubStatus& status) {
   return text;
 }
 
-ScrubStatus parse_scrub(std::string_view text) {
+std::optional<ScrubStatus> parse_scrub(std::string_view text) {
   ScrubStatus status;
   std::map<std::pair<std::uint64_t, std::string>, ScrubbedStep> steps;
   for (const std::string& line : split(text, '\n')) {
+    if (line.empty() || line[0] == '#') continue;
     const std::size_t end = line.rfind("} ");
-    if (line.empty() || line[0] == '#' || end == std::string::npos) continue;
+    const std::string name = line.substr(0, line.find('{')), run = label_of(line, "run");
+    if (end == std::string::npos || !name.starts_with("titan_scrub_") || run.empty()) return std::nullopt;
     const auto value = number_of<std::uint64_t>(line.substr(end + 2));
-    const std::string name = line.substr(0, line.find('{'));
-    if (!value) continue;
-    if (status.run.empty()) status.run = label_of(line, "run");
+    if (!value || (!status.run.empty() && run != status.run)) return std::nullopt;
+    status.run = run;
     if (name == "titan_scrub_steps") status.steps = *value;
     if (name == "titan_scrub_complete") status.complete = *value == 1;
     if (name == "titan_scrub_read_bytes") status.bytes = *value;
@@ -204,6 +220,7 @@ ScrubStatus parse_scrub(std::string_view text) {
     if (name == "titan_scrub_step_damaged_places") one.damage = *value;
     if (name == "titan_scrub_step_unreadable_places") one.unreadable = *value;
   }
+  if (status.run.empty()) return std::nullopt;
   for (const auto& [key, one] : steps) status.done.push_back(one);
   return status;
 }

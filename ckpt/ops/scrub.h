@@ -2,8 +2,9 @@
 // `scrub`: verifies the steps of a run one after another at a bounded rate, and goes on where it was stopped.
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ckpt/ops/verify.h"
@@ -21,7 +22,7 @@ struct ScrubbedStep {
 
 /// How a scrub stands: what its status file says.
 struct ScrubStatus {
-  std::string run;                 ///< the label of every line
+  std::string run;                 ///< the label of every line: where the run lies
   std::uint64_t steps = 0;         ///< of the run
   std::vector<ScrubbedStep> done;  ///< ascending
   std::uint64_t bytes = 0;         ///< read by this call
@@ -29,9 +30,9 @@ struct ScrubStatus {
   bool complete = false;           ///< nothing is left of this round
   bool operator==(const ScrubStatus&) const = default;
 };
-/// In Prometheus' text format, and back; what cannot be read is not there.
+/// In Prometheus' text format, and back: nothing where a line is of no status, or of another run than those before it.
 std::string scrub_text(const ScrubStatus& status);
-ScrubStatus parse_scrub(std::string_view text);
+std::optional<ScrubStatus> parse_scrub(std::string_view text);
 
 struct ScrubOptions {
   std::string run;
@@ -52,8 +53,9 @@ struct ScrubReport {
 };
 
 /// Verifies the steps that the status file does not name, oldest first, or all where that round is complete. The file
-/// is written after each step, and every few seconds. \error kNotFound (no steps), kInterrupted, kTerminated (the next
-/// call goes on), kFailed (the file cannot be written)
+/// is written after each step, and every few seconds. A status that lies in the folder of the run is the run's own,
+/// whatever it was called before. \error kNotFound (no steps), kInvalid (the file is no status, or another run's),
+/// kInterrupted, kTerminated (the next call goes on), kFailed (the file cannot be written)
 Result<ScrubReport> scrub_run(Fs& fs, const ScrubOptions& options);
 
 }  // namespace titan::ckpt

@@ -42,7 +42,7 @@ Answer run_scrub(const Request& request) {
   if (!report.ok()) return {.error = report.status()};
   std::uint64_t damage = 0;
   for (const ckpt::ScrubbedStep& step : report->status.done) damage += step.damage;
-  return {.text = request.json ? scrub_json(*report) : scrub_text(*report, request.style),
+  return {.text = request.json ? scrub_json(options.run, *report) : scrub_text(*report, request.style),
           .error = damage > 0 ? ckpt::ok_status() : report->verified.unreadable(),
           .exit_code = damage > 0 || report->verified.damage > 0 ? 1 : 0};
 }
@@ -57,9 +57,9 @@ std::string scrub_text(const ckpt::ScrubReport& report, const TextStyle& style) 
   return out + (damaged.empty() ? "" : "; damaged:" + damaged) + "\n";
 }
 
-std::string scrub_json(const ckpt::ScrubReport& report) {
+std::string scrub_json(const std::string& run, const ckpt::ScrubReport& report) {
   JsonOut json("titan.scrub/1");
-  json.path("run", report.status.run);
+  json.path("run", run);
   json.members("steps", report.status.steps, "before", report.before, "bytes", report.status.bytes);
   json.each("verified", report.status.done, [&](const ckpt::ScrubbedStep& step) {
     json.count("step", step.step);

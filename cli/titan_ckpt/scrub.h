@@ -10,6 +10,6 @@ namespace titan::cli {
 Answer run_scrub(const Request& request);
 
 std::string scrub_text(const ckpt::ScrubReport& report, const TextStyle& style);
-std::string scrub_json(const ckpt::ScrubReport& report);
+std::string scrub_json(const std::string& run, const ckpt::ScrubReport& report);
 
 }  // namespace titan::cli

@@ -8,6 +8,9 @@ namespace {
 TEST(Prometheus, ALabelIsQuotedAndWhatWouldEndItIsEscaped) {
   EXPECT_EQ(quoted_label("runs/a"), "\"runs/a\"");
   EXPECT_EQ(quoted_label("a\"b\\c\nd"), "\"a\\\"b\\\\c\\nd\"");
+  for (const char* value : {"", "runs/a", "a\"b\\c\nd", "\\", "\\n"})
+    EXPECT_EQ(unquoted_label(quoted_label(value) + ",x=\"y\""), value);
+  EXPECT_EQ(unquoted_label("a"), "");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -52,7 +54,7 @@ TEST_F(Scrub, GoesThroughTheStepsAndSaysSo) {
   EXPECT_THAT(text, HasSubstr("titan_scrub_steps_verified{run=\"/run\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("titan_scrub_damaged_places{run=\"/run\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("titan_scrub_complete{run=\"/run\"} 1\n"));
-  EXPECT_EQ(parse_scrub(text), report.status);
+  EXPECT_EQ(*parse_scrub(text), report.status);
 }
 
 TEST_F(Scrub, GoesOnWhereItWasStoppedAndThenBeginsAnew) {
@@ -64,7 +66,7 @@ TEST_F(Scrub, GoesOnWhereItWasStoppedAndThenBeginsAnew) {
     if (begun_.size() == 3) stop.request(StopReason::kTerminate);
   };
   EXPECT_EQ(scrub_run(fs_, options_).status().code, Code::kTerminated);
-  EXPECT_FALSE(parse_scrub(get_text(fs_, options_.status)).complete);
+  EXPECT_FALSE(parse_scrub(get_text(fs_, options_.status))->complete);
   options_.cancel = {};
   const ScrubReport rest = scrub();
   EXPECT_THAT(begun_, ::testing::ElementsAre("30"));
@@ -74,9 +76,44 @@ TEST_F(Scrub, GoesOnWhereItWasStoppedAndThenBeginsAnew) {
   EXPECT_EQ(begun_.size(), 3u) << "the round was complete";
 }
 
+TEST_F(Scrub, AFileThatIsNoStatusOfThisRunStaysAsItIs) {
+  scrub();
+  ScrubStatus other = *parse_scrub(get_text(fs_, options_.status));
+  other.run = "/other";
+  options_.status = "/status";
+  const std::string lines = ckpt::scrub_text(*parse_scrub(get_text(fs_, "/run/scrub.prom")));
+  for (const auto& [text, why] : std::map<std::string, std::string>{
+           {ckpt::scrub_text(other), "/status is the status of the run in /other, not of /run"},
+           {"titan_scrub_ is a word in my notes\n", "is no status of `scrub`"},
+           {lines + "titan_step{run=\"/run\"} 4\n", "is no status of `scrub`"},
+           {lines + ckpt::scrub_text(other), "is no status of `scrub`"},
+           {"# HELP nothing\n", "is no status of `scrub`"},
+           {std::string((std::size_t{16} << 20) + 1, '#'), "is no status of `scrub`"}}) {
+    (void)fs_.remove_file(options_.status);
+    ASSERT_TRUE(put_text(fs_, options_.status, text).ok());
+    const Status refused = scrub_run(fs_, options_).status();
+    EXPECT_EQ(refused.code, Code::kInvalid);
+    EXPECT_THAT(refused.message, HasSubstr(why));
+    EXPECT_TRUE(get_text(fs_, options_.status) == text);
+  }
+}
+
+TEST_F(Scrub, AStatusThatMovedWithItsRunBeginsAnew) {
+  scrub();
+  ScrubStatus other = *parse_scrub(get_text(fs_, options_.status));
+  other.run = "/before/it \"moved\"";
+  other.complete = false;
+  ASSERT_TRUE(fs_.remove_file(options_.status).ok());
+  ASSERT_TRUE(put_text(fs_, options_.status, ckpt::scrub_text(other)).ok());
+  EXPECT_EQ(*parse_scrub(get_text(fs_, options_.status)), other);
+  scrub();
+  EXPECT_EQ(begun_.size(), 3u);
+  EXPECT_EQ(parse_scrub(get_text(fs_, options_.status))->run, "/run");
+}
+
 TEST_F(Scrub, AStepThatIsAnotherOneByNowIsVerified) {
   scrub();
-  ScrubStatus status = parse_scrub(get_text(fs_, options_.status));
+  ScrubStatus status = *parse_scrub(get_text(fs_, options_.status));
   status.complete = false;
   status.done[0].id = {};
   ASSERT_TRUE(fs_.remove_file(options_.status).ok());
