@@ -1,6 +1,7 @@
 #include "ckpt/run/near_folder.h"
 
 #include <cstddef>
+#include <filesystem>
 #include <string_view>
 
 #include "ckpt/base/hash.h"
@@ -46,7 +47,38 @@ Result<std::string> folder_of(Fs& fs, const std::string& mark, const std::string
   return join_path(root, "titan-" + hasher.digest().hex().substr(0, kNameDigits));
 }
 
+// Where `path` lies or would be made.
+std::string place_of(Fs& fs, const std::string& path) {
+  std::string there = without_slashes(path), missing;
+  Result<std::string> real = fs.real_path(there);
+  for (; !real.ok() && parent_path(there) != there; real = fs.real_path(there)) {
+    missing = missing.empty() ? base_name(there) : join_path(base_name(there), missing);
+    there = parent_path(there);
+  }
+  if (!real.ok()) return path;
+  return missing.empty() ? *real : std::filesystem::path(join_path(*real, missing)).lexically_normal().string();
+}
+
+bool lies_in(const std::string& path, const std::string& folder) {
+  return path == folder || folder == "/" || path.starts_with(folder + "/");
+}
+
 }  // namespace
+
+Status check_near(Fs& fs, const std::string& root, const std::string& run_dir, const std::string& checkpoint_dir) {
+  const auto refused = [&](const std::string& why) {
+    return invalid("checkpoint.near = " + root + why)
+        .with_hint("a folder of this host, as in checkpoint.near = \"/dev/shm/titan\"");
+  };
+  if (!root.starts_with('/')) return refused(": expected an absolute path");
+  const std::string near = place_of(fs, root);
+  for (const std::string& folder : {run_dir, checkpoint_dir}) {
+    const std::string place = place_of(fs, folder);
+    if (lies_in(near, place)) return refused(" lies in the run folder " + place + ": expected a place outside");
+    if (lies_in(place, near)) return refused(" holds the run folder " + place + ": expected a place of its own");
+  }
+  return ok_status();
+}
 
 Result<std::string> find_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root) {
   TITAN_ASSIGN_OR_RETURN(const std::string mark, read_mark(fs, checkpoint_dir));

@@ -155,6 +155,13 @@ def refused(folder):
     done = subprocess.run(harness.command(config, extra=["--checkpoint.near=shm"]), capture_output=True, text=True)
     if done.returncode != 2 or "checkpoint.near = shm: expected an absolute path" not in done.stderr:
         fail(f"a relative path: exit code {done.returncode}\n{done.stderr}")
+    for verb, place, words in (("run", "refused/near", "lies in the run folder"), ("plan", "link", "lies in the run folder"), ("plan", "", "holds the run folder")):
+        if place == "link":
+            (folder / "refused").mkdir()
+            (folder / "link").symlink_to("refused")
+        done = subprocess.run([harness.TRAIN, verb, str(config), f"--checkpoint.near={folder / place}"], capture_output=True, text=True)
+        if done.returncode != 2 or f"checkpoint.near = {folder / place} {words} {folder}/refused" not in done.stderr:
+            fail(f"{verb} with a near folder at {place}: exit code {done.returncode}\n{done.stderr}")
     other_host = store_that(folder, "refused", 2, UNDER=folder / "near-refused", CALL="open", MATCH="seen", RANK=1)
     done = subprocess.run(harness.command(config, nproc=2), capture_output=True, text=True, env=other_host)
     if done.returncode != 2 or "is not one folder for all ranks: rank 1 does not find there" not in done.stderr:

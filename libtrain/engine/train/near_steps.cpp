@@ -62,9 +62,7 @@ void open_near_folder(RunState& run) {
   const std::string word = ckpt::random_id();
   std::string folder;
   run.on_root([&]() -> Status {
-    if (!root->starts_with('/'))
-      return ckpt::invalid("checkpoint.near = " + *root + ": expected an absolute path")
-          .with_hint("a folder of this host, as in checkpoint.near = \"/dev/shm/titan\"");
+    TITAN_RETURN_IF_ERROR(ckpt::check_near(run.fs, *root, run.config().job.dump_folder, run.checkpoint_dir));
     TITAN_ASSIGN_OR_RETURN(folder, ckpt::open_near(run.fs, run.checkpoint_dir, *root));
     return make_seen(run.fs, folder, word);
   });

@@ -1,5 +1,6 @@
 #include "libtrain/job/start/preview.h"
 
+#include "ckpt/run/near_folder.h"
 #include "libtrain/job/start/read_errors.h"
 
 namespace titan::train {
@@ -18,6 +19,9 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool
   TITAN_ASSIGN_OR_RETURN(const recipe::Permission permission, recipe::read_permission(config, inputs.allow));
   TITAN_RETURN_IF_ERROR(recipe::make_run_mesh(config, inputs.world).status());
   TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(inputs, permission));
+  if (config.checkpoint.near)
+    TITAN_RETURN_IF_ERROR(
+        ckpt::check_near(fs, *config.checkpoint.near, config.job.dump_folder, request.checkpoint_dir));
   StartPreview preview;
   std::set<std::uint64_t> damaged;
   std::vector<std::string> said;

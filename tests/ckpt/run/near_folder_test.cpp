@@ -37,6 +37,28 @@ TEST(NearFolder, BelongsToOneRunInOnePlace) {
   EXPECT_NE(*open_near(runs.fs, "/run/checkpoint", "/shm"), folder);
 }
 
+TEST(NearFolder, NeitherHoldsTheOther) {
+  Runs runs;
+  ASSERT_TRUE(runs.fs.symlink("/run/checkpoint", "/steps").ok());
+  ASSERT_TRUE(make_dirs(runs.fs, "/disk/steps").ok());
+  ASSERT_TRUE(make_dirs(runs.fs, "/linked").ok());
+  ASSERT_TRUE(runs.fs.symlink("/disk/steps", "/linked/checkpoint").ok());
+  const auto check = [&](const std::string& root, const std::string& run = "/run") {
+    const Status status = check_near(runs.fs, root, run, run + "/checkpoint");
+    EXPECT_TRUE(status.ok() || status.code == Code::kInvalid);
+    return status.message;
+  };
+  for (const char* root : {"/shm", "/shm/a/b", "/runs", "/run-near", "/gone/../near"})
+    EXPECT_EQ(check(root), "") << root;
+  EXPECT_EQ(check("shm"), "checkpoint.near = shm: expected an absolute path");
+  for (const char* root : {"/run", "/run/", "/run/near", "/run/checkpoint", "/steps", "/steps/a/b", "/gone/../run/x"})
+    EXPECT_THAT(check(root), ::testing::HasSubstr("lies in the run folder /run")) << root;
+  EXPECT_EQ(check("/"), "checkpoint.near = / holds the run folder /run: expected a place of its own");
+  EXPECT_THAT(check("/new", "/new/run"), ::testing::HasSubstr("holds the run folder /new/run"));
+  EXPECT_THAT(check("/disk/steps/x", "/linked"), ::testing::HasSubstr("lies in the run folder /disk/steps"));
+  EXPECT_THAT(check("/disk", "/linked"), ::testing::HasSubstr("holds the run folder /disk/steps"));
+}
+
 TEST(NearFolder, ItsMarkIsNoForeignFile) {
   Runs runs;
   ASSERT_TRUE(open_near(runs.fs, "/run/checkpoint", "/shm").ok());
