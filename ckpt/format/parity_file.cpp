@@ -34,6 +34,13 @@ std::string parity_path(std::uint32_t number) {
 
 bool is_parity(std::string_view member) { return member.starts_with(kParityFolder); }
 
+bool has_parity(Fs& fs, const std::string& folder) {
+  const auto entries = fs.list(join_path(folder, "parity"));
+  return entries.ok() && std::any_of(entries->begin(), entries->end(), [](const DirEntry& entry) {
+           return entry.name.starts_with("parity-") && entry.name.ends_with(".bin");
+         });
+}
+
 std::array<std::byte, kParityHeader> encode_parity_header(const ParityHeader& header) {
   std::array<std::byte, kParityHeader> bytes{};
   std::memcpy(bytes.data(), kParityMark.data(), kParityMark.size());

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 #include "ckpt/format/manifest.h"
 
@@ -21,6 +22,8 @@ inline constexpr std::uint64_t kParityEnd = 16;  ///< the digest of all before i
 /// "parity/parity-%05u.bin".
 std::string parity_path(std::uint32_t number);
 bool is_parity(std::string_view member);
+/// Whether a parity file lies in `folder`, be it a checkpoint or what is left of one.
+bool has_parity(Fs& fs, const std::string& folder);
 
 struct ParityHeader {
   std::uint32_t group = 0, rows = 0, row = 0;  ///< row `row` of `rows` of the members of group `group`

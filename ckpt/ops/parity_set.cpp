@@ -1,5 +1,7 @@
 #include "ckpt/ops/parity_set.h"
 
+#include <algorithm>
+
 #include "ckpt/format/parity_file.h"
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/ops/derive.h"
@@ -10,15 +12,20 @@
 namespace titan::ckpt {
 namespace {
 
-/// Parity of damaged members would give them back as they are.
-Status check_whole(Fs& fs, const std::string& path, const ParityOptions& options) {
+/// Whether all members are whole: parity of damaged ones would give them back as they are. `lost`: parity files are
+/// not, which can be made anew.
+Status check_members(Fs& fs, const std::string& path, const ParityOptions& options, bool& lost) {
   TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                          verify_checkpoint(fs, path, options.progress, options.cancel, options.threads));
-  const std::vector<Damage>& places = found.damage.empty() ? found.unreadable : found.damage;
-  if (places.empty()) return ok_status();
-  const Damage& first = places.front();
-  Status status = found.damage.empty() ? media_error("a part of " + path + " cannot be read")
-                                       : corrupt(path + " is damaged: parity would keep it so");
+  const auto of_member = [](const Damage& place) { return !is_parity(place.file); };
+  const auto damaged = std::find_if(found.damage.begin(), found.damage.end(), of_member);
+  const auto unreadable = std::find_if(found.unreadable.begin(), found.unreadable.end(), of_member);
+  lost = !found.damage.empty() || !found.unreadable.empty();
+  if (damaged == found.damage.end() && unreadable == found.unreadable.end()) return ok_status();
+  const bool known = damaged != found.damage.end();
+  const Damage& first = known ? *damaged : *unreadable;
+  Status status = known ? corrupt(path + " is damaged: parity would keep it so")
+                        : media_error("a part of " + path + " cannot be read");
   status.causes.push_back(first.file + ": " + first.unit + (first.tensor.empty() ? "" : " of " + first.tensor) + ": " +
                           first.detail);
   return status.with_hint("`titan-ckpt verify " + path +
@@ -60,12 +67,13 @@ Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(report.path));
   TITAN_ASSIGN_OR_RETURN(const RunGuard guard,
                          RunGuard::take(fs, parent_path(real), parse_step_name(base_name(real)).has_value()));
-  TITAN_RETURN_IF_ERROR(check_whole(fs, report.path, options));
   TITAN_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, report.path));
+  bool lost = false;
+  TITAN_RETURN_IF_ERROR(check_members(fs, report.path, options, lost));
   report.id = manifest.id;
   report.before = parity_rows(manifest);
   report.after = options.files;
-  report.changed = report.before != report.after;
+  report.changed = lost || report.before != report.after;
   if (!report.changed) return report;
   if (is_pinned(fs, report.path))
     return invalid(report.path + " is pinned by .keep: it is not replaced")

@@ -27,9 +27,9 @@ struct ParityReport {
   std::vector<std::string> warnings;
 };
 
-/// Verifies the checkpoint, and puts one of the same members and id with other parity files in its place. Members are
-/// linked; at any moment the old or the new one is there. \error kCorrupt (something is damaged: parity would keep it
-/// so), kLocked (a run), kInvalid (pinned), kNotFound, kFailed
+/// Verifies the checkpoint, and puts one of the same members and id with other parity files in its place, or with as
+/// many where some are lost or damaged. Members are linked; at any moment the old or the new one is there. \error
+/// kCorrupt (a member is damaged: parity would keep it so), kLocked (a run), kInvalid (pinned), kNotFound, kFailed
 Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options);
 
 }  // namespace titan::ckpt

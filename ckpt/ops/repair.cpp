@@ -68,7 +68,7 @@ class Repairer {
     std::set<std::uint32_t> rebuilt;
     if (parity.manifest)
       TITAN_RETURN_IF_ERROR(rebuild_members(fs_, source_.path(), parity, broken, rewrite.folder(), rebuilt, hooks));
-    report_.by_parity = rebuilt.size();
+    report_.by_parity += rebuilt.size();
     for (const std::uint32_t file : broken) {
       if (rebuilt.contains(file)) continue;
       const bool shard = made_.files[file].role == FileRole::kShard;
@@ -186,7 +186,7 @@ struct Survey {
 /// A folder without a manifest is a damaged checkpoint where parity files say what it was.
 Result<VerifyReport> verify_source_of(Fs& fs, const std::string& path, const RepairOptions& options) {
   Result<VerifyReport> found = verify_checkpoint(fs, path, options.progress, options.cancel, options.threads);
-  if (found.status().code != Code::kNotFound || !fs.list(join_path(path, "parity")).ok()) return found;
+  if (found.status().code != Code::kNotFound || !has_parity(fs, path)) return found;
   VerifyReport report;
   report.damage.push_back({kManifestFile, "missing", "", 0, 0, 0, found.status().message});
   return report;
@@ -213,6 +213,7 @@ Result<std::optional<Survey>> survey(Fs& fs, const RepairOptions& options, Verif
     report.id = seen.manifest.id;
     report.places += seen.found.damage.size() + seen.found.unreadable.size() + seen.found.not_named;
     report.files.emplace_back(kManifestFile);
+    report.by_parity = 1;
     return std::optional(std::move(seen));
   }
   TITAN_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, report.src));

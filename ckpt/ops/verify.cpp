@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
@@ -14,7 +15,7 @@ namespace {
 
 /// True for a folder that is or was a checkpoint. A step without its manifest is damaged; it is not "no checkpoint".
 bool is_checkpoint(Fs& fs, const std::string& path) {
-  if (fs.stat(join_path(path, kManifestFile)).ok()) return true;
+  if (fs.stat(join_path(path, kManifestFile)).ok() || has_parity(fs, path)) return true;
   const Result<FileInfo> info = fs.stat(path);
   return info.ok() && info->type == FileType::kDirectory &&
          parse_step_name(base_name(without_slashes(path))).has_value();
@@ -56,6 +57,17 @@ Status can_be_judged(Fs& fs, const std::string& path) {
   return opened.error == EACCES ? std::move(opened).with_hint("make " + path + " readable for this user") : opened;
 }
 
+/// What makes a damaged checkpoint whole that has parity files.
+std::string way_of_parity(Fs& fs, const std::string& path, const VerifyReport& report) {
+  if (report.damage.empty() || report.not_named > 0) return "";
+  const auto of_parity = [](const Damage& place) { return is_parity(place.file); };
+  if (std::all_of(report.damage.begin(), report.damage.end(), of_parity) &&
+      std::all_of(report.unreadable.begin(), report.unreadable.end(), of_parity))
+    return "all else is whole: `titan-ckpt parity " + path + " --files P` makes parity files anew";
+  if (!has_parity(fs, path)) return "";
+  return "it has parity files: `titan-ckpt verify " + path + " --repair -o DST` makes a whole one where they suffice";
+}
+
 /// Damage is part of the step, not an error.
 Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run, const VerifyOptions& options) {
   VerifiedStep step;
@@ -72,6 +84,7 @@ Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run,
   } else {
     return report.status();
   }
+  step.report.note = way_of_parity(fs, path, step.report);
   return step;
 }
 

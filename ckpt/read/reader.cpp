@@ -4,6 +4,7 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_decode.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/shard_reader.h"
 
@@ -23,6 +24,12 @@ Status check_member(Fs& fs, const std::string& folder, const FileEntry& file) {
                    std::to_string(file.bytes) +
                    (info->size < file.bytes ? " (damaged: cut off)" : " (damaged: too long)"));
   return file.role == FileRole::kShard ? check_table_on_disk(file, *info, path) : ok_status();
+}
+
+Status no_manifest(Fs& fs, const std::string& path) {
+  Status status = not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
+  if (!has_parity(fs, path)) return status;
+  return status.with_hint("`titan-ckpt verify " + path + " --repair -o DST` makes a checkpoint of its parity files");
 }
 
 class OurFiles final : public CheckpointContent {
@@ -95,8 +102,7 @@ Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path)
   const std::string manifest_path = join_path(path, kManifestFile);
   const auto info = fs.stat_member(path, kManifestFile);
   if (!info.ok()) {
-    if (info.status().code == Code::kNotFound)
-      return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
+    if (info.status().code == Code::kNotFound) return no_manifest(fs, path);
     return info.status();
   }
   if (info->type != FileType::kFile) return corrupt(manifest_path + " is not a regular file");
@@ -110,10 +116,7 @@ Result<CheckpointReader> CheckpointReader::open(Fs& fs, const std::string& path)
 Result<Manifest> read_manifest(Fs& fs, const std::string& path) {
   const std::string manifest_path = join_path(path, kManifestFile);
   const auto bytes = read_file(fs, manifest_path, kMaxManifestBytes);
-  if (!bytes.ok())
-    return bytes.status().code == Code::kNotFound
-               ? not_found("no checkpoint at " + path + ": it has no " + kManifestFile)
-               : bytes.status();
+  if (!bytes.ok()) return bytes.status().code == Code::kNotFound ? no_manifest(fs, path) : bytes.status();
   return decode_manifest(manifest_path, {reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }
 

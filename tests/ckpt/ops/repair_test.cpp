@@ -182,7 +182,7 @@ TEST_P(RepairByParity, OfLostAndDamagedMembers) {
 TEST_P(RepairByParity, OfTheManifestAndAMember) {
   lose("manifest.json");
   lose("optimizer/shard-00002.h5");
-  expect_repaired(1);
+  expect_repaired(2);
 }
 
 TEST_P(RepairByParity, OfParityFilesThemselves) {
