@@ -168,8 +168,15 @@ void note_decay(const std::vector<Opened>& sources, MergeReport& report) {
   if (folders.size() > 1)
     report.notes.push_back("the sources lie in " + std::to_string(folders.size()) +
                            " folders: the decay holds if they are steps of one run");
-  const Result<LrSchedule> schedule = sources.back().reader.lr_schedule();
-  if (!schedule.ok() || schedule->phases.empty()) return;
+  const CheckpointReader& newest = sources.back().reader;
+  const Result<LrSchedule> schedule = newest.lr_schedule();
+  if (!schedule.ok() || schedule->phases.empty())
+    return report.notes.push_back("the rates are not known: " + report.sources.back().path +
+                                  " has no learning-rate curve" +
+                                  (newest.foreign() || newest.manifest().component(kLrScheduler) != nullptr
+                                       ? ""
+                                       : " (it keeps the model alone, as `prune --thin` leaves it)") +
+                                  "; `titan-ckpt lr show` of a full step of its run shows them");
   report.before = schedule->phases;
   report.after = decayed(report.before, steps, report.factors);
 }
