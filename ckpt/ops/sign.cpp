@@ -26,10 +26,10 @@ Result<std::string> read_key(Fs& fs, const std::string& path) {
   return std::string(text_of(*bytes));
 }
 
-/// The files below `path` + `below`, but for pins and signatures. What nobody can sign goes to `odd`; null: it is an
-/// error.
-Status list_files(Fs& fs, const std::string& path, const std::string& below, int depth, std::set<std::string>& files,
-                  std::vector<std::string>* odd) {
+/// The files below `path` + `below`, but for the signature and, of a checkpoint of ours (`ours`), the pin. What nobody
+/// can sign goes to `odd`; null: it is an error.
+Status list_files(Fs& fs, const std::string& path, const std::string& below, int depth, bool ours,
+                  std::set<std::string>& files, std::vector<std::string>* odd) {
   if (depth > kDeepest) {
     if (odd != nullptr) odd->push_back(below + " is there, and was not signed");
     return odd != nullptr ? ok_status()
@@ -39,13 +39,13 @@ Status list_files(Fs& fs, const std::string& path, const std::string& below, int
   for (const DirEntry& entry : entries) {
     const std::string name = below.empty() ? entry.name : join_path(below, entry.name);
     if (entry.type == FileType::kDirectory) {
-      TITAN_RETURN_IF_ERROR(list_files(fs, path, name, depth + 1, files, odd));
+      TITAN_RETURN_IF_ERROR(list_files(fs, path, name, depth + 1, ours, files, odd));
     } else if (odd != nullptr && entry.type != FileType::kFile) {
       odd->push_back(name + " is a link or a device, which was not signed");
     } else if (entry.type != FileType::kFile) {
       return invalid(join_path(path, name) + " is a link or a device, which cannot be signed")
           .with_hint("copy the checkpoint with `cp -rL`, and sign the copy");
-    } else if (name != kSignatureFile && name != kPinFile) {
+    } else if (name != kSignatureFile && !(ours && name == kPinFile)) {
       if (odd == nullptr) TITAN_RETURN_IF_ERROR(check_member_path(name));
       files.insert(name);
     }
@@ -57,7 +57,7 @@ Status list_files(Fs& fs, const std::string& path, const std::string& below, int
 Result<std::set<std::string>> files_of(Fs& fs, const std::string& path) {
   std::set<std::string> files;
   if (!fs.stat(join_path(path, kManifestFile)).ok()) {
-    TITAN_RETURN_IF_ERROR(list_files(fs, path, "", 0, files, nullptr));
+    TITAN_RETURN_IF_ERROR(list_files(fs, path, "", 0, false, files, nullptr));
     if (files.empty()) return not_found(path + " has no files");
     return files;
   }
@@ -207,7 +207,7 @@ Result<SignatureCheck> check_signature(Fs& fs, const SignOptions& options) {
   if (!check.wrong.empty()) return check;
   // Another program may load a file that no manifest names.
   std::set<std::string> there;
-  TITAN_RETURN_IF_ERROR(list_files(fs, options.path, "", 0, there, &check.wrong));
+  TITAN_RETURN_IF_ERROR(list_files(fs, options.path, "", 0, known.contains(kManifestFile), there, &check.wrong));
   for (const std::string& member : there)
     if (!known.contains(member) && join_path(options.path, member) != check.signature)
       check.wrong.push_back(member + " is there, and was not signed");

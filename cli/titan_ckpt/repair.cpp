@@ -25,6 +25,16 @@ ckpt::Status check_flags(const Command& command) {
   return ckpt::ok_status();
 }
 
+/// `error`, or what to do about a source of another format, which has no leaves with digests.
+ckpt::Status explained(ckpt::Fs& fs, const std::string& source, const ckpt::Status& error) {
+  if (error.code != ckpt::Code::kNotFound) return error;
+  const auto format = convert::detect_format(fs, convert::resolve_any(fs, source));
+  if (!format.ok() || *format == nullptr) return error;
+  return ckpt::unsupported(source + " is a checkpoint in the form of " + (*format)->title() +
+                           ", which `verify --repair` does not take: it has no digests to repair by")
+      .with_hint("`titan-ckpt verify " + source + "` reads it; `titan-ckpt convert` makes such an export anew");
+}
+
 }  // namespace
 
 bool asks_for_repair(const Command& command) {
@@ -53,7 +63,7 @@ Answer run_repair(const Request& request) {
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<ckpt::RepairReport> report = ckpt::repair_checkpoint(request.fs, options);
   progress.erase();
-  if (!report.ok()) return {.error = report.status()};
+  if (!report.ok()) return {.error = explained(request.fs, options.src, report.status())};
   return {.text = request.json ? repair_json(*report) : repair_text(*report, request.style),
           .notes = report->warnings,
           .exit_code = report->whole() || report->written ? 0 : 1};

@@ -63,6 +63,7 @@ CASES = [
     ("parity --help` shows its arguments", "titan-ckpt parity run@2", "`titan-ckpt parity --help` shows", "titan-ckpt parity --help | grep files", 0),
     ("makes a whole one where it has parity files", "titan-ckpt parity run@2 --files 1; damage byte run/checkpoint/step-00000002/train_state.json 3; titan-ckpt parity run@2 --files 2",
      "--repair -o DST", "titan-ckpt verify run@2 --repair -o DST && titan-ckpt verify DST", 0),
+    ("makes such an export anew", "titan-ckpt verify hf --repair -o x", "`titan-ckpt convert` makes such an export anew", "titan-ckpt verify hf && titan-ckpt convert run@2 hf --to hf --force", 0),
     ("makes a checkpoint of its parity files", "titan-ckpt parity run@2 --files 1; rm run/checkpoint/step-00000002/manifest.json; titan-ckpt inspect run@2",
      "--repair -o DST` makes a checkpoint", "titan-ckpt verify run@2 --repair -o DST && titan-ckpt verify DST", 0),
     ("` first, and pin it again afterwards", "titan-ckpt pin run@2; titan-ckpt parity run@2 --files 1", "` first, and pin it again", "titan-ckpt unpin run@2 && titan-ckpt parity run@2 --files 1", 0),

@@ -115,10 +115,14 @@ TEST_F(Sign, OfAnotherFormatAllFilesCount) {
   ASSERT_TRUE(fs_.make_dir("/hf").ok() && fs_.make_dir("/hf/sub").ok());
   ASSERT_TRUE(put_text(fs_, "/hf/model.safetensors", std::string(3 << 20, 'x')).ok());
   ASSERT_TRUE(put_text(fs_, "/hf/sub/a", "").ok());
-  EXPECT_EQ(sign()->files, 2u);
+  ASSERT_TRUE(put_text(fs_, "/hf/.keep", "").ok() && put_text(fs_, "/hf/sub/.keep", "").ok());
+  EXPECT_EQ(sign()->files, 4u);
   EXPECT_THAT(wrong(), IsEmpty());
   ASSERT_TRUE(put_text(fs_, "/hf/evil.py", "1").ok());
   EXPECT_THAT(wrong(), ElementsAre("evil.py is there, and was not signed"));
+  replace("/hf/.keep", "import evil");
+  EXPECT_THAT(wrong(), ElementsAre(HasSubstr(".keep has 11 bytes")));
+  replace("/hf/.keep", "");
   replace("/hf/model.safetensors", std::string((3 << 20) - 1, 'x') + "y");
   EXPECT_THAT(wrong(), ElementsAre("model.safetensors is not what was signed"));
 }
