@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/mutex.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/manifest_codec.h"
@@ -75,9 +76,21 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
   return way;
 }
 
-Status write_latest(Fs& fs, const std::string& checkpoint_dir, const std::string& name) {
+// A copy out of checkpoint.near may come behind a save of a newer step.
+Result<std::uint64_t> newest_whole(Fs& fs, const std::string& checkpoint_dir, std::uint64_t published) {
+  TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, checkpoint_dir));
+  for (const StepEntry& entry : scan.steps)  // newest first
+    if (entry.step > published && !entry.moved_aside && look_at_step(fs, entry.path).ok()) return entry.step;
+  return published;
+}
+
+// `published`: a step that is there.
+Status write_latest(Fs& fs, const std::string& checkpoint_dir, std::uint64_t published) {
+  static Mutex mutex;  // a copy and a save may end at once
+  const MutexLock lock(mutex);
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t newest, newest_whole(fs, checkpoint_dir, published));
   const std::string tmp = join_path(checkpoint_dir, kLatestTemporary);
-  const std::string text = name + "\n";
+  const std::string text = step_name(newest) + "\n";
   // A process that died may have left one.
   if (const auto old = fs.stat(tmp); old.ok()) {
     TITAN_RETURN_IF_ERROR(fs.remove_file(tmp));
@@ -155,7 +168,7 @@ Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::
       return moved;
     TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
   }
-  if (Status latest = write_latest(fs, checkpoint_dir, name); !latest.ok())
+  if (Status latest = write_latest(fs, checkpoint_dir, manifest.step); !latest.ok())
     published.warnings.push_back(latest.message);
   return published;
 }

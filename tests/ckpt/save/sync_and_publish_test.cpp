@@ -208,6 +208,15 @@ TEST(Publish, AManifestThatReadersWouldRefuseIsNotWritten) {
   EXPECT_TRUE(write_manifest(fs, published->path, reader->manifest(), size).ok());
 }
 
+TEST(Publish, LatestIsTheNewestThatIsWhole) {
+  MemFs fs;
+  for (const std::uint64_t step : {10, 30, 20}) ASSERT_TRUE(save(fs, "/run", at_step(step)).ok());
+  EXPECT_EQ(get_text(fs, "/run/latest"), "step-00000030\n") << "a copy of step 20 came late";
+  ASSERT_TRUE(fs.remove_file("/run/step-00000030/dataloader.json").ok());
+  ASSERT_TRUE(save(fs, "/run", at_step(25)).ok());
+  EXPECT_EQ(get_text(fs, "/run/latest"), "step-00000025\n") << "step 30 is damaged";
+}
+
 TEST(Publish, AFailedLatestIsAWarning) {
   MemFs memory;
   FailingFs failing(memory);
