@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -18,6 +19,15 @@ namespace titan::ckpt {
 namespace {
 
 constexpr std::size_t kBounce = std::size_t{1} << 20;
+
+// cachestat(2), which glibc does not know. \source include/uapi/linux/mman.h
+constexpr long kCachestat = 451;
+struct CacheRange {
+  std::uint64_t offset, length;
+};
+struct CacheState {
+  std::uint64_t cached, dirty, writeback, evicted, recently_evicted;  // pages
+};
 
 bool aligned(std::uint64_t value) { return value % kScanAlignment == 0; }
 
@@ -64,9 +74,7 @@ class ScanFile final : public File {
   // Only bytes that are not in the cache are read past it; bytes that were just written come from memory.
   ssize_t read_some(std::uint64_t offset, std::span<std::byte> out) const {
     const auto place = static_cast<off_t>(offset);
-    const std::size_t whole = out.size() / kScanAlignment * kScanAlignment;
-    if (direct_ >= 0 && whole > 0 && aligned(offset) && aligned(reinterpret_cast<std::uintptr_t>(out.data())) &&
-        !cached(place, out)) {
+    if (const std::size_t whole = whole_blocks(offset, out); whole > 0 && !cached(place, out.first(whole))) {
       const ssize_t got = ::pread(direct_, out.data(), whole, place);
       // EINVAL: a store that takes the flag but not our alignment. A short read leaves the rest unaligned, or at the
       // end.
@@ -75,14 +83,32 @@ class ScanFile final : public File {
     return ::pread(fd_, out.data(), out.size(), place);
   }
 
-  // Looks at the first page only, since files enter the cache in long runs.
+  // How many bytes of `out` can be read past the cache as they lie.
+  std::size_t whole_blocks(std::uint64_t offset, std::span<std::byte> out) const {
+    if (direct_ < 0 || !aligned(offset) || !aligned(reinterpret_cast<std::uintptr_t>(out.data()))) return 0;
+    return out.size() / kScanAlignment * kScanAlignment;
+  }
+
+  // Whether all of it is in memory. The kernel is asked, not tried: a read of a page, refused or not, makes it read on
+  // by itself, up to megabytes of what we are to read past it. Kernels before 6.5 can only be tried.
   bool cached(off_t place, std::span<std::byte> out) const {
+    const CacheRange range{static_cast<std::uint64_t>(place), out.size()};
+    CacheState state{};
+    if (::syscall(kCachestat, fd_, &range, &state, 0) == 0) {
+      const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+      return state.cached >= (range.offset + range.length - 1) / page - range.offset / page + 1;
+    }
     const iovec first{out.data(), kScanAlignment};
     return ::preadv2(fd_, &first, 1, place, RWF_NOWAIT) == static_cast<ssize_t>(kScanAlignment);
   }
 
-  // Every byte comes from the store: whole blocks go into our own buffer, and the part that was asked for is copied.
+  // Every byte comes from the store: as it lies where it can, else whole blocks go into our own buffer, and the part
+  // that was asked for is copied.
   ssize_t read_from_store(std::uint64_t offset, std::span<std::byte> out) const {
+    if (const std::size_t whole = whole_blocks(offset, out); whole > 0) {
+      const ssize_t got = ::pread(direct_, out.data(), whole, static_cast<off_t>(offset));
+      if (got > 0 || (got < 0 && errno != EINVAL)) return got;
+    }
     const std::uint64_t begin = offset / kScanAlignment * kScanAlignment, skip = offset - begin;
     const std::size_t wanted = std::min<std::size_t>(out.size(), kBounce - kScanAlignment);
     const std::size_t blocks = (skip + wanted + kScanAlignment - 1) / kScanAlignment * kScanAlignment;

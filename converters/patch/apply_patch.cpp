@@ -181,8 +181,9 @@ Status Applier::prove(const ckpt::Rewrite& rewrite) const {
     found = report.id;
   } else {
     const std::string path = head.one_file ? join_path(rewrite.folder(), head.files[0].path) : rewrite.folder();
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> made, Contents::open(fs_, path));
-    TITAN_ASSIGN_OR_RETURN(found, content_id(*made, {}, options_.cancel));
+    // From the store: what memory holds proves nothing of it.
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> made, Contents::open(fs_, path, ckpt::Access::kPastCache));
+    TITAN_ASSIGN_OR_RETURN(found, content_id(*made, {}, options_.cancel, patch_threads(options_.threads)));
   }
   if (found == head.target.id) return ckpt::ok_status();
   return ckpt::corrupt("what the patch " + options_.patch + " gives has id " + found.hex() + ", expected " +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ckpt/base/parallel.h"
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/shard_file.h"
@@ -43,7 +44,8 @@ Result<std::span<const std::byte>> read_blocks(File& file, std::uint64_t size, s
 
 class OurContents final : public Contents {
  public:
-  OurContents(Fs& fs, CheckpointReader reader) : Contents(reader.path()), fs_(fs), reader_(std::move(reader)) {}
+  OurContents(Fs& fs, CheckpointReader reader, ckpt::Access access)
+      : Contents(reader.path()), fs_(fs), reader_(std::move(reader)), access_(access) {}
   Status open();
   const char* kind() const override { return "titan"; }
   std::uint64_t step() const override { return reader_.manifest().step; }
@@ -58,8 +60,7 @@ class OurContents final : public Contents {
   // A checkpoint may have more files than a process can have open.
   Result<std::span<const std::byte>> read_file(std::size_t file, std::uint64_t offset, std::uint64_t bytes,
                                                ckpt::AlignedBuffer& memory) const override {
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened,
-                           fs_.open_member(path_, files_[file].path, ckpt::Access::kScan));
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> opened, fs_.open_member(path_, files_[file].path, access_));
     return read_blocks(*opened, files_[file].bytes, offset, bytes, memory);
   }
 
@@ -67,6 +68,7 @@ class OurContents final : public Contents {
   void add_tensor(const ckpt::TensorRef& ref);
   Fs& fs_;
   CheckpointReader reader_;
+  ckpt::Access access_;
   std::vector<ckpt::TensorRef> refs_;
 };
 
@@ -103,7 +105,7 @@ Status OurContents::open() {
 
 class Safetensors final : public Contents {
  public:
-  explicit Safetensors(const std::string& path) : Contents(path) {}
+  Safetensors(const std::string& path, ckpt::Access access) : Contents(path), access_(access) {}
   Status open(Fs& fs);
   const char* kind() const override { return "hf"; }
   Result<std::span<const std::byte>> read_tensor(std::uint32_t tensor, std::uint64_t first, std::uint64_t bytes,
@@ -121,6 +123,7 @@ class Safetensors final : public Contents {
     std::uint64_t offset;
   };
   Status add_file(Fs& fs, const std::string& folder, const std::string& name);
+  ckpt::Access access_;
   std::vector<std::unique_ptr<File>> opened_;
   std::vector<Place> places_;
 };
@@ -128,7 +131,7 @@ class Safetensors final : public Contents {
 Status Safetensors::add_file(Fs& fs, const std::string& folder, const std::string& name) {
   const std::string at = join_path(folder, name), real = through_link(fs, at);
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file,
-                         fs.open_member(ckpt::parent_path(real), ckpt::base_name(real), ckpt::Access::kScan));
+                         fs.open_member(ckpt::parent_path(real), ckpt::base_name(real), access_));
   ContentFile content{name, 0, {}};
   TITAN_ASSIGN_OR_RETURN(content.bytes, file->size());
   if (name.ends_with(kSafetensorsSuffix)) {
@@ -174,13 +177,13 @@ Status Safetensors::open(Fs& fs) {
 
 }  // namespace
 
-Result<std::unique_ptr<Contents>> Contents::open(Fs& fs, const std::string& path) {
+Result<std::unique_ptr<Contents>> Contents::open(Fs& fs, const std::string& path, ckpt::Access access) {
   TITAN_ASSIGN_OR_RETURN(const Format* const format, detect_format(fs, path));
   if (format == nullptr) {
     Result<CheckpointReader> reader = CheckpointReader::open(fs, path);
     if (reader.status().code == ckpt::Code::kNotFound) return explained(fs, path, reader.status());
     if (!reader.ok()) return reader.status();
-    auto ours = std::make_unique<OurContents>(fs, std::move(reader).value());
+    auto ours = std::make_unique<OurContents>(fs, std::move(reader).value(), access);
     TITAN_RETURN_IF_ERROR(ours->open());
     return std::unique_ptr<Contents>(std::move(ours));
   }
@@ -188,7 +191,7 @@ Result<std::unique_ptr<Contents>> Contents::open(Fs& fs, const std::string& path
     return ckpt::unsupported(path + " is a checkpoint in the form of " + format->title() +
                              ": patches of it are not supported yet")
         .with_hint("`titan-ckpt convert " + path + " DST --to hf` makes safetensors of it");
-  auto foreign = std::make_unique<Safetensors>(path);
+  auto foreign = std::make_unique<Safetensors>(path, access);
   TITAN_RETURN_IF_ERROR(foreign->open(fs));
   return std::unique_ptr<Contents>(std::move(foreign));
 }
@@ -199,29 +202,78 @@ std::uint64_t Contents::bytes() const {
   return sum;
 }
 
-Result<Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel) {
-  ContentId id;
-  ckpt::AlignedBuffer memory = Contents::piece_memory();
+namespace {
+
+/// Takes the pieces of a checkpoint in order, and reads several at a time of those whose digests are not known.
+class IdReader {
+ public:
+  IdReader(const Contents& contents, unsigned threads) : contents_(contents) {
+    for (unsigned i = 0; i < threads; ++i) memory_.push_back(Contents::piece_memory());
+  }
+
+  Status add(std::size_t file, std::uint64_t offset, std::uint64_t bytes, const Digest& known) {
+    pieces_.push_back({file, offset, bytes, known});
+    return pieces_.size() == memory_.size() ? flush() : ckpt::ok_status();
+  }
+
+  Status begin_file(const std::string& path, std::uint64_t bytes) {
+    TITAN_RETURN_IF_ERROR(flush());
+    id_.begin_file(path, bytes);
+    return ckpt::ok_status();
+  }
+
+  Result<Digest> finish() {
+    TITAN_RETURN_IF_ERROR(flush());
+    return id_.finish();
+  }
+
+ private:
+  struct IdPiece {
+    std::size_t file;
+    std::uint64_t offset, bytes;
+    Digest digest;
+  };
+
+  Status flush() {
+    TITAN_RETURN_IF_ERROR(
+        ckpt::parallel_for(pieces_.size(), static_cast<unsigned>(memory_.size()), [&](std::size_t i) -> Status {
+          IdPiece& piece = pieces_[i];
+          if (piece.digest != Digest{}) return ckpt::ok_status();
+          TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> read,
+                                 contents_.read_file(piece.file, piece.offset, piece.bytes, memory_[i]));
+          piece.digest = ckpt::digest_of(read);
+          return ckpt::ok_status();
+        }));
+    for (const IdPiece& piece : pieces_) id_.piece(piece.digest);
+    pieces_.clear();
+    return ckpt::ok_status();
+  }
+
+  const Contents& contents_;
+  std::vector<ckpt::AlignedBuffer> memory_;
+  std::vector<IdPiece> pieces_;
+  ContentId id_;
+};
+
+}  // namespace
+
+Result<Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel,
+                          unsigned threads) {
+  IdReader reader(contents, threads);
   for (std::size_t f = 0; f < contents.files().size(); ++f) {
     const ContentFile& file = contents.files()[f];
-    id.begin_file(contents.one_file() ? "" : file.path, file.bytes);
+    TITAN_RETURN_IF_ERROR(reader.begin_file(contents.one_file() ? "" : file.path, file.bytes));
     for (const Region& region : file.regions) {
       TITAN_RETURN_IF_ERROR(each_piece(contents, region, [&](std::uint64_t at, std::uint64_t bytes) -> Status {
         TITAN_RETURN_IF_ERROR(cancel.check());
         Digest digest;
         if (region.tensor != kNoTensor && !known.empty() && !known[region.tensor].empty())
           digest = known[region.tensor][(region.first + at) / contents.tensors()[region.tensor].piece];
-        if (digest == Digest{}) {
-          TITAN_ASSIGN_OR_RETURN(const std::span<const std::byte> piece,
-                                 contents.read_file(f, region.offset + at, bytes, memory));
-          digest = ckpt::digest_of(piece);
-        }
-        id.piece(digest);
-        return ckpt::ok_status();
+        return reader.add(f, region.offset + at, bytes, digest);
       }));
     }
   }
-  return id.finish();
+  return reader.finish();
 }
 
 void ContentId::begin_file(const std::string& path, std::uint64_t bytes) {

@@ -43,8 +43,9 @@ struct ContentTensor {
 class Contents {
  public:
   virtual ~Contents() = default;
-  /// \error kUnsupported (another format), those of opening one
-  static Result<std::unique_ptr<Contents>> open(Fs& fs, const std::string& path);
+  /// `access`: how files of tensors are read. \error kUnsupported (another format), those of opening one
+  static Result<std::unique_ptr<Contents>> open(Fs& fs, const std::string& path,
+                                                ckpt::Access access = ckpt::Access::kScan);
 
   const std::string& path() const { return path_; }
   const std::vector<ContentFile>& files() const { return files_; }
@@ -92,8 +93,9 @@ Status each_piece(const Contents& contents, const Region& region, const Work& wo
 using PieceDigests = std::vector<std::vector<ckpt::Digest>>;
 
 /// The digest of names, sizes and bytes of all files, over the digests of their pieces. `known` has digests of zeros
-/// for pieces that are still to be read, or nothing. \error those of reading, of `cancel`
-Result<ckpt::Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel);
+/// for pieces that are still to be read, or nothing; `threads` read and hash them. \error those of reading, of `cancel`
+Result<ckpt::Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel,
+                                unsigned threads = 1);
 
 /// content_id() from digests that come in the order of files and pieces.
 class ContentId {

@@ -1,15 +1,24 @@
 #include "ckpt/base/scan_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <vector>
 
 namespace titan::ckpt::scan_file_test {
 namespace {
+
+constexpr std::size_t kLong = std::size_t{4} << 20;
 
 class ScanFile : public ::testing::Test {
  protected:
@@ -66,6 +75,41 @@ TEST_F(ScanFile, IsForReadingOnlyAndOnlyForRegularFiles) {
   EXPECT_EQ((*file)->truncate(0).code, Code::kFailed);
   EXPECT_EQ(posix_fs().open_scan(folder_ + "/nothing").status().code, Code::kNotFound);
   EXPECT_EQ(posix_fs().open_scan(folder_).status().code, Code::kFailed);
+}
+
+// What is asked for past the cache does not enter it, not even where a part of it is there. (A tmpfs has nothing else.)
+TEST_F(ScanFile, LeavesTheCacheAsItIs) {
+  const std::string path = folder_ + "/long";
+  std::ofstream(path, std::ios::binary) << std::string(kLong, 'x');
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+  if (fd < 0) GTEST_SKIP() << "this store has no O_DIRECT";
+  const auto in_memory = [&] {
+    const std::unique_ptr<void, std::function<void(void*)>> map(::mmap(nullptr, kLong, PROT_READ, MAP_SHARED, fd, 0),
+                                                                [](void* at) { (void)::munmap(at, kLong); });
+    std::vector<unsigned char> pages(kLong / kScanAlignment);
+    EXPECT_EQ(::mincore(map.get(), kLong, pages.data()), 0);
+    return std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
+  };
+  ASSERT_TRUE(::fsync(fd) == 0 && ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
+  const std::unique_ptr<std::byte, decltype(&free)> memory(
+      static_cast<std::byte*>(aligned_alloc(kScanAlignment, kLong)), free);
+  const auto read = [&](Access access) {
+    const auto file = posix_fs().open_member(folder_, "long", access);
+    for (std::size_t at = 0; at < kLong; at += kLong / 8)
+      EXPECT_TRUE((*file)->pread(at, {memory.get(), kLong / 8}).ok());
+  };
+  read(Access::kPastCache);
+  EXPECT_EQ(in_memory(), 0);
+  char header = 0;
+  { std::ifstream(path, std::ios::binary).get(header); }
+  const auto some = in_memory();
+  if (some == 0 || some > 512) GTEST_SKIP() << "this kernel keeps " << some << " pages of a read";
+  read(Access::kPastCache);
+  EXPECT_LT(in_memory(), some + 64);
+  constexpr long kCachestat = 451;
+  if (::syscall(kCachestat, -1, nullptr, nullptr, 0) == -1 && errno != EBADF) return;  // a kernel before 6.5
+  read(Access::kScan);
+  EXPECT_LT(in_memory(), some + 64) << "a header in memory draws in no more";
 }
 
 TEST_F(ScanFile, ReadsALongRunPastTheCacheFromAnOddOffset) {
