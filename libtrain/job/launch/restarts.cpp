@@ -18,6 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr unsigned kMostBarren = 3;  // what fails so often at one step fails again
+
 class Restarter {
  public:
   explicit Restarter(const RestartOptions& options) : options_(options), stops_(stop_signals()) {
@@ -32,22 +34,20 @@ class Restarter {
   Restarter& operator=(const Restarter&) = delete;
 
   int run() {
-    std::optional<std::uint64_t> last;  // the newest step at the last failure
-    std::chrono::milliseconds wait{0};
+    std::optional<std::uint64_t> began = options_.newest();
+    unsigned barren = 0;  // starts in a row that left no newer step than they began from
     for (unsigned restart = 0;; ++restart) {
-      const Clock::time_point began = Clock::now();
       const int code = run_once(restart);
       if (code != ckpt::kExitFailed || stopped_ != 0) return code;
       const std::optional<std::uint64_t> newest = options_.newest();
       const std::string place = newest ? "step " + std::to_string(*newest) : "the beginning";
+      barren = newest.value_or(0) > began.value_or(0) ? 0 : barren + 1;
+      began = newest;
       if (restart == options_.most) return give_up(code, "the " + std::to_string(restart) + " restarts are used up");
-      if (restart > 0 && newest.value_or(0) <= last.value_or(0))
-        return give_up(code, "no step newer than " + place + " came since the last restart");
-      last = newest;
-      if (restart == 0 || Clock::now() - began >= options_.short_life)
-        wait = std::chrono::milliseconds{0};
-      else
-        wait = std::clamp(2 * wait, options_.first_wait, options_.longest_wait);
+      if (barren == kMostBarren)
+        return give_up(code, "no step newer than " + place + " came in " + std::to_string(barren) + " starts");
+      const std::chrono::milliseconds wait =
+          barren == 0 ? 0 * options_.first_wait : options_.first_wait * (1 << (barren - 1));
       const std::string when = wait.count() == 0 ? "now" : "in " + std::to_string(wait.count() / 1000) + " s";
       options_.say("restart " + std::to_string(restart + 1) + " of " + std::to_string(options_.most) + " from " +
                    place + " " + when);

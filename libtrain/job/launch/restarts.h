@@ -17,13 +17,13 @@ struct RestartOptions {
   /// The newest step that a start would take; nothing where there is none.
   std::function<std::optional<std::uint64_t>()> newest;
   std::function<void(const std::string& line)> say;  ///< what happens after a failure
-  /// Before the restart of a start that was itself one and lived for less than `short_life`, twice as long for each in
-  /// a row, `longest_wait` at most. Else there is no wait.
-  std::chrono::milliseconds first_wait{1'000}, longest_wait{60'000}, short_life{60'000};
+  /// Before the restart behind a start that left no newer step; twice as long behind the next in a row. Else there is
+  /// no wait.
+  std::chrono::milliseconds first_wait{1'000};
 };
 
 /// Starts the job, and again after each failure (exit code 3, or a launcher that a signal ended), at most
-/// `options.most` times; not where no newer step came since the last restart, and not after a stop signal. Those are
+/// `options.most` times; not where three in a row left no newer step, and not after a stop signal. Those are
 /// passed on to the child, which is in a process group of its own; the child gets SIGTERM when this process dies.
 /// Returns the last exit code; 130 or 143 for a stop between two starts. The calling process has one thread, and its
 /// signal mask and handlers count for the child.
