@@ -4,6 +4,7 @@
 
 #include "ckpt/base/parallel.h"
 #include "ckpt/format/difference_codec.h"
+#include "ckpt/read/verifier.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/store/output_file.h"
 #include "converters/list.h"
@@ -210,6 +211,18 @@ Result<PatchReport> Maker::run() {
   return report;
 }
 
+/// Of a target of ours every byte is read first: a patch of a damaged one would give nothing that proves.
+Status check_target(Fs& fs, const Contents& target, const PatchOptions& options) {
+  if (!target.id()) return ckpt::ok_status();
+  TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport found,
+                         ckpt::verify_checkpoint(fs, target.path(), {}, options.cancel, options.threads));
+  if (!found.unreadable.empty())
+    return ckpt::media_error(found.unreadable[0].file + " of " + target.path() + " cannot be read");
+  if (found.damage.empty()) return ckpt::ok_status();
+  return ckpt::corrupt(target.path() + " is damaged: " + found.damage[0].file + ": " + found.damage[0].detail)
+      .with_hint("`titan-ckpt verify " + target.path() + "` names every damaged place");
+}
+
 }  // namespace
 
 Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options) {
@@ -222,6 +235,7 @@ Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options) {
                          (base->id() ? "one of ours" : "of safetensors") + ", and " + target_path + " is not")
         .with_hint("`titan-ckpt convert` makes one of the other");
   TITAN_RETURN_IF_ERROR(check_output(fs, options));
+  TITAN_RETURN_IF_ERROR(check_target(fs, *target, options));
   return Maker(fs, options, *base, *target).run();
 }
 

@@ -27,9 +27,10 @@ struct PatchReport {
   std::vector<std::string> notes;
 };
 
-/// Writes the patch whole or not at all. Each byte of both is read once; a few MiB a thread are in memory, and 16 bytes
-/// for each MiB of a base that is not ours. \error kInvalid (names), kIncompatible (nothing in common), kUnsupported
-/// (other formats), kCorrupt, kFailed, kInterrupted, kTerminated
+/// Writes the patch whole or not at all. Each byte of both is read once, and of a target of ours once more, to
+/// verify it; a few MiB a thread are in memory, and 16 bytes for each MiB of a base that is not ours. \error kInvalid
+/// (names), kIncompatible (nothing in common), kUnsupported (other formats), kCorrupt, kFailed, kInterrupted,
+/// kTerminated
 Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options);
 
 }  // namespace titan::convert
