@@ -27,8 +27,10 @@ Status prune_run(const Scenario& scenario, CrashFs& fs) {
   return status.code == Code::kNotFound && scenario.proved == 0 ? ok_status() : status;
 }
 
+// Its status lies outside of the run, which stays as it is.
 Status other_tool(const Scenario& scenario, CrashFs& fs) {
-  const Status status = strip(fs, std::string(kRun) + "@latest", kElsewhere, true);
+  Status status = scrub(fs, std::string(kElsewhere) + ".prom");
+  if (status.ok()) status = strip(fs, std::string(kRun) + "@latest", kElsewhere, true);
   if (status.code == Code::kCorrupt && !scenario.damaged.empty()) return ok_status();
   return status.code == Code::kNotFound && scenario.proved == 0 ? ok_status() : status;
 }

@@ -10,6 +10,7 @@
 
 #include "ckpt/base/helpers.h"
 #include "ckpt/format/layout.h"
+#include "ckpt/ops/scrub.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/run/retention.h"
 #include "ckpt/save/commit.h"
@@ -144,11 +145,20 @@ TEST_F(Flipped, AStepThatWasAnnouncedAsSavedResumes) {
 
 class Meddled : public BesideARun {
  protected:
-  enum Deed { kPutBackRotten, kPutBackWhole, kPutAnother, kSwap, kDamage, kDeeds };
+  enum Deed { kPutBackRotten, kPutBackWhole, kPutAnother, kSwap, kDamage, kScrub, kDeeds };
 
   /// Another process acts, while `under_way` is being saved. Returns whether it could.
   bool meddle(Deed deed, std::uint64_t under_way) {
     const std::string next = step_path(under_way), before = step_path(under_way - 10);
+    if (deed == kScrub) {
+      ckpt::ScrubOptions options;
+      options.run = kRun;
+      options.status = std::string(kRun) + "/scrub.prom";
+      options.now = [] { return std::uint64_t{1000}; };
+      const auto scrubbed = ckpt::scrub_run(disk_, options);
+      EXPECT_TRUE(scrubbed.ok() && scrubbed->verified.damage == 0) << scrubbed.status().to_string();
+      return true;
+    }
     if (deed == kSwap || deed == kDamage) {
       if (!disk_.stat(before + "/manifest.json").ok()) return false;
       if (deed == kDamage) {
@@ -206,7 +216,7 @@ TEST_F(Meddled, AStepThatWasAnnouncedAsSavedResumesAndNobodyElsesIsDeleted) {
     EXPECT_TRUE(!met_ || since_.contains(kLast));
     EXPECT_EQ(resumed(), kLast);
     // A copy of the run's own step that no save met is a step like any other.
-    const bool own = deed == kPutBackWhole || deed == kDamage || (deed == kPutBackRotten && refused_);
+    const bool own = deed == kPutBackWhole || deed == kDamage || deed == kScrub || (deed == kPutBackRotten && refused_);
     EXPECT_TRUE(!met_ || own || marked()) << "what somebody put there is gone";
   }
   EXPECT_GE(done.size(), lives() < kDeeds ? 1u : 4u) << "hardly anything was done";

@@ -311,6 +311,18 @@ void add_parity_and_repair(std::vector<Scenario>& all) {
   all.push_back(repaired("repair-from-parity", Files::kParity, {}));
 }
 
+void add_scrub(std::vector<Scenario>& all) {
+  Scenario s;
+  s.name = "scrub";
+  s.proved = 20;
+  s.prepare = [](CrashFs& fs) -> Status {
+    TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20}));
+    return scrub(fs, std::string(kRun) + "/scrub.prom");
+  };
+  s.act = s.tool = [](CrashFs& fs) { return scrub(fs, std::string(kRun) + "/scrub.prom"); };
+  all.push_back(s);
+}
+
 // A process that dies right after `call`, and the next one, whose work the crash may take as well.
 Scenario killed(Scenario s, const std::string& name, const std::string& call,
                 const std::function<Status(CrashFs&)>& next) {
@@ -386,6 +398,7 @@ const std::vector<Scenario>& scenarios() {
     add_conversions(list);
     add_near(list);
     add_parity_and_repair(list);
+    add_scrub(list);
     // Between them these make every call that a scenario makes.
     const std::set<std::string> mutated{"save-by-4-writers",
                                         "save-by-4-writers-into-shared-files",
@@ -406,7 +419,8 @@ const std::vector<Scenario>& scenarios() {
                                         "exchange-killed-before-its-sync-then-prune",
                                         "save-killed-before-its-sync-then-prune",
                                         "convert-from-huggingface",
-                                        "convert-to-huggingface"};
+                                        "convert-to-huggingface",
+                                        "scrub"};
     for (Scenario& scenario : list) scenario.mutate = mutated.count(scenario.name) != 0;
     return list;
   }();

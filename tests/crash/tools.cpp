@@ -5,6 +5,7 @@
 #include "ckpt/ops/prune.h"
 #include "ckpt/ops/repair.h"
 #include "ckpt/ops/reshard.h"
+#include "ckpt/ops/scrub.h"
 #include "ckpt/ops/strip.h"
 #include "ckpt/read/reader.h"
 #include "converters/convert.h"
@@ -109,6 +110,17 @@ Status set_parity(CrashFs& fs, const std::string& path) {
   options.threads = 1;
   TITAN_ASSIGN_OR_RETURN(const ckpt::ParityReport report, ckpt::set_parity(fs, options));
   return no_warnings(report.warnings);
+}
+
+Status scrub(CrashFs& fs, const std::string& status) {
+  ckpt::ScrubOptions options;
+  options.run = kRun;
+  options.status = status;
+  options.now = [] { return std::uint64_t{1000}; };
+  TITAN_ASSIGN_OR_RETURN(const ckpt::ScrubReport report, ckpt::scrub_run(fs, options));
+  const auto written = ckpt::parse_scrub(ckpt::testing::get_text(fs, status));
+  if (!written || *written != report.status || !written->complete) return ckpt::failed(status + " says something else");
+  return report.verified.damage == 0 ? ok_status() : ckpt::corrupt("scrub finds a damaged step");
 }
 
 Status convert(CrashFs& fs, const std::string& src, const std::string& dst, const std::string& to, bool force) {

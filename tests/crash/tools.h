@@ -19,6 +19,8 @@ ckpt::Status repair(CrashFs& fs, const std::string& src, const std::string& dst,
                     bool force);
 /// parity PATH --files 1.
 ckpt::Status set_parity(CrashFs& fs, const std::string& path);
+/// scrub RUN --status STATUS, whose file is read again. \error kCorrupt: a step is damaged
+ckpt::Status scrub(CrashFs& fs, const std::string& status);
 ckpt::Status convert(CrashFs& fs, const std::string& src, const std::string& dst, const std::string& to, bool force);
 /// A tiny folder in the form of Hugging Face.
 ckpt::Status make_hf(CrashFs& fs, const std::string& folder);
