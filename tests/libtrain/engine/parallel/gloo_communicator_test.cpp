@@ -1,6 +1,7 @@
 #include "libtrain/engine/parallel/gloo_communicator.h"
 
 #include <ATen/ATen.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <chrono>
 #include <future>
@@ -212,6 +213,12 @@ INSTANTIATE_TEST_SUITE_P(Meshes, GlooCommunicatorOn,
                          [](const auto& info) {
                            return std::to_string(info.param.first) + "x" + std::to_string(info.param.second);
                          });
+
+TEST(GlooCommunicator, LooksForEventsByOurCalls) {
+  void* const library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  ASSERT_NE(library, nullptr);
+  for (const char* name : {"epoll_wait", "recv"}) EXPECT_NE(dlsym(RTLD_DEFAULT, name), dlsym(library, name)) << name;
+}
 
 TEST(GlooCommunicator, MeetsAtTheStoreOfTorchrunsAgent) {
   test::RankGroup ranks("group-member", 2, 1,
