@@ -108,7 +108,8 @@ constexpr Program kPrograms[] = {
        return at.is("mp_rank_") || (at.has("common.pt") && at.has("metadata.json")) ||
               at.has("latest_checkpointed_iteration.txt") || at.has("distrib_optim.pt") || at.is("iter_0");
      },
-     "Megatron Bridge makes a Hugging Face folder of it (AutoBridge.export_ckpt), which is read"},
+     "its form torch_dist is read: load it in Megatron and save it with --ckpt-format torch_dist; or Megatron Bridge "
+     "makes a Hugging Face folder of it (AutoBridge.export_ckpt)"},
     {"a NeMo checkpoint",
      [](const Folder& at) {
        return (at.has("context") && at.has("weights")) || (at.has("model_config.yaml") && at.has("model_weights"));

@@ -10,6 +10,7 @@
 #include "converters/format.h"
 #include "converters/gguf/gguf_format.h"
 #include "converters/list.h"
+#include "converters/megatron/megatron_checkpoint.h"
 #include "converters/mistral/mistral_format.h"
 #include "converters/nanotron/nanotron_checkpoint.h"
 #include "converters/trainer/hf_format.h"
@@ -18,7 +19,8 @@
 namespace titan::convert {
 
 std::span<const Format* const> formats() {
-  static const std::array<const Format*, 7> all{&hf_format(),
+  static const std::array<const Format*, 8> all{&hf_format(),
+                                                &megatron::megatron_format(),  // its files are a DCP directory's, too
                                                 &dcp_format(),
                                                 &mistral_format(),
                                                 &gguf_format(),

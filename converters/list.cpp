@@ -12,14 +12,14 @@ namespace titan::convert {
 namespace {
 
 // The digits at the end of a folder's name: torchtitan has "step-10", transformers' trainer "checkpoint-10", nanotron
-// "10".
+// "10", Megatron "iter_0000010".
 std::uint64_t step_in_name(const std::string& path) {
   std::size_t end = path.size();
   while (end > 0 && path[end - 1] == '/') --end;
   std::size_t begin = end;
   while (begin > 0 && path[begin - 1] >= '0' && path[begin - 1] <= '9') --begin;
   std::uint64_t step = 0;
-  if (begin == 0 || path[begin - 1] == '-' || path[begin - 1] == '/')
+  if (begin == 0 || std::string_view("-_/").find(path[begin - 1]) != std::string_view::npos)
     std::from_chars(path.data() + begin, path.data() + end, step);
   return step;
 }

@@ -5,7 +5,6 @@
 #include "converters/companions.h"
 #include "converters/dcp/parts.h"
 #include "converters/dcp/shards.h"
-#include "converters/elsewhere.h"
 #include "converters/file_names.h"
 #include "converters/fused_experts.h"
 #include "converters/hf/hf_checkpoint.h"
@@ -80,8 +79,6 @@ class DcpFormat final : public Format {
     return name == dcp::kMetadataFile || name.ends_with(".distcp") || is_companion(name);
   }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
-    // Megatron's files lie in a DCP directory, too.
-    if (fs.stat(ckpt::join_path(path, "common.pt")).ok()) TITAN_RETURN_IF_ERROR(check_elsewhere(fs, path));
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<dcp::DcpReader> reader, dcp::DcpReader::open(fs, path));
     return std::unique_ptr<ForeignCheckpoint>(std::make_unique<dcp::DcpCheckpoint>(std::move(reader)));
   }

@@ -33,26 +33,40 @@ Result<TorchFile> TorchFile::open(ckpt::Fs& fs, const std::string& path) {
   TITAN_RETURN_IF_ERROR(file_there(fs, path).status());
   TITAN_ASSIGN_OR_RETURN(out.file_, fs.open_read(path));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, out.file_->size());
+  TITAN_RETURN_IF_ERROR(out.read(0, size));
+  return out;
+}
+
+Result<TorchFile> TorchFile::open_item(ckpt::Fs& fs, const std::string& path, std::uint64_t offset,
+                                       std::uint64_t length) {
+  TorchFile out;
+  out.path_ = path;
+  TITAN_ASSIGN_OR_RETURN(out.file_, fs.open_read(path));
+  TITAN_RETURN_IF_ERROR(out.read(offset, length));
+  return out;
+}
+
+Status TorchFile::read(std::uint64_t offset, std::uint64_t length) {
   std::byte head[2] = {};
-  if (size >= sizeof head) TITAN_RETURN_IF_ERROR(out.file_->pread(0, head));
+  if (length >= sizeof head) TITAN_RETURN_IF_ERROR(file_->pread(offset, head));
   if (head[0] == std::byte{0x80} && head[1] == std::byte{2})
-    return ckpt::unsupported(path + " was saved in the form of torch before 1.6: not supported")
+    return ckpt::unsupported(path_ + " was saved in the form of torch before 1.6: not supported")
         .with_hint("load and save it again with a newer torch");
   const auto wrong = [&](const Status& error) {
-    return or_what_it_is(path, *out.file_, error, ckpt::FileKind::kTorch);
+    return offset == 0 ? or_what_it_is(path_, *file_, error, ckpt::FileKind::kTorch) : error;
   };
-  Result<dcp::ZipArchive> zip = dcp::ZipArchive::open(*out.file_, path, 0, size);
+  Result<dcp::ZipArchive> zip = dcp::ZipArchive::open(*file_, path_, offset, length);
   if (!zip.ok()) return wrong(zip.status());
-  out.zip_ = std::make_unique<dcp::ZipArchive>(*std::move(zip));
-  if (const dcp::ZipEntry* order = out.zip_->find("byteorder")) {
-    TITAN_ASSIGN_OR_RETURN(const std::string text, out.zip_->read(*order, 16));
-    if (text != "little") return ckpt::unsupported(path + " holds big-endian tensors: not supported");
+  zip_ = std::make_unique<dcp::ZipArchive>(*std::move(zip));
+  if (const dcp::ZipEntry* order = zip_->find("byteorder")) {
+    TITAN_ASSIGN_OR_RETURN(const std::string text, zip_->read(*order, 16));
+    if (text != "little") return ckpt::unsupported(path_ + " holds big-endian tensors: not supported");
   }
-  const dcp::ZipEntry* tree = out.zip_->find("data.pkl");
-  if (tree == nullptr) return wrong(corrupt(path + ": no data.pkl in the archive"));
-  TITAN_ASSIGN_OR_RETURN(std::string bytes, out.zip_->read(*tree, kMaxPickle));
-  TITAN_ASSIGN_OR_RETURN(out.pickle_, dcp::Pickle::decode(path, std::move(bytes), {.nodes = kMaxNodes, .inert = true}));
-  return out;
+  const dcp::ZipEntry* tree = zip_->find("data.pkl");
+  if (tree == nullptr) return wrong(corrupt(path_ + ": no data.pkl in the archive"));
+  TITAN_ASSIGN_OR_RETURN(std::string bytes, zip_->read(*tree, kMaxPickle));
+  TITAN_ASSIGN_OR_RETURN(pickle_, dcp::Pickle::decode(path_, std::move(bytes), {.nodes = kMaxNodes, .inert = true}));
+  return {};
 }
 
 Result<NodeId> TorchFile::at(NodeId node, const std::string& key) const {

@@ -29,6 +29,9 @@ class TorchFile {
  public:
   /// \error kNotFound, kCorrupt, kUnsupported (the form of torch before 1.6), kFailed
   static ckpt::Result<TorchFile> open(ckpt::Fs& fs, const std::string& path);
+  /// The same of an archive within a file, at [offset, offset + length).
+  static ckpt::Result<TorchFile> open_item(ckpt::Fs& fs, const std::string& path, std::uint64_t offset,
+                                           std::uint64_t length);
 
   const std::string& path() const { return path_; }
   const dcp::Pickle& pickle() const { return pickle_; }
@@ -42,6 +45,7 @@ class TorchFile {
 
  private:
   TorchFile() = default;
+  ckpt::Status read(std::uint64_t offset, std::uint64_t length);
   std::string path_;
   std::unique_ptr<ckpt::File> file_;
   std::unique_ptr<dcp::ZipArchive> zip_;

@@ -24,8 +24,14 @@ using recipe::UpdateSettings;
 // Compares groups of an optimizer with a configuration.
 class Groups {
  public:
-  Groups(const std::string& path, const recipe::Config& config, std::uint64_t step, bool lr_of_step)
-      : path_(path), config_(config), curve_(recipe::lr_settings(config)), step_(step), lr_of_step_(lr_of_step) {}
+  // `phases`: the curve, where it is not that of the configuration's keys.
+  Groups(const std::string& path, const recipe::Config& config, std::uint64_t step, bool lr_of_step,
+         const std::vector<ckpt::LrPhase>& phases)
+      : path_(path), config_(config), curve_(recipe::lr_settings(config)), lr_of_step_(lr_of_step) {
+    schedule_ = phases.empty() ? ckpt::schedule_from(curve_) : ckpt::LrSchedule{phases, curve_};
+    last_ = ckpt::lr_at(schedule_.phases, step);
+    next_ = phases.empty() ? dcp::next_lr(curve_, step) : ckpt::lr_at(phases, step + 1);
+  }
 
   Status differ(const std::string& what, const std::string& found, const std::string& other,
                 const std::string& expected) const {
@@ -38,15 +44,14 @@ class Groups {
     const double peak = curve_.peak * update.lr_factor;
     const bool rule = update != UpdateSettings{config_.optimizer.weight_decay, 1};
     const std::tuple<const char*, double, double, const char*> numbers[] = {
-        {"lr", group.lr, dcp::next_lr(curve_, step_) * update.lr_factor, "that of the next step by the configuration"},
+        {"lr", group.lr, next_ * update.lr_factor, "that of the next step by the configuration"},
         {"initial_lr", group.initial_lr.value_or(peak), peak, "optimizer.lr of the configuration"},
         {"beta1", group.beta1, config_.optimizer.beta1, "optimizer.beta1 of the configuration"},
         {"beta2", group.beta2, config_.optimizer.beta2, "optimizer.beta2 of the configuration"},
         {"eps", group.eps, config_.optimizer.eps, "optimizer.eps of the configuration"},
         {kDecay, group.weight_decay, update.weight_decay,
          rule ? "what optimizer.rules say" : "optimizer.weight_decay of the configuration"}};
-    const double last = ckpt::lr_at(ckpt::schedule_from(curve_).phases, step_) * update.lr_factor;
-    const bool done = lr_of_step_ && dcp::is_number_of(group.lr, last);
+    const bool done = lr_of_step_ && dcp::is_number_of(group.lr, last_ * update.lr_factor);
     for (const auto& [name, found, expected, other] : numbers) {
       if (dcp::is_number_of(found, expected) || (done && name == std::string_view("lr"))) continue;
       const Status status =
@@ -72,7 +77,7 @@ class Groups {
     return first;
   }
 
-  const ckpt::LrSettings& curve() const { return curve_; }
+  const ckpt::LrSchedule& schedule() const { return schedule_; }
   void set_parameters(const std::vector<ckpt::ParameterMeta>& parameters) { decay_hint_ = dcp::decay_hint(parameters); }
 
  private:
@@ -80,7 +85,8 @@ class Groups {
   const std::string& path_;
   const recipe::Config& config_;
   const ckpt::LrSettings curve_;
-  const std::uint64_t step_;
+  ckpt::LrSchedule schedule_;
+  double last_ = 0, next_ = 0;  // rates of the step that was done, and of the one behind it
   const bool lr_of_step_;
   std::string decay_hint_;
 };
@@ -126,7 +132,7 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, dcp::read_torchtitan(given));
   TITAN_RETURN_IF_ERROR(dcp::check_optimizer(config));
   const std::uint64_t step = plan.step;
-  Groups groups(path(), config, step, facts.lr_of_step);
+  Groups groups(path(), config, step, facts.lr_of_step, facts.phases);
   groups.set_parameters(plan.parameters);
   for (const std::uint64_t count : plan.optimizer_steps)
     if (count != step)
@@ -137,7 +143,7 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
   for (std::size_t p = 0; p < updates.size() && !facts.of.empty(); ++p)
     TITAN_RETURN_IF_ERROR(
         groups.check(facts.of.at(tensors_[plan.tensors[p].source].name), updates[p], plan.parameters[p].name));
-  plan.lr = ckpt::schedule_from(groups.curve());
+  plan.lr = groups.schedule();
   plan.train = ckpt::TrainState{};
   plan.train->step = step;
   plan.train->seed = static_cast<std::uint64_t>(config.debug.seed.value_or(0));

@@ -55,15 +55,15 @@ void TrainedSource::add_part(const std::string& name, std::size_t pieced, std::u
   places_.push_back({pieced, first});
 }
 
-void TrainedSource::add_model(const ForeignCheckpoint& model) {
-  model_ = &model;
-  tensors_ = model.tensors();
+void TrainedSource::add_whole(const ForeignCheckpoint& whole, std::size_t of_model) {
+  whole_ = &whole;
+  tensors_ = whole.tensors();
   places_.resize(tensors_.size());
-  end_of_model();
+  model_tensors_ = of_model;
 }
 
 Status TrainedSource::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
-  if (model_ != nullptr && tensor < model_tensors_) return model_->read(tensor, first, out);
+  if (whole_ != nullptr && tensor < whole_->tensors().size()) return whole_->read(tensor, first, out);
   const Place& place = places_[tensor];
   return files_.read_checked(pieced_[place.pieced], place.first + first, out);
 }
@@ -157,7 +157,7 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
 }
 
 Result<ckpt::VerifyReport> TrainedSource::verify(const Progress& progress) const {
-  const bool all_checked = model_ == nullptr && files_.all_archives();
+  const bool all_checked = whole_ == nullptr && files_.all_archives();
   TITAN_ASSIGN_OR_RETURN(ckpt::VerifyReport report, read_all(*this, all_checked ? "" : kSafetensorsNote, progress));
   if (why_.code == ckpt::Code::kCorrupt)
     report.damage.push_back({"optimizer", "structure", "", 0, 0, 0, why_.message});

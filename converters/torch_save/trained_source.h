@@ -46,7 +46,9 @@ class TrainedSource : public ForeignCheckpoint {
   std::size_t add_pieced(PiecedTensor pieced);
   void add_part(const std::string& name, std::size_t pieced, std::uint64_t first, std::vector<std::uint64_t> shape);
   /// The model's tensors are those of `model`, which outlives this; what is added is the optimizer's.
-  void add_model(const ForeignCheckpoint& model);
+  void add_model(const ForeignCheckpoint& model) { add_whole(model, model.tensors().size()); }
+  /// All tensors are those of `whole`, which outlives this; the first `of_model` are the model's.
+  void add_whole(const ForeignCheckpoint& whole, std::size_t of_model);
   /// From here on tensors are the optimizer's.
   void end_of_model() { model_tensors_ = tensors_.size(); }
   void set_step(const std::string& name, double step) { steps_[name] = step; }
@@ -72,6 +74,7 @@ class TrainedSource : public ForeignCheckpoint {
     std::uint64_t data_ranks = 1;           ///< 0: it does not say
     std::optional<std::uint64_t> samples;   ///< trained so far; else what the configuration's batches make
     bool lr_of_step = false;                ///< the stored rate may be that of the step which was done
+    std::vector<ckpt::LrPhase> phases{};    ///< the curve, where it is not that of the configuration's keys
   };
   /// take_slots and take_run of an optimizer whose count is the run's step; `of` are the settings of its parameters.
   Status take_counted_run(const ImportOptions& options, std::map<std::string, GroupValues> of, ImportPlan& plan) const;
@@ -90,7 +93,7 @@ class TrainedSource : public ForeignCheckpoint {
     std::uint64_t first;  // element of it
   };
   const std::string path_;
-  const ForeignCheckpoint* model_ = nullptr;  // has the first tensors
+  const ForeignCheckpoint* whole_ = nullptr;  // has the first tensors
   std::vector<PiecedTensor> pieced_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;

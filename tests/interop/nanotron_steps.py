@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nanotron_steps.py: steps of nanotron, of any TP, PP, DP and ZeRO stage, become ours tensor by tensor, and a run goes on from one.
+"""nanotron_steps.py: steps of nanotron, of any TP, PP, DP and ZeRO stage, become ours tensor by tensor, and a run goes on from one; so do Megatron-Core's.
 
 A model of transformers is trained for five steps under plain torch with AdamW and a scheduler. Its state is written as nanotron 1.2 to 1.5 lays it out:
 projections fused and cut within each chunk, pairs of slices in the headers, moments by torch.save, whole or cut for ZeRO 1, masters as views into one
@@ -7,6 +7,7 @@ storage, rows of queries and keys in halves or interleaved, older names of shard
 nanotron's serialize/ and optim/zero.py at 2411b022, and shards are put together by its rule (merge_and_shard_tp_tensors) before they are written.
 Every weight and moment is found again, `titan-train eval` of a step has transformers' logits (1e-5), what
 `convert --to nanotron` writes is put together by nanotron's rule, and titan-train goes on from a step with losses within 1e-5 of the uninterrupted run.
+What Megatron-Core itself saved (megatron_kept) has its weights, moments and logits here, and goes on with its next losses and learning rates.
 TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
 """
 import copy
@@ -26,6 +27,7 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 import hf_dcp_round_trip as loop
+import megatron_kept
 import transformers_both_ways as both_ways
 import transformers_logits
 
@@ -239,6 +241,33 @@ def check_logits(step, kind, saved, work):
         both_ways.fail(f"{step}: logits differ by {gap:.1e}")
 
 
+def megatrons(work):
+    """Each of Megatron's kept steps."""
+    count, worst = 0, 0
+    for name, (saved, _, _, _, near) in megatron_kept.CASES.items():
+        home, (folder, measured) = work / f"{name}-here", megatron_kept.unpack(name, work)
+        step, toml, tail = home / "run" / "checkpoint" / f"step-{saved:08d}", home / "run.toml", home / "tail.u16"
+        step.parent.mkdir(parents=True)
+        toml.write_text(megatron_kept.config(name))
+        np.array([megatron_kept.tokens(n) for n in range(saved, megatron_kept.STEPS)], dtype="<u2").tofile(tail)
+        both_ways.titan_ckpt("convert", folder, step, "--to", "titan", "--config", toml)
+        both_ways.titan_ckpt("verify", folder)
+        count += megatron_kept.check_tensors(both_ways.titan_ckpt, step, folder / f"iter_{saved:07d}", work)
+        if measured["logits"]:
+            np.save(work / "rows.npy", np.array([megatron_kept.tokens(saved)[:megatron_kept.LENGTH]]))
+            gap = np.abs(transformers_logits.ours(folder, work / "rows.npy", work)[0][0, -1].numpy() - np.array(measured["logits"])).max()
+            if gap > transformers_logits.TOLERANCE:
+                both_ways.fail(f"Megatron's {name}: logits differ by {gap:.1e}")
+        harness.train(toml, 1, {"job.dump_folder": home / "run", "job.threads_per_rank": 1, "training.dataset_path": tail}, ("--allow", "training.dataset"))
+        lines = {n: line for n, line in harness.step_lines(home / "run").items() if n > saved}
+        gaps = {n: abs(float(line[1]) - measured["losses"][n - 1]) for n, line in lines.items()}
+        rates = {n: abs(float(line[3]) / measured["rates"][n - 1] - 1) for n, line in lines.items()}
+        if list(gaps) != list(range(saved + 1, megatron_kept.STEPS + 1)) or max(gaps.values()) > near or max(rates.values()) > 1e-12:
+            both_ways.fail(f"Megatron's {name} continued here: losses differ by {gaps}, learning rates by {rates}")
+        worst = max(worst, max(gaps.values()) if near <= 1e-5 else 0)
+    print(f"{len(megatron_kept.CASES)} steps of Megatron-Core: {count} tensors as it held them, losses within {worst:.1e}, learning rates equal")
+
+
 def main():
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -268,6 +297,7 @@ def main():
             found = {n: float(line[1]) for n, line in harness.step_lines(work / "run").items() if n > loop.SAVED}
             gap = loop.compare("nanotron's run continued here", found, {n: loss for n, loss in losses.items() if n > loop.SAVED})
             print(f"ten steps continued: losses within {gap:.1e}")
+        megatrons(pathlib.Path(folder))
     print(f"{len(LAYOUTS)} layouts of nanotron: every weight, moment and logit as it was trained")
 
 

@@ -4,6 +4,7 @@ A recipe writes into an empty folder and may return the path to give (the folder
 `run` end (a code, and what is said, for each where only reading values tells), `says` a part of the error, or of what is noted where the code is 0. `flags` go to both programs.
 `keeps`: keys of the config.json that the run's checkpoint has.
 """
+import argparse
 import json
 import pathlib
 import pickle
@@ -590,6 +591,55 @@ def megatron(folder):
     (folder / "iter_0000100/mp_rank_00").mkdir(parents=True)
     torch.save({}, folder / "iter_0000100/mp_rank_00/model_optim_rng.pt")
     return folder / "iter_0000100"
+
+
+def put_megatron(folder, **changes):
+    """A step of Megatron-Core's torch_dist as one rank saves it, layers in one tensor."""
+    arguments = argparse.Namespace(**{"num_layers": LAYERS, "hidden_size": DIM, "num_attention_heads": HEADS, "group_query_attention": True, "num_query_groups": KV, "ffn_hidden_size": FFN,
+                                      "norm_epsilon": 1e-5, "rotary_base": 10000, "normalization": "RMSNorm", "swiglu": True, "untie_embeddings_and_output_weights": True, "num_experts": None, **changes})
+    weights, groups = tensors(), HEADS // KV
+
+    def stacked(*parts):
+        return torch.stack([torch.cat([weights[f"model.layers.{i}.{part}.weight"] for part in parts]) for i in range(LAYERS)])
+    fused = [torch.cat([part.reshape(KV, -1, HEAD, DIM) for part in (weights[f"model.layers.{i}.self_attn.{x}_proj.weight"] for x in "qkv")], dim=1) for i in range(LAYERS)]
+    assert fused[0].shape[1] == groups + 2
+    put_dcp(folder, {"embedding.word_embeddings.weight": weights["model.embed_tokens.weight"], "decoder.final_layernorm.weight": weights["model.norm.weight"],
+                     "output_layer.weight": weights["lm_head.weight"], "decoder.layers.self_attention.linear_qkv.weight": torch.stack(fused).reshape(LAYERS, -1, DIM),
+                     "decoder.layers.self_attention.linear_qkv.layer_norm_weight": stacked("input_layernorm"), "decoder.layers.self_attention.linear_proj.weight": stacked("self_attn.o_proj"),
+                     "decoder.layers.mlp.linear_fc1.layer_norm_weight": stacked("post_attention_layernorm"), "decoder.layers.mlp.linear_fc1.weight": stacked("mlp.gate_proj", "mlp.up_proj"),
+                     "decoder.layers.mlp.linear_fc2.weight": stacked("mlp.down_proj")})
+    torch.save({"args": arguments, "checkpoint_version": 3.0, "iteration": 100}, folder / "common.pt")
+    (folder / "metadata.json").write_text('{"sharded_backend": "torch_dist", "sharded_backend_version": 1}')
+
+
+@recipe("Megatron-LM: the plain case, by the folder of the run")
+def megatron_dist(folder):
+    (folder / "iter_0000100").mkdir()
+    put_megatron(folder / "iter_0000100")
+    (folder / "latest_checkpointed_iteration.txt").write_text("100")
+
+
+@recipe("Megatron-LM: Mixtral", 2, "the argument num_experts is int 8")
+def megatron_experts(folder):
+    put_megatron(folder, num_experts=8)
+
+
+@recipe("Megatron-LM: stopped while it saved", 12, "Megatron writes it last")
+def megatron_unfinished(folder):
+    put_megatron(folder)
+    (folder / "metadata.json").unlink()
+
+
+@recipe("Megatron-LM: arguments of another run", 13, "has 64 rows, its model makes it")
+def megatron_other_arguments(folder):
+    put_megatron(folder, num_query_groups=1)
+
+
+@recipe("Megatron-LM: a file of the directory is gone", 12, "is missing; the metadata names it")
+def megatron_without_files(folder):
+    put_megatron(folder)
+    for file in folder.glob("*.distcp"):
+        file.unlink()
 
 
 @recipe("nanotron, stopped while it saved", 13, "has no model_config.json")

@@ -1,0 +1,209 @@
+#include "converters/megatron/megatron_checkpoint.h"
+
+#include <algorithm>
+
+#include "ckpt/base/text.h"
+#include "ckpt/format/json_value.h"
+#include "ckpt/plan/lr_settings.h"
+#include "converters/companions.h"
+#include "converters/dcp/torchtitan.h"
+#include "converters/megatron/parts_view.h"
+#include "converters/skip.h"
+#include "recipe/model/from_rows.h"
+
+namespace titan::convert::megatron {
+namespace {
+
+constexpr const char *kMetadata = "metadata.json", *kLatest = "latest_checkpointed_iteration.txt",
+                     *kVocabulary = "model.vocab_size", *kEmbedding = "embedding.word_embeddings.weight";
+constexpr std::uint64_t kMaxJson = std::uint64_t{4} << 20, kMaxLatest = 4096;
+
+class Checkpoint final : public ForeignCheckpoint {
+ public:
+  Checkpoint(Fs& fs, std::string path, std::string folder)
+      : fs_(fs), path_(std::move(path)), folder_(std::move(folder)) {}
+
+  Status open() {
+    TITAN_RETURN_IF_ERROR(check_form());
+    TITAN_ASSIGN_OR_RETURN(reader_, dcp::DcpReader::open(fs_, folder_));
+    Result<CommonState> common = read_common(fs_, *reader_);
+    if (!common.ok() && common.status().code != ckpt::Code::kNotFound) return common.status();
+    if (common.ok()) common_ = *std::move(common);
+    TITAN_ASSIGN_OR_RETURN(layers_, list_tensors(*reader_));
+    if (layers_.empty()) return ckpt::incompatible(folder_ + " holds no tensors of a model");
+    for (const LayerTensor& one : layers_) tensors_.push_back(one.tensor);
+    return {};
+  }
+
+  const std::string& path() const override { return path_; }
+  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
+  Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override {
+    const LayerTensor& one = layers_[tensor];
+    return reader_->read(*one.entry, one.first + first, out);
+  }
+
+  Result<ImportPlan> plan(const ImportOptions& asked) const override {
+    ImportOptions options = asked;
+    const bool skipped = forget_state(options);
+    if (options.config && !options.look && !skipped && dcp::says_run(*options.config))
+      TITAN_RETURN_IF_ERROR(common_.why_optimizer);
+    if (!common_.arguments && !options.config && options.look) return as_it_lies();
+    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, model_of(options));
+    TITAN_ASSIGN_OR_RETURN(const PartsView parts, PartsView::of(*this, model));
+    const TrainedParts trained(fs_, parts, common_);
+    TITAN_ASSIGN_OR_RETURN(ImportPlan plan, trained.plan_model(options, model));
+    if (const std::uint64_t rows = vocabulary(); rows > static_cast<std::uint64_t>(model.vocab_size))
+      plan.notes.push_back("the first " + std::to_string(model.vocab_size) + " of " + std::to_string(rows) +
+                           " rows of the padded vocabulary are taken, as model.vocab_size says");
+    else if (!options.look)
+      plan.notes.push_back("all " + std::to_string(rows) +
+                           " rows of the vocabulary are taken, also those that Megatron padded it with: "
+                           "--config with model.vocab_size takes that many");
+    if (!common_.why_optimizer.ok() && !options.look)
+      plan.notes.push_back("left behind: the optimizer's state: " + common_.why_optimizer.message);
+    return parts.of_raw(std::move(plan));
+  }
+
+  Result<ckpt::VerifyReport> verify(const Progress& progress) const override {
+    TITAN_ASSIGN_OR_RETURN(ckpt::VerifyReport report, reader_->verify(progress));
+    if (common_.why_optimizer.code == ckpt::Code::kCorrupt)
+      report.damage.push_back({kCommonFile, "structure", "", 0, 0, 0, common_.why_optimizer.message});
+    return report;
+  }
+
+ private:
+  // metadata.json names the form, and is written last.
+  Status check_form() const {
+    const std::string path = through_link(fs_, ckpt::join_path(folder_, kMetadata));
+    const auto bytes = ckpt::read_file(fs_, path, kMaxJson);
+    if (!bytes.ok() && bytes.status().code == ckpt::Code::kNotFound)
+      return ckpt::corrupt(path + " is missing: Megatron writes it last, so the checkpoint is not whole");
+    TITAN_RETURN_IF_ERROR(bytes.status());
+    TITAN_ASSIGN_OR_RETURN(const ckpt::JsonValue json, ckpt::parse_json(path, ckpt::text_of(*bytes)));
+    const ckpt::JsonValue* form = json.is_object() ? json.find("sharded_backend") : nullptr;
+    if (form == nullptr || form->text() == nullptr) return ckpt::corrupt(path + " names no sharded_backend");
+    if (*form->text() == "torch_dist") return {};
+    return ckpt::unsupported(path + ": sharded_backend is " + *form->text() + ", expected torch_dist")
+        .with_hint("load it and save it again with --ckpt-format torch_dist");
+  }
+
+  // State that cannot be read has no tensors here; patterns for it are then no mistakes. Whether there were some.
+  bool forget_state(ImportOptions& options) const {
+    if (common_.why_optimizer.ok()) return false;
+    return std::erase_if(options.skip, [&](const std::string& glob) {
+             SkipRules rule({glob});
+             return rule.takes(std::string(kStatePrefix)) || rule.takes(std::string(kBuckets));
+           }) > 0;
+  }
+
+  std::uint64_t vocabulary() const {
+    for (const ForeignTensor& tensor : tensors_)
+      if (tensor.name.ends_with(kEmbedding) && split_state(tensor.name).slot.empty() && !tensor.shape.empty())
+        return tensor.shape[0];
+    return 0;
+  }
+
+  Result<recipe::ModelDims> model_of(const ImportOptions& options) const {
+    if (!common_.arguments) {
+      if (options.config) return recipe::dims_from_rows("the configuration", *options.config);
+      return ckpt::incompatible(folder_ +
+                                " does not say its model: it holds no arguments of Megatron's, which say heads, RoPE "
+                                "and eps")
+          .with_hint("say all of model.* in a file: titan-ckpt convert " + path_ +
+                     " NEW --to titan --config FILE.toml");
+    }
+    recipe::ModelDims model = common_.arguments->dims;
+    if (const std::uint64_t rows = vocabulary(); rows > 0) model.vocab_size = recipe::to_dimension(rows);
+    if (!options.config) return checked(model);
+    const auto given = ckpt::number_of<std::uint64_t>(ckpt::setting(*options.config, kVocabulary));
+    if (given && *given > 0 && *given < static_cast<std::uint64_t>(model.vocab_size))
+      model.vocab_size = recipe::to_dimension(*given);
+    if (!options.look)
+      TITAN_RETURN_IF_ERROR(
+          agreed_rows(path_, recipe::model_rows(model), *options.config, options.comparison).status());
+    return checked(model);
+  }
+  Result<recipe::ModelDims> checked(const recipe::ModelDims& model) const {
+    if (const Status sound = recipe::check_dims(model); !sound.ok()) return sound.wrapped(path_);
+    return model;
+  }
+
+  // To look at a model that nobody describes.
+  ImportPlan as_it_lies() const {
+    ImportPlan plan;
+    plan.step = common_.step.value_or(0);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!split_state(tensors_[i].name).slot.empty()) continue;
+      plan.tensors.push_back({{static_cast<std::uint32_t>(plan.parameters.size()), ""}, i});
+      plan.parameters.push_back({tensors_[i].name, tensors_[i].shape});
+    }
+    return plan;
+  }
+
+  Fs& fs_;
+  const std::string path_, folder_;
+  std::unique_ptr<dcp::DcpReader> reader_;
+  CommonState common_;
+  std::vector<LayerTensor> layers_;
+  std::vector<ForeignTensor> tensors_;
+};
+
+// By names alone: a DCP directory, and a file of Megatron's beside it.
+Result<bool> is_iteration(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const bool tensors, is_file(fs, ckpt::join_path(path, dcp::kMetadataFile)));
+  if (!tensors) return false;
+  for (const char* name : {kMetadata, kCommonFile}) {
+    TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, ckpt::join_path(path, name)));
+    if (there) return true;
+  }
+  return false;
+}
+
+class MegatronFormat final : public Format {
+ public:
+  const char* name() const override { return "megatron"; }
+  const char* title() const override { return "Megatron-Core torch_dist"; }
+  bool writes() const override { return false; }
+  Result<bool> probe(Fs& fs, const std::string& path) const override {
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, find_iteration(fs, path));
+    return !folder.empty();
+  }
+  bool is_member(const std::string&) const override { return false; }
+  Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, find_iteration(fs, path));
+    if (folder.empty()) return ckpt::not_found(path + " holds no checkpoint of Megatron-Core in the form torch_dist");
+    auto checkpoint = std::make_unique<Checkpoint>(fs, path, folder);
+    TITAN_RETURN_IF_ERROR(checkpoint->open());
+    return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
+  }
+  Result<std::unique_ptr<ForeignWriter>> create(Fs&, const CheckpointReader&, const ExportOptions&) const override {
+    return ckpt::unsupported("Megatron's checkpoints are read, not written")
+        .with_hint("--to hf writes a folder that Megatron Bridge imports (AutoBridge.import_ckpt)");
+  }
+};
+
+}  // namespace
+
+Result<std::string> find_iteration(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const bool itself, is_iteration(fs, path));
+  if (itself) return path;
+  TITAN_ASSIGN_OR_RETURN(const bool run, is_file(fs, ckpt::join_path(path, kLatest)));
+  if (!run) return std::string();
+  const auto bytes = ckpt::read_file(fs, through_link(fs, ckpt::join_path(path, kLatest)), kMaxLatest);
+  if (!bytes.ok()) return std::string();
+  const std::string word(ckpt::trimmed(ckpt::text_of(*bytes)));
+  const auto number = ckpt::number_of<std::uint64_t>(word);
+  if (!number && word != "release") return std::string();
+  const std::string digits = number ? std::to_string(*number) : "";
+  const std::string folder = ckpt::join_path(
+      path, number ? "iter_" + std::string(7 - std::min<std::size_t>(7, digits.size()), '0') + digits : word);
+  TITAN_ASSIGN_OR_RETURN(const bool there, is_iteration(fs, folder));
+  return there ? folder : std::string();
+}
+
+const Format& megatron_format() {
+  static const MegatronFormat format;
+  return format;
+}
+
+}  // namespace titan::convert::megatron

@@ -1,0 +1,16 @@
+#pragma once
+// A step of Megatron-Core in its form torch_dist: a DCP directory with the run's arguments, layers in one tensor, and
+// fused projections.
+#include <string>
+
+#include "converters/format.h"
+
+namespace titan::convert::megatron {
+
+/// The folder of the step that `path` is or, for the folder of a run, whose newest step it names; "" where it is none.
+Result<std::string> find_iteration(Fs& fs, const std::string& path);
+
+/// The format "megatron", which is read alone; never destroyed.
+const Format& megatron_format();
+
+}  // namespace titan::convert::megatron

@@ -1,0 +1,60 @@
+#pragma once
+// A Megatron checkpoint as its model is known: tensors under Hugging Face's names, fused projections taken apart.
+#include <vector>
+
+#include "converters/megatron/state.h"
+#include "converters/megatron/tensors.h"
+#include "converters/torch_save/trained_source.h"
+
+namespace titan::convert::megatron {
+
+/// Parts of the tensors of another checkpoint: the model's first, then the optimizer's.
+class PartsView final : public ForeignCheckpoint {
+ public:
+  /// `raw` outlives this. Where every parameter has a float32 master, masters are the model's tensors. \error
+  /// kIncompatible: `model` does not fit the tensors
+  static Result<PartsView> of(const ForeignCheckpoint& raw, const recipe::ModelDims& model);
+
+  const std::string& path() const override { return raw_->path(); }
+  const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
+  Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
+  Result<ImportPlan> plan(const ImportOptions& options) const override { return raw_->plan(options); }
+  Result<ckpt::VerifyReport> verify(const Progress& progress) const override { return raw_->verify(progress); }
+
+  std::size_t of_model() const { return of_model_; }
+  bool masters() const { return masters_; }
+  /// `plan`, made for this view, as one of the checkpoint behind it.
+  ImportPlan of_raw(ImportPlan plan) const;
+
+ private:
+  struct Place {
+    std::size_t raw;
+    RowBlocks blocks;
+  };
+  explicit PartsView(const ForeignCheckpoint& raw) : raw_(&raw) {}
+  Status add(std::size_t raw, const StateName& name, const recipe::ModelDims& model);
+
+  const ForeignCheckpoint* raw_;
+  std::vector<ForeignTensor> tensors_;
+  std::vector<Place> places_;
+  std::size_t of_model_ = 0;
+  bool masters_ = false;
+};
+
+/// A view, and what the run says of its optimizer.
+class TrainedParts final : public TrainedSource {
+ public:
+  /// `parts` and `common` outlive this.
+  TrainedParts(Fs& fs, const PartsView& parts, const CommonState& common);
+  /// Plans the import of `model`. \error see ForeignCheckpoint::plan
+  Result<ImportPlan> plan_model(const ImportOptions& options, const recipe::ModelDims& model) const;
+  Result<ImportPlan> plan(const ImportOptions& options) const override { return parts_.plan(options); }
+
+ private:
+  Status take_optimizer(const ImportOptions& options, ImportPlan& plan) const;
+
+  const PartsView& parts_;
+  const CommonState& common_;
+};
+
+}  // namespace titan::convert::megatron

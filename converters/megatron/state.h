@@ -1,0 +1,33 @@
+#pragma once
+// What a Megatron checkpoint holds beside its tensors: common.pt, or the item that newer versions have in its place.
+#include <optional>
+#include <string>
+
+#include "converters/dcp/reader.h"
+#include "converters/megatron/arguments.h"
+#include "converters/torch_save/trained_source.h"
+
+namespace titan::convert::megatron {
+
+/// AdamW's settings of the parameters that decay, and of norms and biases, which have a group of their own.
+struct OptimizerState {
+  GroupValues decayed;
+  std::optional<GroupValues> undecayed;
+  double count = 0;  ///< Adam's
+};
+
+struct CommonState {
+  std::optional<Arguments> arguments;
+  std::optional<std::uint64_t> step;
+  std::optional<OptimizerState> optimizer;
+  std::optional<Scheduler> scheduler;
+  Status why_optimizer;  ///< it cannot be read: kUnsupported naming its form, kCorrupt
+};
+
+inline constexpr const char* kCommonFile = "common.pt";
+
+/// Reads the state of the checkpoint at `reader`'s path. \error kNotFound: there is none; kCorrupt, kUnsupported (a
+/// model that ours is not), kFailed
+Result<CommonState> read_common(Fs& fs, const dcp::DcpReader& reader);
+
+}  // namespace titan::convert::megatron

@@ -1,0 +1,258 @@
+// Steps of Megatron-Core in its form torch_dist: every tensor, and what is said where one cannot be taken.
+#include "converters/megatron/megatron_checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "ckpt/plan/lr_settings.h"
+#include "converters/view.h"
+#include "tests/converters/megatron/folder.h"
+
+namespace titan::convert::megatron::megatron_checkpoint_test {
+namespace {
+
+using ckpt::Code;
+using ckpt::testing::MemFs;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using testing::kRun;
+using testing::kStep;
+using testing::Step;
+using testing::whole;
+using testing::write_step;
+using Opened = Result<std::unique_ptr<ForeignCheckpoint>>;
+
+// The configuration that the run was trained with, but for `changes`.
+Settings run_config(const std::map<std::string, std::string>& changes = {}) {
+  std::map<std::string, std::string> rows{{"lr_scheduler.min_lr_factor", "0.1"},
+                                          {"lr_scheduler.warmup_steps", "0"},
+                                          {"optimizer.beta1", "0.9"},
+                                          {"optimizer.beta2", "0.95"},
+                                          {"optimizer.eps", "1e-08"},
+                                          {"optimizer.lr", "0.01"},
+                                          {"optimizer.rules", R"(["*norm* weight_decay=0"])"},
+                                          {"optimizer.weight_decay", "0.1"},
+                                          {"training.global_batch_size", "4"},
+                                          {"training.seq_len", "16"},
+                                          {"training.steps", "25"}};
+  for (const auto& [key, value] : changes) rows[key] = value;
+  return {rows.begin(), rows.end()};
+}
+
+class MegatronFolder : public ::testing::Test {
+ protected:
+  void put(const Step& step) {
+    write_step(fs_, step);
+    source_ = megatron_format().open(fs_, kStep);
+  }
+  Result<ImportPlan> planned(const ImportOptions& options = {}) {
+    return source_.ok() ? (*source_)->plan(options) : source_.status();
+  }
+  // Elements of a tensor of the plan, in our order of rows.
+  std::vector<float> values(const ImportPlan& plan, const std::string& name, const std::string& slot = "") {
+    for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+      const ckpt::TensorRef& ref = plan.tensors[i].ref;
+      if (plan.parameters[ref.index].name != name || ref.slot != slot) continue;
+      std::vector<float> out(ckpt::element_count(plan.parameters[ref.index].shape));
+      const Status read = PlannedReader(**source_, plan).read(i, 0, std::as_writable_bytes(std::span(out)));
+      EXPECT_TRUE(read.ok()) << read.to_string();
+      return out;
+    }
+    ADD_FAILURE() << name << " is not in the plan";
+    return {};
+  }
+  static std::vector<float> counted(float first, std::size_t count) {
+    std::vector<float> out(count);
+    std::iota(out.begin(), out.end(), first);
+    return out;
+  }
+
+  MemFs fs_;
+  Opened source_ = ckpt::not_found("nothing opened");
+};
+
+// The i-th tensor of the folder has elements 1000 i + j: 0 the embedding, 1 to 6 those of the layers, 7 the last norm,
+// 8 the head; then moments, 9 further each.
+TEST_F(MegatronFolder, TakesEachProjectionFromAllLayersAndGroups) {
+  put({});
+  const auto plan = planned();
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->step, 5u);
+  EXPECT_EQ(values(*plan, "tok_embeddings.weight"), counted(0, 72));
+  EXPECT_EQ(values(*plan, "output.weight"), counted(8000, 72));
+  for (const int layer : {0, 1}) {
+    const std::string at = "layers." + std::to_string(layer) + ".";
+    // A group is 8 rows of queries, 4 of a key, 4 of a value, of 6 elements each; two groups are a layer.
+    std::vector<float> v, k;
+    for (const int group : {0, 1}) {
+      const auto first = static_cast<float>(1000 + layer * 192 + group * 96);
+      for (const int row : {8, 10, 9, 11})  // our order of a head of 4 is 0 2 1 3
+        for (int i = 0; i < 6; ++i) k.push_back(first + static_cast<float>(row * 6 + i));
+      for (int i = 72; i < 96; ++i) v.push_back(first + static_cast<float>(i));
+    }
+    EXPECT_EQ(values(*plan, at + "attention.wk.weight"), k);
+    EXPECT_EQ(values(*plan, at + "attention.wv.weight"), v);
+    EXPECT_EQ(values(*plan, at + "feed_forward.w1.weight"), counted(static_cast<float>(4000 + layer * 96), 48));
+    EXPECT_EQ(values(*plan, at + "feed_forward.w3.weight"), counted(static_cast<float>(4048 + layer * 96), 48));
+    EXPECT_EQ(values(*plan, at + "ffn_norm.weight"), counted(static_cast<float>(5000 + layer * 6), 6));
+    EXPECT_EQ(values(*plan, at + "feed_forward.w3.weight", "exp_avg"),
+              counted(static_cast<float>(13048 + layer * 96), 48));
+  }
+  const std::vector<float> q = values(*plan, "layers.1.attention.wq.weight", "exp_avg_sq");
+  ASSERT_EQ(q.size(), 96u);
+  EXPECT_EQ(q[0], 19192);
+  EXPECT_EQ(q[48], 19192 + 96);  // the second group's
+  EXPECT_EQ(plan->optimizer_steps, std::vector<std::uint64_t>(plan->parameters.size(), 5));
+}
+
+TEST_F(MegatronFolder, IsFoundByTheRunAndByTheStepBeforeDcp) {
+  put({});
+  for (const char* path : {kRun, kStep}) {
+    const auto format = detect_format(fs_, path);
+    ASSERT_TRUE(format.ok() && *format == &megatron_format()) << path;
+    EXPECT_EQ(find_iteration(fs_, path).value(), kStep);
+  }
+  for (const char* word : {"6", "release", "../run/iter_0000005", ""}) {
+    const std::string file = std::string(kRun) + "/latest_checkpointed_iteration.txt";
+    ASSERT_TRUE(fs_.remove_file(file).ok());
+    ASSERT_TRUE(ckpt::testing::put_text(fs_, file, word).ok());
+    EXPECT_EQ(find_iteration(fs_, kRun).value(), "") << word;
+  }
+}
+
+TEST_F(MegatronFolder, TakesLayersThatLieApartAndMasters) {
+  Step step;
+  step.stacked = false;
+  step.masters = true;
+  put(step);
+  const auto plan = planned();
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  // 15 tensors a model; masters are the fourth.
+  EXPECT_EQ(values(*plan, "tok_embeddings.weight"), counted(45000, 72));
+  EXPECT_EQ(values(*plan, "layers.1.attention_norm.weight"), counted(49000, 6));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("float32 masters")));
+}
+
+TEST_F(MegatronFolder, ThePaddedVocabularyIsCutWhereAConfigurationSaysSo) {
+  put({});
+  const auto plan = planned({.config = Settings{{"model.vocab_size", "10"}}});
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->parameters[0].shape, (std::vector<std::uint64_t>{10, 6}));
+  EXPECT_EQ(values(*plan, "output.weight"), counted(8000, 60));
+  EXPECT_EQ(values(*plan, "output.weight", "exp_avg"), counted(17000, 60));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("the first 10 of 12 rows")));
+  EXPECT_THAT(planned({.config = Settings{{"model.vocab_size", "13"}}}).status().message,
+              HasSubstr("model.vocab_size is 12, the configuration says 13"));
+}
+
+TEST_F(MegatronFolder, GoesOnWithTheRunsOwnCurve) {
+  put({});
+  const auto plan = planned({.config = run_config(), .widen = true});
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  ASSERT_TRUE(plan->lr && plan->train);
+  EXPECT_EQ(plan->train->tokens, 20u * 16);
+  EXPECT_EQ(plan->lr->phases.size(), 1u);
+  const std::vector<std::tuple<const char*, const char*, const char*>> others{
+      {"training.steps", "30", "the learning rate of step 6 is"},
+      {"training.global_batch_size", "8", "a step of the run has 4 samples"},
+      {"optimizer.rules", "[]", "weight_decay"},
+      {"optimizer.beta2", "0.99", "beta2"}};
+  for (const auto& [key, value, message] : others)
+    EXPECT_THAT(planned({.config = run_config({{key, value}})}).status().message, HasSubstr(message)) << key;
+}
+
+TEST_F(MegatronFolder, StateOfBucketsIsLeftBehindOrRefused) {
+  Step step;
+  step.form = "dp_reshardable";
+  step.more = {{"optimizer.distributed.dp_group_idx_0.gbuf_idx_0.bucket_idx_0.exp_avg", {64}, {}}};
+  put(step);
+  const auto alone = planned();
+  ASSERT_TRUE(alone.ok()) << alone.status().to_string();
+  EXPECT_TRUE(alone->optimizer_steps.empty());
+  EXPECT_THAT(alone->notes, Contains(HasSubstr("has the form dp_reshardable")));
+  const Status refused = planned({.config = run_config()}).status();
+  EXPECT_EQ(refused.code, Code::kUnsupported);
+  EXPECT_THAT(refused.hint, HasSubstr("--dist-ckpt-optim-fully-reshardable"));
+  EXPECT_TRUE(planned({.skip = {"optimizer.*"}, .config = run_config()}).ok());
+}
+
+TEST_F(MegatronFolder, WithoutArgumentsAConfigurationSaysTheModel) {
+  Step step;
+  step.arguments = false;
+  put(step);
+  EXPECT_EQ(planned().status().code, Code::kIncompatible);
+  EXPECT_TRUE(planned({.look = true}).ok());
+  const Settings model{{"model.dim", "6"},
+                       {"model.ffn_dim", "8"},
+                       {"model.head_dim", "4"},
+                       {"model.n_heads", "4"},
+                       {"model.n_kv_heads", "2"},
+                       {"model.n_layers", "2"},
+                       {"model.norm_eps", "1e-05"},
+                       {"model.rope_scaling", "\"none\""},
+                       {"model.rope_theta", "10000.0"},
+                       {"model.vocab_size", "12"}};
+  const auto plan = planned({.config = model});
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(values(*plan, "layers.1.feed_forward.w3.weight"), counted(4144, 48));
+  EXPECT_EQ(plan->step, 5u);
+  Settings narrow = model;
+  narrow[1].second = "9";
+  EXPECT_THAT(planned({.config = narrow}).status().message, HasSubstr("has 16 rows, its model makes it 18"));
+  fs_ = MemFs();
+  step.common = false;
+  put(step);
+  EXPECT_EQ(planned({.config = model})->step, 6u);  // of the item that newer versions have
+}
+
+TEST_F(MegatronFolder, ModelsThatOursIsNotAreRefusedByTheArgument) {
+  const std::vector<std::tuple<std::string, dcp::Value, Code>> cases{
+      {"num_experts", whole(8), Code::kUnsupported},
+      {"multi_latent_attention", dcp::Value::boolean(true), Code::kUnsupported},
+      {"add_bias_linear", dcp::Value::boolean(true), Code::kUnsupported},
+      {"swiglu", dcp::Value::boolean(false), Code::kUnsupported},
+      {"normalization", dcp::Value::of(std::string("LayerNorm")), Code::kUnsupported},
+      {"position_embedding_type", dcp::Value::of(std::string("yarn")), Code::kUnsupported},
+      {"rotary_percent", dcp::Value::of(0.5), Code::kUnsupported},
+      {"window_size", dcp::Value::tuple({whole(8), whole(0)}), Code::kUnsupported},
+      {"num_attention_heads", whole(0), Code::kCorrupt},
+      {"hidden_size", dcp::Value::of(std::string("6")), Code::kCorrupt}};
+  for (const auto& [key, value, code] : cases) {
+    fs_ = MemFs();
+    Step step;
+    step.args[key] = value;
+    put(step);
+    EXPECT_EQ(source_.status().code, code) << key;
+    EXPECT_THAT(source_.status().message, HasSubstr(key));
+  }
+}
+
+TEST_F(MegatronFolder, RopeOfArgumentsIsRead) {
+  Step step;
+  step.args["use_rope_scaling"] = dcp::Value::boolean(true);
+  step.args["rope_scaling_factor"] = dcp::Value::of(32.0);
+  step.args["rotary_interleaved"] = dcp::Value::boolean(true);
+  put(step);
+  const auto plan = planned();
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(ckpt::setting(plan->config, "model.rope_scaling"), "\"llama3:32:1:4:8192\"");
+  EXPECT_EQ(values(*plan, "layers.0.attention.wq.weight")[6], 1006);  // its rows stay
+}
+
+TEST_F(MegatronFolder, ASaveThatIsNotWholeIsDamage) {
+  Step step;
+  step.metadata = "";
+  put(step);
+  EXPECT_EQ(source_.status().code, Code::kCorrupt);
+  EXPECT_THAT(source_.status().message, HasSubstr("Megatron writes it last"));
+  fs_ = MemFs();
+  step.metadata = R"({"sharded_backend": "zarr"})";
+  put(step);
+  EXPECT_EQ(source_.status().code, Code::kUnsupported);
+  EXPECT_THAT(source_.status().message, HasSubstr("sharded_backend is zarr"));
+}
+
+}  // namespace
+}  // namespace titan::convert::megatron::megatron_checkpoint_test
