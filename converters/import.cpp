@@ -20,18 +20,25 @@ namespace {
 constexpr unsigned kThreads = 2;  // that hash and write while the next leaf is read
 
 // Moves the tensors of one component, those of `chosen` among the plan's, into one shard. What a run is to go on with
-// is looked at on the way.
+// is looked at on the way; moments are, too, of which `notes` says the first that no run can go on with.
 Status write_tensors(Fs& fs, const ForeignCheckpoint& source, const PlannedReader& reader, const ImportPlan& plan,
                      const std::vector<std::size_t>& chosen, const char* component, const std::string& folder,
-                     Manifest& manifest, const std::function<Status(std::uint64_t bytes)>& moved) {
+                     Manifest& manifest, std::vector<std::string>& notes,
+                     const std::function<Status(std::uint64_t bytes)>& moved) {
   std::vector<ckpt::TensorRef> refs;
   for (const std::size_t i : chosen) refs.push_back(plan.tensors[i].ref);
+  bool said = false;
   const auto elements = [&](std::size_t tensor, std::uint64_t first,
                             std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
     TITAN_RETURN_IF_ERROR(reader.read(chosen[tensor], first, scratch));
-    if (const TensorPlan& one = plan.tensors[chosen[tensor]]; plan.train && dtype_of(source, one) == DType::kF32)
-      TITAN_RETURN_IF_ERROR(
-          check_state(scratch, first, source.tensors()[one.source].name, one.ref.slot, source.path()));
+    const TensorPlan& one = plan.tensors[chosen[tensor]];
+    const bool looked_at = plan.train || (!one.ref.slot.empty() && !said);
+    if (looked_at && dtype_of(source, one) == DType::kF32) {
+      const Status status = check_state(scratch, first, source.tensors()[one.source].name, one.ref.slot, source.path());
+      if (!status.ok() && plan.train) return status;
+      if (!status.ok()) notes.push_back(status.message + "; it is written as it is");
+      said = said || !status.ok();
+    }
     TITAN_RETURN_IF_ERROR(moved(scratch.size()));
     return std::span<const std::byte>(scratch);
   };
@@ -107,7 +114,7 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
     if (chosen.empty()) continue;
     TITAN_RETURN_IF_ERROR(rewrite->make_folder_of(ckpt::shard_path(component, 0)));
     TITAN_RETURN_IF_ERROR(
-        write_tensors(fs, source, reader, plan, chosen, component, rewrite->folder(), manifest, moved));
+        write_tensors(fs, source, reader, plan, chosen, component, rewrite->folder(), manifest, report.notes, moved));
   }
   if (plan.lr)
     TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), builder));

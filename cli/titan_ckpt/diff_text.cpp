@@ -191,7 +191,7 @@ std::string diff_text(const DiffReport& report, const DiffView& view, const Text
   }
   if (!report.not_compared.empty())
     out += palette.paint(Role::kWarning, "not compared") + "  " + escape(ckpt::left_out_text(report.not_compared)) +
-           " (no place in a checkpoint of ours)\n";
+           " (no tensor of ours stands for them as they are)\n";
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "converters/dcp/fused_qkv.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/written_run.h"
+#include "converters/hf/families.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/written_config.h"
 #include "converters/name_table.h"
@@ -301,9 +302,13 @@ Status DcpWriter::plan(Fs& fs) {
     TITAN_ASSIGN_OR_RETURN(rows_, agreed_rows(source_.path(), rows_, *options_.config,
                                               {.torchtitan = !huggingface_, .untie = options_.untie}));
   }
-  if (const char* part = huggingface_ ? newer_tensors(rows_) : newer_part(rows_))
-    return ckpt::unsupported(source_.path() + ": a model with " + part + " is not written into DCP folders yet")
-        .with_hint("--to hf writes such a model");
+  if (const char* part = huggingface_ ? newer_tensors(rows_) : newer_part(rows_)) {
+    const Status refused = ckpt::unsupported(source_.path() + ": a model with " + part + " is not written into DCP " +
+                                             "folders yet" + (huggingface_ ? "" : " under torchtitan's names"));
+    if (newer_tensors(rows_) == nullptr) return refused.with_hint("--names hf writes such a model, and --to hf");
+    const Result<recipe::ModelDims> model = recipe::dims_from_rows(source_.path(), rows_);
+    return model.ok() ? refused.with_hint(huggingface_writes(*model)) : refused;
+  }
   TITAN_ASSIGN_OR_RETURN(run_, find_written_run(source_, options_, skip_, rows_, notes_));
   TITAN_RETURN_IF_ERROR(huggingface_ ? find_model(fs) : note_flavor());
   TITAN_RETURN_IF_ERROR(find_halves());

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "ckpt/base/toml_text.h"
+#include "converters/hf/families.h"
 #include "recipe/model/flavor.h"
 
 namespace titan::convert::dcp {
@@ -43,13 +44,13 @@ ckpt::Status check_flavor(const std::string& what, const recipe::ModelDims& mode
   if (scaled)
     return ckpt::unsupported(what + ": RoPE is scaled by \"" + recipe::rope_scaling_text(*model.rope_scaling) +
                              "\", which torchtitan's " + recipe::family_of(model) + " does not do")
-        .with_hint("--to hf writes such a model");
+        .with_hint(huggingface_writes(model));
   if (model.qk_norm) return {};
   if (model.head_dim == model.dim / model.n_heads) return {};
   return ckpt::unsupported(what + ": model.head_dim is " + std::to_string(model.head_dim) +
                            ", but torchtitan's llama3 always has dim / n_heads, here " + std::to_string(model.dim) +
                            " / " + std::to_string(model.n_heads) + " = " + std::to_string(model.dim / model.n_heads))
-      .with_hint("--to hf writes such a model");
+      .with_hint(huggingface_writes(model));
 }
 
 std::string flavor_text(const recipe::ModelDims& model) {

@@ -9,6 +9,7 @@
 #include "converters/gguf/gguf_bytes.h"
 #include "converters/gguf/gguf_checkpoint.h"
 #include "converters/gguf/gguf_model.h"
+#include "converters/hf/families.h"
 #include "converters/hf/written_config.h"
 #include "converters/model_alone.h"
 #include "converters/name_table.h"
@@ -159,7 +160,7 @@ void GgufWriter::add_rope_table() {
 Status GgufWriter::check_model() {
   if (const char* part = newer_part(recipe::model_rows(model_)))
     return ckpt::unsupported(source_.path() + ": a model with " + part + " is not written into GGUF files yet")
-        .with_hint("--to hf writes such a model");
+        .with_hint(huggingface_writes(model_));
   const std::optional<std::string> architecture = gguf_architecture(model_);
   if (!architecture)
     return ckpt::unsupported(source_.path() + ": no architecture of llama.cpp has both norms and biases of q and k");

@@ -87,4 +87,8 @@ const HfFamily* family_for(const ModelDims& model, const HfFamilies& families) {
   return found == families.end() ? nullptr : &*found;
 }
 
+std::string huggingface_writes(const ModelDims& model) {
+  return family_for(model, hf_families()) != nullptr ? "--to hf writes such a model" : "";
+}
+
 }  // namespace titan::convert

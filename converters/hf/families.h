@@ -31,4 +31,7 @@ const HfFamilies& hf_families();
 /// The first family whose models have the parts of `model`; nullptr where none has.
 const HfFamily* family_for(const recipe::ModelDims& model, const HfFamilies& families);
 
+/// The hint that --to hf writes `model`; "" where no architecture there has its parts.
+std::string huggingface_writes(const recipe::ModelDims& model);
+
 }  // namespace titan::convert

@@ -181,7 +181,7 @@ class Planner {
     if (!equal) {
       return ckpt::incompatible(source_.path() + " says that embedding and head are tied, but '" +
                                 tensors_[source].name + "' differs from '" + tensors_[embedding].name + "'")
-          .with_hint("set " + layout_.tied + " to false in " + layout_.file + " if they are two tensors");
+          .with_hint(tie_hint(false));
     }
     plan_.report.push_back(report(source, Fate::kTied));
     plan_.report.back().to = recipe::kEmbeddingName;
@@ -203,10 +203,19 @@ class Planner {
                                    : layers.empty()      ? "leave them out with " + skip_flags(names, all)
                                                          : layers));
     return complain("missing", missing_,
-                    missing_ == std::vector<std::string>{layout_.names.theirs(recipe::kHeadName)->name}
-                        ? "set " + layout_.tied + " to true in " + layout_.file + " if the head is the embedding"
+                    missing_ == std::vector<std::string>{layout_.names.theirs(recipe::kHeadName)->name} ? tie_hint(true)
                     : layers.empty() ? "the model cannot be had without them"
                                      : layers);
+  }
+
+  // A file of llama.cpp says it by the tensor alone.
+  std::string tie_hint(bool tied) const {
+    if (layout_.keys == ConfigKeys::kGguf)
+      return tied ? "the model cannot be had without them" : "leave one of them out with --skip";
+    const bool ours = layout_.keys == ConfigKeys::kOurs;
+    return std::string("set ") + (ours ? "model.tied_embeddings" : layout_.tied) + " to " + (tied ? "true" : "false") +
+           " in " + (ours ? "the configuration" : layout_.file) +
+           (tied ? " if the head is the embedding" : " if they are two tensors");
   }
 
   // Where no name fits, leaving them out would leave nothing.

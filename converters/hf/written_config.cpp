@@ -72,12 +72,15 @@ Status fill_special_tokens(Fs& fs, const ModelDims& model, const ExportOptions& 
 
 // "model.qkv_bias = true and model.qk_norm = true": what makes it another one than Llama.
 std::string parts_text(const ModelDims& model) {
+  constexpr std::size_t kShown = 4, kLong = 40;
   std::vector<std::string> parts;
   const ckpt::Settings rows = recipe::model_rows(model);
   for (const char* key : recipe::kModelSwitches)
     if (const std::string value = ckpt::setting(rows, key); value != ckpt::kNotSet && value != "false")
-      parts.push_back(std::string(key) + " = " + value);
-  return ckpt::joined(parts, " and ");
+      parts.push_back(std::string(key) + " = " + (value.size() > kLong ? value.substr(0, kLong) + "..." : value));
+  const std::size_t all = parts.size();
+  parts.resize(std::min(all, kShown));
+  return ckpt::joined(parts, " and ") + (all > kShown ? " and " + std::to_string(all - kShown) + " more" : "");
 }
 
 // transformers 4 takes two members for the scaling of OLMo 2's RoPE, under other names than all other models'.

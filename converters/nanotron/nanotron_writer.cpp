@@ -6,6 +6,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
+#include "converters/hf/families.h"
 #include "converters/hf/safetensors.h"
 #include "converters/hf/written_config.h"
 #include "converters/model_alone.h"
@@ -143,7 +144,7 @@ Status Writer::plan(Fs& fs) {
 Status Writer::check_model() const {
   if (const char* part = newer_part(recipe::model_rows(model_)))
     return ckpt::unsupported(source_.path() + ": a model with " + part + " is not written for nanotron yet")
-        .with_hint("--to hf writes such a model");
+        .with_hint(huggingface_writes(model_));
   const char* lack = model_.rope_scaling                              ? "RoPE that is scaled"
                      : model_.qk_norm                                 ? "norms of queries and keys"
                      : model_.head_dim * model_.n_heads != model_.dim ? "heads of another width than dim / n_heads"

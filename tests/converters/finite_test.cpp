@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -34,13 +35,14 @@ TEST(Finite, NamesTheFirstElementThatIsBad) {
   EXPECT_THAT(checked({kInf}, "").hint, HasSubstr("older checkpoint"));
 }
 
-Result<ConversionReport> converted(const std::string& tensor, float value, std::vector<std::string> skip = {}) {
+Result<ConversionReport> converted(const std::string& tensor, float value, std::vector<std::string> skip = {},
+                                   bool run = true) {
   ckpt::testing::MemFs fs;
   dcp::testing::write_mini(fs, {.values = {{tensor, value}}});
   ConvertOptions options;
   options.source = "/step-10";
   options.destination = "/step-00000010";
-  options.config = dcp::testing::mini_config();
+  if (run) options.config = dcp::testing::mini_config();
   options.skip = std::move(skip);
   Result<ConversionReport> report = convert_checkpoint(fs, options);
   EXPECT_EQ(fs.stat("/step-00000010").ok(), report.ok()) << "nothing is left behind";
@@ -56,6 +58,15 @@ TEST(Finite, AStateThatNoRunCanGoOnWithIsNotImported) {
     EXPECT_THAT(status.message, HasSubstr(tensor));
   }
   EXPECT_TRUE(converted(moment, -5).ok()) << "a mean may be negative";
+  for (const auto& [tensor, value, said] :
+       {std::tuple{moment, kNan, true}, {moment + "_sq", -1.0F, true}, {moment, -5.0F, false}}) {
+    const auto tensors = converted(tensor, value, {}, /*run=*/false);
+    ASSERT_TRUE(tensors.ok()) << tensors.status().to_string();
+    const bool noted = std::ranges::any_of(tensors->notes, [&](const std::string& note) {
+      return note.find(tensor) != std::string::npos && note.ends_with("it is written as it is");
+    });
+    EXPECT_EQ(noted, said) << "moments without a run are written, and it is said";
+  }
   EXPECT_TRUE(converted(moment, kNan, {"optimizer.*"}).ok()) << "as the hint says";
 }
 

@@ -180,6 +180,7 @@ TEST_F(DcpExport, RefusesPartsThatTheNamesThereDoNotTell) {
     ASSERT_FALSE(writer.ok()) << key;
     EXPECT_EQ(writer.status().code, ckpt::Code::kUnsupported);
     EXPECT_THAT(writer.status().message, HasSubstr(std::string("a model with ") + part));
+    EXPECT_EQ(writer.status().hint.find("--names hf") != std::string::npos, part == std::string("a sliding window"));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/gguf/gguf_file.h"
 #include "converters/gguf/gguf_model.h"
+#include "converters/hf/families.h"
 #include "converters/hf/text_facts.h"
 #include "converters/view.h"
 #include "tests/converters/gguf/gguf_builder.h"
@@ -181,6 +182,20 @@ TEST(GgufFormat, RefusesToWriteWhatTheFileWouldNotSay) {
   ModelDims both = normed();
   both.qkv_bias = true;
   EXPECT_FALSE(gguf_architecture(both)) << "no file would say it";
+}
+
+TEST(GgufFormat, HintsAreForAFileOfLlamaCpp) {
+  MemFs fs;
+  testing::make_hf_folder(fs, "/hf", tiny_model(), testing::model_tensors(tiny_model()));
+  expect_ok(convert_to(fs, "/hf", "/a.gguf", {.to = "gguf"}));
+  const Status headless = convert_to(fs, "/a.gguf", "/ours", {.skip = {"output.weight"}}).status();
+  EXPECT_EQ(headless.code, Code::kIncompatible);
+  EXPECT_THAT(headless.hint, HasSubstr("cannot be had without")) << "no key says that the head is the embedding";
+  // A model that no architecture of transformers has, either.
+  ModelDims both = normed();
+  both.qkv_bias = true;
+  EXPECT_EQ(huggingface_writes(both), "");
+  EXPECT_THAT(huggingface_writes(normed()), HasSubstr("--to hf"));
 }
 
 TEST(GgufFormat, IsWrittenInTheOrderOfItsArchitecture) {
