@@ -211,6 +211,28 @@ def trainer_folder(folder):
     (folder / "trainer_state.json").write_text("{}")
 
 
+RUN = ["--config", "TITAN.toml", "--set", "optimizer.lr=1e-3"]  # the run is asked for, optimizer included
+
+
+@recipe("sibling of F: a download left a folder in the place of the optimizer", {"convert --dry-run": 2, "plan": 0, "run": 0},
+        {"convert --dry-run": "optimizer.pt is a folder, expected a file"}, convert=RUN)
+def trainer_optimizer_folder(folder):
+    put_hf(folder)
+    (folder / "optimizer.pt").mkdir()
+
+
+@recipe("sibling of F: the optimizer was not copied", {"convert --dry-run": 13, "plan": 0, "run": 0},
+        {"convert --dry-run": "but no optimizer.pt or optimizer.bin"}, convert=RUN)
+def trainer_without_optimizer(folder):
+    put_hf(folder)
+    (folder / "trainer_state.json").write_text(json.dumps({"global_step": 3}))
+
+
+@recipe("the same, and the model alone is asked for", convert=[*RUN, "--skip", "optimizer.*"])
+def trainer_model_alone(folder):
+    trainer_without_optimizer(folder)
+
+
 @recipe("mlx-swift-lm#408: an index beside a single file that says the same", says="names the same tensors")
 def same_twice(folder):
     put_hf(folder)
@@ -255,6 +277,16 @@ def app_dcp(folder):
     put_config(folder)
     put_dcp(folder / "step", {"app": {"model": tensors()}})
     return folder / "step"
+
+
+@recipe("the state dict of transformers 5: experts of a layer in two tensors", says="experts that are one tensor are taken apart")
+def fused_experts_dcp(folder):
+    put_config(folder, architectures=["MixtralForCausalLM"], model_type="mixtral", num_local_experts=4, num_experts_per_tok=2, sliding_window=None)
+    weights = {name: tensor for name, tensor in tensors().items() if ".mlp." not in name}
+    for i in range(LAYERS):
+        weights |= {f"model.layers.{i}.mlp.gate.weight": torch.randn(4, DIM) * 0.1, f"model.layers.{i}.mlp.experts.gate_up_proj": torch.randn(4, 2 * FFN, DIM) * 0.1,
+                    f"model.layers.{i}.mlp.experts.down_proj": torch.randn(4, DIM, FFN) * 0.1}
+    put_dcp(folder, {"model": weights})
 
 
 @recipe("axolotl#3073: names behind wrappers in DCP", says="`_orig_mod.` is taken off")
@@ -455,6 +487,13 @@ def nan_weight(folder):
 def lfs_pointer(folder):
     put_config(folder)
     (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 269060552\n")
+
+
+@recipe("sibling: the shards of a DCP directory are pointers", 2, "a pointer of git-lfs")
+def lfs_distcp(folder):
+    put_config(folder)
+    put_dcp(folder, {"model": tensors()})
+    (folder / "__0_0.distcp").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n")
 
 
 @recipe("sibling: the configuration is a pointer, too", 2, "a pointer of git-lfs")
