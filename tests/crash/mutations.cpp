@@ -23,6 +23,9 @@ constexpr const char* kTwice =
     "prune's own sync and that of the recovery, which a prune that deletes no step has alone";
 constexpr const char* kMakerFollows =
     "the maker syncs the same file of the same host behind its table; this one tells the writer of its own errors";
+constexpr const char* kNothingNew = "no name is new here; save-killed-before-its-sync-then-prune needs it";
+constexpr const char* kSynced =
+    "this source was synced by whoever wrote it; strip-of-a-copy-that-nobody-synced needs it";
 constexpr const char* kShared = "save-by-4-writers-into-shared-files";
 constexpr Redundant kRedundant[] = {
     {kShared, "sync file", "model/shard-00000.h5 at 4896", kMakerFollows},
@@ -52,14 +55,16 @@ constexpr Redundant kRedundant[] = {
      "the cleaning that follows syncs the same folder first"},
     {"rewrite-killed-with-the-old-one-aside", "=sync folder /run/checkpoint", "tmp-rewrite/lock",
      "what was put back was synced right before; exchange-killed-* need it"},
-    {"=prune", "=sync folder /run/checkpoint", "write /run/checkpoint/run.lock",
-     "no name is new here; save-killed-before-its-sync-then-prune needs it"},
+    {"=prune", "=sync folder /run/checkpoint", "write /run/checkpoint/run.lock", kNothingNew},
+    {"prune-thin", "=sync folder /run/checkpoint", "write /run/checkpoint/run.lock", kNothingNew},
+    {"prune-thin", "sync file /run/checkpoint/step-00000010/", "", kSynced},
+    {"parity-in-its-place", "=sync folder /run/checkpoint/step-00000020.tmp-rewrite/new/parity", "",
+     "who makes parity files syncs their names, and so does the rewrite behind it"},
     {"rewrite-killed-with-the-old-one-aside", "=sync folder /run/checkpoint", "=sync folder /run/checkpoint", kTwice},
     {"exchange-killed-before-its-sync-then-prune", "=sync folder /run/checkpoint", "tmp-rewrite/lock", kTwice},
     {"exchange-killed-before-its-sync-then-prune", "=sync folder /run/checkpoint", "=sync folder /run/checkpoint",
      kTwice},
-    {"", "sync file /run/checkpoint/step-00000020/", "",
-     "this source was synced by whoever wrote it; strip-of-a-copy-that-nobody-synced needs it"},
+    {"", "sync file /run/checkpoint/step-00000020/", "", kSynced},
 };
 
 bool is_sync(const LoggedCall& call) { return call.kind == Kind::kSyncFile || call.kind == Kind::kSyncDir; }

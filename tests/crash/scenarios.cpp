@@ -420,6 +420,8 @@ const std::vector<Scenario>& scenarios() {
                                         "save-killed-before-its-sync-then-prune",
                                         "convert-from-huggingface",
                                         "convert-to-huggingface",
+                                        "prune-thin",
+                                        "parity-in-its-place",
                                         "scrub"};
     for (Scenario& scenario : list) scenario.mutate = mutated.count(scenario.name) != 0;
     return list;
