@@ -1,8 +1,9 @@
 """scripts/bench verbs: merge, scrub, sign, repair, du, patch and apply beside reading or copying the same bytes, each pair in turn.
 
-    scripts/bench verbs [--size 10G] [--runs 3] [--part checkpoints|exports] [--bin FOLDER] [--dir FOLDER] [--json]
+    scripts/bench verbs [--size 10G] [--runs 3] [--part checkpoints|one|exports] [--bin FOLDER] [--dir FOLDER] [--json]
 
---size is what a verb reads in all: four checkpoints of a quarter each, then two exports of a third each and what `apply` makes of the first. Sources are
+--size is what a verb reads in all: four checkpoints of a quarter each, two exports of a third each and what `apply` makes of the first, or (--part one) a
+single checkpoint for sign and repair. Sources are
 not in memory, for `cat` and `cp` as little as for the verbs. Needs 1.3 times --size of disk below --dir, and gives it back. Values of the exports are
 made up: bf16, with the differences that four steps of Adam at 1e-6 leave in weights of deviation 0.02.
 """
@@ -113,6 +114,14 @@ class Verbs:
         self.repaired(run / "checkpoint" / "step-00000010", dst, gone)
         shutil.rmtree(run)
 
+    def one(self):
+        folder = self.folder / "one"
+        self.bench.Measured([self.base.make, str(folder), "step=10", "slots=none", "--size", str(self.options.bytes), "--dp", "4", "--pp", "2"])
+        step, dst = folder / "step-00000010", self.folder / "dst"
+        self.signed(step)
+        self.repaired(step, dst, lambda: shutil.rmtree(dst, ignore_errors=True))
+        shutil.rmtree(folder)
+
     def timed(self, name, command):
         runs = [self.bench.Measured(list(map(str, command))) for _ in range(10 * self.options.runs)]
         self.base.row(name, statistics.median(run.wall for run in runs) * 1e3, "ms")
@@ -172,13 +181,13 @@ def main(words):
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin")
     parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()))
-    parser.add_argument("--part", choices=["checkpoints", "exports"], help="that one alone")
+    parser.add_argument("--part", choices=["checkpoints", "one", "exports"], help="that one alone")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(words)
     options.bytes = int(float(options.size[:-1]) * {"M": 1e6, "G": 1e9}[options.size[-1]])
     verbs = Verbs(options)
     try:
-        for part in [part for part in (verbs.checkpoints, verbs.exports) if options.part in (None, part.__name__)]:
+        for part in [part for part in (verbs.checkpoints, verbs.one, verbs.exports) if options.part == part.__name__ or (options.part is None and part != verbs.one)]:
             try:
                 part()
             except (verbs.bench.Failed, OSError, subprocess.CalledProcessError) as error:
