@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/torchtitan.h"
@@ -105,6 +106,10 @@ Result<ImportPlan> TrainedParts::plan_model(const ImportOptions& options, const 
 Status TrainedParts::take_optimizer(const ImportOptions& options, ImportPlan& plan) const {
   TITAN_RETURN_IF_ERROR(take_slots(options, plan));
   if (plan.optimizer_steps.empty()) return {};
+  for (const TensorPlan& tensor : plan.tensors)
+    if (const ForeignTensor& stored = tensors()[tensor.source]; stored.shape != plan.parameters[tensor.ref.index].shape)
+      return ckpt::corrupt(path() + ": '" + stored.name + "' has the shape " + ckpt::shape_text(stored.shape) +
+                           ", the weights have " + ckpt::shape_text(plan.parameters[tensor.ref.index].shape));
   if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
   if (!options.config || options.look || !dcp::says_run(*options.config)) return {};
   if (!common_.optimizer)

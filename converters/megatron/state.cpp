@@ -14,6 +14,7 @@ using dcp::NodeKind;
 using dcp::Pickle;
 
 constexpr std::string_view kCommonItem = "common_state/shard_";
+constexpr double kMostCounted = 1e15;
 constexpr const char* kReshardable = "fully_reshardable";
 constexpr const char* kWayOn =
     "save it once more with --dist-ckpt-optim-fully-reshardable; or take the weights alone: --skip 'optimizer.*'";
@@ -89,6 +90,8 @@ class StateReader {
     if (const NodeId common = find(find(state, "state"), "common_step"); common != kNoNode) {
       TITAN_ASSIGN_OR_RETURN(found.count, file_.number(common));
     }
+    if (!(found.count >= 0 && found.count < kMostCounted))
+      return ckpt::corrupt(file_.path() + ": the optimizer's step is " + std::to_string(found.count));
     out.optimizer = found;
     return read_scheduler(out);
   }

@@ -13,7 +13,7 @@ using recipe::ModelDims;
 
 constexpr std::string_view kLayers = "decoder.layers.", kState = "optimizer.state.", kExtra = "_extra_state";
 constexpr std::string_view kSlots[] = {"exp_avg", "exp_avg_sq", "param", "fp32_param"};
-constexpr std::uint64_t kMostLayers = 100'000;
+constexpr std::uint64_t kMostTensors = 250'000;  // each layer's is one
 
 // What Megatron's name of a tensor of a layer, or of one outside of them, stands for.
 struct Whole {
@@ -83,9 +83,9 @@ Result<std::vector<LayerTensor>> list_tensors(const dcp::DcpReader& reader) {
       out.push_back({{entry.name, *dtype, entry.shape}, &entry, 0});
       continue;
     }
-    if (entry.shape[0] > kMostLayers)
+    if (entry.shape[0] > kMostTensors - std::min<std::uint64_t>(out.size(), kMostTensors))
       return ckpt::unsupported(reader.path() + ": tensor '" + entry.name + "' is of " + std::to_string(entry.shape[0]) +
-                               " layers, at most " + std::to_string(kMostLayers) + " are read");
+                               " layers, at most " + std::to_string(kMostTensors) + " tensors are read");
     const std::vector<std::uint64_t> shape(entry.shape.begin() + 1, entry.shape.end());
     for (std::uint64_t layer = 0; layer < entry.shape[0]; ++layer)
       out.push_back({{entry.name.substr(0, *at) + std::to_string(layer) + "." + entry.name.substr(*at), *dtype, shape},

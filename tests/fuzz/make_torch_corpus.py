@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""make_torch_corpus.py: writes the seeds of the targets torch_file, nanotron, deepspeed and verl, which torch.save and safetensors make (run it with .deps/transformers5)."""
+"""make_torch_corpus.py: writes the seeds of the targets torch_file, nanotron, deepspeed, verl and megatron, which torch.save and safetensors make (run it with .deps/transformers5)."""
 import argparse
 import collections
 import io
 import json
 import pathlib
 import struct
+import tempfile
 
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
 from safetensors.torch import save
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
@@ -97,7 +99,30 @@ def verl(placement=Shard(0), rows=3):
 
 
 VERL = {"sharded": verl(), "replicated": verl(Replicate()), "even": verl(rows=4)}
-for folder, files in (("torch_file", TORCH), ("nanotron", STEPS), ("deepspeed", DEEPSPEED), ("verl", VERL)):
+
+
+def megatron(stacked=True, dtype=torch.float32):
+    """A step of Megatron-Core: one layer of width 4, two heads of 2 in one group, a tied vocabulary of 5."""
+    layer = "decoder.layers." if stacked else "decoder.layers.0."
+    shapes = {"embedding.word_embeddings.weight": [5, 4], "decoder.final_layernorm.weight": [4], f"{layer}self_attention.linear_qkv.weight": [8, 4],
+              f"{layer}self_attention.linear_qkv.layer_norm_weight": [4], f"{layer}self_attention.linear_proj.weight": [4, 4], f"{layer}mlp.linear_fc1.weight": [6, 4],
+              f"{layer}mlp.linear_fc1.layer_norm_weight": [4], f"{layer}mlp.linear_fc2.weight": [4, 3]}
+    prefixes = ["", "optimizer.state.exp_avg.", "optimizer.state.exp_avg_sq."] + (["optimizer.state.param."] if dtype != torch.float32 else [])
+    state = {prefix + name: torch.ones(([1] if stacked and name.startswith(layer) else []) + shape, dtype=torch.float32 if prefix else dtype)
+             for prefix in prefixes for name, shape in shapes.items()}
+    arguments = argparse.Namespace(num_layers=1, hidden_size=4, ffn_hidden_size=3, num_attention_heads=2, group_query_attention=True, num_query_groups=1, kv_channels=2, swiglu=True,
+                                   normalization="RMSNorm", norm_epsilon=1e-5, rotary_base=10000, untie_embeddings_and_output_weights=False, global_batch_size=8, consumed_train_samples=24)
+    group = {"wd_mult": 1.0, "lr_mult": 1.0, "lr": 1e-3, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1, "step": 3.0}
+    common = {"args": arguments, "iteration": 3, "optimizer": {"optimizer": {"param_groups": [group]}, "param_state_sharding_type": "fully_reshardable"},
+              "opt_param_scheduler": {"max_lr": 1e-3, "min_lr": 0.0, "lr_warmup_steps": 0, "lr_decay_steps": 160, "num_steps": 24, "start_wd": 0.1, "end_wd": 0.1, "lr_decay_style": "constant"}}
+    with tempfile.TemporaryDirectory() as folder:
+        dcp.save(state, checkpoint_id=folder, no_dist=True)
+        files = [(pathlib.Path(folder) / name).read_bytes() for name in (".metadata", "__0_0.distcp")]
+    return b"".join(struct.pack("<I", len(part))[:3] + part for part in files) + saved(common)
+
+
+MEGATRON = {"stacked": megatron(), "layers_bf16": megatron(False, dtype=torch.bfloat16)}
+for folder, files in (("torch_file", TORCH), ("nanotron", STEPS), ("deepspeed", DEEPSPEED), ("verl", VERL), ("megatron", MEGATRON)):
     (HERE / folder).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (HERE / folder / name).write_bytes(content)

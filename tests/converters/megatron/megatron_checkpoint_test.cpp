@@ -241,6 +241,26 @@ TEST_F(MegatronFolder, RopeOfArgumentsIsRead) {
   EXPECT_EQ(values(*plan, "layers.0.attention.wq.weight")[6], 1006);  // its rows stay
 }
 
+TEST_F(MegatronFolder, MomentsOfAnotherShapeAreDamageAndLayersHaveALimit) {
+  Step step;
+  step.form = "";
+  step.more = {{"optimizer.state.exp_avg.decoder.final_layernorm.weight", {7}, {}}};
+  put(step);
+  EXPECT_THAT(planned().status().message, HasSubstr("optimizer state is missing"));
+  fs_ = MemFs();
+  step.more.clear();
+  testing::add_model(step.more, "optimizer.state.exp_avg.", true);
+  testing::add_model(step.more, "optimizer.state.exp_avg_sq.", true);
+  step.more[7].shape = {7};
+  put(step);
+  EXPECT_EQ(planned().status().code, Code::kCorrupt);
+  EXPECT_THAT(planned().status().message, HasSubstr("has the shape [7], the weights have [6]"));
+  fs_ = MemFs();
+  step.more = {{"decoder.layers.mlp.router.bias", {300'000, 0}, {}}};
+  put(step);
+  EXPECT_THAT(source_.status().message, HasSubstr("of 300000 layers, at most"));
+}
+
 TEST_F(MegatronFolder, ASaveThatIsNotWholeIsDamage) {
   Step step;
   step.metadata = "";
