@@ -22,6 +22,7 @@
 #include "ckpt/read/verifier.h"
 #include "converters/model_agreement.h"
 #include "converters/report.h"
+#include "converters/skip.h"
 #include "recipe/change/name_rules.h"
 
 namespace titan::convert {
@@ -147,15 +148,35 @@ struct ExportOptions {
 /// A foreign checkpoint about to be written: all decisions are made, nothing is written yet.
 class ForeignWriter {
  public:
+  /// `source` must outlive it.
+  ForeignWriter(const CheckpointReader& source, const ExportOptions& options);
   virtual ~ForeignWriter() = default;
-  virtual const std::vector<TensorReport>& report() const = 0;
-  virtual const std::vector<std::string>& notes() const = 0;
-  virtual std::uint64_t bytes() const = 0;       ///< of tensors
-  virtual const Rounding& rounding() const = 0;  ///< of what was cast, after write()
+  const std::vector<TensorReport>& report() const { return report_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  virtual std::uint64_t bytes() const { return bytes_; }  ///< of tensors
+  const Rounding& rounding() const { return rounding_; }  ///< of what was cast, after write()
   /// Writes every file into the empty folder `folder` and makes each durable; the folder itself is the caller's to
   /// sync. Holds a few MiB. \error kCorrupt (the source), kFailed
   virtual Status write(Fs& fs, const std::string& folder, const Progress& progress) = 0;
+
+ protected:
+  const CheckpointReader& source_;
+  const ckpt::Manifest& manifest_;
+  ExportOptions options_;
+  SkipRules skip_;
+  std::vector<TensorReport> report_;
+  std::vector<std::string> notes_;
+  Rounding rounding_;
+  std::uint64_t bytes_ = 0;
 };
+
+/// A writer of type Writer with its plan made. \error what its plan(fs) says
+template <typename Writer>
+Result<std::unique_ptr<ForeignWriter>> planned(Fs& fs, const CheckpointReader& source, const ExportOptions& options) {
+  auto writer = std::make_unique<Writer>(source, options);
+  TITAN_RETURN_IF_ERROR(writer->plan(fs));
+  return std::unique_ptr<ForeignWriter>(std::move(writer));
+}
 
 class Format {
  public:

@@ -18,6 +18,9 @@
 
 namespace titan::convert {
 
+ForeignWriter::ForeignWriter(const CheckpointReader& source, const ExportOptions& options)
+    : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+
 std::span<const Format* const> formats() {
   static const std::array<const Format*, 8> all{&hf_format(),
                                                 &megatron::megatron_format(),  // its files are a DCP directory's, too

@@ -101,7 +101,6 @@ Answer run_convert(const Request& request) {
     return cancel.check();
   };
   const ckpt::Result<convert::ConversionReport> report = convert::convert_checkpoint(request.fs, *options);
-  progress.erase();
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? convert_json(*report) : convert_text(*report, request.style)};
 }

@@ -73,7 +73,6 @@ Answer run_merge(const Request& request) {
   progress.begin("merge");
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const Result<ckpt::MergeReport> report = ckpt::merge_checkpoints(request.fs, options);
-  progress.erase();
   if (!report.ok()) return {.error = report.status()};
   Answer answer;
   answer.text = request.json ? merge_json(*report) : merge_text(*report, request.style, terminal_width());

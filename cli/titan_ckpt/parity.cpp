@@ -29,7 +29,6 @@ Answer run_parity(const Request& request) {
   progress.begin("parity");
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<ckpt::ParityReport> report = ckpt::set_parity(request.fs, options);
-  progress.erase();
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? parity_json(*report) : parity_text(*report, request.style), .notes = report->warnings};
 }

@@ -3,10 +3,22 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
+#include "cli/kit/table.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
+#include "cli/kit/values.h"
 #include "cli/kit/version.h"
 
 namespace titan::cli {
 namespace {
+
+void side_json(JsonOut& json, const char* key, const convert::PatchSide& side, const std::string& path) {
+  json.begin_object(key);
+  json.path("path", path);
+  json.members("format", side.kind);
+  digest_json(json, "id", side.id);
+  json.end_object();
+}
 
 ckpt::Result<std::string> output_of(const Command& command, const char* verb, const char* what) {
   if (const std::optional<std::string> out = command.value("output")) return *out;
@@ -15,6 +27,46 @@ ckpt::Result<std::string> output_of(const Command& command, const char* verb, co
 }
 
 }  // namespace
+
+std::string patch_text(const convert::PatchReport& report, const TextStyle& style) {
+  Facts facts;
+  facts.add("from", escape(report.base) + "  id " + report.base_side.id.hex());
+  facts.add("to", escape(report.target) + "  id " + report.target_side.id.hex());
+  facts.add("tensors", format_count(report.tensors) + ", " + format_count(report.equal_tensors) + " of them equal" +
+                           (report.whole_tensors == 0 ? "" : ", " + format_count(report.whole_tensors) + " whole"));
+  const double share =
+      report.target_bytes == 0 ? 1 : static_cast<double>(report.patch_bytes) / static_cast<double>(report.target_bytes);
+  return facts.render(style.palette) + "\n" + style.palette.paint(Role::kOk, "wrote") + "  " + escape(report.output) +
+         "  " + format_bytes(report.patch_bytes, style.exact_bytes) + ", " + format_share(share) + " of " +
+         format_bytes(report.target_bytes, style.exact_bytes) + "\n";
+}
+
+std::string apply_text(const convert::ApplyReport& report, const TextStyle& style) {
+  return style.palette.paint(Role::kOk, "wrote") + "  " + escape(report.output) + "  id " + report.target.id.hex() +
+         ", " + format_counted(report.files, "file", "files") + ", " + format_bytes(report.bytes, style.exact_bytes) +
+         ", read again and proved\n";
+}
+
+std::string patch_json(const convert::PatchReport& report) {
+  JsonOut json("titan.patch/1");
+  json.path("patch", report.output);
+  side_json(json, "base", report.base_side, report.base);
+  side_json(json, "target", report.target_side, report.target);
+  json.members("target_bytes", report.target_bytes, "patch_bytes", report.patch_bytes, "tensors", report.tensors,
+               "equal_tensors", report.equal_tensors, "whole_tensors", report.whole_tensors, "notes", report.notes);
+  return json.document();
+}
+
+std::string apply_json(const convert::ApplyReport& report) {
+  JsonOut json("titan.apply/1");
+  json.path("base", report.base);
+  json.path("patch", report.patch);
+  json.path("destination", report.output);
+  json.members("format", report.target.kind);
+  digest_json(json, "id", report.target.id);
+  json.members("bytes", report.bytes, "patch_bytes", report.patch_bytes, "files", report.files, "notes", report.notes);
+  return json.document();
+}
 
 Answer run_patch(const Request& request) {
   const Command& command = request.command;
@@ -28,7 +80,6 @@ Answer run_patch(const Request& request) {
   progress.begin("patch");
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<convert::PatchReport> report = convert::make_patch(request.fs, options);
-  progress.erase();
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? patch_json(*report) : patch_text(*report, request.style), .notes = report->notes};
 }
@@ -44,7 +95,6 @@ Answer run_apply(const Request& request) {
   progress.begin("apply");
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<convert::ApplyReport> report = convert::apply_patch(request.fs, options);
-  progress.erase();
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? apply_json(*report) : apply_text(*report, request.style), .notes = report->notes};
 }

@@ -3,14 +3,24 @@
 #include <ctime>
 
 #include "cli/kit/flag_values.h"
+#include "cli/kit/json_out.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
+#include "cli/kit/text.h"
 #include "cli/kit/units.h"
+#include "cli/kit/values.h"
 #include "cli/kit/version.h"
+#include "cli/titan_ckpt/damage_text.h"
 #include "converters/view.h"
 
 namespace titan::cli {
 namespace {
+
+std::string given_text(const ckpt::Donors::Given& given) {
+  std::string what = given.leaves > 0 ? format_counted(given.leaves, "leaf", "leaves") : "";
+  if (given.files > 0) what += (what.empty() ? "" : ", ") + format_counted(given.files, "file", "files");
+  return what + " from " + escape(given.path);
+}
 
 constexpr const char* kRepairFlags[] = {"from", "output", "force"};
 
@@ -37,6 +47,44 @@ ckpt::Status explained(ckpt::Fs& fs, const std::string& source, const ckpt::Stat
 
 }  // namespace
 
+std::string repair_text(const ckpt::RepairReport& report, const TextStyle& style) {
+  const Palette& palette = style.palette;
+  if (report.whole())
+    return palette.paint(Role::kOk, "ok") + "  " + escape(report.src) + "  nothing to repair, nothing written\n";
+  std::string out = palette.paint(Role::kError, "damaged") + "  " + escape(report.src) + "  " +
+                    format_counted(report.places, "place", "places") + "\n";
+  for (const ckpt::Damage& place : report.lost) out += "  " + damage_line(place) + "\n";
+  if (report.not_named > 0) out += "  and " + format_counted(report.not_named, "place", "places") + " more\n";
+  if (!report.written)
+    return out + "nothing written: " + format_counted(report.lost.size() + report.not_named, "place is", "places are") +
+           " lost\n";
+  if (report.by_parity > 0) out += "  " + format_counted(report.by_parity, "file", "files") + " from parity\n";
+  for (const ckpt::Donors::Given& given : report.given)
+    if (given.leaves + given.files > 0) out += "  " + given_text(given) + "\n";
+  return out + palette.paint(Role::kOk, "wrote") + "  " + escape(report.dst) + "  id " + report.id.hex() +
+         ", verified; " + format_counted(report.files.size(), "file", "files") + " made anew\n";
+}
+
+std::string repair_json(const ckpt::RepairReport& report) {
+  JsonOut json("titan.repair/1");
+  json.path("source", report.src);
+  json.path("destination", report.dst);
+  json.members("written", report.written, "step", report.step);
+  digest_json(json, "id", report.id);
+  json.members("places", report.places, "files", report.files, "by_parity", report.by_parity);
+  json.each("from", report.given, [&](const ckpt::Donors::Given& given) {
+    json.path("path", given.path);
+    json.members("leaves", given.leaves, "files", given.files);
+  });
+  json.each("lost", report.lost, [&](const ckpt::Damage& place) {
+    json.path("file", place.file);
+    json.members("unit", place.unit, "tensor", place.tensor, "leaf", place.leaf, "bytes", place.bytes, "detail",
+                 place.detail);
+  });
+  json.members("not_named", report.not_named, "warnings", report.warnings);
+  return json.document();
+}
+
 bool asks_for_repair(const Command& command) {
   if (command.has("repair")) return true;
   for (const char* flag : kRepairFlags)
@@ -62,7 +110,6 @@ Answer run_repair(const Request& request) {
   options.begin = [&](const std::string& what) { progress.begin(what); };
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<ckpt::RepairReport> report = ckpt::repair_checkpoint(request.fs, options);
-  progress.erase();
   if (!report.ok()) return {.error = explained(request.fs, options.src, report.status())};
   return {.text = request.json ? repair_json(*report) : repair_text(*report, request.style),
           .notes = report->warnings,

@@ -79,7 +79,6 @@ Answer run_reshard(const Request& request) {
   options->progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const auto start = std::chrono::steady_clock::now();
   const Result<ckpt::ReshardReport> report = ckpt::reshard_checkpoint(request.fs, *options);
-  progress.erase();
   if (!report.ok()) return {.error = report.status()};
   Answer answer{.text = request.json ? reshard_json(*report) : reshard_text(*report, request.style),
                 .notes = report->warnings};

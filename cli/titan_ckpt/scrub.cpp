@@ -38,7 +38,6 @@ Answer run_scrub(const Request& request) {
   options.begin = [&](const std::string& path) { progress.begin("scrub " + path); };
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   const ckpt::Result<ckpt::ScrubReport> report = ckpt::scrub_run(request.fs, options);
-  progress.erase();
   if (!report.ok()) return {.error = report.status()};
   std::uint64_t damage = 0;
   for (const ckpt::ScrubbedStep& step : report->status.done) damage += step.damage;

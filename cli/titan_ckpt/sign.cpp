@@ -80,7 +80,6 @@ Answer run_sign(const Request& request) {
   Progress progress(!request.json);
   progress_into(progress, "sign", options);
   const ckpt::Result<ckpt::SignReport> report = ckpt::sign_checkpoint(request.fs, options);
-  progress.erase();
   if (!report.ok()) return {.error = report.status()};
   if (request.json) return {.text = sign_json(*report)};
   return {.text = request.style.palette.paint(Role::kOk, "signed") + "  " + escape(report->path) + "  by " +
@@ -104,7 +103,6 @@ Answer run_check_signature(const Request& request) {
   Progress progress(!request.json);
   progress_into(progress, "verify", options);
   const ckpt::Result<ckpt::SignatureCheck> check = ckpt::check_signature(request.fs, options);
-  progress.erase();
   if (!check.ok()) return {.error = check.status()};
   return {.text = request.json ? check_json(*check) : check_text(*check, request.style),
           .exit_code = check->wrong.empty() ? 0 : 1};

@@ -110,7 +110,6 @@ Answer run_tokenize(const Request& request) {
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   corpus::TokenizeReport report;
   TITAN_ASSIGN_OR_ANSWER(report, corpus::tokenize(request.fs, options));
-  progress.erase();
   return {.text = request.json ? tokenize_json(report) : tokenize_text(report, request.style),
           .notes = report.warnings};
 }
@@ -142,7 +141,6 @@ Answer run_tokens(const Request& request) {
   options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   corpus::LookReport report;
   TITAN_ASSIGN_OR_ANSWER(report, corpus::look(request.fs, options));
-  progress.erase();
   return {.text = request.json ? tokens_json(report) : tokens_text(report, request.style)};
 }
 

@@ -20,7 +20,6 @@
 #include "converters/name_table.h"
 #include "converters/newer_parts.h"
 #include "converters/ordered_reader.h"
-#include "converters/skip.h"
 #include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 
@@ -49,18 +48,12 @@ struct StepItem {
 class DcpWriter final : public ForeignWriter {
  public:
   DcpWriter(const CheckpointReader& source, const ExportOptions& options)
-      : source_(source),
-        manifest_(source.manifest()),
-        options_(options),
+      : ForeignWriter(source, options),
         huggingface_(options.names == DcpNames::kHuggingface),
-        newer_(options.names == DcpNames::kNewerTorchtitan),
-        skip_(options.skip) {}
+        newer_(options.names == DcpNames::kNewerTorchtitan) {}
 
   Status plan(Fs& fs);
-  const std::vector<TensorReport>& report() const override { return report_; }
-  const std::vector<std::string>& notes() const override { return notes_; }
   std::uint64_t bytes() const override;
-  const Rounding& rounding() const override { return rounding_; }
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
@@ -78,12 +71,8 @@ class DcpWriter final : public ForeignWriter {
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
                       const Progress& progress, std::uint64_t& done);
 
-  const CheckpointReader& source_;
-  const ckpt::Manifest& manifest_;
-  const ExportOptions options_;
-  const bool huggingface_;  // names and order of rows
-  const bool newer_;        // torchtitan 0.3.0's names, and its fused moments
-  SkipRules skip_;
+  const bool huggingface_;    // names and order of rows
+  const bool newer_;          // torchtitan 0.3.0's names, and its fused moments
   ckpt::Settings rows_;       // what the checkpoint says, and of the model what only the configuration says
   ModelDims model_;           // where the rows say it, and for Hugging Face's names always
   std::uint64_t halves_ = 0;  // head_dim where rows lie in halves: Hugging Face's names, and torchtitan's qwen3
@@ -94,9 +83,6 @@ class DcpWriter final : public ForeignWriter {
   std::vector<TensorItem> tensors_;
   std::vector<ValueItem> values_;
   std::vector<StepItem> steps_;
-  std::vector<TensorReport> report_;
-  std::vector<std::string> notes_;
-  Rounding rounding_;
 };
 
 void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) {
@@ -390,9 +376,7 @@ Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progr
 
 Result<std::unique_ptr<ForeignWriter>> create_dcp(Fs& fs, const CheckpointReader& source,
                                                   const ExportOptions& options) {
-  auto writer = std::make_unique<DcpWriter>(source, options);
-  TITAN_RETURN_IF_ERROR(writer->plan(fs));
-  return std::unique_ptr<ForeignWriter>(std::move(writer));
+  return planned<DcpWriter>(fs, source, options);
 }
 
 }  // namespace titan::convert::dcp

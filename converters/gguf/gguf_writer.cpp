@@ -15,7 +15,6 @@
 #include "converters/name_table.h"
 #include "converters/newer_parts.h"
 #include "converters/ordered_reader.h"
-#include "converters/skip.h"
 #include "converters/write_behind.h"
 #include "recipe/model/from_rows.h"
 
@@ -36,14 +35,9 @@ struct GgufItem {
 
 class GgufWriter final : public ForeignWriter {
  public:
-  GgufWriter(const CheckpointReader& source, const ExportOptions& options)
-      : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+  using ForeignWriter::ForeignWriter;
 
   Status plan(Fs& fs);
-  const std::vector<TensorReport>& report() const override { return report_; }
-  const std::vector<std::string>& notes() const override { return notes_; }
-  std::uint64_t bytes() const override { return bytes_; }
-  const Rounding& rounding() const override { return rounding_; }
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
@@ -57,10 +51,6 @@ class GgufWriter final : public ForeignWriter {
   Status write_tensor(WriteBehind& behind, std::size_t index, const Progress& progress);
   Result<WriteBehind::Block> as_written(std::size_t index, std::uint64_t at, WriteBehind::Block data);
 
-  const CheckpointReader& source_;
-  const Manifest& manifest_;
-  ExportOptions options_;
-  SkipRules skip_;
   ModelDims model_;
   std::string architecture_;
   GgufBytes head_;
@@ -68,10 +58,7 @@ class GgufWriter final : public ForeignWriter {
   std::vector<GgufItem> items_;  // one for each entry, but for the last where that is the table of RoPE
   std::vector<float> rope_;
   std::size_t small_ = 0, odd_ = 0;  // tensors that stay float32 for having one dimension, or become float16
-  std::vector<TensorReport> report_;
-  std::vector<std::string> notes_;
-  Rounding rounding_;
-  std::uint64_t bytes_ = 0, done_ = 0;
+  std::uint64_t done_ = 0;
 };
 
 Status GgufWriter::plan(Fs& fs) {
@@ -303,9 +290,7 @@ Result<WriteBehind::Block> GgufWriter::as_written(std::size_t index, std::uint64
 
 Result<std::unique_ptr<ForeignWriter>> create_gguf(Fs& fs, const CheckpointReader& source,
                                                    const ExportOptions& options) {
-  auto writer = std::make_unique<GgufWriter>(source, options);
-  TITAN_RETURN_IF_ERROR(writer->plan(fs));
-  return std::unique_ptr<ForeignWriter>(std::move(writer));
+  return planned<GgufWriter>(fs, source, options);
 }
 
 }  // namespace titan::convert

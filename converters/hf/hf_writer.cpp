@@ -16,7 +16,6 @@
 #include "converters/model_alone.h"
 #include "converters/name_table.h"
 #include "converters/ordered_reader.h"
-#include "converters/skip.h"
 #include "converters/write_behind.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/family.h"
@@ -52,14 +51,9 @@ Status write_text(Fs& fs, const std::string& path, const std::string& text) {
 
 class HfWriter final : public ForeignWriter {
  public:
-  HfWriter(const CheckpointReader& source, const ExportOptions& options)
-      : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+  using ForeignWriter::ForeignWriter;
 
   Status plan(Fs& fs);
-  const std::vector<TensorReport>& report() const override { return report_; }
-  const std::vector<std::string>& notes() const override { return notes_; }
-  std::uint64_t bytes() const override { return bytes_; }
-  const Rounding& rounding() const override { return rounding_; }
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
@@ -74,20 +68,13 @@ class HfWriter final : public ForeignWriter {
   Status write_tensor(WriteBehind& behind, std::uint64_t offset, const Item& item, const Progress& progress);
   std::string index_text() const;
 
-  const CheckpointReader& source_;
-  const Manifest& manifest_;
-  ExportOptions options_;
-  SkipRules skip_;
   ModelDims model_;
   std::optional<NameTable> names_;  // of the model
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;
   bool byte_tokenizer_ = false;  // is written
-  std::vector<TensorReport> report_;
-  std::vector<std::string> notes_;
-  Rounding rounding_;
-  std::uint64_t bytes_ = 0, done_ = 0;
+  std::uint64_t done_ = 0;
   WriteBehind::Block spare_;  // of a block that is cast
 };
 
@@ -263,9 +250,7 @@ Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const I
 }  // namespace
 
 Result<std::unique_ptr<ForeignWriter>> create_hf(Fs& fs, const CheckpointReader& source, const ExportOptions& options) {
-  auto writer = std::make_unique<HfWriter>(source, options);
-  TITAN_RETURN_IF_ERROR(writer->plan(fs));
-  return std::unique_ptr<ForeignWriter>(std::move(writer));
+  return planned<HfWriter>(fs, source, options);
 }
 
 }  // namespace titan::convert

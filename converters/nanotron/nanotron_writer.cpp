@@ -13,7 +13,6 @@
 #include "converters/nanotron/model_config.h"
 #include "converters/newer_parts.h"
 #include "converters/ordered_reader.h"
-#include "converters/skip.h"
 #include "converters/write_behind.h"
 #include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
@@ -91,14 +90,9 @@ std::string dotted(const Fused& fused) {
 
 class Writer final : public ForeignWriter {
  public:
-  Writer(const CheckpointReader& source, const ExportOptions& options)
-      : source_(source), manifest_(source.manifest()), options_(options), skip_(options.skip) {}
+  using ForeignWriter::ForeignWriter;
 
   Status plan(Fs& fs);
-  const std::vector<TensorReport>& report() const override { return report_; }
-  const std::vector<std::string>& notes() const override { return notes_; }
-  std::uint64_t bytes() const override { return bytes_; }
-  const Rounding& rounding() const override { return rounding_; }
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
@@ -108,17 +102,10 @@ class Writer final : public ForeignWriter {
   JsonValue metadata() const;
   Status write_fused(Fs& fs, const std::string& path, const Fused& fused, const Progress& progress);
 
-  const CheckpointReader& source_;
-  const ckpt::Manifest& manifest_;
-  ExportOptions options_;
-  SkipRules skip_;
   ModelDims model_;
   std::map<std::string, Fused> fused_;  // by folder and suffix
   JsonValue config_, metadata_;
-  std::vector<TensorReport> report_;
-  std::vector<std::string> notes_;
-  Rounding rounding_;
-  std::uint64_t bytes_ = 0, done_ = 0;
+  std::uint64_t done_ = 0;
 };
 
 Status Writer::plan(Fs& fs) {
@@ -320,9 +307,7 @@ Status Writer::write_fused(Fs& fs, const std::string& path, const Fused& fused, 
 
 Result<std::unique_ptr<ForeignWriter>> create_nanotron(Fs& fs, const CheckpointReader& source,
                                                        const ExportOptions& options) {
-  auto writer = std::make_unique<Writer>(source, options);
-  TITAN_RETURN_IF_ERROR(writer->plan(fs));
-  return std::unique_ptr<ForeignWriter>(std::move(writer));
+  return planned<Writer>(fs, source, options);
 }
 
 }  // namespace titan::convert::nanotron

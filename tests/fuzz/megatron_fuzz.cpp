@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto opened = megatron::megatron_format().open(fs, "/m");
   if (!opened.ok()) return 0;
   const Settings run = {{"lr_scheduler.warmup_steps", "0"}, {"optimizer.lr", "1e-3"}, {"training.steps", "20"}};
-  for (const ImportOptions& options : {ImportOptions{}, ImportOptions{.config = run, .widen = true}, ImportOptions{.look = true}}) {
+  for (const ImportOptions& options :
+       {ImportOptions{}, ImportOptions{.config = run, .widen = true}, ImportOptions{.look = true}}) {
     const auto plan = (*opened)->plan(options);
     if (!plan.ok()) continue;
     const PlannedReader reader(**opened, *plan);
