@@ -229,6 +229,15 @@ TEST_F(MegatronFolder, ModelsThatOursIsNotAreRefusedByTheArgument) {
   }
 }
 
+// The default of num_query_groups is 1, and counts only beside group_query_attention.
+TEST_F(MegatronFolder, WithoutGroupsEachHeadHasAKey) {
+  Step step;
+  step.args["group_query_attention"] = dcp::Value::boolean(false);
+  step.args["num_query_groups"] = whole(1);
+  put(step);
+  EXPECT_THAT(planned().status().message, HasSubstr("has 32 rows, its model makes it 48"));
+}
+
 TEST_F(MegatronFolder, RopeOfArgumentsIsRead) {
   Step step;
   step.args["use_rope_scaling"] = dcp::Value::boolean(true);
