@@ -87,13 +87,17 @@ class Checkpoint final : public ForeignCheckpoint {
         .with_hint("load it and save it again with --ckpt-format torch_dist");
   }
 
-  // State that cannot be read has no tensors here; patterns for it are then no mistakes. Whether there were some.
+  // State that cannot be read has no tensors here; patterns for it are then no mistakes, and stand for all of it.
+  // Whether there were some.
   bool forget_state(ImportOptions& options) const {
     if (common_.why_optimizer.ok()) return false;
-    return std::erase_if(options.skip, [&](const std::string& glob) {
-             SkipRules rule({glob});
-             return rule.takes(std::string(kStatePrefix)) || rule.takes(std::string(kBuckets));
-           }) > 0;
+    const auto of_state = [&](const std::string& glob) {
+      SkipRules rule({glob});
+      return rule.takes(std::string(kStatePrefix)) || rule.takes(std::string(kBuckets));
+    };
+    if (std::erase_if(options.skip, of_state) == 0) return false;
+    options.skip.push_back("optimizer.*");
+    return true;
   }
 
   std::uint64_t vocabulary() const {

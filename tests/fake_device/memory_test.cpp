@@ -69,7 +69,7 @@ TEST(DeviceMemory, AStartHoldsNothingThatTheRunDoesNot) {
       world.io->barrier();
     });
     const auto peak = static_cast<double>(memory.bytes().peak - before);
-    EXPECT_LT(peak / static_cast<double>(held), 1.01);
+    EXPECT_LT(peak / static_cast<double>(held), 1.03);  // for a moment, what single ranks send or take
     const train::RankMemory planned = train::rank_memory(plan, 0, {}, 1);
     EXPECT_LT(peak, 1.05 * 4 * static_cast<double>(planned.weights + planned.optimizer + planned.exchange));
   }
