@@ -34,6 +34,7 @@ struct RawDocuments {
   std::vector<Place> places;
 };
 
+/// The list of inputs and the place within one of them go on together when a document ends.
 class DocumentReader {
  public:
   static constexpr std::size_t kLongest = std::size_t{64} << 20;  ///< bytes of a document, or of a line

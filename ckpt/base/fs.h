@@ -82,6 +82,7 @@ enum class Access {
   kPastCache,  ///< from the store itself where it can do that, never from memory: to ask a second time after an error
 };
 
+/// One function for each thing that other code may ask of a file system; a store that lacks one keeps the default.
 class Fs {
  public:
   virtual ~Fs() = default;

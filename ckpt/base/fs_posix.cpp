@@ -13,46 +13,17 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <system_error>
 
-#include "ckpt/base/denied.h"
+#include "ckpt/base/errno_status.h"
 #include "ckpt/base/member_file.h"
+#include "ckpt/base/posix_file.h"
 #include "ckpt/base/posix_lock.h"
 #include "ckpt/base/scan_file.h"
-#include "ckpt/base/size_text.h"
 
 namespace titan::ckpt {
 namespace {
 
 constexpr std::uint64_t kLockTextLimit = 64 * 1024;
-constexpr mode_t kAllWrite = S_IWUSR | S_IWGRP | S_IWOTH;
-constexpr std::uint64_t kWriteBack = std::uint64_t{16} << 20;
-
-/// Repeats `call` while a signal interrupts it.
-template <typename Call>
-auto retry(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
-
-enum class OnMissing { kNotFound, kFailed };
-
-/// As errno_status, but a missing path is kNotFound where that is an answer and not a failure.
-Status from_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kFailed) {
-  Status status = errno_status(error, path, call);
-  if (missing == OnMissing::kNotFound && (error == ENOENT || error == ENOTDIR)) status.code = Code::kNotFound;
-  if (status.code == Code::kFailed && status.hint.empty()) status.hint = denied_hint(error, path, call);
-  return status;
-}
-
-/// As from_errno, for calls that read.
-Status from_read_errno(int error, const std::string& path, const std::string& call,
-                       OnMissing missing = OnMissing::kNotFound) {
-  Status status = from_errno(error, path, call, missing);
-  if (status.code == Code::kFailed) status.code = read_errno_status(error, path, call).code;
-  return status;
-}
 
 FileType type_of(mode_t mode) {
   if (S_ISREG(mode)) return FileType::kFile;
@@ -70,135 +41,6 @@ FileInfo info_of(const struct stat& info) {
           static_cast<std::uint64_t>(info.st_blocks) * 512,
           (info.st_mode & kAllWrite) != 0};
 }
-
-class PosixFile final : public File {
- public:
-  PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  ~PosixFile() override {
-    if (direct_ >= 0) ::close(direct_);
-    if (fd_ >= 0) ::close(fd_);
-  }
-  /// Sends whole blocks past the page cache from now on. By the open file and not by its path, so that both descriptors
-  /// are the same file. Not every store has it.
-  void write_past_cache(std::shared_ptr<std::atomic<bool>> refused) {
-    large_ = true;
-    refused_ = std::move(refused);
-    direct_ = retry(
-        [&] { return ::open(("/proc/self/fd/" + std::to_string(fd_)).c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT); });
-    if (direct_ < 0 && errno == EINVAL) *refused_ = true;
-  }
-  PosixFile(const PosixFile&) = delete;
-  PosixFile& operator=(const PosixFile&) = delete;
-
-  Status pread(std::uint64_t offset, std::span<std::byte> out) override {
-    const std::uint64_t end = offset + out.size();
-    while (!out.empty()) {
-      ssize_t got = retry([&] { return ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset)); });
-      if (got < 0) return from_read_errno(errno, path_, "pread at " + std::to_string(offset), OnMissing::kFailed);
-      if (got == 0)
-        return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " +
-                       std::to_string(offset));
-      offset += static_cast<std::uint64_t>(got);
-      out = out.subspan(static_cast<std::size_t>(got));
-    }
-    return ok_status();
-  }
-
-  Status pwrite(std::uint64_t offset, std::span<const std::byte> data) override {
-    while (!data.empty()) {
-      const std::size_t blocks = whole_blocks(offset, data);
-      ssize_t put = retry([&] {
-        return ::pwrite(blocks > 0 ? direct_ : fd_, data.data(), blocks > 0 ? blocks : data.size(),
-                        static_cast<off_t>(offset));
-      });
-      const int error = errno;
-      if (put < 0 && blocks > 0 && error == EINVAL) {  // a store that takes the flag and not our alignment
-        past_cache_ = false;
-        *refused_ = true;
-        continue;
-      }
-      const auto call = [&] {
-        return "pwrite of " + std::to_string(data.size()) + " bytes at " + std::to_string(offset);
-      };
-      if (put < 0) return from_errno(error, path_, call());
-      if (put == 0) return failed(path_ + ": " + call() + ": nothing was written");
-      offset += static_cast<std::uint64_t>(put);
-      data = data.subspan(static_cast<std::size_t>(put));
-      if (blocks == 0) begin_write_back(static_cast<std::uint64_t>(put));
-    }
-    return ok_status();
-  }
-
-  Status truncate(std::uint64_t size) override {
-    if (large_ && size > 0) {
-      if (retry([&] { return ::fallocate(fd_, 0, 0, static_cast<off_t>(size)); }) < 0 && errno != EOPNOTSUPP &&
-          errno != ENOSYS)
-        return from_errno(errno, path_, "fallocate of " + std::to_string(size) + " bytes");
-    }
-    if (retry([&] { return ::ftruncate(fd_, static_cast<off_t>(size)); }) < 0)
-      return from_errno(errno, path_, "ftruncate to " + std::to_string(size));
-    return ok_status();
-  }
-
-  Result<std::uint64_t> size() override {
-    struct stat info {};
-    if (::fstat(fd_, &info) < 0) return from_read_errno(errno, path_, "fstat", OnMissing::kFailed);
-    return static_cast<std::uint64_t>(info.st_size);
-  }
-
-  Status datasync() override {
-    // Linux marks pages clean after reporting a failure once: a second call would succeed with data missing.
-    if (!lost_.ok()) return lost_;
-    if (retry([&] { return ::fdatasync(fd_); }) < 0) lost_ = from_errno(errno, path_, "fdatasync");
-    return lost_;
-  }
-
-  Status set_read_only() override {
-    struct stat info {};
-    if (::fstat(fd_, &info) < 0) return from_errno(errno, path_, "fstat");
-    if ((info.st_mode & kAllWrite) == 0 || ::fchmod(fd_, info.st_mode & 07777 & ~kAllWrite) == 0) return ok_status();
-    Status status = from_errno(errno, path_, "fchmod");
-    // The answers of stores without permissions, and of servers that let only the owner of the share change them.
-    for (const int means_no : {EPERM, EACCES, EOPNOTSUPP, ENOSYS, EINVAL})
-      if (errno == means_no) status.code = Code::kUnsupported;
-    return status;
-  }
-
-  int release() { return std::exchange(fd_, -1); }
-
-  Status close() override {
-    if (fd_ < 0) return failed(path_ + ": close: already closed");
-    if (direct_ >= 0) (void)::close(std::exchange(direct_, -1));  // its writes are answered, nothing is left to fail
-    int fd = std::exchange(fd_, -1);
-    // Never repeated: after EINTR the descriptor is gone on Linux, and may belong to another thread.
-    if (::close(fd) < 0 && errno != EINTR) return from_errno(errno, path_, "close");
-    return ok_status();
-  }
-
- private:
-  // How many bytes of `data` can go past the cache: all whole blocks where everything is aligned.
-  std::size_t whole_blocks(std::uint64_t offset, std::span<const std::byte> data) const {
-    if (direct_ < 0 || !past_cache_.load(std::memory_order_relaxed) || offset % kScanAlignment != 0 ||
-        reinterpret_cast<std::uintptr_t>(data.data()) % kScanAlignment != 0)
-      return 0;
-    return data.size() / kScanAlignment * kScanAlignment;
-  }
-
-  // The kernel holds written bytes for seconds, and datasync() would wait for all of them. So a large file is sent to
-  // the disk as it grows. No error is lost: datasync() reports it.
-  void begin_write_back(std::uint64_t put) {
-    const std::uint64_t before = written_.fetch_add(put, std::memory_order_relaxed);
-    if (before / kWriteBack != (before + put) / kWriteBack) (void)::sync_file_range(fd_, 0, 0, SYNC_FILE_RANGE_WRITE);
-  }
-
-  int fd_, direct_ = -1;
-  bool large_ = false;
-  std::atomic<bool> past_cache_ = true;
-  std::shared_ptr<std::atomic<bool>> refused_;  ///< of the file system; set where direct_ was asked for
-  std::string path_;
-  Status lost_;
-  std::atomic<std::uint64_t> written_ = 0;
-};
 
 class PosixLock final : public FileLock {
  public:
@@ -465,47 +307,6 @@ class PosixFs final : public Fs {
 };
 
 }  // namespace
-
-Status full_status(int error, const std::string& path, const std::string& call, const std::optional<SpaceLeft>& left) {
-  const bool no_inodes = error == ENOSPC && left && left->inodes > 0 && left->inodes_free == 0 && left->bytes > 0;
-  const std::string free = left ? "; " + size_text(left->bytes) + " free on this file system" : "";
-  Status status = failed(path + ": " + call + ": " + (no_inodes ? "no inodes left (" : "disk full (") +
-                         std::generic_category().message(error) + ")" + free);
-  status.error = error;
-  if (error == EDQUOT)
-    return status.with_hint("the quota of this user or project is used up: remove files, or ask for more");
-  if (no_inodes)
-    return status.with_hint("every file takes an inode: remove files (df -i shows inodes), or keep fewer checkpoints");
-  return status.with_hint("free some space (df -h shows file systems), or keep fewer checkpoints");
-}
-
-Status errno_status(int error, const std::string& path, const std::string& call) {
-  if (error == ENOSPC || error == EDQUOT) {
-    struct statvfs info {};
-    const std::size_t slash = path.rfind('/');
-    const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    if (::statvfs(path.c_str(), &info) != 0 && ::statvfs(parent.c_str(), &info) != 0)
-      return full_status(error, path, call, std::nullopt);
-    return full_status(error, path, call,
-                       SpaceLeft{std::uint64_t{info.f_bavail} * info.f_frsize, info.f_files, info.f_favail});
-  }
-  Status status = failed(path + ": " + call + ": " + std::generic_category().message(error));
-  status.error = error;
-  if (error == ELOOP) {
-    status.hint = denied_hint(error, path, call);
-    if (status.hint.empty()) status.hint = "symbolic links are not followed here: give the real path";
-  }
-  if (error == EFBIG)
-    status.hint = "a limit of file sizes is in force: `ulimit -f` shows this process's, or the file system has its own";
-  return status;
-}
-
-Status read_errno_status(int error, const std::string& path, const std::string& call) {
-  Status status = errno_status(error, path, call);
-  // ENODATA: the kernel's answer for a bad sector that is read past the page cache.
-  if (error == EIO || error == ENODATA) status.code = Code::kMediaError;
-  return status;
-}
 
 std::unique_ptr<Fs> make_posix_fs(NoReplace no_replace) { return std::make_unique<PosixFs>(no_replace); }
 

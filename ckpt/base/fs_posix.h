@@ -1,9 +1,6 @@
 #pragma once
-// PosixFs: the file system of the machine. Every system call on files is made in fs_posix.cpp.
-#include <cstdint>
+// PosixFs: the file system of the machine. Every system call on files is made here and in posix_file.cpp.
 #include <memory>
-#include <optional>
-#include <string>
 
 #include "ckpt/base/fs.h"
 
@@ -12,18 +9,6 @@ namespace titan::ckpt {
 /// How rename_noreplace and open_member work: by the kernel's newer calls where it has them, or always the fallback
 /// (tests of the fallback).
 enum class NoReplace { kKernel, kFallback };
-
-/// What a file system has left. `inodes` is 0 where it has no limit of them.
-struct SpaceLeft {
-  std::uint64_t bytes = 0, inodes = 0, inodes_free = 0;
-};
-/// Returns the Status for a write that found the disk (`left` given where it is known) or the quota full.
-Status full_status(int error, const std::string& path, const std::string& call, const std::optional<SpaceLeft>& left);
-
-/// Returns the Status for `error` (an errno value) of `call` on `path`; a full disk or quota says how much is free.
-Status errno_status(int error, const std::string& path, const std::string& call);
-/// The same for a call that reads: kMediaError where the store says that it cannot give back what it holds.
-Status read_errno_status(int error, const std::string& path, const std::string& call);
 
 /// posix_fs() is make_posix_fs(NoReplace::kKernel), made once.
 std::unique_ptr<Fs> make_posix_fs(NoReplace no_replace);

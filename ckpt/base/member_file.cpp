@@ -10,7 +10,8 @@
 #include <utility>
 
 #include "ckpt/base/denied.h"
-#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/errno_status.h"
+#include "ckpt/base/fs.h"
 
 namespace titan::ckpt {
 namespace {

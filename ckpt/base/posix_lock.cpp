@@ -10,7 +10,8 @@
 #include <cerrno>
 #include <iterator>
 
-#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/errno_status.h"
+#include "ckpt/base/fs.h"
 
 namespace titan::ckpt {
 namespace {

@@ -13,7 +13,8 @@
 #include <new>
 #include <utility>
 
-#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/errno_status.h"
+#include "ckpt/base/fs.h"
 
 namespace titan::ckpt {
 namespace {

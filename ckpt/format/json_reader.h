@@ -20,6 +20,7 @@
 
 namespace titan::ckpt {
 
+/// One function for each kind of value.
 class JsonReader {
  public:
   /// Reads `text`, which outlives this. `what` names the text in messages.

@@ -95,6 +95,7 @@ struct DerivedFrom {
   bool operator==(const DerivedFrom&) const = default;
 };
 
+/// The members of manifest.json, by FORMAT.md.
 struct Manifest {
   std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; when written, the minor is lowest_minor()
   Digest id;

@@ -21,6 +21,7 @@ inline constexpr double kBeatSeconds = 5;  ///< between two heartbeats of a hold
 /// after this time, two that began in the same moment have both written their notes
 inline constexpr double kSettleSeconds = 1;
 
+/// A lock has two voices, the kernel's and the note's; each answer needs both.
 class NoteLock {
  public:
   /// How it is known that another process has the lock.

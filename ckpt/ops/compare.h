@@ -15,6 +15,7 @@ struct Tolerance {
   bool operator==(const Tolerance&) const = default;
 };
 
+/// Sums that are collected in one pass over two tensors.
 struct TensorDistance {
   std::uint64_t elements = 0;
   std::uint64_t different = 0;    ///< elements whose bits differ

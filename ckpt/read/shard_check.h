@@ -56,6 +56,7 @@ struct CheckTools {
   std::function<void(std::uint64_t bytes)> count;  ///< told of bytes read; thread-safe
 };
 
+/// It hands out runs of leaves to one caller at a time, and checks them in many threads; both need the same tables.
 class ShardCheck {
  public:
   /// The pieces that lie in the shard, in any order.

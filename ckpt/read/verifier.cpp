@@ -44,6 +44,7 @@ struct Found {
   std::uint64_t not_named = 0;
 };
 
+// One pass by several threads over all files: what they share is named here with its lock.
 class Verifier {
  public:
   Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress,

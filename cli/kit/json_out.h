@@ -12,6 +12,7 @@ namespace titan::cli {
 
 /// Builds a document in memory. Inside an object use the calls with a key, inside an array those without. Text that is
 /// not UTF-8 gets replacement characters; non-finite numbers become the strings "nan", "inf", "-inf".
+/// One function for each kind of value, with and without a key.
 class JsonOut {
  public:
   JsonOut();

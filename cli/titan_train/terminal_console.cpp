@@ -41,6 +41,7 @@ void show_message(train::LogLevel level, const std::string& message, const std::
                          who + message, terminal_width(), palette));
 }
 
+// The ticker draws what the other functions set; they share one lock.
 class TerminalConsole : public Console {
  public:
   TerminalConsole(const recipe::Config& config, ColorChoice color)

@@ -47,6 +47,7 @@ struct PickleLimits {
 };
 
 /// A decoded pickle. Nodes are shared where the pickle shares them, and a list can contain itself: walk with a bound.
+/// One function for each question; nobody else knows how nodes lie.
 class Pickle {
  public:
   /// Decodes `bytes`, which the result keeps. `what` names the pickle in messages.

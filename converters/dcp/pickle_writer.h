@@ -12,6 +12,7 @@ namespace titan::convert::dcp {
 
 /// Calls append opcodes; the order is that of Python's pickler (a container before its parts, REDUCE after its
 /// arguments).
+/// One function for each opcode.
 class PickleWriter {
  public:
   /// `protocol` is 2 (items) or 4 (.metadata): they differ in how names, strings and memo entries are spelt.

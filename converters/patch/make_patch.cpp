@@ -75,6 +75,7 @@ struct CodedPiece {
   std::span<const std::byte> stored;
 };
 
+// One pass over two checkpoints; all of it is the state of that pass.
 class Maker {
  public:
   Maker(Fs& fs, const PatchOptions& options, const Contents& base, const Contents& target)

@@ -44,6 +44,7 @@ struct ScheduleFile {
   std::string path, text;
 };
 
+/// A value: all that follows from configuration and number of ranks, decided once; readers pick what they need.
 struct RunPlan {
   ModelDims dims;
   ckpt::Mesh mesh;

@@ -22,6 +22,7 @@
 namespace titan::recipe {
 
 /// Never changes; used from any number of threads, through an Encoder of each.
+/// Its members are those of a tokenizer.json.
 class Tokenizer {
  public:
   static constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;

@@ -15,7 +15,7 @@
 #include "ckpt/run/retention.h"
 #include "ckpt/save/commit.h"
 #include "ckpt/save/writer.h"
-#include "libtrain/job/start/decide.h"
+#include "libtrain/job/start/resume_point.h"
 #include "tests/crash/world.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <map>
 
-#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/errno_status.h"
 
 namespace titan::crash {
 

@@ -17,7 +17,7 @@
 #include "ckpt/save/step_copy.h"
 #include "ckpt/save/sync_and_publish.h"
 #include "ckpt/save/writer.h"
-#include "libtrain/job/start/decide.h"
+#include "libtrain/job/start/resume_point.h"
 #include "tests/support/checkpoints.h"
 
 namespace titan::crash {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 
+#include "ckpt/base/errno_status.h"
 #include "ckpt/base/fs_posix.h"
 
 namespace titan::ckpt::testing {

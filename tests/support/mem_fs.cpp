@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/errno_status.h"
 
 namespace titan::ckpt::testing {
 namespace {

@@ -19,6 +19,7 @@
 namespace titan::train {
 
 /// One save at a time. All functions are for the training thread.
+/// A thread and its queue: what both touch is named here with its owner.
 class BackgroundSaver {
  public:
   struct Options {

@@ -13,6 +13,7 @@
 
 namespace titan::train {
 
+/// One function for each of Device's.
 class CudaDevice : public Device {
  public:
   /// Sets LibTorch's switches, and makes the GPU that of the calling thread. \error throws what CUDA throws

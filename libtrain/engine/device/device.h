@@ -34,6 +34,7 @@ struct MemoryFigures {
   std::size_t total = 0;    ///< of a device with memory of its own
 };
 
+/// One function for each thing that other code may ask of a device.
 class Device {
  public:
   virtual ~Device() = default;

@@ -52,6 +52,7 @@ struct StageParameter {
 /// while weights are read; kNone: whoever updates has values of its own.
 enum class Masters : std::uint8_t { kOnDevice, kOnHost, kNone };
 
+/// Parameters and the functions over them stand together, for each function finds its weights by place.
 class Stage {
  public:
   /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.

@@ -26,6 +26,7 @@
 
 namespace titan::train {
 
+/// All that a rank has while it trains, in the order in which it must be destroyed; modules take it whole.
 struct RunState {
   explicit RunState(const TrainOptions& o)
       : options(o),

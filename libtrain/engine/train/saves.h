@@ -29,6 +29,7 @@ struct SavedPoint {
   bool moments = true;  ///< the run took them from there
 };
 
+/// Who saves, when and where is one decision at each step: by interval, by request, near or durable.
 class Saves {
  public:
   explicit Saves(RunState& run) : run_(run) {}

@@ -71,6 +71,7 @@ struct KnownFile {
 };
 
 /// Samples of seq_len + 1 tokens each.
+/// Training and held-back samples come out of the same files by one position, so both stand here.
 class Dataset {
  public:
   /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list), or

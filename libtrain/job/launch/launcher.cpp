@@ -114,6 +114,7 @@ class ReportPipe {
   std::string text_;
 };
 
+// The ranks of one start, from fork to the exit code: what each told, how each ended, and what is asked of them.
 class Job {
  public:
   Job(const LaunchOptions& options, const LaunchEvents& events)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ckpt/run/run_folder.h"
-#include "libtrain/job/start/decide.h"
+#include "libtrain/job/start/resume_point.h"
 
 namespace titan::train {
 

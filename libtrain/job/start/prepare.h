@@ -12,8 +12,8 @@
 #include "ckpt/read/reader.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/data/text_cache.h"
-#include "libtrain/job/start/decide.h"
 #include "libtrain/job/start/init_map.h"
+#include "libtrain/job/start/resume_point.h"
 #include "recipe/change/continuation.h"
 #include "recipe/change/model_source.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ckpt/store/media_watch.h"
-#include "libtrain/job/start/decide.h"
+#include "libtrain/job/start/resume_point.h"
 #include "recipe/keys/config.h"
 
 namespace titan::train {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "libtrain/job/start/decide.h"
+#include "libtrain/job/start/resume_point.h"
 
 namespace titan::train {
 

@@ -1,5 +1,6 @@
 // What only the real file system has: links, FIFOs, processes, errno.
 #include "ckpt/base/fs_posix.h"
+#include "ckpt/base/errno_status.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/errno_status.h"
 
 namespace titan::ckpt::status_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "libtrain/job/start/decide.h"
+#include "libtrain/job/start/resume_point.h"
 
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train::decide_test {
+namespace titan::train::resume_point_test {
 namespace {
 
 using ckpt::testing::make_snapshot;
@@ -633,4 +633,4 @@ TEST(DecideNear, AStepIsNamedInEitherFolder) {
 }
 
 }  // namespace
-}  // namespace titan::train::decide_test
+}  // namespace titan::train::resume_point_test

@@ -1,4 +1,4 @@
-#include "libtrain/job/start/decide.h"
+#include "libtrain/job/start/resume_point.h"
 
 #include <algorithm>
 #include <cctype>

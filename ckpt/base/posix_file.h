@@ -1,0 +1,69 @@
+#pragma once
+// An open file of the machine, and what its system calls answer. Part of PosixFs.
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+
+inline constexpr mode_t kAllWrite = S_IWUSR | S_IWGRP | S_IWOTH;
+
+/// Repeats `call` while a signal interrupts it.
+template <typename Call>
+auto retry(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+enum class OnMissing { kNotFound, kFailed };
+
+/// As errno_status, but a missing path is kNotFound where that is an answer and not a failure.
+Status from_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kFailed);
+/// As from_errno, for calls that read.
+Status from_read_errno(int error, const std::string& path, const std::string& call,
+                       OnMissing missing = OnMissing::kNotFound);
+
+class PosixFile final : public File {
+ public:
+  PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~PosixFile() override;
+  /// Sends whole blocks past the page cache from now on. By the open file and not by its path, so that both descriptors
+  /// are the same file. Not every store has it.
+  void write_past_cache(std::shared_ptr<std::atomic<bool>> refused);
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+  Status pread(std::uint64_t offset, std::span<std::byte> out) override;
+  Status pwrite(std::uint64_t offset, std::span<const std::byte> data) override;
+  Status truncate(std::uint64_t size) override;
+
+  Result<std::uint64_t> size() override;
+  Status datasync() override;
+  Status set_read_only() override;
+  int release() { return std::exchange(fd_, -1); }
+  Status close() override;
+
+ private:
+  // How many bytes of `data` can go past the cache: all whole blocks where everything is aligned.
+  std::size_t whole_blocks(std::uint64_t offset, std::span<const std::byte> data) const;
+
+  // The kernel holds written bytes for seconds, and datasync() would wait for all of them. So a large file is sent to
+  // the disk as it grows. No error is lost: datasync() reports it.
+  void begin_write_back(std::uint64_t put);
+  int fd_, direct_ = -1;
+  bool large_ = false;
+  std::atomic<bool> past_cache_ = true;
+  std::shared_ptr<std::atomic<bool>> refused_;  ///< of the file system; set where direct_ was asked for
+  std::string path_;
+  Status lost_;
+  std::atomic<std::uint64_t> written_ = 0;
+};
+
+}  // namespace titan::ckpt
