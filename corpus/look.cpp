@@ -14,38 +14,51 @@ using ckpt::Status;
 
 constexpr std::size_t kVerifiedAtOnce = 4 << 20;
 
-Status verify_file(ckpt::Fs& fs, const LookOptions& options, const std::string& name, const ckpt::Digest& digest,
-                   std::uint64_t total, std::uint64_t* done) {
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file,
-                         fs.open_member(options.folder, name, ckpt::Access::kScan));
-  TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
-  ckpt::Hasher hasher;
-  std::vector<std::byte> piece(std::min<std::uint64_t>(size, kVerifiedAtOnce));
-  for (std::uint64_t at = 0; at < size; at += piece.size()) {
-    TITAN_RETURN_IF_ERROR(options.cancel.check());
-    piece.resize(std::min<std::uint64_t>(size - at, kVerifiedAtOnce));
-    TITAN_RETURN_IF_ERROR(file->pread(at, piece));
-    hasher.update(piece);
-    *done += piece.size();
-    if (options.progress) options.progress(*done, total);
+constexpr const char* kTokenizerFile = "tokenizer.json";
+
+std::uint32_t largest_id(std::span<const std::byte> bytes, std::uint32_t width) {
+  std::uint32_t largest = 0;
+  for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
+    std::uint32_t id = 0;
+    std::memcpy(&id, bytes.data() + at, width);
+    largest = std::max(largest, id);
   }
-  if (hasher.digest() == digest) return {};
-  return ckpt::corrupt("'" + ckpt::join_path(options.folder, name) + "' is damaged: its digest is " +
-                       hasher.digest().hex() + ", expected " + digest.hex());
+  return largest;
 }
 
-Status verify(ckpt::Fs& fs, const LookOptions& options, const TokenData& data) {
-  std::uint64_t total = data.tokens * data.token_bytes + data.documents * sizeof(std::uint64_t);
-  for (const TokenShard& shard : data.shards) total += shard.answers * 2 * sizeof(std::uint64_t);
-  std::uint64_t done = 0;
-  for (const TokenShard& shard : data.shards) {
-    TITAN_RETURN_IF_ERROR(verify_file(fs, options, shard.tokens_file, shard.tokens_digest, total, &done));
-    TITAN_RETURN_IF_ERROR(verify_file(fs, options, shard.ends_file, shard.ends_digest, total, &done));
-    if (!shard.answers_file.empty())
-      TITAN_RETURN_IF_ERROR(verify_file(fs, options, shard.answers_file, shard.answers_digest, total, &done));
+/// Reads the members of a folder whole.
+class Verifier {
+ public:
+  Verifier(ckpt::Fs& fs, const LookOptions& options, std::uint64_t total) : fs_(fs), options_(options), total_(total) {}
+
+  /// `width`: of the ids that the file is; 0: it is something else. Returns the largest id.
+  Result<std::uint32_t> verify(const std::string& name, const ckpt::Digest& digest, std::uint32_t width = 0) {
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file,
+                           fs_.open_member(options_.folder, name, ckpt::Access::kScan));
+    TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
+    ckpt::Hasher hasher;
+    std::uint32_t largest = 0;
+    std::vector<std::byte> piece(std::min<std::uint64_t>(size, kVerifiedAtOnce));
+    for (std::uint64_t at = 0; at < size; at += piece.size()) {
+      TITAN_RETURN_IF_ERROR(options_.cancel.check());
+      piece.resize(std::min<std::uint64_t>(size - at, kVerifiedAtOnce));
+      TITAN_RETURN_IF_ERROR(file->pread(at, piece));
+      hasher.update(piece);
+      if (width > 0) largest = std::max(largest, largest_id(piece, width));
+      done_ += piece.size();
+      if (options_.progress) options_.progress(done_, total_);
+    }
+    if (hasher.digest() == digest) return largest;
+    return ckpt::corrupt("'" + ckpt::join_path(options_.folder, name) + "' is damaged: its digest is " +
+                         hasher.digest().hex() + ", expected " + digest.hex());
   }
-  return {};
-}
+
+ private:
+  ckpt::Fs& fs_;
+  const LookOptions& options_;
+  const std::uint64_t total_;
+  std::uint64_t done_ = 0;
+};
 
 Result<recipe::Tokenizer> tokenizer_of(ckpt::Fs& fs, const LookOptions& options, const TokenData& data) {
   TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files,
@@ -183,6 +196,29 @@ Status look_at_file(ckpt::Fs& fs, const LookOptions& options, LookReport* report
 
 }  // namespace
 
+Status verify_tokens(ckpt::Fs& fs, const LookOptions& options, const TokenData& data) {
+  const auto tokenizer = fs.stat(ckpt::join_path(options.folder, kTokenizerFile));
+  if (tokenizer.status().code == ckpt::Code::kNotFound)
+    return ckpt::corrupt("'" + options.folder + "' has no " + kTokenizerFile);
+  TITAN_RETURN_IF_ERROR(tokenizer.status());
+  std::uint64_t total = tokenizer->size + data.tokens * data.token_bytes + data.documents * sizeof(std::uint64_t);
+  for (const TokenShard& shard : data.shards) total += shard.answers * 2 * sizeof(std::uint64_t);
+  Verifier verifier(fs, options, total);
+  TITAN_RETURN_IF_ERROR(verifier.verify(kTokenizerFile, data.tokenizer).status());
+  for (const TokenShard& shard : data.shards) {
+    TITAN_ASSIGN_OR_RETURN(const std::uint32_t largest,
+                           verifier.verify(shard.tokens_file, shard.tokens_digest, data.token_bytes));
+    if (shard.tokens > 0 && largest >= data.vocabulary)
+      return ckpt::corrupt("'" + ckpt::join_path(options.folder, shard.tokens_file) + "' has the id " +
+                           std::to_string(largest) + ", and " + kDataFile + " says that all are below " +
+                           std::to_string(data.vocabulary));
+    TITAN_RETURN_IF_ERROR(verifier.verify(shard.ends_file, shard.ends_digest).status());
+    if (!shard.answers_file.empty())
+      TITAN_RETURN_IF_ERROR(verifier.verify(shard.answers_file, shard.answers_digest).status());
+  }
+  return {};
+}
+
 Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options) {
   LookReport report;
   report.folder = options.folder;
@@ -198,7 +234,7 @@ Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options) {
     return report;
   }
   TITAN_ASSIGN_OR_RETURN(report.data, read_token_data(fs, options.folder));
-  if (options.verify) TITAN_RETURN_IF_ERROR(verify(fs, options, report.data));
+  if (options.verify) TITAN_RETURN_IF_ERROR(verify_tokens(fs, options, report.data));
   report.verified = options.verify;
   if (options.show > 0) TITAN_RETURN_IF_ERROR(show(fs, options, &report));
   return report;

@@ -18,7 +18,7 @@ struct LookOptions {
   std::uint32_t raw_bytes = 2;  ///< of an id, in a file that does not say it
   std::string tokenizer;        ///< to show documents with; empty: the one in the folder
   std::uint64_t show = 0;       ///< so many documents from the first on
-  bool verify = false;          ///< read all and compare the digests; of a file: look for ids that are none
+  bool verify = false;          ///< verify_tokens(); of a file: look for ids that are none
   std::uint64_t most = 1000;    ///< tokens of a document that are shown
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes that were verified
@@ -43,5 +43,10 @@ struct LookReport {
 /// \error kInvalid: no such folder or file, not whole, a tokenizer with other ids; kCorrupt: a digest, an end or an id
 /// that cannot be; kFailed, kInterrupted, kTerminated
 ckpt::Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options);
+
+/// Reads every byte of the folder of tokens that LookOptions::folder names and `data` is the data.json of, and compares
+/// it with its digests, the tokenizer, too; every id is one of the vocabulary. \error kCorrupt, kMediaError, kFailed,
+/// kInterrupted, kTerminated
+ckpt::Status verify_tokens(ckpt::Fs& fs, const LookOptions& options, const TokenData& data);
 
 }  // namespace titan::corpus

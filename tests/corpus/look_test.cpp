@@ -72,6 +72,25 @@ TEST_F(Look, FindsDamage) {
   EXPECT_THAT(behind.status().message, ::testing::HasSubstr("document 0 ends at token 100, expected 0 to"));
 }
 
+TEST_F(Look, VerifiesTheTokenizerAndEveryId) {
+  options.verify = true;
+  const std::string tokenizer = get_text(fs, "/d/tokenizer.json");
+  overwrite("/d/tokenizer.json", tokenizer + " ");
+  EXPECT_EQ(look(fs, options).status().code, Code::kCorrupt);
+  EXPECT_THAT(look(fs, options).status().message, ::testing::HasSubstr("'/d/tokenizer.json' is damaged"));
+  ASSERT_TRUE(fs.remove_file("/d/tokenizer.json").ok());
+  EXPECT_EQ(look(fs, options).status().code, Code::kCorrupt);
+  ASSERT_TRUE(put_text(fs, "/d/tokenizer.json", tokenizer).ok());
+  ASSERT_TRUE(look(fs, options).ok());
+  TokenData data = look(fs, options)->data;
+  data.vocabulary = 300;  // <eos> is 300
+  overwrite("/d/data.json", write_token_data(data));
+  const auto outside = look(fs, options);
+  EXPECT_EQ(outside.status().code, Code::kCorrupt);
+  EXPECT_THAT(outside.status().message,
+              ::testing::HasSubstr("has the id 300, and data.json says that all are below 300"));
+}
+
 TEST_F(Look, RefusesAnotherTokenizer) {
   ASSERT_TRUE(put_text(fs, "/other/tokenizer.json", recipe::testing::small_tokenizer() + " ").ok());
   options.show = 1;
