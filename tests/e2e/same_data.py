@@ -228,10 +228,16 @@ class ByTokenizer(unittest.TestCase):
         digest = harness.ckpt("tokens", next((run / "cache").iterdir()))["tokenizer_digest"]
         self.assertEqual((inside["kind"], inside["tokenizer"]), ("text", f"{digest}; behind 300"))
         self.assertTrue((run / "checkpoint" / "step-00000004" / "hf" / "tokenizer.json").exists())
-        shutil.rmtree(run / "cache")
+        training, validation = sorted((run / "cache").iterdir(), key=lambda folder: -sum(path.stat().st_size for path in folder.glob("tokens-*")))
+        tokens = training / "tokens-00000.bin"
+        tokens.chmod(0o644)
+        tokens.write_bytes(tokens.read_bytes()[:100] + b"h\0e\0" + tokens.read_bytes()[104:])
+        self.assertNotEqual(tokens.read_bytes(), made[tokens.relative_to(run)])
+        shutil.rmtree(validation)
         (data / "a.txt").rename(data / "z.txt")
         _, err = harness.train(CONFIG, 2, {**settings, "job.dump_folder": run, "parallelism.pipeline_parallel_degree": 2})
         self.assertIn("a.txt is z.txt now", err)
+        self.assertIn("tokens-00000.bin' is damaged", err)
         self.assertEqual(harness.step_lines(run), harness.step_lines(whole))
         self.assertEqual(harness.checkpoint_id(run, 8), harness.checkpoint_id(whole, 8))
         again = {path.relative_to(run).name: path.read_bytes() for path in (run / "cache").rglob("*.*") if path.is_file()}

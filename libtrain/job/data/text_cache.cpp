@@ -9,6 +9,7 @@
 #include "ckpt/base/size_text.h"
 #include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
+#include "corpus/look.h"
 #include "corpus/token_data.h"
 #include "corpus/tokenize.h"
 #include "corpus/tokenizer_files.h"
@@ -112,6 +113,17 @@ bool take_folder(TextCache& cache) {
   return true;
 }
 
+/// Says every now and then how many percent are `done`.
+std::function<void(std::uint64_t, std::uint64_t)> slow_progress(const std::function<void(const std::string&)>& say,
+                                                                const char* done_what) {
+  static constexpr std::chrono::seconds kBetween{30};
+  return [&say, done_what, last = std::chrono::steady_clock::now()](std::uint64_t done, std::uint64_t total) mutable {
+    if (std::chrono::steady_clock::now() - last < kBetween || total == 0) return;
+    last = std::chrono::steady_clock::now();
+    say("data: " + std::to_string(done * 100 / total) + done_what);
+  };
+}
+
 /// The hint speaks of flags that a run does not have.
 Status for_a_run(const Status& status) {
   if (status.code != ckpt::Code::kInvalid || !status.hint.starts_with("--")) return status;
@@ -163,9 +175,23 @@ Result<TextCache> find_text_cache(const recipe::Config& config, const std::strin
       .with_hint("a new model takes --model.vocab_size=" + std::to_string(cache.vocabulary) + " (or more)");
 }
 
+Status prove_text_cache(const ckpt::CancelToken& stop, const std::function<void(const std::string&)>& say,
+                        TextCache& cache) {
+  if (!cache.there) return {};
+  corpus::LookOptions options;
+  options.folder = cache.folder;
+  options.cancel = stop;
+  options.progress = slow_progress(say, " % of the tokens are compared with their digests");
+  const auto data = corpus::read_token_data(ckpt::posix_fs(), cache.folder);
+  const Status status = data.ok() ? corpus::verify_tokens(ckpt::posix_fs(), options, *data) : data.status();
+  if (status.code != ckpt::Code::kCorrupt && status.code != ckpt::Code::kMediaError) return status;
+  say("data: the tokens of " + cache.path + " have to be made again: " + status.message);
+  cache.there = false;
+  return {};
+}
+
 Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& stop,
                        const std::function<void(const std::string&)>& say, TextCache& cache) {
-  constexpr std::chrono::seconds kBetween{30};  // lines of progress
   corpus::TokenizeOptions options = options_of(config, cache);
   options.cancel = stop;
   std::uint64_t bytes = 0;
@@ -173,12 +199,7 @@ Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& st
   const std::string what = std::to_string(cache.paths.size()) + (cache.paths.size() == 1 ? " file" : " files") + ", " +
                            ckpt::size_text(bytes) + ", by " + cache.path;
   say("data: text becomes tokens once: " + what + ", into " + cache.folder);
-  auto last = std::chrono::steady_clock::now();
-  options.progress = [&](std::uint64_t done, std::uint64_t total) {
-    if (std::chrono::steady_clock::now() - last < kBetween || total == 0) return;
-    last = std::chrono::steady_clock::now();
-    say("data: " + std::to_string(done * 100 / total) + " % of the text is tokens");
-  };
+  options.progress = slow_progress(say, " % of the text is tokens");
   auto made = corpus::tokenize(ckpt::posix_fs(), options);
   if (!made.ok()) return for_a_run(made.status());
   for (const std::string& warning : made->warnings) say(warning);

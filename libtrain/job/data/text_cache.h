@@ -40,6 +40,11 @@ ckpt::Result<TextCache> find_text_cache(const recipe::Config& config, const std:
                                         std::span<const KnownFile> known, const ckpt::DataPosition* stored,
                                         const TextCache* other = nullptr);
 
+/// Reads the folder whole, if it is there, and compares it with its digests. One that is damaged or cannot be read is
+/// not `there` any more, and `say` gets a line. \error kInterrupted, kTerminated (by `stop`), kFailed
+ckpt::Status prove_text_cache(const ckpt::CancelToken& stop, const std::function<void(const std::string&)>& say,
+                              TextCache& cache);
+
 /// Makes the folder, by the one rank that holds the run's lock: whole, or not at all. `say` gets lines for the log.
 /// \error as corpus::tokenize; kInterrupted, kTerminated (by `stop`)
 ckpt::Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& stop,

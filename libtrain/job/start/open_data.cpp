@@ -28,6 +28,8 @@ Status settle_texts(const StartInputs& inputs, const recipe::Config& config, std
   const auto settle = [&](const std::string& path, const char* key, const ckpt::DataPosition* stored) -> Status {
     TITAN_ASSIGN_OR_RETURN(TextCache cache, find_text_cache(config, path, key, vocabulary, checked, stored,
                                                             start.texts.empty() ? nullptr : &start.texts.front()));
+    if (inputs.text_work == TextWork::kMake && !start.complete)
+      TITAN_RETURN_IF_ERROR(prove_text_cache(inputs.stop, inputs.say, cache));
     const bool needed = !cache.there && !start.complete;
     if (needed && inputs.text_work == TextWork::kNeed)
       return ckpt::failed("rank 0 has made " + cache.folder + ", and it is not seen here")
@@ -89,6 +91,17 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
   return data;
 }
 
+/// Whether tokens of texts are damaged, which a run makes again. A look finds out where they cannot be read as data.
+bool any_damaged(const StartInputs& inputs, Start& start) {
+  bool damaged = false;
+  for (TextCache& cache : start.texts) {
+    const Status proven = prove_text_cache(
+        inputs.stop, [&start](const std::string& line) { start.warnings.push_back(line); }, cache);
+    damaged |= proven.ok() && !cache.there;
+  }
+  return damaged;
+}
+
 }  // namespace
 
 Status open_data(const StartInputs& inputs, Start& start) {
@@ -114,6 +127,10 @@ Status open_data(const StartInputs& inputs, Start& start) {
     return ckpt::ok_status();
   }
   if (!inputs.stop.check().ok()) return dataset.status();
+  if (texts.ok() && inputs.text_work == TextWork::kLook && !start.complete && any_damaged(inputs, start)) {
+    TITAN_ASSIGN_OR_RETURN(start.data, position_of_texts(config, start));
+    return ckpt::ok_status();
+  }
   if (start.complete) {
     start.warnings.push_back("the dataset cannot be compared with the checkpoint's: " + dataset.status().message);
     start.data = start.stored->data;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "recipe/keys/config.h"
 #include "tests/recipe/support/small_tokenizer.h"
@@ -93,6 +94,32 @@ TEST_F(TextCaches, WhatIsLostOrCutIsMadeAgainWithTheSameBytes) {
   EXPECT_EQ(made().folder, cache.folder);
   EXPECT_EQ(read_text(tokens), bytes);
   EXPECT_EQ(read_text(data), json);
+}
+
+TEST_F(TextCaches, WhatIsDamagedIsMadeAgainWithTheSameBytes) {
+  TextCache cache = made();
+  const auto prove = [&](TextCache& one) {
+    said.clear();
+    const ckpt::Status status = prove_text_cache(
+        {}, [&](const std::string& line) { said.push_back(line); }, one);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    return one.there;
+  };
+  EXPECT_TRUE(prove(cache));
+  EXPECT_THAT(said, IsEmpty());
+  for (const char* name : {"/tokens-00000.bin", "/ends-00000.bin", "/tokenizer.json"}) {
+    const std::string path = cache.folder + name, bytes = read_text(path);
+    std::string changed = bytes;
+    changed[1] ^= 1;
+    std::filesystem::remove(path);
+    std::ofstream(path) << changed;
+    TextCache damaged = found();
+    EXPECT_TRUE(damaged.there) << "the sizes are right";
+    EXPECT_FALSE(prove(damaged));
+    EXPECT_THAT(said, ElementsAre(HasSubstr("have to be made again: '" + path + "' is damaged")));
+    made();
+    EXPECT_EQ(read_text(path), bytes);
+  }
 }
 
 TEST_F(TextCaches, TextTokenizerAndFieldEachMakeAnother) {
