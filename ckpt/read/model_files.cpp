@@ -61,7 +61,8 @@ Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelF
       continue;
     }
     Result<std::vector<std::byte>> bytes = read_model_file(fs, place, left);
-    if (!bytes.ok() && place.folder.empty()) {  // weights of another format do without it
+    const bool held = place.digest && bytes.status().code == Code::kMediaError;  // it is there, and known
+    if (!bytes.ok() && place.folder.empty() && !held) {  // weights of another format do without it
       leave_out(place, bytes.status().message);
       continue;
     }

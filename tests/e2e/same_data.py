@@ -407,6 +407,14 @@ class Answers(unittest.TestCase):
         for run in runs[1:]:
             self.assertEqual(harness.step_lines(run), harness.step_lines(runs[0]))
             self.assertEqual(harness.checkpoint_id(run, 6), harness.checkpoint_id(runs[0], 6))
+        # What is damaged in the data is no damage of a step.
+        shutil.rmtree(runs[1] / "checkpoint" / "step-00000006")
+        tokenizer = work / "chats" / "tokenizer.json"
+        tokenizer.chmod(0o644)
+        tokenizer.write_text(tokenizer.read_text() + " ")
+        _, err = harness.train(CONFIG, 1, {**settings, "job.dump_folder": runs[1]}, expect=12)
+        self.assertIn("chats/tokenizer.json does not match its digest", " ".join(err.split()))
+        self.assertNotIn("trying the next older", err)
         # A model that knows nothing has the loss of chance for each token that is trained on.
         self.assertAlmostEqual(float(harness.step_lines(runs[0])[1][1]), math.log(301), delta=0.6)
 

@@ -60,6 +60,13 @@ std::uint64_t draw_seed(const recipe::Config& config) {
   return ckpt::random_number() >> 1;
 }
 
+// Where the data cannot be read, an older step would meet the same: it is not the step's damage.
+void check_prepared(RunState& run, const Status& status) {
+  const Status agreed = agree(*run.world.io, status);
+  if (!agreed.ok()) run.start.decision.may_fall_back = false;
+  check(agreed);
+}
+
 }  // namespace
 
 // The launcher's look was without the lock, so that its decision is not taken over; the threads that it chose are.
@@ -111,7 +118,7 @@ void settle(RunState& run) {
   run.inputs.say = [](const std::string& line) { log_info(line); };
   if (run.root()) status = prepare_start(run.inputs, run.permission, start);
   if (run.root() && status.ok() && start.dataset) status = take_data_tokenizer(run);
-  check(agree(*run.world.io, status));  // before the others read what it did not
+  check_prepared(run, status);  // before the others read what it did not
   // One rank reads the data whole, and 64 blocks of each file; the others two blocks, and more where these are others.
   const std::string checked =
       run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->known()) : "", 0);
@@ -119,7 +126,7 @@ void settle(RunState& run) {
     run.inputs.checked_data = decode_files(checked);
     status = prepare_start(run.inputs, run.permission, start);
   }
-  check(agree(*run.world.io, status.ok() ? start.verdict : status));
+  check_prepared(run, status.ok() ? start.verdict : status);
   if (run.root())
     for (const std::string& warning : start.warnings) log_warn(warning);
   run.data = start.data;

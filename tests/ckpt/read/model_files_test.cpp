@@ -110,6 +110,17 @@ TEST_F(ModelFiles, WhatIsTooLargeInAllIsLeftOutAndSaid) {
           HasSubstr("/hf/gone")));
 }
 
+TEST_F(ModelFiles, OneThatIsKnownByItsDigestAndCannotBeReadIsAnError) {
+  ASSERT_TRUE(put_text(fs, "/hf/a", "words").ok());
+  testing::FailingFs failing(fs);
+  failing.arm({.op = testing::Op::kPread, .path_part = "/hf/a", .repeat = testing::Repeat::kSticky});
+  std::vector<std::string> notes;
+  const auto known = read_model_files(failing, {{"", "/hf/a", "hf/a", digest_of(std::string("words"))}}, notes);
+  EXPECT_EQ(known.status().code, Code::kMediaError);
+  EXPECT_TRUE(read_model_files(failing, {{"", "/hf/a", "hf/a", {}}}, notes).ok());
+  EXPECT_THAT(notes, SizeIs(1));
+}
+
 TEST_F(ModelFiles, OneThatIsMadeOfWhatAFileSaysCountsAsTheOthers) {
   std::vector<ModelFilePlace> places{{"", "", "hf/config.json", {}, "{\"a\": 1}"}};
   std::vector<std::string> notes;
