@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "ckpt/ops/convert_dtype.h"
 #include "converters/torch_save/torch_file.h"
 
 namespace titan::convert::nanotron {
@@ -16,6 +17,17 @@ namespace {
 
 constexpr const char* kFields[] = {ckpt::kExpAvg, ckpt::kExpAvgSq, "master"};
 enum Field : std::size_t { kMoment, kVariance, kMaster, kFieldCount };
+constexpr std::uint64_t kSample = 1024;  // elements of each rank's part of a master that are compared with the model's
+constexpr const char* kMisplaced =
+    "one rank's file may be in another's place: compare the sizes and dates of the files with those of the run's "
+    "folder";
+
+// The file of a rank, and CRCs and lengths of what it holds of the optimizer.
+struct RankFile {
+  std::string path;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> content;
+  bool used = false;
+};
 
 struct Rank {
   std::uint32_t pp = 0, dp = 0, tp = 0;
@@ -63,6 +75,7 @@ class OptimizerReader {
     }
     for (const auto& [rank, path] : order) TITAN_RETURN_IF_ERROR(read(rank, path));
     for (auto& [name, collected] : collected_) TITAN_RETURN_IF_ERROR(settle(name, collected));
+    TITAN_RETURN_IF_ERROR(check_different());
     return std::move(out_);
   }
 
@@ -71,6 +84,7 @@ class OptimizerReader {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
     const Pickle& pickle = file.pickle();
     const std::uint32_t number = files_.add_archive(path);
+    ranks_[number].path = path;
     TITAN_ASSIGN_OR_RETURN(const NodeId names, file.at(pickle.root(), "names"));
     TITAN_ASSIGN_OR_RETURN(const NodeId states, file.at(pickle.root(), "state"));
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(pickle.root(), "param_groups"));
@@ -127,6 +141,7 @@ class OptimizerReader {
     Stored& stored = to->fields[field];
     if (stored.dtype.empty()) stored.dtype = tensor.dtype;
     if (stored.dtype != tensor.dtype) return corrupt(file.path() + ": '" + name + "' has two types of elements");
+    ranks_[number].content.emplace_back(tensor.crc, tensor.elements);
     stored.by_tp[rank.tp][rank.dp] = {number, tensor.offset, tensor.elements};
     return {};
   }
@@ -140,6 +155,51 @@ class OptimizerReader {
     TITAN_ASSIGN_OR_RETURN(state.exp_avg_sq, whole(parameter, collected.fields[kVariance], kVariance));
     if (collected.fields[kMaster].by_tp.empty()) return {};
     TITAN_ASSIGN_OR_RETURN(state.master, whole(parameter, collected.fields[kMaster], kMaster));
+    for (const Shard& shard : parameter.shards) TITAN_RETURN_IF_ERROR(compare(parameter, shard, *state.master));
+    return {};
+  }
+
+  // Names of files alone say which rank's they are: masters, rounded, must be the weights of the rank's shard.
+  Status compare(const Parameter& parameter, const Shard& shard, const PiecedTensor& master) const {
+    if (shard.boxes.empty() || !ckpt::is_float(parameter.dtype) || parameter.dtype == DType::kF64) return {};
+    const ShardBox& box = shard.boxes.front();
+    const auto piece = std::find_if(master.pieces.begin(), master.pieces.end(),
+                                    [&](const Piece& one) { return one.offsets == box.offsets; });
+    if (piece == master.pieces.end()) return {};
+    const std::vector<std::uint64_t> length{shard.stored.elements};
+    const PiecedTensor exact{master.name, master.dtype, length, {whole_piece(length, piece->segments)}},
+        weights{"'" + parameter.name + "'", parameter.dtype, length, {whole_piece(length, {shard.stored})}};
+    std::uint64_t first = 0;
+    for (const Segment& segment : piece->segments) {
+      TITAN_ASSIGN_OR_RETURN(const bool same, equal_at(first, std::min(kSample, segment.elements), exact, weights));
+      if (!same)
+        return corrupt(ranks_.at(segment.file).path + ": its masters of '" + parameter.name +
+                       "' are not the weights of tensor-parallel rank " + std::to_string(shard.tp) +
+                       " in the model's files")
+            .with_hint(kMisplaced);
+      first += segment.elements;
+    }
+    return {};
+  }
+
+  Result<bool> equal_at(std::uint64_t first, std::uint64_t count, const PiecedTensor& exact,
+                        const PiecedTensor& weights) const {
+    std::vector<std::byte> masters(count * ckpt::dtype_size(exact.dtype)),
+        rounded(count * ckpt::dtype_size(weights.dtype)), theirs(rounded.size());
+    TITAN_RETURN_IF_ERROR(files_.read(exact, first, masters));
+    TITAN_RETURN_IF_ERROR(files_.read(weights, first, theirs));
+    ckpt::convert_elements(exact.dtype, masters, weights.dtype, rounded);
+    return rounded == theirs;
+  }
+
+  // Each rank has moments of its own: two files of one content are one file, copied.
+  Status check_different() const {
+    std::map<std::vector<std::pair<std::uint32_t, std::uint64_t>>, std::string> seen;
+    for (const auto& [number, rank] : ranks_) {
+      if (!rank.used || rank.content.empty()) continue;
+      if (const auto [at, fresh] = seen.emplace(rank.content, rank.path); !fresh)
+        return corrupt(rank.path + " holds what " + ckpt::base_name(at->second) + " does").with_hint(kMisplaced);
+    }
     return {};
   }
 
@@ -159,6 +219,7 @@ class OptimizerReader {
       for (const auto& [dp, segment] : ranks->second) {
         if (there == needed) break;  // without ZeRO each rank has all of it
         segments.push_back(segment);
+        ranks_[segment.file].used = true;
         there += segment.elements;
       }
       if (there != needed)
@@ -174,6 +235,7 @@ class OptimizerReader {
   PieceFiles& files_;
   std::map<std::string, const Parameter*> parameters_;
   std::map<std::string, Collected> collected_;
+  std::map<std::uint32_t, RankFile> ranks_;  // by the number of the file
   Optimizer out_;
 };
 

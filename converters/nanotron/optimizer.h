@@ -24,7 +24,8 @@ struct Optimizer {
 };
 
 /// Reads what lies in `folder`; empty where that is not there. \error kCorrupt (a name without a parameter, pieces that
-/// lack or overlap), kUnsupported (experts, float8 states), kFailed
+/// lack or overlap, masters that are not the model's weights, two files of one content), kUnsupported (experts, float8
+/// states), kFailed
 Result<Optimizer> read_optimizer(Fs& fs, const std::string& folder, const std::vector<Parameter>& parameters,
                                  PieceFiles& files);
 

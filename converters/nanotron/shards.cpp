@@ -125,12 +125,25 @@ class WeightsReader {
     for (auto& [name, parameter] : parameters_) {
       std::sort(parameter.shards.begin(), parameter.shards.end(),
                 [](const Shard& a, const Shard& b) { return a.tp < b.tp; });
+      TITAN_RETURN_IF_ERROR(check_order(parameter));
       out.push_back(std::move(parameter));
     }
     return out;
   }
 
  private:
+  // Optimizer files are told apart by the rank in their names: it must be the one of the rows, which ascend with it.
+  Status check_order(const Parameter& parameter) const {
+    for (std::size_t i = 1; i < parameter.shards.size(); ++i) {
+      const Shard &before = parameter.shards[i - 1], &shard = parameter.shards[i];
+      if (!before.boxes.empty() && !shard.boxes.empty() && shard.boxes[0].offsets < before.boxes[0].offsets)
+        return corrupt(paths_.at(shard.stored.file) + ": its header has the slice of a lower rank than its name says")
+            .with_hint(
+                "one rank's file is in another's place: the header's local_global_slices_pairs says whose it is");
+    }
+    return {};
+  }
+
   Status add(const std::string& folder, const std::string& name) {
     const std::string path = ckpt::join_path(ckpt::join_path(root_, folder), name);
     const std::optional<FileName> parsed = parse_name(name);
@@ -144,10 +157,10 @@ class WeightsReader {
     std::string full = folder + "." + parsed->suffix;
     std::replace(full.begin(), full.end(), '/', '.');
     Parameter& parameter = parameters_[full];
-    Shard shard{parsed->tp,
-                data->shape,
-                {files_.add(path), header.buffer_offset + data->begin, ckpt::element_count(data->shape)},
-                {}};
+    const std::uint32_t number = files_.add(path);
+    paths_[number] = path;
+    Shard shard{
+        parsed->tp, data->shape, {number, header.buffer_offset + data->begin, ckpt::element_count(data->shape)}, {}};
     std::vector<std::uint64_t> shape = data->shape;
     if (parsed->sharded) {
       const std::string slices = metadata_of(header, "local_global_slices_pairs");
@@ -173,6 +186,7 @@ class WeightsReader {
 
   Fs& fs_;
   const std::string root_;
+  std::map<std::uint32_t, std::string> paths_;  // by the number of the file
   PieceFiles& files_;
   std::map<std::string, Parameter> parameters_;
 };

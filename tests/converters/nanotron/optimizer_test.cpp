@@ -100,16 +100,21 @@ std::string file_of(const RankFile& rank) {
 }
 
 // 4 x 2, cut by rows for two tensor-parallel ranks.
-std::vector<Parameter> parameters() {
+std::vector<Parameter> parameters(MemFs& fs, PieceFiles& files) {
   Parameter one{"a.weight", DType::kF32, {4, 2}, {}};
-  for (std::uint32_t tp = 0; tp < 2; ++tp) one.shards.push_back({tp, {2, 2}, {}, {{{2 * tp, 0}, {2, 2}, 0}}});
+  for (std::uint32_t tp = 0; tp < 2; ++tp) {
+    const std::string path = "/m/" + std::to_string(tp);
+    const auto first = static_cast<float>(4 * tp + 1);
+    EXPECT_TRUE(ckpt::testing::put_text(fs, path, testing::floats({first, first + 1, first + 2, first + 3})).ok());
+    one.shards.push_back({tp, {2, 2}, {files.add(path), 0, 4}, {{{2 * tp, 0}, {2, 2}, 0}}});
+  }
   return {one};
 }
 
 Result<std::vector<float>> read(MemFs& fs, const std::map<std::string, RankFile>& files, bool master = false) {
   for (const auto& [name, rank] : files) EXPECT_TRUE(ckpt::testing::put_text(fs, "/o/" + name, file_of(rank)).ok());
   PieceFiles pieces(fs);
-  TITAN_ASSIGN_OR_RETURN(const Optimizer optimizer, read_optimizer(fs, "/o", parameters(), pieces));
+  TITAN_ASSIGN_OR_RETURN(const Optimizer optimizer, read_optimizer(fs, "/o", parameters(fs, pieces), pieces));
   const ParameterState& state = optimizer.states.at("a.weight");
   EXPECT_EQ(state.step, 3);
   EXPECT_EQ(optimizer.groups.size(), 1u);
@@ -166,6 +171,17 @@ TEST(NanotronOptimizer, RefusesFilesThatCannotBe) {
       {{{first, {.moments = {1}, .name = "b.weight"}}}, Code::kCorrupt, "'b.weight' is no parameter of the model"},
       {{{first, {.moments = {1}, .index = 4}}}, Code::kCorrupt, "a state of int 4, which has no name"},
       {{{first, {{1, 2, 3, 4}}}, {second, {.moments = {5, 6, 7, 8}, .step = 4}}}, Code::kCorrupt, "on another rank"},
+      {{{first, {{1, 2, 3, 4}}}, {second, {{1, 2, 3, 4}}}},
+       Code::kCorrupt,
+       "tp-1-of-2_exp-0-of-1.pt holds what optimizer_pp-0-of-1_tp-0-of-2_exp-0-of-1.pt does"},
+      {{{first, {.moments = {5, 6, 7, 8}, .master = true}}, {second, {.moments = {1, 2, 3, 4}, .master = true}}},
+       Code::kCorrupt,
+       "tp-0-of-2_exp-0-of-1.pt: its masters of 'a.weight' are not the weights of tensor-parallel rank 0"},
+      {{{"optimizer_pp-0-of-1_dp-0-of-2_tp-0-of-2_exp-0-of-1.pt", {.moments = {3, 4}, .master = true}},
+        {"optimizer_pp-0-of-1_dp-1-of-2_tp-0-of-2_exp-0-of-1.pt", {.moments = {1, 2}, .master = true}},
+        {"optimizer_pp-0-of-1_dp-0-of-2_tp-1-of-2_exp-0-of-1.pt", {.moments = {5, 6, 7, 8}, .master = true}}},
+       Code::kCorrupt,
+       "dp-0-of-2_tp-0-of-2_exp-0-of-1.pt: its masters"},
       {{{"optimizer_pp-0-of-1_tp-0-of-1_exp-1-of-2.pt", {{1}}}}, Code::kUnsupported, "of an expert"},
       {{{"optimizer_pp-x-of-1.pt", {{1}}}}, Code::kCorrupt, "its name is none of nanotron's"}};
   for (const auto& [files, code, message] : cases) {

@@ -112,6 +112,16 @@ TEST(NanotronShards, RefusesFilesThatCannotBe) {
     EXPECT_EQ(status.code, broken.code) << broken.name << status.message;
     EXPECT_THAT(status.message, HasSubstr(broken.message));
   }
+  MemFs swapped;
+  for (const auto& [rank, slices] : {std::pair{"0", kSecond}, {"1", kFirst}})
+    ASSERT_TRUE(ckpt::testing::put_text(
+                    swapped, std::string("/m/a/model_weight_pp-rank-0-of-1_tp-rank-") + rank + "-of-2.safetensors",
+                    shard_file("[2,2]", 4, pairs(slices)))
+                    .ok());
+  PieceFiles of_swapped(swapped);
+  const Status order = read_parameters(swapped, "/m", of_swapped).status();
+  EXPECT_EQ(order.code, Code::kCorrupt);
+  EXPECT_THAT(order.message, HasSubstr("tp-rank-1-of-2.safetensors: its header has the slice of a lower rank"));
   MemFs deep;
   std::string path = "/m";
   for (int i = 0; i < 14; ++i) path += "/d";
