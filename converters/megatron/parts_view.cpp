@@ -5,7 +5,6 @@
 
 #include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
-#include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/name_table.h"
@@ -22,19 +21,21 @@ std::uint64_t width_of(const ForeignTensor& tensor) { return ckpt::element_count
 
 Result<PartsView> PartsView::of(const ForeignCheckpoint& raw, const recipe::ModelDims& model) {
   PartsView out(raw);
-  std::set<std::string_view> plain, mastered;
+  std::set<std::string_view> mastered;
   for (const ForeignTensor& tensor : raw.tensors()) {
     const StateName state = split_state(tensor.name);
-    if (state.slot.empty()) plain.insert(state.name);
     if (state.slot == kMaster) mastered.insert(state.name);
   }
-  out.masters_ = !plain.empty() && std::ranges::includes(mastered, plain);
+  out.masters_ = !mastered.empty();
   for (const bool of_model : {true, false}) {
     for (std::size_t i = 0; i < raw.tensors().size(); ++i) {
       StateName state = split_state(raw.tensors()[i].name);
-      const bool weights = state.slot == (out.masters_ ? kMaster : "");
+      const bool stored = state.slot.empty() && !mastered.contains(state.name),
+                 weights = stored || state.slot == kMaster;
       const bool moments = state.slot == ckpt::kExpAvg || state.slot == ckpt::kExpAvgSq;
       if (of_model ? !weights : !moments) continue;
+      if (of_model && stored && out.masters_ && raw.tensors()[i].dtype != ckpt::DType::kF32)
+        out.unmastered_.emplace_back(state.name);
       if (of_model) state.slot = {};
       TITAN_RETURN_IF_ERROR(out.add(i, state, model));
     }
@@ -97,8 +98,7 @@ Result<ImportPlan> TrainedParts::plan_model(const ImportOptions& options, const 
   if (common_.arguments)
     plan.data_ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(common_.arguments->data_ranks, UINT32_MAX));
   plan.notes.push_back("Megatron's fused projections are taken apart, under Hugging Face's names");
-  if (parts_.masters())
-    plan.notes.push_back("weights are the optimizer's float32 masters, of which the model's files are roundings");
+  if (parts_.masters()) note_masters(parts_.unmastered(), plan);
   TITAN_RETURN_IF_ERROR(take_optimizer(options, plan));
   return plan;
 }
@@ -114,7 +114,8 @@ Status TrainedParts::take_optimizer(const ImportOptions& options, ImportPlan& pl
   if (!options.config || options.look || !dcp::says_run(*options.config)) return {};
   if (!common_.optimizer)
     return ckpt::incompatible(path() + " has moments of an optimizer, but does not say its settings")
-        .with_hint(dcp::kTensorsAlone);
+        .with_hint(kModelAlone);
+  TITAN_RETURN_IF_ERROR(check_masters(parts_.unmastered()));
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, dcp::read_torchtitan(*options.config));
   RunFacts facts;
   facts.data_ranks = 0;

@@ -11,8 +11,8 @@ namespace titan::convert::megatron {
 /// Parts of the tensors of another checkpoint: the model's first, then the optimizer's.
 class PartsView final : public ForeignCheckpoint {
  public:
-  /// `raw` outlives this. Where every parameter has a float32 master, masters are the model's tensors. \error
-  /// kIncompatible: `model` does not fit the tensors
+  /// `raw` outlives this. A parameter that has a float32 master is that master. \error kIncompatible: `model` does
+  /// not fit the tensors
   static Result<PartsView> of(const ForeignCheckpoint& raw, const recipe::ModelDims& model);
 
   const std::string& path() const override { return raw_->path(); }
@@ -23,6 +23,8 @@ class PartsView final : public ForeignCheckpoint {
 
   std::size_t of_model() const { return of_model_; }
   bool masters() const { return masters_; }
+  /// Beside masters: the tensors that have none and are no float32 themselves, by Megatron's names.
+  const std::vector<std::string>& unmastered() const { return unmastered_; }
   /// `plan`, made for this view, as one of the checkpoint behind it.
   ImportPlan of_raw(ImportPlan plan) const;
 
@@ -39,6 +41,7 @@ class PartsView final : public ForeignCheckpoint {
   std::vector<Place> places_;
   std::size_t of_model_ = 0;
   bool masters_ = false;
+  std::vector<std::string> unmastered_;
 };
 
 /// A view, and what the run says of its optimizer.

@@ -48,15 +48,14 @@ Status Checkpoint::open() {
                          read_parameters(fs_, ckpt::join_path(path(), "model"), files_));
   if (parameters.empty()) return ckpt::corrupt(path() + " holds no weights");
   TITAN_ASSIGN_OR_RETURN(optimizer_, read_optimizer(fs_, ckpt::join_path(path(), "optimizer"), parameters, files_));
-  masters_ = std::all_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-    const auto state = optimizer_.states.find(parameter.name);
-    return state != optimizer_.states.end() && state->second.master;
-  });
   for (const Parameter& parameter : parameters) {
     PiecedTensor stored = weights_of(parameter);
     TITAN_RETURN_IF_ERROR(check_pieces(stored));
-    TITAN_RETURN_IF_ERROR(
-        add(parameter, "", masters_ ? *optimizer_.states.at(parameter.name).master : std::move(stored)));
+    const auto state = optimizer_.states.find(parameter.name);
+    const bool master = state != optimizer_.states.end() && state->second.master;
+    masters_ = masters_ || master;
+    if (!master && parameter.dtype != DType::kF32) unmastered_.push_back(parameter.name);
+    TITAN_RETURN_IF_ERROR(add(parameter, "", master ? *state->second.master : std::move(stored)));
   }
   end_of_model();
   for (const Parameter& parameter : parameters) {
@@ -135,12 +134,12 @@ Result<ImportPlan> Checkpoint::plan(const ImportOptions& options) const {
   plan.data_ranks =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(position_.dp, 1), UINT32_MAX));
   plan.notes.push_back("nanotron's fused projections are taken apart, under Hugging Face's names");
-  if (masters_)
-    plan.notes.push_back("weights are the optimizer's float32 masters, of which the model's files are roundings");
+  if (masters_) note_masters(unmastered_, plan);
   TITAN_RETURN_IF_ERROR(take_slots(options, plan));
   if (plan.optimizer_steps.empty()) return plan;
   if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
   if (!options.config || options.look) return plan;
+  if (masters_) TITAN_RETURN_IF_ERROR(check_masters(unmastered_));
   RunFacts facts;
   facts.groups = optimizer_.groups;
   facts.data_ranks = std::max<std::uint64_t>(position_.dp, 1);

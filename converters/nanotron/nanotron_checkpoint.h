@@ -27,7 +27,8 @@ class Checkpoint final : public TrainedSource {
   Model model_;
   Position position_;
   Optimizer optimizer_;
-  bool masters_ = false;  // the weights are the optimizer's float32 masters
+  bool masters_ = false;                 // weights are the optimizer's float32 masters
+  std::vector<std::string> unmastered_;  // but those of these parameters, which are no float32 themselves
 };
 
 /// The format "nanotron", of which weights alone are written; never destroyed.

@@ -156,6 +156,17 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
   return {};
 }
 
+void TrainedSource::note_masters(const std::vector<std::string>& without, ImportPlan& plan) {
+  plan.notes.push_back("weights are the optimizer's float32 masters, of which the model's files are roundings");
+  if (!without.empty()) plan.notes.push_back("without a master, as the model's files have them: " + listed(without));
+}
+
+Status TrainedSource::check_masters(const std::vector<std::string>& without) const {
+  if (without.empty()) return {};
+  return ckpt::incompatible(path() + ": the optimizer has float32 masters, but none of " + listed(without))
+      .with_hint(kModelAlone);
+}
+
 Result<ckpt::VerifyReport> TrainedSource::verify(const Progress& progress) const {
   const bool all_checked = whole_ == nullptr && files_.all_archives();
   TITAN_ASSIGN_OR_RETURN(ckpt::VerifyReport report, read_all(*this, all_checked ? "" : kSafetensorsNote, progress));

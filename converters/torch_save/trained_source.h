@@ -76,6 +76,10 @@ class TrainedSource : public ForeignCheckpoint {
     bool lr_of_step = false;                ///< the stored rate may be that of the step which was done
     std::vector<ckpt::LrPhase> phases{};    ///< the curve, where it is not that of the configuration's keys
   };
+  /// Notes that weights are the optimizer's float32 masters, but for `without`, which have none.
+  static void note_masters(const std::vector<std::string>& without, ImportPlan& plan);
+  /// \error kIncompatible: a run would go on from roundings of the parameters `without` masters
+  Status check_masters(const std::vector<std::string>& without) const;
   /// take_slots and take_run of an optimizer whose count is the run's step; `of` are the settings of its parameters.
   Status take_counted_run(const ImportOptions& options, std::map<std::string, GroupValues> of, ImportPlan& plan) const;
   /// Checks that `given` is the configuration of the run, which `plan` then goes on with. \error kIncompatible naming

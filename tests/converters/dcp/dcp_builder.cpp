@@ -1,5 +1,6 @@
 #include "tests/converters/dcp/dcp_builder.h"
 
+#include <bit>
 #include <map>
 
 #include "converters/dcp/pickle_names.h"
@@ -190,7 +191,8 @@ ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::v
   }
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     const ShardedTensor& tensor = tensors[t];
-    BuiltTensor built{tensor.name, "float32", {tensor.shape.begin(), tensor.shape.end()}, {}};
+    const std::string dtype = tensor.half ? "bfloat16" : "float32";
+    BuiltTensor built{tensor.name, dtype, {tensor.shape.begin(), tensor.shape.end()}, {}};
     // Every combination of one interval per dimension.
     std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> boxes{{}};
     for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
@@ -228,8 +230,11 @@ ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::v
       elements.clear();
       for (const std::uint64_t n : numbers) elements.push_back(tensor.all.value_or(static_cast<float>(1000 * t + n)));
       TITAN_ASSIGN_OR_RETURN(AppendFile* const out, file(b));
-      TITAN_ASSIGN_OR_RETURN(const ItemRange range,
-                             append_tensor(*out, "float32", sizes, std::as_bytes(std::span(elements))));
+      std::vector<std::uint16_t> halves;
+      for (const float element : elements)
+        halves.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(element) >> 16));
+      const auto bytes = tensor.half ? std::as_bytes(std::span(halves)) : std::as_bytes(std::span(elements));
+      TITAN_ASSIGN_OR_RETURN(const ItemRange range, append_tensor(*out, dtype, sizes, bytes));
       chunk.file = "__" + std::to_string(b) + "_0.distcp";
       chunk.at = static_cast<std::int64_t>(range.offset);
       chunk.length = static_cast<std::int64_t>(range.length);

@@ -54,6 +54,7 @@ struct ShardedTensor {
   std::vector<std::uint64_t> shape;
   Cuts cuts;
   std::optional<float> all{};  ///< every element, in place of the usual ones
+  bool half = false;           ///< bfloat16: the upper halves
 };
 ckpt::Status write_sharded(ckpt::Fs& fs, const std::string& folder, const std::vector<ShardedTensor>& tensors,
                            const std::vector<std::pair<std::string, Value>>& values);

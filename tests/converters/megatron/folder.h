@@ -67,6 +67,7 @@ struct Step {
   /// One tensor for all layers, norms by the projections behind them; else each layer's, norms by their own names.
   bool stacked = true;    ///< one tensor for all layers
   bool masters = false;   ///< float32 ones, a hundred beyond the weights
+  bool half = false;      ///< the model's tensors are bfloat16
   bool arguments = true;  ///< in common.pt
   bool common = true;     ///< there is a common.pt; else an item of step 6
   std::string metadata = R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})";
@@ -126,6 +127,7 @@ inline void write_step(ckpt::testing::MemFs& fs, const Step& step) {
   if (step.form == "fully_reshardable")
     for (const std::string slot : {"exp_avg", "exp_avg_sq"})
       add_model(tensors, "optimizer.state." + slot + ".", step.stacked);
+  for (dcp::testing::ShardedTensor& tensor : tensors) tensor.half = step.half && !tensor.name.starts_with("optimizer");
   if (step.masters) add_model(tensors, "optimizer.state.param.", step.stacked);
   tensors.insert(tensors.end(), step.more.begin(), step.more.end());
   ASSERT_TRUE(ckpt::make_dirs(fs, kStep).ok());

@@ -135,6 +135,22 @@ TEST_F(MegatronFolder, TakesLayersThatLieApartAndMasters) {
   EXPECT_THAT(plan->notes, Contains(HasSubstr("float32 masters")));
 }
 
+TEST_F(MegatronFolder, OneParameterWithoutAMasterLeavesTheOthersTheirs) {
+  Step step;
+  step.half = true;
+  testing::add_model(step.more, "optimizer.state.param.", true);
+  step.more.erase(step.more.begin() + 7);  // the last norm's
+  put(step);
+  const auto plan = planned();
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(values(*plan, "tok_embeddings.weight"), counted(27000, 72));
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("without a master, as the model's files have them: 'decoder.final")));
+  const Status run = planned({.config = run_config()}).status();
+  EXPECT_EQ(run.code, Code::kIncompatible);
+  EXPECT_THAT(run.message, HasSubstr("has float32 masters, but none of 'decoder.final_layernorm.weight'"));
+  EXPECT_TRUE(planned({.skip = {"optimizer.*"}, .config = run_config()}).ok());
+}
+
 TEST_F(MegatronFolder, ThePaddedVocabularyIsCutWhereAConfigurationSaysSo) {
   put({});
   const auto plan = planned({.config = Settings{{"model.vocab_size", "10"}}});
