@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "converters/torch_save/trained_source.h"
+
 namespace titan::convert::megatron {
 namespace {
 
@@ -13,11 +15,13 @@ using dcp::NodeKind;
 using dcp::Pickle;
 
 // What makes another model than ours where it is set: not False, None, 0 or empty.
-constexpr const char* kUnset[] = {"add_bias_linear",
+constexpr const char* kUnset[] = {"activation_func_clamp_value",
+                                  "add_bias_linear",
                                   "apply_layernorm_1p",
                                   "apply_residual_connection_post_layernorm",
                                   "attention_output_gate",
                                   "experimental_attention_variant",
+                                  "glu_linear_offset",
                                   "heterogeneous_layers_config_encoded_json",
                                   "heterogeneous_layers_config_path",
                                   "hybrid_layer_pattern",
@@ -30,6 +34,7 @@ constexpr const char* kUnset[] = {"add_bias_linear",
                                   "openai_gelu",
                                   "qk_l2_norm",
                                   "quick_geglu",
+                                  "softmax_scale",
                                   "squared_relu",
                                   "window_size"};
 // What must be so where it is said.
@@ -57,6 +62,7 @@ class Reader {
     out.samples = count("consumed_train_samples");
     out.batch = count("global_batch_size");
     out.data_ranks = std::max<std::uint64_t>(count("data_parallel_size").value_or(1), 1);
+    out.why_optimizer = check_optimizer();
     TITAN_RETURN_IF_ERROR(read_schedule(out.scheduler, out.batch.value_or(1)));
     return out;
   }
@@ -76,6 +82,7 @@ class Reader {
     if (node == kNoNode) return false;
     if (pickle_.is(node, NodeKind::kBool)) return pickle_.boolean(node);
     if (pickle_.is(node, NodeKind::kInt)) return pickle_.integer(node) != 0;
+    if (pickle_.is(node, NodeKind::kFloat)) return pickle_.real(node) != 0;
     if (pickle_.is(node, NodeKind::kText)) return !pickle_.text(node).empty();
     if (pickle_.is(node, NodeKind::kList) || pickle_.is(node, NodeKind::kTuple)) return pickle_.size(node) > 0;
     return true;
@@ -89,6 +96,21 @@ class Reader {
           node != kNoNode && (!pickle_.is(node, NodeKind::kText) || pickle_.text(node) != value))
         return lack(key, std::string("'") + value + "'");
     if (const NodeId node = find("swiglu"); node != kNoNode && !is_set(node)) return lack("swiglu", "it set");
+    return {};
+  }
+
+  Status check_optimizer() const {
+    const auto other = [&](const char* key, const char* expected) {
+      return ckpt::unsupported(file_.path() + ": the argument " + key + " is " + pickle_.describe(find(key)) +
+                               ", expected " + expected + ": such an optimizer is not taken from Megatron")
+          .with_hint(kModelAlone);
+    };
+    const NodeId optimizer = find("optimizer"), decoupled = find("decoupled_weight_decay");
+    if (optimizer != kNoNode && (!pickle_.is(optimizer, NodeKind::kText) || pickle_.text(optimizer) != "adam"))
+      return other("optimizer", "'adam'");
+    if (decoupled != kNoNode && !is_set(decoupled)) return other("decoupled_weight_decay", "it set (AdamW)");
+    if (is_set(find("apply_wd_to_qk_layernorm")) && is_set(find("qk_layernorm")))
+      return other("apply_wd_to_qk_layernorm", "it unset beside qk_layernorm");
     return {};
   }
 

@@ -18,7 +18,8 @@ struct Arguments {
   TextSettings texts;
   std::optional<std::uint64_t> samples, batch;  ///< trained so far, and of a step
   std::uint64_t data_ranks = 1;
-  Scheduler scheduler;  ///< what its state in a checkpoint leaves out
+  Status why_optimizer;  ///< not ok: the optimizer is none of ours, by the argument that says so
+  Scheduler scheduler;   ///< what its state in a checkpoint leaves out
 };
 
 /// Reads the Namespace `args`. \error kUnsupported: a model that ours is not, by the argument that says so; kCorrupt

@@ -76,6 +76,7 @@ class StateReader {
                                kReshardable + ", which no number of ranks shapes")
           .with_hint(kWayOn);
     if (optimizer == kNoNode) return {};
+    if (out.arguments) TITAN_RETURN_IF_ERROR(out.arguments->why_optimizer);
     const NodeId inner = find(optimizer, "optimizer"), state = inner == kNoNode ? optimizer : inner;
     const NodeId groups = find(state, "param_groups");
     if (!pickle_.is(groups, NodeKind::kList) || pickle_.size(groups) == 0)

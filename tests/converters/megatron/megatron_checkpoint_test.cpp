@@ -233,6 +233,9 @@ TEST_F(MegatronFolder, ModelsThatOursIsNotAreRefusedByTheArgument) {
       {"position_embedding_type", dcp::Value::of(std::string("yarn")), Code::kUnsupported},
       {"rotary_percent", dcp::Value::of(0.5), Code::kUnsupported},
       {"window_size", dcp::Value::tuple({whole(8), whole(0)}), Code::kUnsupported},
+      {"activation_func_clamp_value", dcp::Value::of(7.0), Code::kUnsupported},
+      {"glu_linear_offset", dcp::Value::of(1.0), Code::kUnsupported},
+      {"softmax_scale", dcp::Value::of(0.3), Code::kUnsupported},
       {"num_attention_heads", whole(0), Code::kCorrupt},
       {"hidden_size", dcp::Value::of(std::string("6")), Code::kCorrupt}};
   for (const auto& [key, value, code] : cases) {
@@ -243,6 +246,35 @@ TEST_F(MegatronFolder, ModelsThatOursIsNotAreRefusedByTheArgument) {
     EXPECT_EQ(source_.status().code, code) << key;
     EXPECT_THAT(source_.status().message, HasSubstr(key));
   }
+}
+
+TEST_F(MegatronFolder, OptimizersThatOursIsNotAreRefusedForARunAlone) {
+  const std::vector<std::pair<std::string, dcp::Value>> cases{{"optimizer", dcp::Value::of(std::string("sgd"))},
+                                                              {"decoupled_weight_decay", dcp::Value::boolean(false)},
+                                                              {"apply_wd_to_qk_layernorm", dcp::Value::boolean(true)}};
+  for (const auto& [key, value] : cases) {
+    fs_ = MemFs();
+    Step step;
+    step.args["qk_layernorm"] = dcp::Value::boolean(true);
+    step.args[key] = value;
+    put(step);
+    const Status run = planned({.config = run_config()}).status();
+    EXPECT_EQ(run.code, Code::kUnsupported) << key;
+    EXPECT_THAT(run.message, HasSubstr("the argument " + key + " is"));
+    EXPECT_THAT(run.hint, HasSubstr("--skip 'optimizer.*'"));
+  }
+}
+
+TEST_F(MegatronFolder, ArgumentsOfUsualRunsAreTaken) {
+  Step step;
+  step.args["optimizer"] = dcp::Value::of(std::string("adam"));
+  step.args["decoupled_weight_decay"] = dcp::Value::boolean(true);
+  step.args["apply_wd_to_qk_layernorm"] = dcp::Value::boolean(true);  // there are no such norms
+  step.args["glu_linear_offset"] = dcp::Value::of(0.0);
+  step.args["softmax_scale"] = dcp::Value::none();
+  put(step);
+  const auto plan = planned({.config = run_config()});
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
 }
 
 // The default of num_query_groups is 1, and counts only beside group_query_attention.
