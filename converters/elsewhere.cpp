@@ -88,6 +88,13 @@ class Folder {
   std::vector<std::string> names_;
 };
 
+// Steps in torch_dist are read, and verl writes such a file beside its own steps.
+bool is_run_of_older_megatron(const Folder& at) {
+  const std::string step = at.any("iter_0", "");
+  return (!step.empty() || at.has("latest_checkpointed_iteration.txt")) && !at.is("global_step_") &&
+         (step.empty() || !at.below(step).has(".metadata"));
+}
+
 struct Program {
   const char* what;
   bool (*is)(const Folder&);
@@ -105,8 +112,8 @@ constexpr Program kPrograms[] = {
      "deepspeed.utils.zero_to_fp32 FOLDER OUT --safe_serialization (zero_to_fp32.py beside it is the same)"},
     {"a Megatron checkpoint",
      [](const Folder& at) {
-       return at.is("mp_rank_") || (at.has("common.pt") && at.has("metadata.json")) ||
-              at.has("latest_checkpointed_iteration.txt") || at.has("distrib_optim.pt") || at.is("iter_0");
+       return at.is("mp_rank_") || (at.has("common.pt") && at.has("metadata.json")) || at.has("distrib_optim.pt") ||
+              is_run_of_older_megatron(at);
      },
      "its form torch_dist is read: load it in Megatron and save it with --ckpt-format torch_dist; or Megatron Bridge "
      "makes a Hugging Face folder of it (AutoBridge.export_ckpt)"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/printable.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/json_value.h"
 #include "ckpt/plan/lr_settings.h"
@@ -15,7 +16,8 @@ namespace titan::convert::megatron {
 namespace {
 
 constexpr const char *kMetadata = "metadata.json", *kLatest = "latest_checkpointed_iteration.txt",
-                     *kVocabulary = "model.vocab_size", *kEmbedding = "embedding.word_embeddings.weight";
+                     *kIteration = "iter_", *kVocabulary = "model.vocab_size",
+                     *kEmbedding = "embedding.word_embeddings.weight";
 constexpr std::uint64_t kMaxJson = std::uint64_t{4} << 20, kMaxLatest = 4096;
 
 class Checkpoint final : public ForeignCheckpoint {
@@ -163,6 +165,34 @@ Result<bool> is_iteration(Fs& fs, const std::string& path) {
   return false;
 }
 
+// The last of the steps below `path`; "" without one.
+Result<std::string> newest_iteration(Fs& fs, const std::string& path) {
+  const auto entries = fs.list(path);
+  std::string newest;
+  std::uint64_t last = 0;
+  for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i) {
+    const std::string& name = (*entries)[i].name;
+    const auto number = name.starts_with(kIteration) ? ckpt::number_of<std::uint64_t>(name.substr(5)) : std::nullopt;
+    if (!number || (!newest.empty() && *number < last)) continue;
+    TITAN_ASSIGN_OR_RETURN(const bool there, is_iteration(fs, ckpt::join_path(path, name)));
+    if (!there) continue;
+    newest = ckpt::join_path(path, name);
+    last = *number;
+  }
+  return newest;
+}
+
+// What the file that names the last step says: "5", "release"; \error kNotFound, kFailed
+Result<std::string> latest_word(Fs& fs, const std::string& path) {
+  const std::string file = ckpt::join_path(path, kLatest);
+  TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
+  if (!there) return ckpt::not_found(file + " is not there");
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, through_link(fs, file), kMaxLatest));
+  std::string word(ckpt::text_of(bytes));
+  while (word.ends_with('\n') || word.ends_with('\r') || word.ends_with(' ')) word.pop_back();
+  return word;
+}
+
 class MegatronFormat final : public Format {
  public:
   const char* name() const override { return "megatron"; }
@@ -171,6 +201,17 @@ class MegatronFormat final : public Format {
   Result<bool> probe(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const std::string folder, find_iteration(fs, path));
     return !folder.empty();
+  }
+  Status near_miss(Fs& fs, const std::string& path) const override {
+    TITAN_ASSIGN_OR_RETURN(const std::string newest, newest_iteration(fs, path));
+    if (newest.empty()) return {};
+    const Result<std::string> word = latest_word(fs, path);
+    const std::string says = !word.ok() ? "is not there, or cannot be read"
+                             : word->empty()
+                                 ? "is empty"
+                                 : "names '" + ckpt::printable(word->substr(0, 40)) + "', which is not there";
+    return ckpt::not_found(path + " holds steps of Megatron-Core, but " + kLatest + " " + says)
+        .with_hint("name a step: the newest is " + newest);
   }
   bool is_member(const std::string&) const override { return false; }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
@@ -191,16 +232,13 @@ class MegatronFormat final : public Format {
 Result<std::string> find_iteration(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const bool itself, is_iteration(fs, path));
   if (itself) return path;
-  TITAN_ASSIGN_OR_RETURN(const bool run, is_file(fs, ckpt::join_path(path, kLatest)));
-  if (!run) return std::string();
-  const auto bytes = ckpt::read_file(fs, through_link(fs, ckpt::join_path(path, kLatest)), kMaxLatest);
-  if (!bytes.ok()) return std::string();
-  const std::string word(ckpt::trimmed(ckpt::text_of(*bytes)));
-  const auto number = ckpt::number_of<std::uint64_t>(word);
-  if (!number && word != "release") return std::string();
+  const Result<std::string> word = latest_word(fs, path);
+  if (!word.ok()) return std::string();
+  const auto number = ckpt::number_of<std::uint64_t>(*word);
+  if (!number && *word != "release") return std::string();
   const std::string digits = number ? std::to_string(*number) : "";
   const std::string folder = ckpt::join_path(
-      path, number ? "iter_" + std::string(7 - std::min<std::size_t>(7, digits.size()), '0') + digits : word);
+      path, number ? kIteration + std::string(7 - std::min<std::size_t>(7, digits.size()), '0') + digits : *word);
   TITAN_ASSIGN_OR_RETURN(const bool there, is_iteration(fs, folder));
   return there ? folder : std::string();
 }

@@ -94,9 +94,11 @@ TEST(Elsewhere, KnowsAFileByItsFirstBytes) {
 TEST(Elsewhere, LetsEverythingElseBe) {
   MemFs fs;
   for (const char* name : {"/hf/model.safetensors", "/hf/config.json", "/step-10/.metadata", "/step-10/__0_0.distcp",
-                           "/near/shard-00001.safetensors", "/half/common.pt", "/meta/metadata.json", "/files/a.bin"})
+                           "/near/shard-00001.safetensors", "/half/common.pt", "/meta/metadata.json", "/files/a.bin",
+                           "/verl/latest_checkpointed_iteration.txt", "/verl/global_step_5/actor/x",
+                           "/dist/latest_checkpointed_iteration.txt", "/dist/iter_0000005/.metadata"})
     ASSERT_TRUE(put_text(fs, name, "x").ok());
-  for (const char* path : {"/hf", "/step-10", "/near", "/half", "/meta", "/files", "/nothing"})
+  for (const char* path : {"/hf", "/step-10", "/near", "/half", "/meta", "/files", "/nothing", "/verl", "/dist"})
     EXPECT_TRUE(check_elsewhere(fs, path).ok()) << path;
 }
 

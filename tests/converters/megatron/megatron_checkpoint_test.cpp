@@ -114,12 +114,26 @@ TEST_F(MegatronFolder, IsFoundByTheRunAndByTheStepBeforeDcp) {
     ASSERT_TRUE(format.ok() && *format == &megatron_format()) << path;
     EXPECT_EQ(find_iteration(fs_, path).value(), kStep);
   }
-  for (const char* word : {"6", "release", "../run/iter_0000005", ""}) {
-    const std::string file = std::string(kRun) + "/latest_checkpointed_iteration.txt";
+  const std::string file = std::string(kRun) + "/latest_checkpointed_iteration.txt";
+  const auto says = [&](const std::string& word) {
     ASSERT_TRUE(fs_.remove_file(file).ok());
     ASSERT_TRUE(ckpt::testing::put_text(fs_, file, word).ok());
-    EXPECT_EQ(find_iteration(fs_, kRun).value(), "") << word;
+  };
+  for (const char* word : {"5\n", "5\r\n"}) {
+    says(word);
+    EXPECT_EQ(find_iteration(fs_, kRun).value(), kStep) << word;
   }
+  ASSERT_TRUE(ckpt::make_dirs(fs_, "/run/iter_0000009").ok());  // of a save that did not end
+  for (const char* word : {"6", "release", "../run/iter_0000005", ""}) {
+    says(word);
+    EXPECT_EQ(find_iteration(fs_, kRun).value(), "") << word;
+    const Status near = explained(fs_, kRun, ckpt::not_found("no checkpoint"));
+    EXPECT_EQ(near.code, Code::kNotFound);
+    EXPECT_THAT(near.message, HasSubstr(*word == '\0' ? "is empty" : "names '" + std::string(word) + "'"));
+    EXPECT_THAT(near.hint, HasSubstr("the newest is /run/iter_0000005"));
+  }
+  ASSERT_TRUE(fs_.remove_file(file).ok());
+  EXPECT_THAT(explained(fs_, kRun, ckpt::not_found("no checkpoint")).message, HasSubstr("is not there"));
 }
 
 TEST_F(MegatronFolder, TakesLayersThatLieApartAndMasters) {
