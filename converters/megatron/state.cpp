@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "converters/companions.h"
+#include "converters/elsewhere.h"
 #include "converters/megatron/tensors.h"
 
 namespace titan::convert::megatron {
@@ -20,9 +21,9 @@ constexpr const char* kWayOn =
     "save it once more with --dist-ckpt-optim-fully-reshardable; or take the weights alone: --skip 'optimizer.*'";
 
 Result<TorchFile> open_common(Fs& fs, const dcp::DcpReader& reader) {
-  const std::string file = through_link(fs, ckpt::join_path(reader.path(), kCommonFile));
-  TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
-  if (there) return TorchFile::open(fs, file);
+  const std::string file = ckpt::join_path(reader.path(), kCommonFile);
+  TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, file));
+  if (there) return TorchFile::open(fs, through_link(fs, file));
   for (const dcp::BytesEntry& value : reader.metadata().values)
     if (value.name.starts_with(kCommonItem))
       return TorchFile::open_item(fs, ckpt::join_path(reader.path(), reader.metadata().files[value.place.file]),

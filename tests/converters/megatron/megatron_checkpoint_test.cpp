@@ -291,6 +291,31 @@ TEST_F(MegatronFolder, ArgumentsOfUsualRunsAreTaken) {
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
 }
 
+TEST_F(MegatronFolder, WithoutCommonStateTheHintOfARunIsNoLoop) {
+  put({});
+  ASSERT_TRUE(fs_.remove_file(std::string(kStep) + "/common.pt").ok());
+  source_ = megatron_format().open(fs_, kStep);
+  const Settings run = run_config({{"model.dim", "6"},
+                                   {"model.ffn_dim", "8"},
+                                   {"model.head_dim", "4"},
+                                   {"model.n_heads", "4"},
+                                   {"model.n_kv_heads", "2"},
+                                   {"model.n_layers", "2"},
+                                   {"model.norm_eps", "1e-05"},
+                                   {"model.rope_scaling", "\"none\""},
+                                   {"model.rope_theta", "10000.0"},
+                                   {"model.vocab_size", "12"}});
+  const Status status = planned({.config = run}).status();
+  EXPECT_EQ(status.code, Code::kIncompatible);
+  EXPECT_THAT(status.message, HasSubstr("does not say its settings"));
+  EXPECT_THAT(status.hint, HasSubstr("--skip 'optimizer.*'"));
+  EXPECT_TRUE(planned({.skip = {"optimizer.*"}, .config = run}).ok());
+  ASSERT_TRUE(ckpt::make_dirs(fs_, std::string(kStep) + "/common.pt").ok());
+  const Status folder = megatron_format().open(fs_, kStep).status();
+  EXPECT_EQ(folder.code, Code::kUnsupported);
+  EXPECT_THAT(folder.message, HasSubstr("common.pt is a folder, expected a file"));
+}
+
 // The default of num_query_groups is 1, and counts only beside group_query_attention.
 TEST_F(MegatronFolder, WithoutGroupsEachHeadHasAKey) {
   Step step;
