@@ -13,12 +13,13 @@ namespace titan::convert::deepspeed {
 namespace {
 
 constexpr std::uint64_t kMaxName = 4096;
+constexpr std::string_view kStep = "global_step";
 
 // The digits behind "global_step".
 std::optional<std::uint64_t> step_of_folder(const std::string& path) {
   std::string name = ckpt::base_name(path);
-  if (!name.starts_with("global_step")) return std::nullopt;
-  name.erase(0, 11);
+  if (!name.starts_with(kStep)) return std::nullopt;
+  name.erase(0, kStep.size());
   return ckpt::number_of<std::uint64_t>(name.substr(0, name.find('_')));
 }
 
@@ -46,12 +47,18 @@ class Checkpoint final : public TrainedSource {
     TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_hf_import(fs_, config, *model_view(), of_model(options)));
     plan.step = content_.step.value_or(step_of_folder(folder_).value_or(0));
     plan.data_ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(content_.data_ranks, UINT32_MAX));
+    note_training_state(config, plan);
     plan.notes.push_back("weights are the optimizer's, in float32");
+    plan.notes.insert(plan.notes.end(), content_.notes.begin(), content_.notes.end());
     TITAN_RETURN_IF_ERROR(take_slots(options, plan));
     if (plan.optimizer_steps.empty()) return plan;
     if (!content_.step && !step_of_folder(folder_)) plan.step = plan.optimizer_steps.front();
     if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
     if (!options.config || options.look) return plan;
+    if (content_.groups.empty())
+      plan.notes.push_back(folder_ +
+                           " does not say the optimizer's settings: lr, betas, eps and weight decay are those of the "
+                           "configuration, compared with nothing");
     RunFacts facts;
     facts.groups = content_.groups;
     facts.data_ranks = content_.data_ranks;
@@ -61,6 +68,16 @@ class Checkpoint final : public TrainedSource {
   }
 
  private:
+  // The model's own plan says that all state in the folder of config.json is left behind: steps here are not.
+  void note_training_state(const std::string& config, ImportPlan& plan) const {
+    std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kLeftBehind); });
+    const auto entries = fs_.list(config);
+    if (!entries.ok() || path() != config) return;
+    std::vector<std::string> names = training_state(*entries);
+    std::erase_if(names, [](const std::string& name) { return name.starts_with(kStep); });
+    if (!names.empty()) plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
+  }
+
   // config.json is beside the files, or one or two folders above them, as transformers' Trainer and accelerate have it.
   Result<std::string> folder_of_config() const {
     std::string folder = folder_;

@@ -150,6 +150,8 @@ class ZeroReader {
     for (const auto& [rank, path] : files.ranks) TITAN_RETURN_IF_ERROR(read_rank(path));
     TITAN_RETURN_IF_ERROR(stage_ == 3 ? assemble_stage_3() : assemble());
     TITAN_RETURN_IF_ERROR(compare_with(model));
+    if (stage_ == 3)
+      out_.notes.push_back("the order of the ranks is taken from the names of their files: of stage 3 nothing says it");
     return std::move(out_);
   }
 
@@ -401,6 +403,7 @@ Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& fi
     if (list != dcp::kNoNode) TITAN_RETURN_IF_ERROR(read_groups(file, list, out.groups));
   }
   if (out.states.empty()) return corrupt(zero + " holds no parameters");
+  out.notes.push_back("which parameter's a file is, is taken from the name of its folder: nothing in it says so");
   return out;
 }
 

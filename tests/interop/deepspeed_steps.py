@@ -136,7 +136,9 @@ def main():
             write(step, saved)
             (step.parent / "latest").write_text(name)
             config.save_pretrained(step.parent)
-            both_ways.titan_ckpt("convert", step.parent, work / "ours", "--to", "titan")
+            said = both_ways.titan_ckpt("convert", step.parent, work / "ours", "--to", "titan")
+            if "left behind" in said or ("the order of the ranks" in said) != ("stage 3" in form):
+                both_ways.fail(f"{form}: the notes are\n{said}")
             both_ways.titan_ckpt("verify", step)
             steps.check_tensors(work / "ours", saved, work, config)
             steps.check_tensors(step, saved, work, config)

@@ -167,6 +167,7 @@ Status read(MemFs& fs, const FileMap& files, std::map<std::string, Floats>& foun
   EXPECT_EQ(content.step, 7u);
   EXPECT_EQ(content.data_ranks, 2u);
   EXPECT_EQ(content.groups.size(), 1u);
+  EXPECT_EQ(content.notes.empty(), files.contains("mp_rank_00_model_states.pt"));  // of stage 3 names alone tell
   for (const auto& [name, state] : content.states)
     for (const PiecedTensor* tensor : {&state.weights, &*state.exp_avg}) {
       Floats values(ckpt::element_count(tensor->shape));
