@@ -10,6 +10,7 @@
 #include "ckpt/store/store_probe.h"
 #include "libtrain/job/metrics/board_tags.h"
 #include "libtrain/job/metrics/log.h"
+#include "libtrain/job/metrics/status_place.h"
 #include "recipe/keys/writer.h"
 #include "recipe/model/rope_scaling.h"
 
@@ -65,8 +66,9 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
   if (const auto& name = config.metrics.status_file) {
     RunStatus status{run_dir_, attempt.number};
     if (!resumed_from.empty() && durable) status.durable = step;
-    const std::string path = name->starts_with('/') ? *name : ckpt::join_path(run_dir_, *name);
+    const std::string path = status_path(run_dir_, *name);
     TITAN_RETURN_IF_ERROR(check_status_file(path));
+    TITAN_RETURN_IF_ERROR(check_status_place(fs_, path));
     status_ = std::make_shared<StatusFile>(fs_, path, std::move(status), *late_);
     status_->write_soon();
   }
