@@ -47,16 +47,21 @@ Result<std::string> folder_of(Fs& fs, const std::string& mark, const std::string
   return join_path(root, "titan-" + hasher.digest().hex().substr(0, kNameDigits));
 }
 
-// Where `path` lies or would be made.
-std::string place_of(Fs& fs, const std::string& path) {
+struct Place {
+  std::string path;   // where it lies or would be made
+  std::string there;  // what of it is there
+};
+
+Place place_of(Fs& fs, const std::string& path) {
   std::string there = without_slashes(path), missing;
   Result<std::string> real = fs.real_path(there);
   for (; !real.ok() && parent_path(there) != there; real = fs.real_path(there)) {
     missing = missing.empty() ? base_name(there) : join_path(base_name(there), missing);
     there = parent_path(there);
   }
-  if (!real.ok()) return path;
-  return missing.empty() ? *real : std::filesystem::path(join_path(*real, missing)).lexically_normal().string();
+  if (!real.ok()) return {path, ""};
+  return {missing.empty() ? *real : std::filesystem::path(join_path(*real, missing)).lexically_normal().string(),
+          *real};
 }
 
 bool lies_in(const std::string& path, const std::string& folder) {
@@ -71,13 +76,23 @@ Status check_near(Fs& fs, const std::string& root, const std::string& run_dir, c
         .with_hint("a folder of this host, as in checkpoint.near = \"/dev/shm/titan\"");
   };
   if (!root.starts_with('/')) return refused(": expected an absolute path");
-  const std::string near = place_of(fs, root);
+  const Place at = place_of(fs, root);
+  const std::string& near = at.path;
   for (const std::string& folder : {run_dir, checkpoint_dir}) {
-    const std::string place = place_of(fs, folder);
+    const std::string place = place_of(fs, folder).path;
     if (lies_in(near, place)) return refused(" lies in the run folder " + place + ": expected a place outside");
     if (lies_in(place, near)) return refused(" holds the run folder " + place + ": expected a place of its own");
   }
+  if (const auto info = fs.stat(at.there); info.ok() && info->type != FileType::kDirectory)
+    return refused(": " + at.there + " is no folder");
   return ok_status();
+}
+
+Status make_near(Fs& fs, const std::string& root) {
+  Status made = make_dirs(fs, root);
+  if (made.ok()) return made;
+  made.code = Code::kInvalid;
+  return made.wrapped("checkpoint.near = " + root + " cannot be made");
 }
 
 Result<std::string> find_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root) {

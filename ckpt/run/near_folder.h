@@ -17,8 +17,11 @@ inline constexpr const char* kDurableMark = ".durable";
 
 /// Checks that `root` (checkpoint.near) may hold the near folder of the run in `run_dir`, whose steps lie in
 /// `checkpoint_dir`: none of the three need be there. \error kInvalid: no absolute path, or one of them lies in the
-/// other, through links or not
+/// other, through links or not, or what is there is no folder
 Status check_near(Fs& fs, const std::string& root, const std::string& run_dir, const std::string& checkpoint_dir);
+
+/// Makes the folder `root` (checkpoint.near) where it is missing. \error kInvalid: it cannot be made
+Status make_near(Fs& fs, const std::string& root);
 
 /// The near folder below `root` of the run whose steps lie in `checkpoint_dir`; empty where it has none yet. It depends
 /// on the mark and on where the run lies, so that a copy of the run has another one. \error kFailed, kCorrupt (the

@@ -6,6 +6,7 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/text.h"
+#include "ckpt/run/near_folder.h"
 #include "ckpt/run/open_run.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
@@ -155,6 +156,8 @@ Answer run_run(const Request& request) {
       publish_missed(loaded->config, preview->decision.path, request.color);
     return {};
   }
+  if (const auto& near = loaded->config.checkpoint.near)
+    if (const Status made = ckpt::make_near(ckpt::posix_fs(), *near); !made.ok()) return {.error = made};
   for (const std::string& warning : loaded->warnings) report_note(warning, ColorChoice::kAuto);
 
   train::LaunchOptions options;

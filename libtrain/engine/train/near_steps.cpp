@@ -63,6 +63,7 @@ void open_near_folder(RunState& run) {
   std::string folder;
   run.on_root([&]() -> Status {
     TITAN_RETURN_IF_ERROR(ckpt::check_near(run.fs, *root, run.config().job.dump_folder, run.checkpoint_dir));
+    TITAN_RETURN_IF_ERROR(ckpt::make_near(run.fs, *root));
     TITAN_ASSIGN_OR_RETURN(folder, ckpt::open_near(run.fs, run.checkpoint_dir, *root));
     return make_seen(run.fs, folder, word);
   });

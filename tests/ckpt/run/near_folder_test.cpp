@@ -59,6 +59,21 @@ TEST(NearFolder, NeitherHoldsTheOther) {
   EXPECT_THAT(check("/disk", "/linked"), ::testing::HasSubstr("holds the run folder /disk/steps"));
 }
 
+TEST(NearFolder, AFileInItsPlaceIsRefusedWithTheKey) {
+  Runs runs;
+  ASSERT_TRUE(put_text(runs.fs, "/file", "mine").ok());
+  for (const char* root : {"/file", "/file/near"}) {
+    const Status status = check_near(runs.fs, root, "/run", "/run/checkpoint");
+    EXPECT_EQ(status.code, Code::kInvalid);
+    EXPECT_EQ(status.message, std::string("checkpoint.near = ") + root + ": /file is no folder");
+    const Status made = make_near(runs.fs, root);
+    EXPECT_EQ(made.code, Code::kInvalid);
+    EXPECT_THAT(made.message, ::testing::HasSubstr("checkpoint.near = "));
+  }
+  EXPECT_TRUE(make_near(runs.fs, "/new/near").ok());
+  EXPECT_TRUE(runs.fs.stat("/new/near").ok());
+}
+
 TEST(NearFolder, ItsMarkIsNoForeignFile) {
   Runs runs;
   ASSERT_TRUE(open_near(runs.fs, "/run/checkpoint", "/shm").ok());
