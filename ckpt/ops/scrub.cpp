@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "ckpt/base/prometheus.h"
+#include "ckpt/base/random_id.h"
 #include "ckpt/base/text.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"
@@ -38,7 +39,7 @@ class Scrubber {
     for (auto step = scan.steps.rbegin(); step != scan.steps.rend(); ++step)
       if (!is_done(*step)) TITAN_RETURN_IF_ERROR(verify(*step));
     report_.status.complete = true;
-    TITAN_RETURN_IF_ERROR(write());
+    report_.unwritten = write();
     return std::move(report_);
   }
 
@@ -106,7 +107,7 @@ class Scrubber {
       seen = done;
       slow_down(done);
       if (options_.progress) options_.progress(done, total);
-      if (options_.now() >= report_.status.at + kStatusEach) written_ = write();
+      if (options_.now() >= report_.status.at + kStatusEach) (void)write();  // the next one tells
     };
     const Result<VerifySummary> found = verify_target(fs_, options);
     if (found.status().code == Code::kNotFound) {  // retention may have deleted it meanwhile
@@ -114,10 +115,10 @@ class Scrubber {
       return ok_status();
     }
     TITAN_RETURN_IF_ERROR(found.status());
-    TITAN_RETURN_IF_ERROR(written_);
     report_.status.done.push_back({step.step, id_of(step), found->damage, found->unreadable_places, options_.now()});
     for (const VerifiedStep& one : found->steps) report_.verified.add(one);
-    return write();
+    (void)write();  // the next one tells
+    return ok_status();
   }
 
   /// Sleeps until `done` bytes of the step are no more than the rate allows.
@@ -138,20 +139,19 @@ class Scrubber {
     }
   }
 
+  /// Under a name that no other call has, and no file of anybody's.
   Status write() {
     report_.status.at = options_.now();
-    const std::string text = scrub_text(report_.status), temporary = options_.status + ".tmp";
-    if (fs_.stat(temporary).ok()) TITAN_RETURN_IF_ERROR(fs_.remove_file(temporary));
-    TITAN_RETURN_IF_ERROR(write_new_file(fs_, temporary, std::as_bytes(std::span(text))));
-    const Status moved = fs_.rename(temporary, options_.status);
-    if (!moved.ok()) (void)fs_.remove_file(temporary);
-    return moved;
+    const std::string text = scrub_text(report_.status), temporary = options_.status + "." + random_id() + ".tmp";
+    Status status = write_new_file(fs_, temporary, std::as_bytes(std::span(text)));
+    if (status.ok()) status = fs_.rename(temporary, options_.status);
+    if (!status.ok()) (void)fs_.remove_file(temporary);
+    return status;
   }
 
   Fs& fs_;
   const ScrubOptions& options_;
   ScrubReport report_;
-  Status written_;
   std::chrono::steady_clock::time_point start_;  // of the step
   double slept_ = 0;
 };

@@ -50,12 +50,14 @@ struct ScrubReport {
   ScrubStatus status;
   VerifySummary verified;    ///< by this call
   std::uint64_t before = 0;  ///< steps of this round that an earlier call verified
+  Status unwritten;          ///< not ok: the status could not be written once it had been, the last time
 };
 
 /// Verifies the steps that the status file does not name, oldest first, or all where that round is complete. The file
 /// is written after each step, and every few seconds. A status that lies in the folder of the run is the run's own,
 /// whatever it was called before. \error kNotFound (no steps), kInvalid (the file is no status, or another run's),
-/// kInterrupted, kTerminated (the next call goes on), kFailed (the file cannot be written)
+/// kInterrupted, kTerminated (the next call goes on), kFailed (the file cannot be written before the first step: later
+/// it stops nothing)
 Result<ScrubReport> scrub_run(Fs& fs, const ScrubOptions& options);
 
 }  // namespace titan::ckpt

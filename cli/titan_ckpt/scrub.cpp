@@ -41,7 +41,11 @@ Answer run_scrub(const Request& request) {
   if (!report.ok()) return {.error = report.status()};
   std::uint64_t damage = 0;
   for (const ckpt::ScrubbedStep& step : report->status.done) damage += step.damage;
+  std::vector<std::string> warnings;
+  if (const ckpt::Status& lost = report->unwritten; !lost.ok())
+    warnings.push_back("the status is not written: " + lost.message + "; the next call verifies these steps again");
   return {.text = request.json ? scrub_json(options.run, *report) : scrub_text(*report, request.style),
+          .warnings = std::move(warnings),
           .error = damage > 0 ? ckpt::ok_status() : report->verified.unreadable(),
           .exit_code = damage > 0 || report->verified.damage > 0 ? 1 : 0};
 }

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -120,6 +121,31 @@ TEST_F(Scrub, AStepThatIsAnotherOneByNowIsVerified) {
   ASSERT_TRUE(put_text(fs_, options_.status, ckpt::scrub_text(status)).ok());
   scrub();
   EXPECT_THAT(begun_, ::testing::ElementsAre("10"));
+}
+
+TEST_F(Scrub, FilesBesideTheStatusStay) {
+  ASSERT_TRUE(put_text(fs_, "/run/scrub.prom.tmp", "mine").ok());
+  scrub();
+  EXPECT_EQ(get_text(fs_, "/run/scrub.prom.tmp"), "mine");
+  std::vector<std::string> names;
+  const auto entries = fs_.list("/run");
+  ASSERT_TRUE(entries.ok());
+  for (const DirEntry& entry : *entries) names.push_back(entry.name);
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("checkpoint", "scrub.prom", "scrub.prom.tmp"));
+}
+
+TEST_F(Scrub, AStatusThatCannotBeWrittenAnyMoreStopsNothing) {
+  FailingFs failing(fs_);
+  failing.arm({.op = Op::kPwrite, .path_part = "scrub.prom.", .k = 2, .repeat = Repeat::kSticky, .error = ENOSPC});
+  const auto report = scrub_run(failing, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_THAT(begun_, ::testing::ElementsAre("10", "20", "30"));
+  EXPECT_FALSE(report->unwritten.ok());
+  EXPECT_EQ(fs_.list("/run")->size(), 2u) << "no part of a status is left";
+  failing.disarm();
+  failing.arm({.op = Op::kPwrite, .path_part = "scrub.prom.", .error = ENOSPC});
+  EXPECT_FALSE(scrub_run(failing, options_).ok()) << "not begun";
+  EXPECT_EQ(fs_.list("/run")->size(), 2u);
 }
 
 TEST_F(Scrub, SleepsAsLongAsTheRateAsksFor) {
