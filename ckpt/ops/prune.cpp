@@ -11,6 +11,7 @@
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/ops/links.h"
 #include "ckpt/ops/thin.h"
+#include "ckpt/read/ema.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/read/verifier.h"
 #include "ckpt/run/recover.h"
@@ -169,6 +170,7 @@ class Prune {
         for (const std::string& member : thinned_members(*entry.manifest)) lost.add(fs_, join_path(entry.path, member));
       all.add(lost);
       std::string why = verdicts_[i].why;
+      if (verdicts_[i].thins && has_ema(*entry.manifest)) why += "; its average goes";
       if (verdicts_[i].thins && parity_rows(*entry.manifest) > 0) why += "; its parity files go, too";
       if (verdicts_[i].thins && fs_.stat(join_path(entry.path, kSignatureFile)).ok()) why += "; its signature goes";
       if (report_.verified == entry.step) why += why.empty() ? "verified" : "; verified";

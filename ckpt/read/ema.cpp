@@ -14,9 +14,13 @@ bool has_ema(const Manifest& manifest) {
 
 Result<CheckpointReader> averages_of(Fs& fs, CheckpointReader reader) {
   const std::string path = reader.path();
-  if (reader.foreign() || !has_ema(reader.manifest()))
+  if (reader.foreign() || !has_ema(reader.manifest())) {
+    const bool model_alone = !reader.foreign() && reader.manifest().component(kOptimizer) == nullptr;
     return incompatible(path + " has no average of the parameters")
-        .with_hint("a run keeps one with training.ema = 0.999");
+        .with_hint(model_alone
+                       ? "only its model is left, and the average goes with the optimizer state: take a full step"
+                       : "a run keeps one with training.ema = 0.999");
+  }
   Manifest manifest = std::move(reader).take_manifest();
   for (ParameterRecord& record : manifest.parameters) {
     for (SlotTensor& slot : record.slots)
