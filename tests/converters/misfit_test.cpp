@@ -58,6 +58,23 @@ TEST(Misfit, TheHintNamesTheKeyAndTheValueThatFits) {
   EXPECT_EQ(misfit("norm.weight", {48, 1}).hint, "") << "another number of dimensions: no key makes that";
 }
 
+TEST(Misfit, ExpertsAreCountedByTheWordOfTheFamily) {
+  for (const bool normed : {false, true}) {
+    recipe::ModelDims experts = model();
+    experts.n_experts = 8;
+    experts.experts_per_token = 2;
+    experts.qk_norm = normed;
+    std::size_t routers = 0;
+    for (const ckpt::ParameterMeta& one : recipe::model_parameters(experts)) {
+      if (one.shape != std::vector<std::uint64_t>{8, 64}) continue;
+      ++routers;
+      EXPECT_THAT(shape_misfit("/hf", one.name, {4, 64}, one, experts, ConfigKeys::kHuggingface).hint,
+                  HasSubstr(normed ? "set num_experts to 4" : "set num_local_experts to 4"));
+    }
+    EXPECT_EQ(routers, 2u);
+  }
+}
+
 TEST(Misfit, AnEmptyTensorWasSavedWithoutGathering) {
   for (const auto& shape : {std::vector<std::uint64_t>{0}, {0, 64}})
     EXPECT_THAT(misfit("tok_embeddings.weight", shape).message, HasSubstr("saved without gathering the parameters"));
