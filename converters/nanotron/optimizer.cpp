@@ -161,7 +161,8 @@ class OptimizerReader {
 
   // Names of files alone say which rank's they are: masters, rounded, must be the weights of the rank's shard.
   Status compare(const Parameter& parameter, const Shard& shard, const PiecedTensor& master) const {
-    if (shard.boxes.empty() || !ckpt::is_float(parameter.dtype) || parameter.dtype == DType::kF64) return {};
+    if (shard.boxes.empty() || !ckpt::is_float(master.dtype)) return {};
+    if (!ckpt::is_float(parameter.dtype) || parameter.dtype == DType::kF64) return {};
     const ShardBox& box = shard.boxes.front();
     const auto piece = std::find_if(master.pieces.begin(), master.pieces.end(),
                                     [&](const Piece& one) { return one.offsets == box.offsets; });
