@@ -61,6 +61,7 @@ TEST(Misfit, TheHintNamesTheKeyAndTheValueThatFits) {
 TEST(Misfit, ExpertsAreCountedByTheWordOfTheFamily) {
   for (const bool normed : {false, true}) {
     recipe::ModelDims experts = model();
+    experts.experts = true;
     experts.n_experts = 8;
     experts.experts_per_token = 2;
     experts.qk_norm = normed;
