@@ -1,5 +1,7 @@
 #include "converters/torch_save/torch_file.h"
 
+#include <algorithm>
+
 #include "ckpt/base/text.h"
 #include "ckpt/base/what_is_this.h"
 #include "ckpt/model/leaf.h"
@@ -18,6 +20,18 @@ namespace {
 
 constexpr std::uint64_t kMaxPickle = std::uint64_t{256} << 20;
 constexpr std::uint32_t kMaxNodes = 8'000'000;
+constexpr std::size_t kHeaderLength = 8;  // bytes before the JSON of a safetensors file
+
+// What a file that is no archive is by its first bytes, where that is plain; nullptr else.
+const char* kind_of_plain(std::string_view head) {
+  if (head.size() > kHeaderLength && head[kHeaderLength] == '{' && head[kHeaderLength - 1] == 0)
+    return "a safetensors file";
+  const bool text = !head.empty() && std::ranges::all_of(head, [](char c) {
+    return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+  });
+  if (!text) return nullptr;
+  return head[0] == '{' || head[0] == '[' ? "JSON" : "text";
+}
 
 }  // namespace
 
@@ -53,7 +67,14 @@ Status TorchFile::read(std::uint64_t offset, std::uint64_t length) {
     return ckpt::unsupported(path_ + " was saved in the form of torch before 1.6: not supported")
         .with_hint("load and save it again with a newer torch");
   const auto wrong = [&](const Status& error) {
-    return offset == 0 ? or_what_it_is(path_, *file_, error, ckpt::FileKind::kTorch) : error;
+    if (offset != 0) return error;
+    const Status said = or_what_it_is(path_, *file_, error, ckpt::FileKind::kTorch);
+    std::vector<std::byte> begin(std::min<std::uint64_t>(length, 32));
+    const char* const kind =
+        said == error && file_->pread(0, begin).ok() ? kind_of_plain(ckpt::text_of(begin)) : nullptr;
+    if (kind == nullptr) return said;
+    return ckpt::unsupported(path_ + " is " + kind + ", whatever its name says: expected a file of torch.save")
+        .with_hint("fetch or copy the file again");
   };
   Result<dcp::ZipArchive> zip = dcp::ZipArchive::open(*file_, path_, offset, length);
   if (!zip.ok()) return wrong(zip.status());

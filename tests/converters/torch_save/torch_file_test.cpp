@@ -64,7 +64,10 @@ TEST(TorchFile, RefusesWhatCannotBe) {
   EXPECT_EQ(strided->tensor(*strided->at(strided->pickle().root(), "t")).status().code, Code::kUnsupported);
   const std::vector<std::tuple<std::string, Code, const char*>> cases{
       {bytes_of("80 02 8a 0a"), Code::kUnsupported, "before 1.6"},
-      {"no zip at all, just some text that is long enough", Code::kCorrupt, "no zip end record"},
+      {std::string(40, '\1'), Code::kCorrupt, "no zip end record"},
+      {"Entry not found\n", Code::kUnsupported, "is text, whatever its name says"},
+      {R"({"error":"x"})", Code::kUnsupported, "is JSON, whatever its name says"},
+      {std::string("\x30\x08\0\0\0\0\0\0{\"__metadata__\":{", 25), Code::kUnsupported, "is a safetensors file"},
       {sample().substr(0, 100), Code::kCorrupt, ""},
       {torch_file(bytes_of("80 02 4e"), {}), Code::kCorrupt, "without STOP"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", Code::kUnsupported, "a pointer of git-lfs"},

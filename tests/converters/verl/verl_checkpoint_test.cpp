@@ -108,7 +108,8 @@ TEST_F(VerlFolder, AChangedValueIsFoundByTheCrcOfItsStorage) {
 
 TEST_F(VerlFolder, AnOptimizerThatIsNoArchiveIsDamageForVerify) {
   put_ranks();
-  for (const char* name : {"optim_world_size_2_rank_0.pt", "optim_world_size_2_rank_1.pt"}) put(name, "no archive");
+  for (const char* name : {"optim_world_size_2_rank_0.pt", "optim_world_size_2_rank_1.pt"})
+    put(name, std::string(40, '\1'));
   const auto source = verl_format().open(fs_, kActor);
   ASSERT_TRUE(source.ok()) << source.status().to_string();
   const auto report = (*source)->verify({});
