@@ -107,7 +107,7 @@ TEST(FakeDevice, CountsWhatTheHostReads) {
   EXPECT_EQ(fake().counts().host_reads, 2u);
   (void)values.cpu();
   EXPECT_EQ(fake().counts().host_reads, 3u);
-  const std::vector<at::Tensor> sums{fake().loss_sum(values), fake().loss_sum(values)};
+  const std::vector<at::Tensor> sums{fake().kernels().loss_sum(values), fake().kernels().loss_sum(values)};
   EXPECT_EQ(fake().read(sums), (std::vector<double>{3, 3}));
   EXPECT_EQ(fake().counts().host_reads, 4u) << "all at once";
 }
