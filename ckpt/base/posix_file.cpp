@@ -42,17 +42,9 @@ void PosixFile::write_past_cache(std::shared_ptr<std::atomic<bool>> refused) {
 }
 
 Status PosixFile::pread(std::uint64_t offset, std::span<std::byte> out) {
-  const std::uint64_t end = offset + out.size();
-  while (!out.empty()) {
-    ssize_t got = retry([&] { return ::pread(fd_, out.data(), out.size(), static_cast<off_t>(offset)); });
-    if (got < 0) return from_read_errno(errno, path_, "pread at " + std::to_string(offset), OnMissing::kFailed);
-    if (got == 0)
-      return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " +
-                     std::to_string(offset));
-    offset += static_cast<std::uint64_t>(got);
-    out = out.subspan(static_cast<std::size_t>(got));
-  }
-  return ok_status();
+  return read_fully(path_, offset, out, [&](std::uint64_t at, std::span<std::byte> rest) {
+    return ::pread(fd_, rest.data(), rest.size(), static_cast<off_t>(at));
+  });
 }
 
 Status PosixFile::pwrite(std::uint64_t offset, std::span<const std::byte> data) {

@@ -31,6 +31,23 @@ Status from_errno(int error, const std::string& path, const std::string& call, O
 Status from_read_errno(int error, const std::string& path, const std::string& call,
                        OnMissing missing = OnMissing::kNotFound);
 
+/// Fills `out` from `offset` on by read_some(offset, out), which returns as pread(2) does. \error kCorrupt: the file
+/// ends before; kMediaError, kFailed
+template <typename ReadSome>
+Status read_fully(const std::string& path, std::uint64_t offset, std::span<std::byte> out, ReadSome read_some) {
+  const std::uint64_t end = offset + out.size();
+  while (!out.empty()) {
+    const ssize_t got = retry([&] { return read_some(offset, out); });
+    if (got < 0) return from_read_errno(errno, path, "pread at " + std::to_string(offset), OnMissing::kFailed);
+    if (got == 0)
+      return corrupt(path + ": expected bytes up to " + std::to_string(end) + ", the file ends at " +
+                     std::to_string(offset));
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+  return ok_status();
+}
+
 class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}

@@ -15,6 +15,7 @@
 
 #include "ckpt/base/errno_status.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/posix_file.h"
 
 namespace titan::ckpt {
 namespace {
@@ -45,18 +46,9 @@ class ScanFile final : public File {
   void use_direct(int fd) { direct_ = fd; }
 
   Status pread(std::uint64_t offset, std::span<std::byte> out) override {
-    const std::uint64_t end = offset + out.size();
-    while (!out.empty()) {
-      const ssize_t got = access_ == Access::kPastCache ? read_from_store(offset, out) : read_some(offset, out);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return read_errno_status(errno, path_, "pread at " + std::to_string(offset));
-      if (got == 0)
-        return corrupt(path_ + ": expected bytes up to " + std::to_string(end) + ", the file ends at " +
-                       std::to_string(offset));
-      offset += static_cast<std::uint64_t>(got);
-      out = out.subspan(static_cast<std::size_t>(got));
-    }
-    return ok_status();
+    return read_fully(path_, offset, out, [&](std::uint64_t at, std::span<std::byte> rest) {
+      return access_ == Access::kPastCache ? read_from_store(at, rest) : read_some(at, rest);
+    });
   }
 
   Status pwrite(std::uint64_t, std::span<const std::byte>) override { return read_only(); }

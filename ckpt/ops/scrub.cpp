@@ -55,12 +55,10 @@ class Scrubber {
 
   /// What the file that will be replaced says, if it is this run's own.
   Status read_status(const std::string& run) {
-    TITAN_RETURN_IF_ERROR(check_output_file(fs_, options_.status));
-    const Result<std::vector<std::byte>> text = read_file(fs_, options_.status, kMostStatus);
-    if (text.status().code == Code::kNotFound || (text.ok() && text->empty())) return ok_status();
-    if (!text.ok() && text.status().code != Code::kCorrupt) return text.status();
+    TITAN_ASSIGN_OR_RETURN(const std::optional<std::string> text, text_to_replace(fs_, options_.status, kMostStatus));
+    if (text == "") return ok_status();
     std::optional<ScrubStatus> status;
-    if (text.ok()) status = parse_scrub(text_of(*text));
+    if (text) status = parse_scrub(*text);
     if (!status)
       return invalid(options_.status + " exists and is no status of `scrub`: it is never replaced")
           .with_hint("choose another name, or move it away");

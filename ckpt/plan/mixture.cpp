@@ -48,10 +48,6 @@ std::vector<MixedSet> sets_of(const DataPosition& position) {
   return position.sets.empty() ? std::vector{single_set(position)} : position.sets;
 }
 
-std::uint64_t epochs_of(const MixedSet& set) {
-  return set.most == 0 || set.samples == 0 ? 0 : (set.most - set.uncounted) / set.samples;
-}
-
 /// "web 70 -> 60 %, 1 epoch"; empty: the same.
 std::string set_difference(const MixedSet& before, const MixedSet& after) {
   std::string text;
@@ -65,6 +61,14 @@ std::string set_difference(const MixedSet& before, const MixedSet& after) {
 }
 
 }  // namespace
+
+std::uint64_t epochs_of(const MixedSet& set) {
+  return set.most == 0 || set.samples == 0 ? 0 : (set.most - set.uncounted) / set.samples;
+}
+
+double passes_of(const MixedSet& set, std::uint64_t drawn) {
+  return static_cast<double>(drawn - set.uncounted) / static_cast<double>(set.samples);
+}
 
 std::vector<std::uint64_t> shares_of(std::span<const double> weights) {
   // Of weights up to the largest double the sum would be infinite.

@@ -55,6 +55,11 @@ class Mixture {
   std::size_t last_set_ = 0;
 };
 
+/// After how many of its own epochs a set is over; 0: never.
+std::uint64_t epochs_of(const MixedSet& set);
+/// How many of its own epochs a set has given of which `drawn` samples were drawn in all.
+double passes_of(const MixedSet& set, std::uint64_t drawn);
+
 /// The files of set `set`, or all where there is no mixture.
 std::span<const DataFile> files_of_set(const DataPosition& position, std::size_t set);
 

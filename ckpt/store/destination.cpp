@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "ckpt/base/text.h"
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 
@@ -42,6 +43,15 @@ Status check_output_file(Fs& fs, const std::string& out) {
     return invalid(out + " exists and is not a regular file: it is not replaced").with_hint("write to a plain file");
   }
   return check_outside_checkpoints(fs, out);
+}
+
+Result<std::optional<std::string>> text_to_replace(Fs& fs, const std::string& path, std::uint64_t most) {
+  TITAN_RETURN_IF_ERROR(check_output_file(fs, path));
+  const Result<std::vector<std::byte>> text = read_file(fs, path, most);
+  if (text.ok()) return std::optional(std::string(text_of(*text)));
+  if (text.status().code == Code::kNotFound) return std::optional<std::string>("");
+  if (text.status().code == Code::kCorrupt) return std::optional<std::string>();
+  return text.status();
 }
 
 }  // namespace titan::ckpt

@@ -20,8 +20,6 @@ void values_json(JsonOut& json, const char* key, const std::vector<std::string>&
   json.end_array();
 }
 
-using ckpt::CatReport;
-
 }  // namespace
 
 std::string slice_text(const ckpt::Slice& slice) {

@@ -137,12 +137,10 @@ std::string sets(const ckpt::DataPosition& d, const TextStyle& style) {
   std::string out;
   for (std::size_t i = 0; i < d.sets.size(); ++i) {
     const ckpt::MixedSet& set = d.sets[i];
-    std::string line =
-        "  set " + escape(ckpt::mixture_text(std::span(&set, 1))) + ": " + format_count(drawn[i]) + " samples drawn, " +
-        format_rounded(static_cast<double>(drawn[i] - set.uncounted) / static_cast<double>(set.samples), 4) + " epochs";
+    std::string line = "  set " + escape(ckpt::mixture_text(std::span(&set, 1))) + ": " + format_count(drawn[i]) +
+                       " samples drawn, " + format_rounded(ckpt::passes_of(set, drawn[i]), 4) + " epochs";
     if (set.most != 0)
-      line += " of " + std::to_string((set.most - set.uncounted) / set.samples) +
-              (set.stops ? ", then the data end" : ", then dropped");
+      line += " of " + std::to_string(ckpt::epochs_of(set)) + (set.stops ? ", then the data end" : ", then dropped");
     out += folded_line(line, style.palette, 4) + "\n";
   }
   return out;

@@ -18,6 +18,8 @@ namespace {
 using ckpt::PrunedDamage;
 using ckpt::PrunedStep;
 using ckpt::PruneReport;
+using ckpt::Result;
+using ckpt::Status;
 
 Cell verdict(bool goes, bool deleted, Role stays, bool dry_run) {
   if (!goes) return {"stays", stays};
@@ -41,9 +43,6 @@ std::ptrdiff_t count_if_any(const PruneReport& report, Test test) {
   return std::count_if(report.steps.begin(), report.steps.end(), test) +
          std::count_if(report.damaged.begin(), report.damaged.end(), test);
 }
-
-using ckpt::Result;
-using ckpt::Status;
 
 Result<std::uint64_t> number(const std::string& flag, const std::string& text, std::uint64_t least) {
   const std::optional<std::uint64_t> value = ckpt::number_of<std::uint64_t>(text);

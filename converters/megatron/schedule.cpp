@@ -6,6 +6,7 @@
 
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "converters/torch_save/trained_source.h"
 
 namespace titan::convert::megatron {
 namespace {
@@ -62,7 +63,7 @@ ckpt::Result<std::vector<LrPhase>> phases_of(const std::string& what, const Sche
   if (!constant && (!kind || (!wsd && *kind == PhaseKind::kSqrt)))
     return ckpt::unsupported(what + ": its learning rate decays by \"" + (wsd ? scheduler.wsd_style : scheduler.style) +
                              "\": expected constant, linear, cosine, or WSD with linear, cosine or minus_sqrt")
-        .with_hint("take the model alone: --skip 'optimizer.*'");
+        .with_hint(kModelAlone);
   const auto [origin, warmup, decay, wsd_decay] = in_steps(scheduler, step, batch);
   const double length = wsd ? wsd_decay : decay - warmup;
   const double from = wsd ? origin + decay - wsd_decay : origin + warmup;

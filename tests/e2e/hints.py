@@ -294,7 +294,6 @@ LEFT = [
     ("--to hf writes weights that from_pretrained loads before deepspeed.initialize", "DeepSpeed's checkpoints are read alone; --to hf has cases of its own above"),
     ("--rows interleaved, where the run was trained by nanotron's old rotary embedding", "needs a step of nanotron, which torch writes: interop.nanotron has both orders"),
     ("kMisplaced", "no command: files of nanotron's ranks are put back by hand; interop.nanotron takes the right ones"),
-    ("megatron/schedule.cpp: take the model alone", "needs a run of Megatron with another decay; interop.nanotron takes its steps"),
     ("megatron/state.cpp: ", "needs state of Megatron's in another form: tests/converters/megatron/megatron_checkpoint_test takes the weights alone"),
     ("load it and save it again with --ckpt-format torch_dist", "a flag of Megatron's"),
     ("say all of model.* in a file: titan-ckpt convert  NEW --to titan --config FILE.toml", "needs a step of Megatron without arguments: megatron_checkpoint_test follows it"),

@@ -1,5 +1,6 @@
 #include "libtrain/engine/cuda/element_kernels.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -39,6 +40,12 @@ bool aligned(const at::Tensor& values) {
   return address_of(values) % (kWidth * c10::elementSize(values.scalar_type())) == 0;
 }
 
+/// How many elements move together where all tensors are rows of `length`.
+template <typename... Tensors>
+std::int64_t width_of(std::int64_t length, const Tensors&... tensors) {
+  return length % kWidth == 0 && (aligned(tensors) && ...) ? kWidth : 1;
+}
+
 std::string kernel_of(const char* name, at::ScalarType type, std::int64_t width) {
   return std::string(name) + (type == at::kFloat ? "_float_" : "_bf16_") + std::to_string(width);
 }
@@ -59,7 +66,7 @@ void launch(const std::string& name, const at::Tensor& on, dim3 blocks, Argument
 at::Tensor ElementKernels::swiglu(const at::Tensor& gate, const at::Tensor& up) {
   if (!fit_together(gate, up)) return Kernels::swiglu(gate, up);
   at::Tensor out = at::empty_like(gate);
-  const std::int64_t width = gate.numel() % kWidth == 0 && aligned(gate) && aligned(up) ? kWidth : 1;
+  const std::int64_t width = width_of(gate.numel(), gate, up);
   const long long count = gate.numel() / width;
   launch(kernel_of("swiglu", gate.scalar_type(), width), gate, blocks_of(count), place(gate), place(up), place(out),
          count);
@@ -69,8 +76,7 @@ at::Tensor ElementKernels::swiglu(const at::Tensor& gate, const at::Tensor& up) 
 SwiGluGradients ElementKernels::swiglu_gradients(const at::Tensor& gate, const at::Tensor& up, at::Tensor inner) {
   if (!fit_together(gate, up, inner)) return Kernels::swiglu_gradients(gate, up, std::move(inner));
   SwiGluGradients of{at::empty_like(gate), at::empty_like(gate), at::empty_like(gate)};
-  const bool wide = gate.numel() % kWidth == 0 && aligned(gate) && aligned(up) && aligned(inner);
-  const std::int64_t width = wide ? kWidth : 1;
+  const std::int64_t width = width_of(gate.numel(), gate, up, inner);
   const long long count = gate.numel() / width;
   launch(kernel_of("swiglu_gradients", gate.scalar_type(), width), gate, blocks_of(count), place(gate), place(up),
          place(inner), place(of.gate), place(of.up), place(of.product), count);
@@ -109,7 +115,7 @@ at::Tensor ElementKernels::logit_gradients(at::Tensor log_probabilities, const a
     return Kernels::logit_gradients(std::move(log_probabilities), targets, scale, type);
   at::Tensor out =
       type == at::kFloat ? log_probabilities : at::empty(log_probabilities.sizes(), targets.options().dtype(type));
-  const std::int64_t width = vocabulary % kWidth == 0 && aligned(log_probabilities) ? kWidth : 1;
+  const std::int64_t width = width_of(vocabulary, log_probabilities);
   const auto pieces = static_cast<int>(vocabulary / width);
   launch(kernel_of("logit_gradients", type, width), out, dim3(static_cast<unsigned>(rows), blocks_of(pieces)),
          place(log_probabilities), place(targets), place(out), pieces, static_cast<float>(scale));
@@ -117,18 +123,16 @@ at::Tensor ElementKernels::logit_gradients(at::Tensor log_probabilities, const a
 }
 
 at::Tensor ElementKernels::add_rows(std::span<const at::Tensor> rows) {
-  bool wide = rows[0].numel() % kWidth == 0, known = fits(rows[0]) && rows[0].is_contiguous();
+  std::int64_t width = kWidth;
   struct {
     void* at[8];
   } places{};
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    known = known && fit_together(rows[0], rows[i]);
-    wide = wide && aligned(rows[i]);
+    if (!fit_together(rows[0], rows[i])) return Kernels::add_rows(rows);
+    width = std::min(width, width_of(rows[i].numel(), rows[i]));
     places.at[i] = place(rows[i]);
   }
-  if (!known) return Kernels::add_rows(rows);
   at::Tensor out = at::empty(rows[0].sizes(), rows[0].options().dtype(at::kFloat));
-  const std::int64_t width = wide ? kWidth : 1;
   const long long count = rows[0].numel() / width;
   const std::string name = "add_" + std::to_string(rows.size()) + "_rows";
   launch(kernel_of(name.c_str(), rows[0].scalar_type(), width), rows[0], blocks_of(count), places, place(out), count);

@@ -348,11 +348,11 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     TITAN_ASSIGN_OR_RETURN(KnownFile as_known, known_file(path, file.bytes(), checked, belongings(own, layout)));
     opened.ends.push_back(as_known.ends);
     opened.files.push_back(std::move(as_known.file));
-    const bool known =
-        opened.doubt.ok() && std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
-    if (kind == TokenKind::kUtf8Bytes && !known) TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
+    const bool known = std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
+    if (kind == TokenKind::kUtf8Bytes && !(known && opened.doubt.ok()))
+      TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
     // An index belongs to the fingerprint: who has read it whole once need not again.
-    if (!layout.index.empty() && std::ranges::find(checked, opened.files.back(), &KnownFile::file) == checked.end())
+    if (!layout.index.empty() && !known)
       TITAN_RETURN_IF_ERROR(
           corpus::read_ends(ckpt::posix_fs(), layout, [&](std::span<const std::uint64_t>) { return stop.check(); }));
     if (layout.tokens == 0) continue;

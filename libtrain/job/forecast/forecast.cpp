@@ -248,17 +248,14 @@ DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t hel
                                    after = mixture.drawn(forecast.end_sample);
   for (std::size_t i = 0; i < position.sets.size(); ++i) {
     const ckpt::MixedSet& set = position.sets[i];
-    const auto passes = [&](std::uint64_t drawn) {
-      return static_cast<double>(drawn - set.uncounted) / static_cast<double>(set.samples);
-    };
     const std::uint64_t drawn = after[i] - before[i];
     forecast.sets.push_back({.name = set.name,
                              .share = static_cast<double>(set.share) / 4294967296.0,
                              .samples = drawn,
                              .tokens = drawn * position.seq_len,
-                             .first_epoch = passes(before[i]),
-                             .end_epoch = passes(after[i]),
-                             .most_epochs = set.most == 0 ? 0 : (set.most - set.uncounted) / set.samples,
+                             .first_epoch = ckpt::passes_of(set, before[i]),
+                             .end_epoch = ckpt::passes_of(set, after[i]),
+                             .most_epochs = ckpt::epochs_of(set),
                              .stops = set.stops});
   }
   return forecast;

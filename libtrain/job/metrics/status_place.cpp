@@ -29,13 +29,10 @@ std::string status_path(const std::string& run_dir, const std::string& name) {
 }
 
 ckpt::Status check_status_place(ckpt::Fs& fs, const std::string& path) {
-  if (const ckpt::Status place = ckpt::check_output_file(fs, path); !place.ok())
-    return place.wrapped("metrics.status_file cannot be used");
-  const auto text = ckpt::read_file(fs, path, kMostStatus);
-  const ckpt::Code code = text.status().code;
-  if (code == ckpt::Code::kNotFound || (text.ok() && text->empty())) return ckpt::ok_status();
-  if (!text.ok() && code != ckpt::Code::kCorrupt) return text.status();
-  if (text.ok() && is_status(ckpt::split(ckpt::text_of(*text), '\n'))) return ckpt::ok_status();
+  const ckpt::Result<std::optional<std::string>> text = ckpt::text_to_replace(fs, path, kMostStatus);
+  if (text.status().code == ckpt::Code::kInvalid) return text.status().wrapped("metrics.status_file cannot be used");
+  if (!text.ok()) return text.status();
+  if (*text && ((*text)->empty() || is_status(ckpt::split(**text, '\n')))) return ckpt::ok_status();
   return ckpt::invalid("metrics.status_file is " + path +
                        ", which exists and is no status of a run: it is never replaced")
       .with_hint("choose another name, or move it away");
