@@ -1,4 +1,4 @@
-# Several sources as one unit of compilation, by folder: headers are read once a unit and not once a source (HACKING.md).
+# Several sources as one unit of compilation, by folder: headers are read once a unit and not once a source (docs/dev/build.md).
 # A folder's sources are cut into equal units of TITAN_UNITY_SOURCES at most, so that a new source changes the units of its own folder alone.
 # Names in anonymous namespaces are therefore unique within a folder. A source with compile options of its own stays alone.
 set(TITAN_UNITY_SOURCES 10)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""waits.py ROOT: the table of waits in HACKING.md has every limit of the trainer's code, and no other.
+"""waits.py ROOT: the table of waits in docs/dev/layers.md has every limit of the trainer's code, and no other.
 
 Limits are the keys *_timeout_seconds and *_seconds of a wait, the launcher's *_grace, and constants of a second and more. waits.py --self-test proves that each
 rule can fail.
@@ -9,6 +9,7 @@ import re
 import sys
 import tempfile
 
+PAGE = "docs/dev/layers.md"
 HEADING = "## Waits"
 SOURCES = ["libtrain/job/launch", "libtrain/engine/parallel", "libtrain/engine/train", "libtrain/job/run", "libtrain/job/talk"]
 KEY = re.compile(r"\b(\w+_timeout_seconds)\b")
@@ -37,7 +38,7 @@ def limits(root):
 
 
 def table(root):
-    text = (root / "HACKING.md").read_text()
+    text = (root / PAGE).read_text()
     if HEADING not in text:
         return set()
     section = text.split(HEADING, 1)[1].split("\n## ", 1)[0]
@@ -46,8 +47,8 @@ def table(root):
 
 def check(root):
     code, told = limits(root), table(root)
-    problems = [f"{where}: {name} is no row of the table of waits in HACKING.md" for name, where in sorted(code.items()) if name not in told]
-    return problems + [f"HACKING.md: {name} of the table of waits is nowhere in the code" for name in sorted(told - set(code))], len(code)
+    problems = [f"{where}: {name} is no row of the table of waits in {PAGE}" for name, where in sorted(code.items()) if name not in told]
+    return problems + [f"{PAGE}: {name} of the table of waits is nowhere in the code" for name in sorted(told - set(code))], len(code)
 
 
 def self_test():
@@ -60,7 +61,8 @@ def self_test():
             for path, text in code.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text)
-            (root / "HACKING.md").write_text(HEADING + "\n\n" + "".join(f"| who | `{name}` |\n" for name in told) + "\n## Next\n| `kNot` |\n")
+            (root / PAGE).parent.mkdir(parents=True, exist_ok=True)
+            (root / PAGE).write_text(HEADING + "\n\n" + "".join(f"| who | `{name}` |\n" for name in told) + "\n## Next\n| `kNot` |\n")
             problems, count = check(root)
             assert count == 4 and len(problems) == (wrong is not None) and (not wrong or wrong in problems[0]), (problems, count)
     print("a limit without a row and a row without a limit were noticed")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """touched.py [HEADER...]: how many sources are compiled again when a header changes, by the #include lines; in brackets those that include
-LibTorch, which take over three times as long. Without names: of the headers in HACKING.md.
+LibTorch, which take over three times as long. Without names: of the headers in docs/dev/build.md.
 
 touched.py --via HEADER prints beside each header that includes it how many sources would be spared if that one did not.
 """
