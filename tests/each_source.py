@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""each_source.py ROOT COMPILE_COMMANDS: clang reads each source of ckpt, api, recipe, converters and libtrain/job alone. Nothing is built.
+"""each_source.py ROOT COMPILE_COMMANDS: clang reads each source of ckpt, api, recipe, corpus, converters and libtrain/job alone. Nothing is built.
 
 The build compiles several sources as one unit, and would not notice that one of them lacks an include. An error too: a guarded member that is read or
 written without its lock (-Wthread-safety), and any other warning of clang.
