@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """pages.py ROOT: README.md has at most 180 lines, HACKING.md at most 70. No cell of a table in README.md, HACKING.md and docs/ has more than 160 characters,
-and no line of HACKING.md and docs/dev, but rows of tables and fenced blocks, has more than 170.
+and no line of README.md, HACKING.md and docs/dev, but rows of tables and fenced blocks, has more than 170.
 
 pages.py --self-test proves that each rule can fail.
 """
@@ -16,7 +16,7 @@ from links import prose  # noqa: E402
 LINES = {"README.md": 180, "HACKING.md": 70}
 PAGES = ["README.md", "HACKING.md", "docs/**/*.md"]
 CELL = 160
-NARROW = ["HACKING.md", "docs/dev/*.md"]
+NARROW = ["README.md", "HACKING.md", "docs/dev/*.md"]
 COLUMNS = 170
 
 
@@ -58,10 +58,10 @@ def check(root):
 def self_test():
     row, block, line = f"| a | {'x' * CELL} | b \\| c |\n", f"```\n| {'x' * (CELL + 1)} |\n{'x' * (COLUMNS + 1)}\n```\n", "x" * COLUMNS + "\n"
     wide = row.replace(" x", " xx")
-    good = {"README.md": row + block + "x" + line + "\n" * (LINES["README.md"] - 6), "HACKING.md": line * LINES["HACKING.md"], "docs/a.md": row + "x" + line,
+    good = {"README.md": row + block + line + "\n" * (LINES["README.md"] - 6), "HACKING.md": line * LINES["HACKING.md"], "docs/a.md": row + "x" + line,
             "docs/dev/b.md": row + line}
     broken = [({}, ""), ({"README.md": good["README.md"] + "\n"}, "README.md:181: 181 lines"), ({"HACKING.md": "\n" * 71}, "HACKING.md:71: 71 lines"),
-              ({"README.md": wide}, "README.md:1: a cell of 161"), ({"docs/a.md": "\n" + wide}, "docs/a.md:2: a cell of 161"),
+              ({"README.md": wide}, "README.md:1: a cell of 161"), ({"README.md": "x" + line}, "README.md:1: a line of 171"), ({"docs/a.md": "\n" + wide}, "docs/a.md:2: a cell of 161"),
               ({"docs/dev/b.md": wide}, "docs/dev/b.md:1: a cell of 161"), ({"HACKING.md": "x" + line}, "HACKING.md:1: a line of 171"),
               ({"docs/dev/b.md": line + "x" + line}, "docs/dev/b.md:2: a line of 171")]
     with tempfile.TemporaryDirectory() as folder:
