@@ -2,6 +2,7 @@
 
 #include "cli/kit/flag_values.h"
 #include "cli/kit/units.h"
+#include "cli/titan_ckpt/verbs.h"
 
 namespace titan::cli {
 

@@ -6,8 +6,6 @@
 
 namespace titan::cli {
 
-Answer run_advise(const Request& request);
-
 /// `run`: as typed, for lines to paste; `mtbf_given`: by the user.
 std::string advise_text(const recipe::AdviseReport& report, const std::string& run, bool mtbf_given,
                         const TextStyle& style);

@@ -1,8 +1,9 @@
 #pragma once
-// What tools that make a checkpoint from another say about files that they take over. Pure.
+// What tools that make a checkpoint from another say about files that they take over, and about rounding. Pure.
 #include <string>
 #include <vector>
 
+#include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/derive.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/terminal.h"
@@ -13,5 +14,10 @@ namespace titan::cli {
 std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verified, const TextStyle& style);
 /// "files":[{"path","bytes","method","reason"}].
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files);
+
+/// "12 elements changed; largest absolute error 0.5 in NAME at element 7".
+std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor);
+/// "changed", "overflowed", "largest_error", "tensor", "element" of the present object.
+void rounding_json(JsonOut& json, const ckpt::RoundingError& error, const std::string& tensor);
 
 }  // namespace titan::cli

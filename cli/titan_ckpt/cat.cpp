@@ -7,6 +7,7 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
+#include "cli/titan_ckpt/verbs.h"
 #include "converters/view.h"
 
 namespace titan::cli {

@@ -6,8 +6,6 @@
 
 namespace titan::cli {
 
-Answer run_cat(const Request& request);
-
 std::string cat_text(const ckpt::CatReport& report, const TextStyle& style);
 std::string cat_json(const ckpt::CatReport& report);
 

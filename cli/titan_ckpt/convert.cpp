@@ -9,6 +9,7 @@
 #include "cli/kit/stop.h"
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
+#include "cli/titan_ckpt/verbs.h"
 #include "recipe/keys/rows.h"
 
 namespace titan::cli {

@@ -6,8 +6,6 @@
 
 namespace titan::cli {
 
-Answer run_convert(const Request& request);
-
 std::string convert_text(const convert::ConversionReport& report, const TextStyle& style);
 std::string convert_json(const convert::ConversionReport& report);
 

@@ -2,7 +2,7 @@
 
 #include "cli/kit/json_out.h"
 #include "cli/kit/values.h"
-#include "cli/titan_ckpt/rounding.h"
+#include "cli/titan_ckpt/carried.h"
 
 namespace titan::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
-#include "cli/titan_ckpt/rounding.h"
+#include "cli/titan_ckpt/carried.h"
 
 namespace titan::cli {
 namespace {

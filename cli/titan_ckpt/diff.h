@@ -6,8 +6,6 @@
 
 namespace titan::cli {
 
-Answer run_diff(const Request& request);
-
 enum class DiffOrder { kChange, kNorm, kName };  ///< largest first; by name ascending
 
 /// What of a report people see; JSON has all of it.

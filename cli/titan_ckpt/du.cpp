@@ -1,5 +1,6 @@
-#include "cli/titan_ckpt/du.h"
+#include "cli/titan_ckpt/verbs.h"
 
+#include "ckpt/ops/du.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
@@ -27,14 +28,6 @@ std::string run_text(const ckpt::RunDisk& disk, const TextStyle& style) {
   return out + ways.render(style.palette, "  ");
 }
 
-}  // namespace
-
-Answer run_du(const Request& request) {
-  const ckpt::Result<ckpt::DuReport> report = ckpt::disk_of_runs(request.fs, request.command.positionals);
-  if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? du_json(*report) : du_text(*report, request.style)};
-}
-
 std::string du_text(const ckpt::DuReport& report, const TextStyle& style) {
   std::string out;
   for (const ckpt::RunDisk& disk : report.runs) out += run_text(disk, style);
@@ -60,6 +53,14 @@ std::string du_json(const ckpt::DuReport& report) {
   });
   json.members("bytes", report.bytes, "once", report.once);
   return json.document();
+}
+
+}  // namespace
+
+Answer run_du(const Request& request) {
+  const ckpt::Result<ckpt::DuReport> report = ckpt::disk_of_runs(request.fs, request.command.positionals);
+  if (!report.ok()) return {.error = report.status()};
+  return {.text = request.json ? du_json(*report) : du_text(*report, request.style)};
 }
 
 }  // namespace titan::cli

@@ -1,6 +1,5 @@
-#include "cli/titan_ckpt/explain_error.h"
-
 #include "ckpt/run/run_resolve.h"
+#include "cli/titan_ckpt/verbs.h"
 #include "converters/view.h"
 
 namespace titan::cli {

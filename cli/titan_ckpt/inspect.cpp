@@ -3,6 +3,7 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
+#include "cli/titan_ckpt/verbs.h"
 #include "converters/own_names.h"
 #include "converters/view.h"
 

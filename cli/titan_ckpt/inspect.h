@@ -9,8 +9,6 @@
 
 namespace titan::cli {
 
-Answer run_inspect(const Request& request);
-
 enum class StatsOrder { kStored, kNorm, kMax, kName };  ///< largest first; kMax: of absolute values
 
 /// What is shown beyond the summary.

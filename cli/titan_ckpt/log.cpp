@@ -1,5 +1,6 @@
 #include "cli/titan_ckpt/log.h"
 
+#include "cli/titan_ckpt/verbs.h"
 #include "recipe/keys/rows.h"
 
 namespace titan::cli {

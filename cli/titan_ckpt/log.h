@@ -7,9 +7,6 @@
 
 namespace titan::cli {
 
-Answer run_log(const Request& request);
-Answer run_blame(const Request& request);
-
 std::string log_text(const ckpt::RunHistory& history, const TextStyle& style);
 std::string log_json(const ckpt::RunHistory& history);
 std::string blame_text(const ckpt::RunHistory& history, const std::string& key,

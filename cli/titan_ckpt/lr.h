@@ -7,8 +7,6 @@
 
 namespace titan::cli {
 
-Answer run_lr(const Request& request);
-
 std::string lr_show_text(const ckpt::LrShowReport& report, const TextStyle& style, std::size_t width);
 /// \error in `status`: kInvalid when the curve has more steps than a document should have (100 million)
 std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status);

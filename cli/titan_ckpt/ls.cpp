@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/titan_ckpt/verbs.h"
 #include "converters/list.h"
 
 namespace titan::cli {

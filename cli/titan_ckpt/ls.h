@@ -7,8 +7,6 @@
 
 namespace titan::cli {
 
-Answer run_ls(const Request& request);
-
 std::string ls_text(const ckpt::ListReport& report, const TextStyle& style);
 std::string ls_json(const ckpt::ListReport& report);
 /// Of a folder of runs.

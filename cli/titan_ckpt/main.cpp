@@ -1,5 +1,11 @@
 // titan-ckpt: reads the command line, runs one verb, delivers its answer.
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
@@ -10,13 +16,30 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/output.h"
 #include "cli/kit/stop.h"
-#include "cli/kit/verb.h"
-#include "cli/titan_ckpt/heap.h"
-#include "cli/titan_ckpt/program.h"
+#include "cli/titan_ckpt/verbs.h"
 
 namespace titan::cli {
 
 namespace {
+
+/// Call first in main(). A manifest of 10,000 tensors takes 5 MB in small pieces: on pages of 4 kB, and in growths of
+/// 128 kB, the page faults are a third of the time of `inspect`. So the heap grows in large steps, its first ones on
+/// huge pages where they are.
+void prepare_heap() {
+#if defined(__GLIBC__)
+  constexpr int kStep = 8 << 20, kMapped = 4 << 20;
+  constexpr std::uintptr_t kHugePage = 2 << 20;
+  if (mallopt(M_MMAP_THRESHOLD, kMapped) == 0 || mallopt(M_TOP_PAD, kStep) == 0) return;
+  // The first request that does not fit makes the heap grow by itself and the step; then its end is known.
+  const auto before = reinterpret_cast<std::uintptr_t>(::sbrk(0));
+  void* volatile grown = std::malloc(kMapped / 4);  // volatile: the compiler may drop a request that nobody uses
+  std::free(grown);
+  const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0)),
+             begin = (before + kHugePage - 1) / kHugePage * kHugePage;
+  if (begin < end)
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a kernel without them says no
+#endif
+}
 
 int main_of(const std::vector<std::string>& arguments, bool json) {
   stop_at_once({.json = json});

@@ -9,6 +9,7 @@
 #include "cli/kit/stop.h"
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
+#include "cli/titan_ckpt/verbs.h"
 #include "converters/view.h"
 
 namespace titan::cli {

@@ -6,8 +6,6 @@
 
 namespace titan::cli {
 
-Answer run_merge(const Request& request);
-
 /// "linear", "1-sqrt" or "cosine": a decay as --weights calls it.
 const char* decay_name(ckpt::PhaseKind kind);
 /// What the weights stand for, drawn, and what was written.

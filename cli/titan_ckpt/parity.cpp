@@ -1,7 +1,8 @@
-#include "cli/titan_ckpt/parity.h"
+#include "cli/titan_ckpt/verbs.h"
 
 #include "ckpt/base/text.h"
 #include "ckpt/format/parity_file.h"
+#include "ckpt/ops/parity_set.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
@@ -10,6 +11,30 @@
 #include "cli/kit/values.h"
 
 namespace titan::cli {
+namespace {
+
+std::string parity_text(const ckpt::ParityReport& report, const TextStyle& style) {
+  const std::string path = escape(report.path);
+  if (!report.changed && report.after == 0) return path + " has no parity files\n";
+  const std::string lost = format_counted(report.after, "file", "files");
+  if (!report.changed) return path + " has parity files already: any " + lost + " of it may be lost\n";
+  if (report.after == 0) return path + " has no parity files any more\n";
+  return style.palette.paint(Role::kOk, "wrote") + "  " + path + "  " +
+         format_counted(report.files, "parity file", "parity files") + ", " +
+         format_bytes(report.bytes, style.exact_bytes) + ": any " + lost + " of it may be lost; id " + report.id.hex() +
+         " as before\n";
+}
+
+std::string parity_json(const ckpt::ParityReport& report) {
+  JsonOut json("titan.parity/1");
+  json.path("path", report.path);
+  digest_json(json, "id", report.id);
+  json.members("changed", report.changed, "before", report.before, "after", report.after);
+  json.members("files", report.files, "bytes", report.bytes, "warnings", report.warnings);
+  return json.document();
+}
+
+}  // namespace
 
 Answer run_parity(const Request& request) {
   const Command& command = request.command;
@@ -31,27 +56,6 @@ Answer run_parity(const Request& request) {
   const ckpt::Result<ckpt::ParityReport> report = ckpt::set_parity(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? parity_json(*report) : parity_text(*report, request.style), .notes = report->warnings};
-}
-
-std::string parity_text(const ckpt::ParityReport& report, const TextStyle& style) {
-  const std::string path = escape(report.path);
-  if (!report.changed && report.after == 0) return path + " has no parity files\n";
-  const std::string lost = format_counted(report.after, "file", "files");
-  if (!report.changed) return path + " has parity files already: any " + lost + " of it may be lost\n";
-  if (report.after == 0) return path + " has no parity files any more\n";
-  return style.palette.paint(Role::kOk, "wrote") + "  " + path + "  " +
-         format_counted(report.files, "parity file", "parity files") + ", " +
-         format_bytes(report.bytes, style.exact_bytes) + ": any " + lost + " of it may be lost; id " + report.id.hex() +
-         " as before\n";
-}
-
-std::string parity_json(const ckpt::ParityReport& report) {
-  JsonOut json("titan.parity/1");
-  json.path("path", report.path);
-  digest_json(json, "id", report.id);
-  json.members("changed", report.changed, "before", report.before, "after", report.after);
-  json.members("files", report.files, "bytes", report.bytes, "warnings", report.warnings);
-  return json.document();
 }
 
 }  // namespace titan::cli

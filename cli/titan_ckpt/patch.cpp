@@ -1,6 +1,7 @@
-#include "cli/titan_ckpt/patch.h"
+#include "cli/titan_ckpt/verbs.h"
 
 #include "cli/kit/flag_values.h"
+#include "cli/kit/output.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/table.h"
@@ -8,6 +9,8 @@
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
 #include "cli/kit/version.h"
+#include "converters/patch/apply_patch.h"
+#include "converters/patch/make_patch.h"
 
 namespace titan::cli {
 namespace {
@@ -25,8 +28,6 @@ ckpt::Result<std::string> output_of(const Command& command, const char* verb, co
   return ckpt::invalid(std::string("`") + verb + "` needs " + what)
       .with_hint(std::string("`titan-ckpt ") + verb + " --help` shows its arguments");
 }
-
-}  // namespace
 
 std::string patch_text(const convert::PatchReport& report, const TextStyle& style) {
   Facts facts;
@@ -67,6 +68,8 @@ std::string apply_json(const convert::ApplyReport& report) {
   json.members("bytes", report.bytes, "patch_bytes", report.patch_bytes, "files", report.files, "notes", report.notes);
   return json.document();
 }
+
+}  // namespace
 
 Answer run_patch(const Request& request) {
   const Command& command = request.command;

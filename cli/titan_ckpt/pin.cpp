@@ -1,17 +1,13 @@
-#include "cli/titan_ckpt/pin.h"
+#include "cli/titan_ckpt/verbs.h"
 
+#include <vector>
+
+#include "ckpt/ops/pin.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/text.h"
 
 namespace titan::cli {
-
-Answer run_pin(const Request& request) {
-  const bool pinned = request.verb.name == "pin";
-  const ckpt::Result<std::vector<ckpt::PinnedStep>> steps =
-      ckpt::pin_steps(request.fs, request.command.positionals, pinned);
-  if (!steps.ok()) return {.error = steps.status()};
-  return {.text = request.json ? pin_json(*steps, pinned) : pin_text(*steps, pinned)};
-}
+namespace {
 
 std::string pin_text(const std::vector<ckpt::PinnedStep>& steps, bool pinned) {
   std::string out;
@@ -29,6 +25,16 @@ std::string pin_json(const std::vector<ckpt::PinnedStep>& steps, bool pinned) {
     json.members("pinned", pinned, "changed", step.changed);
   });
   return json.document();
+}
+
+}  // namespace
+
+Answer run_pin(const Request& request) {
+  const bool pinned = request.verb.name == "pin";
+  const ckpt::Result<std::vector<ckpt::PinnedStep>> steps =
+      ckpt::pin_steps(request.fs, request.command.positionals, pinned);
+  if (!steps.ok()) return {.error = steps.status()};
+  return {.text = request.json ? pin_json(*steps, pinned) : pin_text(*steps, pinned)};
 }
 
 }  // namespace titan::cli

@@ -14,6 +14,7 @@
 #include "cli/plot/html_plot.h"
 #include "cli/plot/svg_plot.h"
 #include "cli/plot/terminal_plot.h"
+#include "cli/titan_ckpt/verbs.h"
 
 namespace titan::cli {
 namespace {

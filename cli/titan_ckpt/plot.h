@@ -7,8 +7,6 @@
 
 namespace titan::cli {
 
-Answer run_plot(const Request& request);
-
 /// `out`: the file that was written.
 std::string plot_json(const recipe::Plot& plot, const std::optional<std::string>& out);
 

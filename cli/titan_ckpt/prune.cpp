@@ -1,8 +1,9 @@
-#include "cli/titan_ckpt/prune.h"
+#include "cli/titan_ckpt/verbs.h"
 
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "ckpt/ops/prune.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/progress.h"
@@ -78,8 +79,6 @@ Status outcome(const ckpt::PruneReport& report) {
   return status;
 }
 
-}  // namespace
-
 std::string prune_text(const PruneReport& report, const TextStyle& style) {
   Table table({{"step", Align::kRight}, {"size", Align::kRight}, {}, {}});
   for (const PrunedStep& step : report.steps) {
@@ -138,6 +137,8 @@ std::string prune_json(const ckpt::PruneReport& report) {
   json.members("failures", report.failures);
   return json.document();
 }
+
+}  // namespace
 
 Answer run_prune(const Request& request) {
   ckpt::PruneOptions options;

@@ -1,7 +1,8 @@
-#include "cli/titan_ckpt/repair.h"
+#include "cli/titan_ckpt/verbs.h"
 
 #include <ctime>
 
+#include "ckpt/ops/repair.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/progress.h"
@@ -10,7 +11,7 @@
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
 #include "cli/kit/version.h"
-#include "cli/titan_ckpt/damage_text.h"
+#include "cli/titan_ckpt/verify.h"
 #include "converters/view.h"
 
 namespace titan::cli {
@@ -44,8 +45,6 @@ ckpt::Status explained(ckpt::Fs& fs, const std::string& source, const ckpt::Stat
                            ", which `verify --repair` does not take: it has no digests to repair by")
       .with_hint("`titan-ckpt verify " + source + "` reads it; `titan-ckpt convert` makes such an export anew");
 }
-
-}  // namespace
 
 std::string repair_text(const ckpt::RepairReport& report, const TextStyle& style) {
   const Palette& palette = style.palette;
@@ -84,6 +83,8 @@ std::string repair_json(const ckpt::RepairReport& report) {
   json.members("not_named", report.not_named, "warnings", report.warnings);
   return json.document();
 }
+
+}  // namespace
 
 bool asks_for_repair(const Command& command) {
   if (command.has("repair")) return true;

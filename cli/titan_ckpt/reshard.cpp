@@ -10,6 +10,7 @@
 #include "cli/kit/terminal.h"
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
+#include "cli/titan_ckpt/verbs.h"
 
 namespace titan::cli {
 

@@ -6,8 +6,6 @@
 
 namespace titan::cli {
 
-Answer run_reshard(const Request& request);
-
 std::string reshard_text(const ckpt::ReshardReport& report, const TextStyle& style);
 std::string reshard_json(const ckpt::ReshardReport& report);
 

@@ -1,8 +1,9 @@
-#include "cli/titan_ckpt/scrub.h"
+#include "cli/titan_ckpt/verbs.h"
 
 #include <ctime>
 
 #include "ckpt/base/text.h"
+#include "ckpt/ops/scrub.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
@@ -15,6 +16,29 @@ namespace titan::cli {
 namespace {
 
 constexpr std::uint64_t kMegabyte = 1'000'000, kMostRate = 1'000'000;  // MB/s
+
+std::string scrub_text(const ckpt::ScrubReport& report, const TextStyle& style) {
+  std::string out = verify_text(report.verified, style);
+  if (report.before == 0) return out;
+  out += "before  " + format_counted(report.before, "step", "steps") + " of this round";
+  std::string damaged;
+  for (std::size_t i = 0; i < report.before; ++i)
+    if (report.status.done[i].damage > 0) damaged += " " + std::to_string(report.status.done[i].step);
+  return out + (damaged.empty() ? "" : "; damaged:" + damaged) + "\n";
+}
+
+std::string scrub_json(const std::string& run, const ckpt::ScrubReport& report) {
+  JsonOut json("titan.scrub/1");
+  json.path("run", run);
+  json.members("steps", report.status.steps, "before", report.before, "bytes", report.status.bytes);
+  json.each("verified", report.status.done, [&](const ckpt::ScrubbedStep& step) {
+    json.count("step", step.step);
+    digest_json(json, "id", step.id);
+    json.members("damage", step.damage, "unreadable", step.unreadable, "time", step.at);
+  });
+  json.each("deleted", report.verified.deleted, [&](const std::string& path) { json.path("path", path); });
+  return json.document();
+}
 
 }  // namespace
 
@@ -48,29 +72,6 @@ Answer run_scrub(const Request& request) {
           .warnings = std::move(warnings),
           .error = damage > 0 ? ckpt::ok_status() : report->verified.unreadable(),
           .exit_code = damage > 0 || report->verified.damage > 0 ? 1 : 0};
-}
-
-std::string scrub_text(const ckpt::ScrubReport& report, const TextStyle& style) {
-  std::string out = verify_text(report.verified, style);
-  if (report.before == 0) return out;
-  out += "before  " + format_counted(report.before, "step", "steps") + " of this round";
-  std::string damaged;
-  for (std::size_t i = 0; i < report.before; ++i)
-    if (report.status.done[i].damage > 0) damaged += " " + std::to_string(report.status.done[i].step);
-  return out + (damaged.empty() ? "" : "; damaged:" + damaged) + "\n";
-}
-
-std::string scrub_json(const std::string& run, const ckpt::ScrubReport& report) {
-  JsonOut json("titan.scrub/1");
-  json.path("run", run);
-  json.members("steps", report.status.steps, "before", report.before, "bytes", report.status.bytes);
-  json.each("verified", report.status.done, [&](const ckpt::ScrubbedStep& step) {
-    json.count("step", step.step);
-    digest_json(json, "id", step.id);
-    json.members("damage", step.damage, "unreadable", step.unreadable, "time", step.at);
-  });
-  json.each("deleted", report.verified.deleted, [&](const std::string& path) { json.path("path", path); });
-  return json.document();
 }
 
 }  // namespace titan::cli

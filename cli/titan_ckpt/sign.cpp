@@ -1,14 +1,15 @@
-#include "cli/titan_ckpt/sign.h"
+#include "cli/titan_ckpt/verbs.h"
 
 #include "ckpt/format/layout.h"
+#include "ckpt/ops/sign.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
+#include "cli/kit/output.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
-#include "cli/titan_ckpt/repair.h"
 #include "converters/view.h"
 
 namespace titan::cli {

@@ -1,8 +1,9 @@
-#include "cli/titan_ckpt/strip.h"
+#include "cli/titan_ckpt/verbs.h"
 
 #include <ctime>
 
 #include "ckpt/base/text.h"
+#include "ckpt/ops/strip.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
@@ -12,7 +13,6 @@
 #include "cli/kit/values.h"
 #include "cli/kit/version.h"
 #include "cli/titan_ckpt/carried.h"
-#include "cli/titan_ckpt/rounding.h"
 
 namespace titan::cli {
 namespace {
@@ -20,8 +20,6 @@ namespace {
 std::string named(const std::vector<std::string>& names) {
   return names.empty() ? "nothing" : escape(ckpt::joined(names));
 }
-
-}  // namespace
 
 std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) {
   Facts facts;
@@ -67,6 +65,8 @@ std::string strip_json(const ckpt::StripReport& report) {
   carried_json(json, report.files);
   return json.document();
 }
+
+}  // namespace
 
 Answer run_strip(const Request& request) {
   const Command& command = request.command;

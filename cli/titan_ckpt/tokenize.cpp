@@ -10,6 +10,7 @@
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/units.h"
+#include "cli/titan_ckpt/verbs.h"
 
 namespace titan::cli {
 namespace {

@@ -10,9 +10,6 @@ namespace titan::cli {
 
 class JsonOut;
 
-Answer run_tokenize(const Request& request);
-Answer run_tokens(const Request& request);
-
 std::string tokenize_text(const corpus::TokenizeReport& report, const TextStyle& style);
 std::string tokenize_json(const corpus::TokenizeReport& report);
 std::string tokens_text(const corpus::LookReport& report, const TextStyle& style);

@@ -3,8 +3,7 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
-#include "cli/titan_ckpt/repair.h"
-#include "cli/titan_ckpt/sign.h"
+#include "cli/titan_ckpt/verbs.h"
 #include "converters/view.h"
 
 namespace titan::cli {

@@ -6,9 +6,10 @@
 
 namespace titan::cli {
 
-Answer run_verify(const Request& request);
-
 std::string verify_text(const ckpt::VerifySummary& summary, const TextStyle& style);
 std::string verify_json(const ckpt::VerifySummary& summary);
+
+/// "model/shard-00000.h5: leaf 17 of layers.7.w2.weight, 1,048,576 bytes at offset 17,825,792: checksum ...".
+std::string damage_line(const ckpt::Damage& damage);
 
 }  // namespace titan::cli

@@ -4,7 +4,6 @@
 
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
-#include "cli/titan_ckpt/damage_text.h"
 
 namespace titan::cli {
 namespace {
@@ -57,6 +56,15 @@ std::string verify_text(const VerifySummary& summary, const TextStyle& style) {
            (unchecked == 0 ? "" : ", " + std::to_string(unchecked) + " not checked") + "\n";
   }
   return out;
+}
+
+std::string damage_line(const ckpt::Damage& damage) {
+  std::string text = escape(damage.file) + ": " + escape(damage.unit);
+  if (damage.unit == "leaf") text += " " + std::to_string(damage.leaf);
+  if (!damage.tensor.empty()) text += " of " + escape(damage.tensor);
+  if (damage.bytes > 0) text += ", " + format_count(damage.bytes) + " bytes at offset " + format_count(damage.offset);
+  if (!damage.detail.empty()) text += ": " + escape(damage.detail);
+  return text;
 }
 
 }  // namespace titan::cli
