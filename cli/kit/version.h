@@ -9,5 +9,8 @@ std::string git_hash();  ///< of the built tree, with "-dirty" when it had chang
 std::string version_line(const std::string& program);
 /// The lines of `--version` behind the first: versions of checkpoints, and of the libraries that are linked in.
 std::string version_details(const std::string& libraries_of_program);
+/// What `--licenses` prints: the notices of everything that a program is linked with. Each program holds its own.
+extern const char* const kNoticesOfTitanCkpt;
+extern const char* const kNoticesOfTitanTrain;
 
 }  // namespace titan::cli

@@ -8,7 +8,6 @@ namespace titan::cli {
 namespace {
 
 using convert::ConversionReport;
-using convert::Fate;
 using convert::TensorReport;
 
 }  // namespace

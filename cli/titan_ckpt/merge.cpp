@@ -17,7 +17,6 @@ namespace {
 
 using ckpt::PhaseKind;
 using ckpt::Result;
-using ckpt::Status;
 
 constexpr PhaseKind kDecays[] = {PhaseKind::kLinear, PhaseKind::kSqrt, PhaseKind::kCosine};
 

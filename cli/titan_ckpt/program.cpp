@@ -2,7 +2,7 @@
 
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/completion.h"
-#include "cli/kit/notices.h"
+#include "cli/kit/version.h"
 #include "converters/view.h"
 #include "recipe/record/best_step.h"
 

@@ -9,7 +9,6 @@ namespace titan::cli {
 namespace {
 
 using ckpt::ReshardReport;
-using ckpt::StorageLayout;
 
 std::string counted(std::uint64_t count, const char* one, const char* many) {
   return format_count(count) + " " + (count == 1 ? one : many);

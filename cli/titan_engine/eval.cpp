@@ -1,6 +1,5 @@
 #include "cli/titan_engine/eval.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "ckpt/base/text.h"
@@ -18,7 +17,6 @@ namespace titan::cli {
 namespace {
 
 using ckpt::Result;
-using ckpt::Status;
 
 constexpr std::uint64_t kLongestRow = 1u << 24;  // of a row
 constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;

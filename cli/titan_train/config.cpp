@@ -1,4 +1,4 @@
-#include "cli/titan_train/config.h"
+#include "cli/titan_train/program.h"
 
 #include <span>
 

@@ -1,4 +1,4 @@
-#include "cli/titan_train/early_stop.h"
+#include "cli/titan_train/program.h"
 
 #include <csignal>
 #include <cstdlib>

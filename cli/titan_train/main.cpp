@@ -10,8 +10,6 @@
 #include "ckpt/base/helpers.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/output.h"
-#include "cli/kit/verb.h"
-#include "cli/titan_train/early_stop.h"
 #include "cli/titan_train/engine.h"
 #include "cli/titan_train/program.h"
 

@@ -5,7 +5,6 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/titan_train/device.h"
 #include "cli/titan_train/engine.h"
-#include "cli/titan_train/plan_files.h"
 #include "cli/titan_train/ranks.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/job/host/attention_choice.h"

@@ -50,4 +50,14 @@ std::string plan_json(const PlanReport& report);
 /// each policy would do.
 std::string plan_curve_text(const PlanReport& report, const Palette& palette);
 
+/// The pipeline's schedule in lines of at most `width` columns: a row per rank, time to the right. A forward takes one
+/// unit of time, a backward two, each half of a split one one. A unit is two columns, letter and last digit of the
+/// micro-batch, where all of them fit, else one; what still does not fit is left out in the middle. Stages beyond a
+/// rank's first have small letters.
+std::string draw_schedule(const train::DrawnSchedule& schedule, const Palette& palette, std::size_t width);
+
+/// Writes what --schedule-csv and --trace ask for, and returns a line for each file. \error kInvalid: a file is there,
+/// or the step is too long to be written whole
+ckpt::Result<std::vector<std::string>> write_plan_files(const Request& request, const PlanReport& report);
+
 }  // namespace titan::cli

@@ -1,4 +1,4 @@
-#include "cli/titan_train/plan_files.h"
+#include "cli/titan_train/plan.h"
 
 #include <span>
 

@@ -12,7 +12,6 @@
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
-#include "cli/titan_train/plan_drawing.h"
 #include "libtrain/job/run/banner.h"
 #include "recipe/advice/save_interval.h"
 #include "recipe/change/change_lines.h"

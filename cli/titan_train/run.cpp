@@ -1,4 +1,4 @@
-#include "cli/titan_train/run.h"
+#include "cli/titan_train/program.h"
 
 #include <algorithm>
 #include <cstdlib>
