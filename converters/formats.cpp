@@ -8,12 +8,12 @@
 #include "converters/deepspeed/deepspeed_checkpoint.h"
 #include "converters/elsewhere.h"
 #include "converters/format.h"
-#include "converters/gguf/gguf_format.h"
+#include "converters/gguf/gguf_checkpoint.h"
 #include "converters/list.h"
 #include "converters/megatron/megatron_checkpoint.h"
 #include "converters/mistral/mistral_format.h"
 #include "converters/nanotron/nanotron_checkpoint.h"
-#include "converters/trainer/hf_format.h"
+#include "converters/trainer/trainer_checkpoint.h"
 #include "converters/verl/verl_checkpoint.h"
 
 namespace titan::convert {

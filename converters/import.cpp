@@ -1,7 +1,5 @@
 #include "converters/import.h"
 
-#include <algorithm>
-
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/state_codec.h"

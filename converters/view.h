@@ -43,6 +43,9 @@ Result<CheckpointReader> open_any_with(Fs& fs, const std::string& path, ImportOp
 /// The same for reading one tensor that a user typed, perhaps with a slice. Where `tensor` is a name of the foreign
 /// format and not one of ours, the result holds that tensor alone, as it is stored there.
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);
+/// open_any for listing the tensors whose names match `glob`: where it matches none of our names and some of the
+/// foreign format's, the checkpoint is those tensors alone, as they are stored there. \error as open_any
+Result<CheckpointReader> open_for_pattern(Fs& fs, const std::string& path, const std::string& glob);
 /// The names of the tensors of `spec`, a checkpoint as a user types it, of any format; none where it cannot be opened.
 std::vector<std::string> tensor_names(Fs& fs, const std::string& spec);
 /// ckpt::verify_target for checkpoints of any format. ForeignCheckpoint::verify checks the foreign ones. The steps of a

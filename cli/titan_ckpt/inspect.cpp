@@ -4,7 +4,6 @@
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
 #include "cli/titan_ckpt/verbs.h"
-#include "converters/own_names.h"
 #include "converters/view.h"
 
 namespace titan::cli {

@@ -1,7 +1,5 @@
 #include "converters/dcp/beside.h"
 
-#include <algorithm>
-
 #include "ckpt/base/text.h"
 #include "converters/dcp/parts.h"
 #include "converters/hf/hf_checkpoint.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "converters/dcp/pickle_names.h"
 #include "converters/little_endian.h"

@@ -9,7 +9,6 @@ namespace titan::convert::dcp {
 
 using ckpt::Result;
 using ckpt::Settings;
-using ckpt::Status;
 
 namespace {
 

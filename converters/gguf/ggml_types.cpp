@@ -1,9 +1,7 @@
 #include "converters/gguf/ggml_types.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstring>
 
 #include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/element.h"

@@ -1,5 +1,5 @@
 #pragma once
-// A GGUF file, or all pieces of one, opened for reading.
+// GGUF, the files of llama.cpp: one file, or all pieces of one.
 #include "converters/format.h"
 
 namespace titan::convert {
@@ -14,5 +14,13 @@ Result<std::vector<std::string>> gguf_names(Fs& fs, const std::string& folder);
 
 /// \error kNotFound, kCorrupt, kUnsupported
 Result<std::unique_ptr<ForeignCheckpoint>> open_gguf(Fs& fs, const std::string& path);
+
+/// The format "gguf"; never destroyed.
+const Format& gguf_format();
+
+/// See Format::create. Architecture llama, qwen2 for a model with biases of q, k and v, or qwen3 with norms of q and k;
+/// the bytes are those that gguf-py's writer makes of the same tensors and metadata.
+Result<std::unique_ptr<ForeignWriter>> create_gguf(Fs& fs, const CheckpointReader& source,
+                                                   const ExportOptions& options);
 
 }  // namespace titan::convert

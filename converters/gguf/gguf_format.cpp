@@ -1,7 +1,5 @@
-#include "converters/gguf/gguf_format.h"
 
 #include "converters/gguf/gguf_checkpoint.h"
-#include "converters/gguf/gguf_writer.h"
 
 namespace titan::convert {
 namespace {

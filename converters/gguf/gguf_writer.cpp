@@ -1,4 +1,3 @@
-#include "converters/gguf/gguf_writer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +18,6 @@
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert {
-
-using ckpt::Manifest;
 
 namespace {
 

@@ -1,6 +1,5 @@
 #include "converters/hf/byte_tokenizer.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 

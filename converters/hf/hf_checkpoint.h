@@ -25,4 +25,7 @@ bool is_companion(const std::string& name);
 /// Those but the configuration, which a writer makes anew.
 bool is_further_companion(const std::string& name);
 
+/// Writes a checkpoint of ours as a folder that transformers loads. \error see Format::create
+Result<std::unique_ptr<ForeignWriter>> create_hf(Fs& fs, const CheckpointReader& source, const ExportOptions& options);
+
 }  // namespace titan::convert

@@ -1,7 +1,6 @@
 #include "converters/hf/hf_config.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "converters/hf/fields.h"
 #include "converters/hf/hf_rope.h"

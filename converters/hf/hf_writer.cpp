@@ -1,4 +1,3 @@
-#include "converters/hf/hf_writer.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -25,7 +24,6 @@
 namespace titan::convert {
 
 using ckpt::join_path;
-using ckpt::Manifest;
 
 namespace {
 

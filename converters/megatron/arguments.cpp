@@ -1,8 +1,6 @@
 #include "converters/megatron/arguments.h"
 
 #include <algorithm>
-#include <cmath>
-#include <string_view>
 
 #include "converters/torch_save/trained_source.h"
 

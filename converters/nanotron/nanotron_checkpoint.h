@@ -34,4 +34,9 @@ class Checkpoint final : public TrainedSource {
 /// The format "nanotron", of which weights alone are written; never destroyed.
 const Format& nanotron_format();
 
+/// Writes weights as a step that nanotron's loader takes, see Format::create. One shard of each parameter (TP 1), from
+/// which nanotron makes those of any layout; no optimizer.
+Result<std::unique_ptr<ForeignWriter>> create_nanotron(Fs& fs, const CheckpointReader& source,
+                                                       const ExportOptions& options);
+
 }  // namespace titan::convert::nanotron

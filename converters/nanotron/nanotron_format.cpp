@@ -1,6 +1,5 @@
 // The format "nanotron".
 #include "converters/nanotron/nanotron_checkpoint.h"
-#include "converters/nanotron/nanotron_writer.h"
 
 namespace titan::convert::nanotron {
 namespace {

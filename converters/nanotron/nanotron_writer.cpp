@@ -1,4 +1,4 @@
-#include "converters/nanotron/nanotron_writer.h"
+#include "converters/nanotron/nanotron_checkpoint.h"
 
 #include <algorithm>
 #include <map>

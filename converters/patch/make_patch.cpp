@@ -12,8 +12,6 @@
 
 namespace titan::convert {
 
-using ckpt::Digest;
-
 namespace {
 
 Status check_output(Fs& fs, const PatchOptions& options) {

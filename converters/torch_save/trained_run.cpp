@@ -1,5 +1,4 @@
 // TrainedSource::take_run and read_groups: with the run's configuration, a run of another trainer goes on here.
-#include <algorithm>
 #include <string_view>
 
 #include "ckpt/base/toml_text.h"

@@ -1,6 +1,5 @@
 #include "converters/torch_save/trained_source.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "ckpt/base/toml_text.h"

@@ -111,20 +111,40 @@ class TrainerCheckpoint final : public TrainedSource {
   TrainerState state_;
 };
 
+class HfFormat final : public Format {
+ public:
+  const char* name() const override { return "hf"; }
+  const char* title() const override { return "Hugging Face safetensors"; }
+  Result<bool> probe(Fs& fs, const std::string& path) const override { return probe_hf(fs, path); }
+  Status near_miss(Fs& fs, const std::string& path) const override { return near_miss_hf(fs, path); }
+  bool is_member(const std::string& name) const override {
+    return is_companion(name) || name == kHfIndex || name.ends_with(".safetensors");
+  }
+  // A state that cannot be read is left behind with a note, and refused where a configuration of a run is given.
+  Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
+    TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> model, open_hf(fs, path));
+    if (model->path() != path) return model;
+    TITAN_ASSIGN_OR_RETURN(std::string file, find_trainer_state(fs, path));
+    if (file.empty()) {
+      TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(through_link(fs, path)));
+      if (info.type != ckpt::FileType::kDirectory) return model;
+      TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
+      if (kept_beside_optimizer(entries).empty()) return model;
+    }
+    return std::unique_ptr<ForeignCheckpoint>(
+        std::make_unique<TrainerCheckpoint>(fs, path, std::move(model), std::move(file)));
+  }
+  Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
+                                                const ExportOptions& options) const override {
+    return create_hf(fs, source, options);
+  }
+};
+
 }  // namespace
 
-Result<std::unique_ptr<ForeignCheckpoint>> open_hf_with_state(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> model, open_hf(fs, path));
-  if (model->path() != path) return model;
-  TITAN_ASSIGN_OR_RETURN(std::string file, find_trainer_state(fs, path));
-  if (file.empty()) {
-    TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(through_link(fs, path)));
-    if (info.type != ckpt::FileType::kDirectory) return model;
-    TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
-    if (kept_beside_optimizer(entries).empty()) return model;
-  }
-  return std::unique_ptr<ForeignCheckpoint>(
-      std::make_unique<TrainerCheckpoint>(fs, path, std::move(model), std::move(file)));
+const Format& hf_format() {
+  static const HfFormat format;
+  return format;
 }
 
 }  // namespace titan::convert

@@ -4,8 +4,7 @@
 
 namespace titan::convert {
 
-/// What open_hf opens at `path`; where that is a folder with the optimizer's state of a trainer,
-/// both. A state that cannot be read is left behind with a note, and refused where a configuration of a run is given.
-Result<std::unique_ptr<ForeignCheckpoint>> open_hf_with_state(Fs& fs, const std::string& path);
+/// The format "hf": Hugging Face safetensors with config.json; never destroyed.
+const Format& hf_format();
 
 }  // namespace titan::convert

@@ -1,6 +1,5 @@
 #include "converters/verl/verl_checkpoint.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "ckpt/base/text.h"

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "ckpt/model/leaf.h"
+#include "converters/gguf/gguf_checkpoint.h"
 #include "converters/gguf/gguf_file.h"
-#include "converters/gguf/gguf_format.h"
 #include "tests/fuzz/bytes_file.h"
 
 namespace {

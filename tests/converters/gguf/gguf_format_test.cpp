@@ -1,5 +1,5 @@
 // GGUF files are found, looked at, taken and written; rows of heads lie as the architecture has them.
-#include "converters/gguf/gguf_format.h"
+#include "converters/gguf/gguf_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

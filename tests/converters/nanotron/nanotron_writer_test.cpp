@@ -1,10 +1,9 @@
 // A step of nanotron's from one of ours, and back.
-#include "converters/nanotron/nanotron_writer.h"
+#include "converters/nanotron/nanotron_checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "converters/nanotron/nanotron_checkpoint.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

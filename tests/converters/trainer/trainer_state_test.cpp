@@ -263,14 +263,14 @@ class TrainerFolder : public TrainerStateOf {
   }
   void remove(const std::string& name) { EXPECT_TRUE(fs_.remove_file("/f/" + name).ok()); }
   Result<ImportPlan> plan(const Settings& config, std::vector<std::string> skip = {}) {
-    TITAN_ASSIGN_OR_RETURN(const auto source, open_hf_with_state(fs_, "/f"));
+    TITAN_ASSIGN_OR_RETURN(const auto source, hf_format().open(fs_, "/f"));
     ImportOptions options;
     options.skip = std::move(skip);
     if (!config.empty()) options.config = config;
     return source->plan(options);
   }
   std::string note_of_verify() {
-    const auto source = open_hf_with_state(fs_, "/f");
+    const auto source = hf_format().open(fs_, "/f");
     const auto report = source.ok() ? (*source)->verify({}) : Result<ckpt::VerifyReport>(source.status());
     return report.ok() ? report->note : report.status().to_string();
   }
