@@ -1,7 +1,6 @@
 #include "recipe/advice/advise.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "ckpt/ops/list.h"
 #include "ckpt/run/run_check.h"

@@ -9,7 +9,6 @@
 #include "recipe/model/family.h"
 #include "recipe/model/parameters.h"
 #include "recipe/plan/exchange_parts.h"
-#include "recipe/plan/set_stages.h"
 #include "recipe/plan/stage_cost.h"
 #include "recipe/plan/stage_rules.h"
 

@@ -1,12 +1,13 @@
 #pragma once
 // From the keys of a configuration to the stages of its pipeline: the best cut that keeps to all rules, or one error
-// that names those that contradict each other. Pure.
+// that names those that contradict each other; and the cut of a plan by it. Pure.
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "ckpt/base/result.h"
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 #include "recipe/plan/schedule_kind.h"
 #include "recipe/plan/stage_split.h"
 
@@ -35,5 +36,8 @@ struct StageChoice {
 /// \error kInvalid: more stages than parts, naming the largest feasible degree; rules that contradict each other,
 /// naming the fewest that do and the nearest values that do not
 ckpt::Result<StageChoice> choose_stages(const Config::Parallelism& keys, const StageQuestion& question);
+
+/// Writes cuts and the stage of each parameter. \error kInvalid: parameters that are not a Llama-style model's
+Status set_stages(const std::vector<std::uint32_t>& layers_of_stage, RunPlan& plan);
 
 }  // namespace titan::recipe

@@ -1,7 +1,6 @@
 #include "recipe/record/run_metrics.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "ckpt/base/fs.h"

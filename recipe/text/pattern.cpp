@@ -10,7 +10,6 @@ namespace titan::recipe {
 namespace {
 
 using ckpt::Result;
-using ckpt::Status;
 
 constexpr std::uint32_t kMostSteps = 1u << 28;   // of one match: more than any sane pattern takes for 100 MB
 constexpr std::uint32_t kMostHeapKiB = 1 << 18;  // of one match by the interpreter

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <optional>
 
 #include "recipe/keys/config.h"
 

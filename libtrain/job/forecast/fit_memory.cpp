@@ -7,7 +7,7 @@
 #include "ckpt/base/size_text.h"
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/forecast/memory.h"
-#include "recipe/plan/set_stages.h"
+#include "recipe/plan/stage_rules.h"
 
 namespace titan::train {
 namespace {
