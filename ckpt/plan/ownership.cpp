@@ -9,10 +9,16 @@ namespace {
 
 std::atomic<std::uint64_t> work{0};
 
+/// `count` leaves of `size` elements, one behind the other.
+struct OwnedRun {
+  std::uint64_t count = 0;
+  std::uint64_t size = 0;  ///< not 0
+};
+
 /// Fills `parts` ranges from the left, each up to `bound` elements (not less than any leaf), and calls take(part, run,
 /// first, count) for the leaves of each run that a range gets. False when the ranges do not suffice.
 template <typename Take>
-bool deal(std::span<const LeafRun> runs, std::uint64_t bound, std::uint32_t parts, const Take& take) {
+bool deal(std::span<const OwnedRun> runs, std::uint64_t bound, std::uint32_t parts, const Take& take) {
   std::uint32_t part = 0;
   std::uint64_t sum = 0, steps = 0;
   bool enough = parts > 0 || runs.empty();
@@ -34,9 +40,9 @@ bool deal(std::span<const LeafRun> runs, std::uint64_t bound, std::uint32_t part
 }
 
 /// The least bound with which `parts` ranges suffice.
-std::uint64_t smallest_bound(std::span<const LeafRun> runs, std::uint32_t parts) {
+std::uint64_t smallest_bound(std::span<const OwnedRun> runs, std::uint32_t parts) {
   std::uint64_t largest = 0, total = 0;
-  for (const LeafRun& run : runs) {
+  for (const OwnedRun& run : runs) {
     std::uint64_t elements = 0;
     if (run.count > 0) largest = std::max(largest, run.size);
     if (__builtin_mul_overflow(run.count, run.size, &elements) || __builtin_add_overflow(total, elements, &total))
@@ -55,26 +61,13 @@ std::uint64_t smallest_bound(std::span<const LeafRun> runs, std::uint32_t parts)
   return low;
 }
 
-}  // namespace
-
-std::vector<LeafRange> partition_leaves(std::span<const LeafRun> runs, std::uint32_t parts) {
-  if (parts == 0) return {};
-  std::vector<LeafRange> ranges(parts);
-  deal(runs, smallest_bound(runs, parts), parts,
-       [&](std::uint32_t part, std::size_t, std::uint64_t, std::uint64_t count) { ranges[part].count += count; });
-  for (std::uint32_t part = 1; part < parts; ++part) ranges[part].first = ranges[part - 1].end();
-  return ranges;
-}
-
-namespace {
-
 /// Leaves that are cut into one range per rank, as runs and where these lie.
 struct Row {
   struct Place {
     std::uint32_t parameter;
     std::uint64_t first;  // leaf of the run
   };
-  std::vector<LeafRun> runs;
+  std::vector<OwnedRun> runs;
   std::vector<Place> places;
 
   void add(std::uint32_t parameter, const LeafGrid& grid, std::uint64_t leaf_elements) {
@@ -98,7 +91,7 @@ struct Row {
   }
 
  private:
-  void add(std::uint32_t parameter, std::uint64_t first, LeafRun run) {
+  void add(std::uint32_t parameter, std::uint64_t first, OwnedRun run) {
     if (run.count == 0) return;
     runs.push_back(run);
     places.push_back({parameter, first});

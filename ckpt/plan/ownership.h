@@ -11,16 +11,6 @@
 
 namespace titan::ckpt {
 
-/// `count` leaves of `size` elements, one behind the other.
-struct LeafRun {
-  std::uint64_t count = 0;
-  std::uint64_t size = 0;  ///< not 0
-};
-
-/// Cuts a row of leaves into `parts` contiguous ranges (possibly empty) minimising the largest sum of sizes; ranges are
-/// filled greedily from the left up to that bound. Returns `parts` ranges that cover all leaves.
-std::vector<LeafRange> partition_leaves(std::span<const LeafRun> runs, std::uint32_t parts);
-
 /// Leaves of one parameter.
 struct OwnedPiece {
   std::uint32_t parameter = 0;
@@ -28,7 +18,8 @@ struct OwnedPiece {
   bool operator==(const OwnedPiece&) const = default;
 };
 
-/// What every rank of a mesh owns. It is worked out once per process, for all stages and ranks together, and kept.
+/// What every rank of a mesh owns: contiguous ranges, possibly empty, with the least largest sum of sizes, filled
+/// greedily from the left up to it. Worked out once per process, for all stages and ranks together, and kept.
 class Ownership {
  public:
   /// `groups`: of each parameter, a small number; each rank gets an equal share of each group. Empty: all are one.

@@ -11,14 +11,29 @@ namespace {
 
 using Sizes = std::vector<std::uint64_t>;
 
-/// partition_leaves for a row of single leaves; equal neighbours become one run.
+/// The ranges of a row of leaves: those of a parameter are all of the largest size but the last.
 std::vector<LeafRange> partition(const Sizes& sizes, std::uint32_t parts) {
-  std::vector<LeafRun> runs;
-  for (const std::uint64_t size : sizes) {
-    if (runs.empty() || runs.back().size != size) runs.push_back({0, size});
-    ++runs.back().count;
+  const std::uint64_t largest = sizes.empty() ? 1 : *std::max_element(sizes.begin(), sizes.end());
+  std::vector<ParameterMeta> parameters;
+  Sizes first;  // leaf of each parameter
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (i == 0 || sizes[i - 1] < largest) {
+      parameters.push_back({"", {0}});
+      first.push_back(i);
+    }
+    parameters.back().shape[0] += sizes[i];
   }
-  return partition_leaves(runs, parts);
+  const Ownership ownership(parameters, largest, {1, parts, 1});
+  std::vector<LeafRange> ranges;
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    LeafRange range{ranges.empty() ? 0 : ranges.back().end(), 0};
+    for (const OwnedPiece& piece : ownership.of(part)) {
+      EXPECT_EQ(first[piece.parameter] + piece.leaves.first, range.end()) << "of part " << part;
+      range.count += piece.leaves.count;
+    }
+    ranges.push_back(range);
+  }
+  return ranges;
 }
 
 std::vector<OwnedPiece> pieces_of(const Ownership& ownership, std::uint32_t rank) {
@@ -44,7 +59,7 @@ std::uint64_t least_largest(const Sizes& sizes, std::size_t begin, std::uint32_t
   return best;
 }
 
-TEST(PartitionLeaves, CoversOnceContiguouslyWithTheLeastLargestSum) {
+TEST(Ownership, CoversOnceContiguouslyWithTheLeastLargestSum) {
   const std::uint32_t seed = 11;
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
@@ -65,7 +80,7 @@ TEST(PartitionLeaves, CoversOnceContiguouslyWithTheLeastLargestSum) {
   }
 }
 
-TEST(PartitionLeaves, FillsFromTheLeftAndLeavesTheLastRanksEmpty) {
+TEST(Ownership, FillsFromTheLeftAndLeavesTheLastRanksEmpty) {
   EXPECT_EQ(partition({1, 1, 1, 1}, 3), (std::vector<LeafRange>{{0, 2}, {2, 2}, {4, 0}}));
   EXPECT_EQ(partition({}, 2), (std::vector<LeafRange>{{0, 0}, {0, 0}}));
   EXPECT_EQ(partition({5}, 3), (std::vector<LeafRange>{{0, 1}, {1, 0}, {1, 0}}));
@@ -144,7 +159,7 @@ std::vector<LeafRange> leaf_by_leaf(const Sizes& sizes, std::uint32_t parts) {
   return ranges;
 }
 
-TEST(PartitionLeaves, RunsOfEqualLeavesAreCutWhereSingleLeavesWere) {
+TEST(Ownership, RunsOfEqualLeavesAreCutWhereSingleLeavesWere) {
   const std::uint32_t seed = 17;
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
