@@ -1,14 +1,73 @@
 #include "libtrain/job/schedule/schedule_orders.h"
 
 #include <algorithm>
-
-#include "libtrain/job/schedule/row_writer.h"
+#include <deque>
 
 namespace titan::train {
 namespace {
 
 using recipe::PipelineShape;
 using recipe::Placement;
+
+/// Writes one rank's row of a schedule, counting the micro-batches of each of its stages.
+class RowWriter {
+ public:
+  RowWriter(const PipelineShape& shape, Placement placement, std::uint32_t rank)
+      : forwards_(shape.chunks), backwards_(shape.chunks) {
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk)
+      stages_.push_back(recipe::stage_of_chunk(placement, shape.ranks, rank, chunk));
+  }
+
+  /// The next micro-batch of the rank's `chunk`-th stage.
+  void forward(std::uint32_t chunk) { add(ActionKind::kForward, chunk, forwards_[chunk]++); }
+  /// Whole.
+  void backward(std::uint32_t chunk) { add(ActionKind::kBackward, chunk, backwards_[chunk]++); }
+  /// Its weights wait for weight().
+  void backward_input(std::uint32_t chunk) {
+    waiting_.push_back({chunk, backwards_[chunk]});
+    add(ActionKind::kBackwardInput, chunk, backwards_[chunk]++);
+  }
+  /// The weights that wait longest, of any stage or of one; nothing where none wait.
+  void weight() { weight(waiting_.begin()); }
+  void weight(std::uint32_t chunk) {
+    weight(std::ranges::find_if(waiting_, [&](const Waiting& w) { return w.chunk == chunk; }));
+  }
+
+  std::uint32_t forwards(std::uint32_t chunk) const { return forwards_[chunk]; }
+  bool waits() const { return !waiting_.empty(); }
+
+  std::vector<Action> take() { return std::move(row_); }
+
+ private:
+  struct Waiting {
+    std::uint32_t chunk, micro_batch;
+  };
+  void add(ActionKind kind, std::uint32_t chunk, std::uint32_t micro_batch) {
+    row_.push_back({kind, stages_[chunk], micro_batch});
+  }
+  void weight(std::deque<Waiting>::iterator waiting) {
+    if (waiting == waiting_.end()) return;
+    add(ActionKind::kBackwardWeight, waiting->chunk, waiting->micro_batch);
+    waiting_.erase(waiting);
+  }
+
+  std::vector<std::uint32_t> stages_;  ///< of the rank, by chunk
+  std::vector<std::uint32_t> forwards_, backwards_;
+  std::deque<Waiting> waiting_;
+  std::vector<Action> row_;
+};
+
+/// One row for each rank: `write(writer, rank)`.
+template <typename Write>
+ScheduleTable write_rows(const PipelineShape& shape, Placement placement, const Write& write) {
+  ScheduleTable table;
+  for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) {
+    RowWriter writer(shape, placement, rank);
+    write(writer, rank);
+    table.push_back(writer.take());
+  }
+  return table;
+}
 
 /// Which stage of a rank an interleaved schedule works on: it goes through the stages, `per_round` micro-batches each,
 /// and begins again; backwards the other way round.

@@ -216,20 +216,14 @@ Status check_costs(const ScheduleCosts& costs, std::uint64_t stages) {
   return ckpt::invalid("simulated costs must not be negative; their sum must be positive and finite");
 }
 
-/// Fills in the peaks of one rank.
-void count_activations(const std::vector<Action>& row, Simulation& simulation) {
-  std::uint32_t alive = 0, waiting = 0, peak = 0, waiting_then = 0;
+/// The most pairs of stage and micro-batch of one rank whose activations live at once.
+std::uint32_t most_in_flight(const std::vector<Action>& row) {
+  std::uint32_t alive = 0, peak = 0;
   for (const Action& action : row) {
-    if (action.kind == ActionKind::kForward) ++alive;
-    if (action.kind == ActionKind::kBackwardInput) ++waiting;
-    if (action.kind == ActionKind::kBackwardWeight) --waiting;
+    if (action.kind == ActionKind::kForward) peak = std::max(peak, ++alive);
     if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kBackwardWeight) --alive;
-    if (alive <= peak) continue;
-    peak = alive;
-    waiting_then = waiting;
   }
-  simulation.peak_in_flight.push_back(peak);
-  simulation.waiting_for_weights.push_back(waiting_then);
+  return peak;
 }
 
 }  // namespace
@@ -250,7 +244,7 @@ Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& c
   for (std::size_t r = 0; r < compute.size(); ++r) {
     for (const Action& action : compute[r]) busy += cost_of(costs, action);
     if (!result.spans[r].empty()) result.makespan = std::max(result.makespan, result.spans[r].back().finish);
-    count_activations(compute[r], result);
+    result.peak_in_flight.push_back(most_in_flight(compute[r]));
   }
   result.idle_share = 1 - busy / (static_cast<double>(compute.size()) * result.makespan);
   return result;

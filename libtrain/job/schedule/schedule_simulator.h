@@ -28,8 +28,6 @@ struct Simulation {
   /// Per rank, pairs of stage and micro-batch whose activations live at once: from F to B, or to the W that needs the
   /// inputs of the matrices.
   std::vector<std::uint32_t> peak_in_flight;
-  /// Per rank, those of them at that time whose I is done: only the operands of W live.
-  std::vector<std::uint32_t> waiting_for_weights;
   std::vector<std::vector<Span>> spans;  ///< of each action of the table
 };
 
