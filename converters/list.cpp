@@ -1,27 +1,20 @@
 #include "converters/list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <set>
 
 #include "ckpt/run/run_resolve.h"
+#include "converters/run_names.h"
 #include "recipe/record/run_metrics.h"
 
 namespace titan::convert {
 namespace {
 
-// The digits at the end of a folder's name: torchtitan has "step-10", transformers' trainer "checkpoint-10", nanotron
-// "10", Megatron "iter_0000010".
-std::uint64_t step_in_name(const std::string& path) {
-  std::size_t end = path.size();
-  while (end > 0 && path[end - 1] == '/') --end;
-  std::size_t begin = end;
-  while (begin > 0 && path[begin - 1] >= '0' && path[begin - 1] <= '9') --begin;
-  std::uint64_t step = 0;
-  if (begin == 0 || std::string_view("-_/").find(path[begin - 1]) != std::string_view::npos)
-    std::from_chars(path.data() + begin, path.data() + end, step);
-  return step;
+// The step in a folder's name; 0 where it has none.
+std::uint64_t step_in_name(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return step_of_name(path.substr(path.rfind('/') + 1)).value_or(0);
 }
 
 ckpt::ListedStep listed(Fs& fs, const Format& format, const std::string& path) {
@@ -57,6 +50,28 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder) {
   return steps;
 }
 
+void newest_first(std::vector<ckpt::ListedStep>& steps) {
+  std::ranges::stable_sort(steps, [](const ckpt::ListedStep& a, const ckpt::ListedStep& b) { return a.step > b.step; });
+}
+
+// A folder that `format` knows: one checkpoint, a run that names its last step, or a model with the steps beside it
+// that led to it (transformers' Trainer).
+ckpt::ListReport list_known(Fs& fs, const Format& format, const std::string& run) {
+  ckpt::ListReport report;
+  report.folder = run;
+  report.steps = foreign_steps(fs, run);
+  std::erase_if(report.steps, [](const ckpt::ListedStep& step) { return !is_step_name(step.name); });
+  bool names_last = false;
+  for (const char* name : latest_files()) names_last = names_last || latest_word(fs, ckpt::join_path(run, name)).ok();
+  const bool is_run = names_last && std::ranges::any_of(report.steps, [&](const ckpt::ListedStep& step) {
+                        const auto of_step = detect_format(fs, step.path);
+                        return of_step.ok() && *of_step == &format;
+                      });
+  if (!is_run) report.steps.push_back(listed(fs, format, run));
+  newest_first(report.steps);
+  return report;
+}
+
 }  // namespace
 
 std::string resolve_any(Fs& fs, const std::string& spec) {
@@ -67,7 +82,7 @@ std::string resolve_any(Fs& fs, const std::string& spec) {
   std::vector<ckpt::ListedStep> steps;
   for (const std::string& folder : {ckpt::join_path(run, "checkpoint"), run})
     if (steps.empty()) steps = foreign_steps(fs, folder);
-  std::ranges::stable_sort(steps, [](const ckpt::ListedStep& a, const ckpt::ListedStep& b) { return a.step > b.step; });
+  newest_first(steps);
   for (const ckpt::ListedStep& step : steps)
     if (wanted == "latest" ? step.valid : wanted == std::to_string(step.step)) return step.path;
   return spec;
@@ -95,12 +110,7 @@ std::vector<std::string> words_after_run(Fs& fs, const std::string& run) {
 
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
   TITAN_ASSIGN_OR_RETURN(const Format* format, detect_format(fs, run));
-  if (format != nullptr) {
-    ckpt::ListReport report;
-    report.folder = run;
-    report.steps.push_back(listed(fs, *format, run));
-    return report;
-  }
+  if (format != nullptr) return list_known(fs, *format, run);
   Result<ckpt::ListReport> report = ckpt::list_run(fs, run);
   if (!report.ok()) {
     if (report.status().code != ckpt::Code::kNotFound) return report;
@@ -115,8 +125,7 @@ Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
       if (std::erase(report->foreign, name) > 0) report->steps.push_back(std::move(step));
     }
   }
-  std::ranges::stable_sort(report->steps,
-                           [](const ckpt::ListedStep& a, const ckpt::ListedStep& b) { return a.step > b.step; });
+  newest_first(report->steps);
   return report;
 }
 

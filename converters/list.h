@@ -12,7 +12,8 @@ namespace titan::convert {
 /// `spec` as it is.
 std::string resolve_any(Fs& fs, const std::string& spec);
 /// ckpt::list_run for folders of any format. Foreign checkpoints are listed as steps that no resume takes. `run` may be
-/// one checkpoint, or a folder that holds some, directly or in its folder `checkpoint` as torchtitan's runs do.
+/// one checkpoint, or a folder that holds some, directly or in its folder `checkpoint` as torchtitan's runs do; beside
+/// a model those of its training are listed, too.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
 
 /// What may follow `run`@, for shells that complete it: "latest", "best" where losses are written, and the steps,

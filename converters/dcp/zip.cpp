@@ -74,7 +74,6 @@ Result<ZipArchive> ZipArchive::open(ckpt::File& file, std::string what, std::uin
 
 Status ZipArchive::parse_directory(std::string_view directory, std::uint64_t count, std::uint64_t directory_offset) {
   std::size_t at = 0;
-  std::string root;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::string row = "central directory entry " + std::to_string(i);
     if (directory.size() - at < kDirectoryRow || get_le(directory, at, 4) != kRowMark) return bad(row + " is damaged");
@@ -109,8 +108,8 @@ Status ZipArchive::parse_directory(std::string_view directory, std::uint64_t cou
       return bad(row + " has no root folder in its name");
     if (name.find('\0') != std::string_view::npos || name.find("..") != std::string_view::npos)
       return bad(row + " has a name that leaves the archive");
-    if (i == 0) root = name.substr(0, slash);
-    if (name.substr(0, slash) != root) return bad(row + " lies in another root folder than the first");
+    if (i == 0) root_ = name.substr(0, slash);
+    if (name.substr(0, slash) != root_) return bad(row + " lies in another root folder than the first");
     if (header > directory_offset || directory_offset - header < kLocalHeader ||
         directory_offset - header - kLocalHeader < bytes) {
       return bad(row + " lies outside of the archive: " + std::to_string(bytes) + " bytes at " +

@@ -36,6 +36,7 @@ class ZipArchive {
   const std::vector<ZipEntry>& entries() const { return entries_; }
   const ZipEntry* find(std::string_view name) const;
   const std::string& what() const { return what_; }
+  const std::string& root() const { return root_; }  ///< the archive's root folder
   /// Offset in the file of the entry's first byte, from its local header. \error kCorrupt
   Result<std::uint64_t> payload(const ZipEntry& entry) const;
   /// The bytes of a small entry, checked against its CRC. \error kCorrupt (larger than `limit`, CRC)
@@ -48,7 +49,7 @@ class ZipArchive {
   Status bad(const std::string& message) const;
 
   ckpt::File* file_ = nullptr;
-  std::string what_;
+  std::string what_, root_;
   std::uint64_t offset_ = 0, length_ = 0;
   std::vector<ZipEntry> entries_;
 };

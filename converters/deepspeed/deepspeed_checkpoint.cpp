@@ -2,25 +2,22 @@
 
 #include <algorithm>
 
-#include "ckpt/base/text.h"
 #include "converters/companions.h"
+#include "converters/deepspeed/step_files.h"
 #include "converters/deepspeed/zero.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/run_names.h"
 #include "converters/widen.h"
 
 namespace titan::convert::deepspeed {
 namespace {
 
-constexpr std::uint64_t kMaxName = 4096;
 constexpr std::string_view kStep = "global_step";
 
-// The digits behind "global_step".
 std::optional<std::uint64_t> step_of_folder(const std::string& path) {
-  std::string name = ckpt::base_name(path);
-  if (!name.starts_with(kStep)) return std::nullopt;
-  name.erase(0, kStep.size());
-  return ckpt::number_of<std::uint64_t>(name.substr(0, name.find('_')));
+  const std::string name = ckpt::base_name(path);
+  return name.starts_with(kStep) ? step_of_name(name) : std::nullopt;
 }
 
 class Checkpoint final : public TrainedSource {
@@ -35,6 +32,7 @@ class Checkpoint final : public TrainedSource {
                            universal_ ? read_universal(fs_, folder_, files_) : read_zero(fs_, folder_, files_));
     for (const auto& [name, state] : content_.states) add_part(name, add_pieced(state.weights), 0, state.weights.shape);
     end_of_model();
+    set_why(content_.why_optimizer);
     for (const auto& [name, state] : content_.states) {
       if (!state.exp_avg || !state.exp_avg_sq) continue;
       add_moments(name, *state.exp_avg, *state.exp_avg_sq, state.step);
@@ -43,12 +41,15 @@ class Checkpoint final : public TrainedSource {
   }
 
   Result<ImportPlan> plan(const ImportOptions& options) const override {
+    if (asks_for_run(options)) TITAN_RETURN_IF_ERROR(why_);
     TITAN_ASSIGN_OR_RETURN(const std::string config, folder_of_config());
     TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_hf_import(fs_, config, *model_view(), of_model(options)));
     plan.step = content_.step.value_or(step_of_folder(folder_).value_or(0));
     plan.data_ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(content_.data_ranks, UINT32_MAX));
     note_training_state(config, plan);
-    plan.notes.push_back("weights are the optimizer's, in float32");
+    plan.notes.push_back(content_.of_module
+                             ? "weights are those of the model's file: there are no files of the optimizer"
+                             : "weights are the optimizer's, in float32");
     plan.notes.insert(plan.notes.end(), content_.notes.begin(), content_.notes.end());
     TITAN_RETURN_IF_ERROR(take_slots(options, plan));
     if (plan.optimizer_steps.empty()) return plan;
@@ -63,6 +64,7 @@ class Checkpoint final : public TrainedSource {
     facts.groups = content_.groups;
     facts.data_ranks = content_.data_ranks;
     facts.lr_of_step = true;
+    facts.skipped = content_.skipped;
     TITAN_RETURN_IF_ERROR(take_run(*options.config, facts, plan));
     return plan;
   }
@@ -101,14 +103,10 @@ Result<bool> is_step(Fs& fs, const std::string& path) {
   if (!info.ok() || info->type != ckpt::FileType::kDirectory) return false;
   const auto entries = fs.list(path);
   if (!entries.ok() && entries.status().code != ckpt::Code::kNotFound) return entries.status();
-  bool zero = false, model = false;
-  for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i) {
-    const std::string& name = (*entries)[i].name;
-    if (name.ends_with("_optim_states.pt")) return true;
-    zero = zero || (name == "zero" && (*entries)[i].type == ckpt::FileType::kDirectory);
-    model = model || name.ends_with("model_states.pt");
-  }
-  return zero && model;
+  for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i)
+    if (const std::string& name = (*entries)[i].name; name.ends_with(kStates) || name.ends_with("model_states.pt"))
+      return true;
+  return false;
 }
 
 class DeepspeedFormat final : public Format {
@@ -139,14 +137,10 @@ class DeepspeedFormat final : public Format {
 Result<std::string> find_step(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const bool itself, is_step(fs, path));
   if (itself) return path;
-  for (const char* name : {"latest_universal", "latest"}) {
-    const std::string file = ckpt::join_path(path, name);
-    TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
-    if (!there) continue;
-    const auto bytes = ckpt::read_file(fs, file, kMaxName);
-    if (!bytes.ok()) continue;
-    std::string step(ckpt::text_of(*bytes));
-    while (step.ends_with('\n')) step.pop_back();
+  for (const char* name : {kLatestUniversal, kLatestOfDeepspeed}) {
+    const Result<std::string> word = latest_word(fs, ckpt::join_path(path, name));
+    if (!word.ok() && word.status().code == ckpt::Code::kMediaError) return word.status();
+    const std::string step = word.ok() ? *word : "";
     if (step.empty() || step.find_first_of("/\n") != std::string::npos || step == "." || step == "..") continue;
     TITAN_ASSIGN_OR_RETURN(const bool found, is_step(fs, ckpt::join_path(path, step)));
     if (found) return ckpt::join_path(path, step);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/ops/convert_dtype.h"
-#include "converters/elsewhere.h"
+#include "converters/deepspeed/model_file.h"
+#include "converters/deepspeed/step_files.h"
 
 namespace titan::convert::deepspeed {
 
@@ -17,10 +17,8 @@ using dcp::Pickle;
 
 namespace {
 
-constexpr std::string_view kStates = "_optim_states.pt", kModelEnd = "mp_rank_00_model_states.pt";
 constexpr std::uint64_t kSample = 1024;  // elements of each part of a parameter that are compared with the model's file
 
-using Shapes = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 /// One flat vector, in the pieces of one rank.
 using Flat = std::vector<Segment>;
 
@@ -43,92 +41,6 @@ Flat slice_of(const Flat& flat, std::uint64_t first, std::uint64_t count) {
   return out;
 }
 
-std::optional<std::uint64_t> rank_of(const std::string& name) {
-  const std::size_t at = name.find("zero_pp_rank_");
-  if (at == std::string::npos) return std::nullopt;
-  const std::size_t begin = at + 13;
-  return ckpt::number_of<std::uint64_t>(name.substr(begin, name.find('_', begin) - begin));
-}
-
-/// The files of a step by what they are. \error kUnsupported
-struct Files {
-  std::string model;                           // of the first rank
-  std::map<std::uint64_t, std::string> ranks;  // of the optimizer, by data-parallel rank
-};
-Result<Files> files_of(Fs& fs, const std::string& folder) {
-  Files out;
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
-  for (const ckpt::DirEntry& entry : entries) {
-    const std::string path = ckpt::join_path(folder, entry.name);
-    if (entry.name.starts_with("layer_") && entry.name.ends_with("model_states.pt"))
-      return ckpt::unsupported(path + " is of a pipeline of DeepSpeed's own: not supported")
-          .with_hint(
-              "make it universal: python -m deepspeed.checkpoint.ds_to_universal --input_folder IN --output_folder "
-              "OUT");
-    if (entry.name.find("expert_") != std::string::npos)
-      return ckpt::unsupported(path + " is of an expert: models with experts are not supported");
-    if (entry.name.find("mp_rank_") != std::string::npos && entry.name.find("mp_rank_00_") == std::string::npos)
-      return ckpt::unsupported(path + " is of a second tensor-parallel rank: the files do not say how tensors are cut")
-          .with_hint(
-              "make it universal: python -m deepspeed.checkpoint.ds_to_universal --input_folder IN --output_folder "
-              "OUT");
-    const std::optional<std::uint64_t> rank = rank_of(entry.name);
-    if (entry.name.ends_with(kStates)) {
-      if (!rank) return corrupt(path + ": its name is none of DeepSpeed's");
-      if (!out.ranks.emplace(*rank, path).second) return corrupt(path + ": another file is of the same rank");
-    } else if (entry.name.ends_with(kModelEnd) && rank.value_or(0) == 0) {
-      out.model = path;
-    }
-  }
-  if (out.model.empty()) return corrupt(folder + " has no file of the model (*" + std::string(kModelEnd) + ")");
-  if (out.ranks.empty())
-    return ckpt::unsupported(folder + " has no optimizer of ZeRO 1 to 3 (*" + std::string(kStates) +
-                             "): not supported");
-  if (out.ranks.rbegin()->first + 1 != out.ranks.size())
-    return corrupt(folder + " lacks files of the optimizer: the last rank is " +
-                   std::to_string(out.ranks.rbegin()->first) + ", and there are " + std::to_string(out.ranks.size()) +
-                   " files");
-  return out;
-}
-
-// The shape that torch.Size makes.
-Result<std::vector<std::uint64_t>> size_of(const TorchFile& file, NodeId node) {
-  const Pickle& pickle = file.pickle();
-  if (pickle.is_made_by(node, "torch", "Size") && pickle.size(pickle.arguments(node)) == 1)
-    node = pickle.item(pickle.arguments(node), 0);
-  std::vector<std::uint64_t> shape;
-  std::uint64_t elements = 0;
-  bool sound = pickle.is(node, NodeKind::kTuple) || pickle.is(node, NodeKind::kList);
-  for (std::size_t i = 0; sound && i < pickle.size(node); ++i) {
-    const NodeId extent = pickle.item(node, i);
-    sound = pickle.is(extent, NodeKind::kInt) && pickle.integer(extent) >= 0;
-    if (sound) shape.push_back(static_cast<std::uint64_t>(pickle.integer(extent)));
-  }
-  if (!sound || shape.size() > 8 || !ckpt::checked_elements(shape, &elements))
-    return corrupt(file.path() + ": a shape is " + pickle.describe(node));
-  return shape;
-}
-
-// Parameters of each of the optimizer's groups, in the order of the flat vectors.
-Result<std::vector<Shapes>> shapes_of(const TorchFile& file) {
-  const Pickle& pickle = file.pickle();
-  TITAN_ASSIGN_OR_RETURN(const NodeId list, file.at(pickle.root(), "param_shapes"));
-  const auto wrong = [&] { return corrupt(file.path() + ": param_shapes is " + pickle.describe(list)); };
-  if (!pickle.is(list, NodeKind::kList)) return wrong();
-  std::vector<Shapes> out;
-  for (std::size_t g = 0; g < pickle.size(list); ++g) {
-    const NodeId group = pickle.item(list, g);
-    if (!pickle.is(group, NodeKind::kDict)) return wrong();
-    Shapes& shapes = out.emplace_back();
-    for (std::size_t i = 0; i + 1 < pickle.size(group); i += 2) {
-      if (!pickle.is(pickle.item(group, i), NodeKind::kText)) return wrong();
-      TITAN_ASSIGN_OR_RETURN(std::vector<std::uint64_t> shape, size_of(file, pickle.item(group, i + 1)));
-      shapes.emplace_back(pickle.text(pickle.item(group, i)), std::move(shape));
-    }
-  }
-  return out;
-}
-
 // A stage as a number, or as ZeroStageEnum(number).
 std::optional<std::int64_t> stage_of(const Pickle& pickle, NodeId node) {
   if (pickle.is(node, NodeKind::kInstance) && pickle.size(pickle.arguments(node)) == 1)
@@ -143,29 +55,53 @@ class ZeroReader {
   ZeroReader(Fs& fs, std::string folder, PieceFiles& files) : fs_(fs), folder_(std::move(folder)), files_(files) {}
 
   Result<Content> run() {
-    TITAN_ASSIGN_OR_RETURN(const Files files, files_of(fs_, folder_));
+    TITAN_ASSIGN_OR_RETURN(const StepFiles files, files_of_step(fs_, folder_));
+    TITAN_ASSIGN_OR_RETURN(const ModelFile model, open_model_file(fs_, files.model));
+    out_.step = model.step;
+    out_.skipped = model.skipped;
+    if (files.ranks.empty()) {
+      TITAN_RETURN_IF_ERROR(take_module(model));
+      return std::move(out_);
+    }
     out_.data_ranks = files.ranks.size();
-    TITAN_ASSIGN_OR_RETURN(const TorchFile model, TorchFile::open(fs_, files.model));
-    TITAN_RETURN_IF_ERROR(read_model(model));
-    for (const auto& [rank, path] : files.ranks) TITAN_RETURN_IF_ERROR(read_rank(path));
+    if (model.frozen)
+      return ckpt::unsupported(files.model +
+                               " has frozen parameters, which the optimizer does not hold: not supported");
+    TITAN_ASSIGN_OR_RETURN(shapes_, shapes_of(model.file));
+    for (const auto& [rank, path] : files.ranks) TITAN_RETURN_IF_ERROR(read_rank(rank, path));
     TITAN_RETURN_IF_ERROR(stage_ == 3 ? assemble_stage_3() : assemble());
-    TITAN_RETURN_IF_ERROR(compare_with(model));
-    if (stage_ == 3)
-      out_.notes.push_back("the order of the ranks is taken from the names of their files: of stage 3 nothing says it");
+    TITAN_RETURN_IF_ERROR(compare_with(model.file));
+    if (stage_ == 3 && !told_)
+      out_.notes.push_back(
+          "the order of the ranks is taken from the names of their files: they were not saved under those names, and "
+          "of stage 3 nothing else in them says whose they are");
     return std::move(out_);
   }
 
  private:
-  Status read_model(const TorchFile& model) {
-    const Pickle& pickle = model.pickle();
-    TITAN_ASSIGN_OR_RETURN(shapes_, shapes_of(model));
-    if (const NodeId steps = pickle.find(pickle.root(), "global_steps");
-        pickle.is(steps, NodeKind::kInt) && pickle.integer(steps) >= 0)
-      out_.step = static_cast<std::uint64_t>(pickle.integer(steps));
-    const NodeId frozen = pickle.find(pickle.root(), "frozen_param_shapes");
-    if (pickle.is(frozen, NodeKind::kDict) && pickle.size(frozen) > 0)
-      return ckpt::unsupported(model.path() +
-                               " has frozen parameters, which the optimizer does not hold: not supported");
+  // Without the optimizer's files: the weights of the model's own.
+  Status take_module(const ModelFile& model) {
+    const std::string& path = model.file.path();
+    const std::uint32_t number = files_.add_archive(path);
+    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, module_names(model.file));
+    for (const std::string& name : names) {
+      TITAN_ASSIGN_OR_RETURN(const std::optional<StoredTensor> stored, module_tensor(model.file, name));
+      if (!stored) continue;
+      if (stored->elements == 0)
+        return ckpt::incompatible(folder_ + " has no file of the optimizer (*" + std::string(kStates) +
+                                  "), and its model's file has no elements of '" + name +
+                                  "': in stage 3 the weights are in the optimizer's files");
+      TITAN_ASSIGN_OR_RETURN(const DType dtype, dtype_of_torch(path + ": '" + name + "'", stored->dtype));
+      State& state = out_.states[name];
+      state.weights = {path + ": '" + name + "'", dtype, stored->shape, {}};
+      state.weights.pieces.push_back(whole_piece(stored->shape, {{number, stored->offset, stored->elements}}));
+    }
+    if (out_.states.empty()) return corrupt(path + " holds no tensors of a model");
+    out_.of_module = true;
+    if (model.optimizer)
+      out_.why_optimizer = ckpt::unsupported(path +
+                                             " holds the optimizer's state itself, as without ZeRO, which is not "
+                                             "read");
     return {};
   }
 
@@ -180,9 +116,15 @@ class ZeroReader {
   }
 
   // One rank's flat vectors: a list of groups, each of one vector; or of sub-groups in stage 3, which are one vector.
-  Status read_rank(const std::string& path) {
+  Status read_rank(std::uint32_t rank_of_name, const std::string& path) {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
     const Pickle& pickle = file.pickle();
+    // torch keeps the name under which it saved a file.
+    const std::optional<std::uint32_t> saved = rank_in_name(file.saved_as());
+    if (saved && *saved != rank_of_name)
+      return corrupt(path + " was saved as " + file.saved_as() + ": one rank's file is in another's place")
+          .with_hint("give each file the name that it was saved under");
+    told_ = told_ && saved;
     const std::uint32_t number = files_.add_archive(path);
     TITAN_ASSIGN_OR_RETURN(const NodeId state, file.at(pickle.root(), "optimizer_state_dict"));
     const std::optional<std::int64_t> stage = stage_of(pickle, pickle.find(state, "zero_stage"));
@@ -307,13 +249,11 @@ class ZeroReader {
 
   // The flat vectors have no names: their weights, rounded, must be those of the model's own file.
   Status compare_with(const TorchFile& model) {
-    const Pickle& pickle = model.pickle();
-    const NodeId module = pickle.find(pickle.root(), "module");
     const std::uint32_t number = files_.add_archive(model.path());
     for (const auto& [name, state] : out_.states) {
-      const NodeId node = pickle.find(module, name);
-      if (node == dcp::kNoNode) continue;
-      TITAN_ASSIGN_OR_RETURN(const StoredTensor stored, model.tensor(node));
+      TITAN_ASSIGN_OR_RETURN(const std::optional<StoredTensor> found, module_tensor(model, name));
+      if (!found) continue;
+      const StoredTensor& stored = *found;
       const Result<DType> dtype = dtype_of_torch(name, stored.dtype);
       if (stored.elements == 0 || !dtype.ok() || !ckpt::is_float(*dtype) || *dtype == DType::kF64)
         continue;  // stage 3 leaves them empty
@@ -350,6 +290,7 @@ class ZeroReader {
   const std::string folder_;
   PieceFiles& files_;
   std::int64_t stage_ = 0;
+  bool told_ = true;  // the files themselves say their ranks
   std::vector<Shapes> shapes_;
   std::vector<std::vector<std::array<Flat, kFieldCount>>> ranks_;  // by rank and group
   std::vector<std::pair<std::uint32_t, std::uint64_t>> crcs_;      // of the vectors of this rank, and their elements
@@ -362,49 +303,6 @@ class ZeroReader {
 
 Result<Content> read_zero(Fs& fs, const std::string& folder, PieceFiles& files) {
   return ZeroReader(fs, folder, files).run();
-}
-
-Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& files) {
-  Content out;
-  const std::string zero = ckpt::join_path(folder, "zero");
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(zero));
-  const auto tensor = [&](const std::string& path) -> Result<PiecedTensor> {
-    TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, path));
-    TITAN_ASSIGN_OR_RETURN(const NodeId node, file.at(file.pickle().root(), "param"));
-    TITAN_ASSIGN_OR_RETURN(const StoredTensor stored, file.tensor(node));
-    TITAN_ASSIGN_OR_RETURN(const DType dtype, dtype_of_torch(path, stored.dtype));
-    return PiecedTensor{path,
-                        dtype,
-                        stored.shape,
-                        {whole_piece(stored.shape, {{files.add_archive(path), stored.offset, stored.elements}})}};
-  };
-  for (const ckpt::DirEntry& entry : entries) {
-    if (entry.type != ckpt::FileType::kDirectory) continue;
-    const std::string at = ckpt::join_path(zero, entry.name);
-    State& state = out.states[entry.name];
-    TITAN_ASSIGN_OR_RETURN(state.weights, tensor(ckpt::join_path(at, "fp32.pt")));
-    for (const auto& [name, slot] : {std::pair{ckpt::kExpAvg, &state.exp_avg}, {ckpt::kExpAvgSq, &state.exp_avg_sq}}) {
-      const std::string path = ckpt::join_path(at, std::string(name) + ".pt");
-      TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, path));
-      if (!there) continue;
-      TITAN_ASSIGN_OR_RETURN(*slot, tensor(path));
-    }
-    const std::string step = ckpt::join_path(at, "step.pt");
-    TITAN_ASSIGN_OR_RETURN(const bool counted, file_there(fs, step));
-    if (!counted) continue;
-    TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, step));
-    TITAN_ASSIGN_OR_RETURN(state.step, file.number(file.pickle().root()));
-  }
-  const std::string groups = ckpt::join_path(zero, "optimizer_state.pt");
-  TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, groups));
-  if (there) {
-    TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, groups));
-    const NodeId list = file.pickle().find(file.pickle().root(), "param_groups");
-    if (list != dcp::kNoNode) TITAN_RETURN_IF_ERROR(read_groups(file, list, out.groups));
-  }
-  if (out.states.empty()) return corrupt(zero + " holds no parameters");
-  out.notes.push_back("which parameter's a file is, is taken from the name of its folder: nothing in it says so");
-  return out;
 }
 
 }  // namespace titan::convert::deepspeed

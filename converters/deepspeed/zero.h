@@ -21,6 +21,9 @@ struct Content {
   std::map<std::string, State> states;
   std::set<GroupValues> groups;
   std::optional<std::uint64_t> step;  ///< global_steps
+  std::uint64_t skipped = 0;          ///< of them, by the loss scaler: Adam and the schedule did not go on
+  bool of_module = false;             ///< weights are the model's own, of any float type; there is no optimizer
+  Status why_optimizer;               ///< then: not ok where there is one in a form that is not read
   std::uint64_t data_ranks = 1;
   std::vector<std::string> notes;
 };

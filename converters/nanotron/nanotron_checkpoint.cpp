@@ -5,7 +5,9 @@
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/json_file.h"
 #include "converters/name_table.h"
+#include "converters/skip.h"
 #include "converters/widen.h"
 #include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
@@ -13,13 +15,7 @@
 namespace titan::convert::nanotron {
 namespace {
 
-constexpr std::uint64_t kMaxJson = std::uint64_t{4} << 20;
 constexpr std::string_view kDecoder = "model.decoder.";
-
-Result<JsonValue> read_json(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, path, kMaxJson));
-  return ckpt::parse_json(path, ckpt::text_of(bytes));
-}
 
 PiecedTensor weights_of(const Parameter& parameter) {
   PiecedTensor out{"'" + parameter.name + "'", parameter.dtype, parameter.shape, {}};
@@ -36,12 +32,12 @@ std::optional<std::uint64_t> step_of_folder(const std::string& path) {
 
 Status Checkpoint::open() {
   const std::string config = ckpt::join_path(path(), kModelConfig), metadata = ckpt::join_path(path(), kMetadata);
-  Result<JsonValue> json = read_json(fs_, config);
+  Result<JsonValue> json = read_json_file(fs_, config);
   if (!json.ok() && json.status().code == ckpt::Code::kNotFound)
     return ckpt::incompatible(path() + " has no " + kModelConfig +
                               ": nanotron writes it last, so the checkpoint is not whole");
   TITAN_ASSIGN_OR_RETURN(const JsonValue model, std::move(json));
-  TITAN_ASSIGN_OR_RETURN(const JsonValue metas, read_json(fs_, metadata));
+  TITAN_ASSIGN_OR_RETURN(const JsonValue metas, read_json_file(fs_, metadata));
   TITAN_ASSIGN_OR_RETURN(position_, read_metadata(metadata, metas));
   TITAN_ASSIGN_OR_RETURN(model_, read_model_config(config, model));
   TITAN_ASSIGN_OR_RETURN(const std::vector<Parameter> parameters,
@@ -49,6 +45,7 @@ Status Checkpoint::open() {
   if (parameters.empty()) return ckpt::corrupt(path() + " holds no weights");
   TITAN_ASSIGN_OR_RETURN(optimizer_, read_optimizer(fs_, ckpt::join_path(path(), "optimizer"), parameters, files_));
   for (const Parameter& parameter : parameters) {
+    names_.push_back(parameter.name);
     PiecedTensor stored = weights_of(parameter);
     TITAN_RETURN_IF_ERROR(check_pieces(stored));
     const auto state = optimizer_.states.find(parameter.name);
@@ -118,7 +115,45 @@ Status Checkpoint::add(const Parameter& parameter, const std::string& suffix, Pi
   return {};
 }
 
-Result<ImportPlan> Checkpoint::plan(const ImportOptions& options) const {
+Result<ImportOptions> Checkpoint::of_parts(const ImportOptions& options) const {
+  ImportOptions out = options;
+  out.rules.rename.clear();
+  for (std::vector<std::string>* globs : {&out.skip, &out.rules.skip}) {
+    std::vector<std::string> skip;
+    for (const std::string& glob : *globs) {
+      SkipRules rule({glob});
+      bool used = false;
+      for (const std::string& name : names_) {
+        if (!rule.takes(name)) continue;
+        used = true;
+        for (const Part& part : parts_of(name)) skip.push_back(part.name);
+      }
+      used = used && std::ranges::none_of(tensors(), [&](const ForeignTensor& one) { return rule.takes(one.name); });
+      if (!used) skip.push_back(glob);
+    }
+    *globs = std::move(skip);
+  }
+  std::vector<bool> used(options.rules.rename.size(), false);
+  for (const std::string& name : names_) {
+    const std::size_t rule = recipe::rename_rule(name, options.rules);
+    if (rule == used.size()) continue;
+    used[rule] = true;
+    const std::string target = recipe::renamed(name, options.rules);
+    const std::vector<Part> from = parts_of(name), to = parts_of(target);
+    if (from.size() != to.size())
+      return ckpt::incompatible(path() + ": '" + name + "' cannot be called '" + target + "': it holds " +
+                                std::to_string(from.size()) + " tensors, and '" + target + "' " +
+                                std::to_string(to.size()));
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (from[i].name != to[i].name) out.rules.rename.emplace_back(from[i].name, to[i].name);
+  }
+  for (std::size_t r = 0; r < used.size(); ++r)
+    if (!used[r]) out.rules.rename.push_back(options.rules.rename[r]);
+  return out;
+}
+
+Result<ImportPlan> Checkpoint::plan(const ImportOptions& asked) const {
+  TITAN_ASSIGN_OR_RETURN(const ImportOptions options, of_parts(asked));
   if (options.config && !options.look)
     TITAN_RETURN_IF_ERROR(
         agreed_rows(path(), recipe::model_rows(model_.dims), *options.config, options.comparison).status());
@@ -135,6 +170,10 @@ Result<ImportPlan> Checkpoint::plan(const ImportOptions& options) const {
       static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(position_.dp, 1), UINT32_MAX));
   plan.notes.push_back("nanotron's fused projections are taken apart, under Hugging Face's names");
   if (masters_) note_masters(unmastered_, plan);
+  if (!masters_ && !optimizer_.ranks_said)
+    plan.notes.push_back(
+        "which rank's an optimizer file is, is taken from its name: it was not saved under that, and without float32 "
+        "masters nothing else in it says so");
   TITAN_RETURN_IF_ERROR(take_slots(options, plan));
   if (plan.optimizer_steps.empty()) return plan;
   if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));

@@ -23,8 +23,12 @@ class Checkpoint final : public TrainedSource {
   };
   std::vector<Part> parts_of(const std::string& name) const;
   Status add(const Parameter& parameter, const std::string& suffix, PiecedTensor whole);
+  /// `options` with rules over nanotron's names as rules over those of their parts. \error kIncompatible: a rename to
+  /// a name of other parts
+  Result<ImportOptions> of_parts(const ImportOptions& options) const;
 
   Model model_;
+  std::vector<std::string> names_;  // nanotron's
   Position position_;
   Optimizer optimizer_;
   bool masters_ = false;                 // weights are the optimizer's float32 masters

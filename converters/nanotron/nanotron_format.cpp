@@ -1,26 +1,45 @@
 // The format "nanotron".
+#include "ckpt/base/text.h"
 #include "converters/nanotron/nanotron_checkpoint.h"
+#include "converters/run_names.h"
 
 namespace titan::convert::nanotron {
 namespace {
+
+Result<bool> is_step(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const bool metadata, is_file(fs, ckpt::join_path(path, kMetadata)));
+  if (!metadata) return false;
+  const auto model = fs.stat(ckpt::join_path(path, "model"));
+  if (!model.ok() && model.status().code != ckpt::Code::kNotFound) return model.status();
+  return model.ok() && model->type == ckpt::FileType::kDirectory;
+}
+
+// The folder of the step that `path` is, or whose latest.txt names; "" for others.
+Result<std::string> find_step(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const bool itself, is_step(fs, path));
+  if (itself) return path;
+  const Result<std::string> word = latest_word(fs, ckpt::join_path(path, kLatestOfNanotron));
+  if (!word.ok() || !ckpt::number_of<std::uint64_t>(*word)) return std::string();
+  const std::string folder = ckpt::join_path(path, *word);
+  TITAN_ASSIGN_OR_RETURN(const bool there, is_step(fs, folder));
+  return there ? folder : std::string();
+}
 
 class NanotronFormat final : public Format {
  public:
   const char* name() const override { return "nanotron"; }
   const char* title() const override { return "nanotron"; }
   Result<bool> probe(Fs& fs, const std::string& path) const override {
-    TITAN_ASSIGN_OR_RETURN(const bool metadata, is_file(fs, ckpt::join_path(path, kMetadata)));
-    if (!metadata) return false;
-    const auto model = fs.stat(ckpt::join_path(path, "model"));
-    if (!model.ok() && model.status().code != ckpt::Code::kNotFound) return model.status();
-    return model.ok() && model->type == ckpt::FileType::kDirectory;
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
+    return !folder.empty();
   }
   // What this program writes: a step with an optimizer is never replaced.
   bool is_member(const std::string& name) const override {
     return name == "model" || name == kModelConfig || name == kMetadata;
   }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
-    auto checkpoint = std::make_unique<Checkpoint>(fs, path);
+    TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
+    auto checkpoint = std::make_unique<Checkpoint>(fs, folder.empty() ? path : folder);
     TITAN_RETURN_IF_ERROR(checkpoint->open());
     return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
   }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ckpt/base/text.h"
 #include "ckpt/ops/convert_dtype.h"
+#include "converters/run_names.h"
 #include "converters/torch_save/torch_file.h"
 
 namespace titan::convert::nanotron {
@@ -18,6 +18,7 @@ namespace {
 constexpr const char* kFields[] = {ckpt::kExpAvg, ckpt::kExpAvgSq, "master"};
 enum Field : std::size_t { kMoment, kVariance, kMaster, kFieldCount };
 constexpr std::uint64_t kSample = 1024;  // elements of each rank's part of a master that are compared with the model's
+constexpr std::string_view kBegin = "optimizer_pp-";
 constexpr const char* kMisplaced =
     "one rank's file may be in another's place: compare the sizes and dates of the files with those of the run's "
     "folder";
@@ -39,7 +40,12 @@ std::optional<std::uint32_t> rank_in(const std::string& name, const std::string&
   const std::size_t at = name.find("_" + key + "-");
   if (at == std::string::npos) return 0;
   const std::size_t begin = at + key.size() + 2, end = name.find("-of-", begin);
-  return end == std::string::npos ? std::nullopt : ckpt::number_of<std::uint32_t>(name.substr(begin, end - begin));
+  return end == std::string::npos ? std::nullopt : rank_number(name.substr(begin, end - begin));
+}
+// All of them; nothing where one is written otherwise than nanotron does.
+std::optional<Rank> rank_of(const std::string& name) {
+  const auto pp = rank_in(name, "pp"), dp = rank_in(name, "dp"), tp = rank_in(name, "tp");
+  return pp && dp && tp ? std::optional(Rank{*pp, *dp, *tp}) : std::nullopt;
 }
 
 // The pieces of one field of a parameter: of each tensor-parallel rank, those of the data-parallel ranks in order.
@@ -65,13 +71,13 @@ class OptimizerReader {
     if (!entries.ok()) return entries.status();
     std::map<Rank, std::string> order;
     for (const ckpt::DirEntry& entry : *entries) {
-      if (!entry.name.starts_with("optimizer_pp-") || !entry.name.ends_with(".pt")) continue;
+      if (!entry.name.starts_with(kBegin) || !entry.name.ends_with(".pt")) continue;
       const std::string path = ckpt::join_path(folder, entry.name);
-      const auto pp = rank_in(entry.name, "pp"), dp = rank_in(entry.name, "dp"), tp = rank_in(entry.name, "tp"),
-                 expert = rank_in(entry.name, "exp");
-      if (!pp || !dp || !tp || !expert) return corrupt(path + ": its name is none of nanotron's");
+      const std::optional<Rank> rank = rank_of(entry.name);
+      const auto expert = rank_in(entry.name, "exp");
+      if (!rank || !expert) return corrupt(path + ": its name is none of nanotron's");
       if (*expert != 0) return ckpt::unsupported(path + " is of an expert: models with experts are not supported");
-      if (!order.emplace(Rank{*pp, *dp, *tp}, path).second) return corrupt(path + ": another file is of the same rank");
+      if (!order.emplace(*rank, path).second) return corrupt(path + ": another file is of the same rank");
     }
     for (const auto& [rank, path] : order) TITAN_RETURN_IF_ERROR(read(rank, path));
     for (auto& [name, collected] : collected_) TITAN_RETURN_IF_ERROR(settle(name, collected));
@@ -85,6 +91,13 @@ class OptimizerReader {
     const Pickle& pickle = file.pickle();
     const std::uint32_t number = files_.add_archive(path);
     ranks_[number].path = path;
+    // torch keeps the name under which it saved a file.
+    const std::string& saved = file.saved_as();
+    const std::optional<Rank> named = saved.starts_with(kBegin) ? rank_of(saved) : std::nullopt;
+    if (named && *named != rank)
+      return corrupt(path + " was saved as " + saved + ": one rank's file is in another's place")
+          .with_hint("give each file the name that it was saved under");
+    out_.ranks_said = out_.ranks_said && named;
     TITAN_ASSIGN_OR_RETURN(const NodeId names, file.at(pickle.root(), "names"));
     TITAN_ASSIGN_OR_RETURN(const NodeId states, file.at(pickle.root(), "state"));
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(pickle.root(), "param_groups"));

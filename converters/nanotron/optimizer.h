@@ -21,6 +21,7 @@ struct ParameterState {
 struct Optimizer {
   std::map<std::string, ParameterState> states;  ///< by name of the parameter
   std::set<GroupValues> groups;                  ///< all that occur
+  bool ranks_said = true;                        ///< each file says its rank itself
 };
 
 /// Reads what lies in `folder`; empty where that is not there. \error kCorrupt (a name without a parameter, pieces that

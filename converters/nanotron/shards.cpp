@@ -6,6 +6,7 @@
 
 #include "ckpt/base/text.h"
 #include "converters/hf/safetensors.h"
+#include "converters/run_names.h"
 
 namespace titan::convert::nanotron {
 
@@ -79,8 +80,7 @@ std::optional<FileName> parse_name(std::string name) {
   const std::string ranks = name.substr(tp + 9, name.find('_', tp + 1) - tp - 9);
   const std::size_t of = ranks.find("-of-");
   if (of == std::string::npos) return std::nullopt;
-  const auto rank = ckpt::number_of<std::uint32_t>(ranks.substr(0, of));
-  const auto size = ckpt::number_of<std::uint32_t>(ranks.substr(of + 4));
+  const auto rank = rank_number(ranks.substr(0, of)), size = rank_number(ranks.substr(of + 4));
   if (!rank || !size || *rank >= *size) return std::nullopt;
   out.tp = *rank;
   out.tp_size = *size;

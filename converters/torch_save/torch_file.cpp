@@ -121,6 +121,8 @@ Result<StoredTensor> TorchFile::tensor(NodeId node) const {
 Result<double> TorchFile::number(NodeId node) const {
   if (pickle_.is(node, NodeKind::kInt)) return static_cast<double>(pickle_.integer(node));
   if (pickle_.is(node, NodeKind::kFloat)) return pickle_.real(node);
+  if (!pickle_.is(node, NodeKind::kCall) && !pickle_.is(node, NodeKind::kInstance))
+    return ckpt::incompatible(path_ + ": " + pickle_.describe(node) + " stands where a number is expected");
   TITAN_ASSIGN_OR_RETURN(const StoredTensor stored, tensor(node));
   TITAN_ASSIGN_OR_RETURN(const ckpt::DType dtype, dtype_of_torch(path_ + ": a number", stored.dtype));
   if (stored.elements != 1)

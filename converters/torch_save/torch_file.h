@@ -35,12 +35,15 @@ class TorchFile {
 
   const std::string& path() const { return path_; }
   const dcp::Pickle& pickle() const { return pickle_; }
+  /// The name of the file that torch.save was given, without folder and extension; "archive" where it wrote into a
+  /// stream. A file that was renamed keeps it.
+  const std::string& saved_as() const { return zip_->root(); }
   /// The value of `key` of the dict `node`. \error kCorrupt: there is none; or `node` is no dict
   ckpt::Result<dcp::NodeId> at(dcp::NodeId node, const std::string& key) const;
   /// Where the tensor lies that `node` makes. \error kCorrupt: no tensor, or it reaches beyond its storage;
   /// kUnsupported: its elements do not lie side by side, or are big-endian
   ckpt::Result<StoredTensor> tensor(dcp::NodeId node) const;
-  /// A number, or the element of a tensor without dimensions. \error kCorrupt
+  /// A number, or the element of a tensor without dimensions. \error kIncompatible: a value of another kind; kCorrupt
   ckpt::Result<double> number(dcp::NodeId node) const;
 
  private:

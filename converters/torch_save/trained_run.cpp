@@ -90,6 +90,31 @@ class Groups {
   std::string decay_hint_;
 };
 
+// Adam counts the steps that it made. \error kIncompatible: they are not the run's but those that it skipped
+Status check_counts(const std::string& path, ImportPlan& plan, std::uint64_t skipped) {
+  for (const std::uint64_t count : plan.optimizer_steps)
+    if (count + skipped != plan.step)
+      return ckpt::incompatible(path + ": Adam's count is " + std::to_string(count) +
+                                ", but the checkpoint's step is " + std::to_string(plan.step) +
+                                (skipped > 0 ? ", and " + std::to_string(skipped) + " steps were skipped" : ""))
+          .with_hint(kModelAlone);
+  if (skipped > 0)
+    plan.notes.push_back(
+        std::to_string(skipped) + " of " + std::to_string(plan.step) +
+        " steps were skipped by the loss scaler: Adam's count and the learning rate are as far behind");
+  return {};
+}
+
+// The curve of `settings`, as many steps later.
+std::vector<ckpt::LrPhase> later(const ckpt::LrSettings& settings, std::uint64_t steps) {
+  std::vector<ckpt::LrPhase> phases = ckpt::schedule_from(settings).phases;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    if (i > 0) phases[i].first += steps;
+    phases[i].origin += static_cast<double>(steps);
+  }
+  return phases;
+}
+
 }  // namespace
 
 Result<GroupValues> read_group(const TorchFile& file, NodeId group) {
@@ -131,11 +156,11 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, dcp::read_torchtitan(given));
   TITAN_RETURN_IF_ERROR(dcp::check_optimizer(config));
   const std::uint64_t step = plan.step;
-  Groups groups(path(), config, step, facts.lr_of_step, facts.phases);
+  TITAN_RETURN_IF_ERROR(check_counts(path(), plan, facts.skipped));
+  std::vector<ckpt::LrPhase> phases = facts.phases;
+  if (phases.empty() && facts.skipped > 0) phases = later(recipe::lr_settings(config), facts.skipped);
+  Groups groups(path(), config, step, facts.lr_of_step, phases);
   groups.set_parameters(plan.parameters);
-  for (const std::uint64_t count : plan.optimizer_steps)
-    if (count != step)
-      return groups.differ("Adam's count", std::to_string(count), "the checkpoint's step", std::to_string(step));
   TITAN_ASSIGN_OR_RETURN(const std::vector<UpdateSettings> updates,
                          recipe::update_settings(config, plan.parameters, plan.notes));
   for (const GroupValues& group : facts.groups) TITAN_RETURN_IF_ERROR(groups.check_any(group, updates));

@@ -73,12 +73,13 @@ class TrainedSource : public ForeignCheckpoint {
     std::map<std::string, GroupValues> of;  ///< of each parameter, by the name of its tensor there
     std::uint64_t data_ranks = 1;           ///< 0: it does not say
     std::optional<std::uint64_t> samples;   ///< trained so far; else what the configuration's batches make
+    std::uint64_t skipped = 0;              ///< steps in which Adam and the schedule stood still (a loss scaler's)
     bool lr_of_step = false;                ///< the stored rate may be that of the step which was done
     std::vector<ckpt::LrPhase> phases{};    ///< the curve, where it is not that of the configuration's keys
   };
   /// Notes that weights are the optimizer's float32 masters, but for `without`, which have none.
   static void note_masters(const std::vector<std::string>& without, ImportPlan& plan);
-  /// \error kIncompatible: a run would go on from roundings of the parameters `without` masters
+  /// \error kIncompatible: a run would go on from roundings of the parameters `without` masters, all or some
   Status check_masters(const std::vector<std::string>& without) const;
   /// take_slots and take_run of an optimizer whose count is the run's step; `of` are the settings of its parameters.
   Status take_counted_run(const ImportOptions& options, std::map<std::string, GroupValues> of, ImportPlan& plan) const;

@@ -7,6 +7,7 @@
 #include "converters/fused_experts.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/run_names.h"
 #include "converters/torch_save/rank_tensor.h"
 #include "converters/trainer/trainer_state.h"
 
@@ -47,6 +48,10 @@ Result<std::vector<std::string>> rank_files(Fs& fs, const std::string& folder, c
   for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i) {
     const auto name = parse_name((*entries)[i].name, what);
     if (!name) continue;
+    const std::string usual = file_name(what, name->world, name->rank);
+    if ((*entries)[i].name != usual)
+      return corrupt(folder + " holds " + (*entries)[i].name + ", which verl writes as " + usual)
+          .with_hint("rename it, if it is that rank's file");
     if (name->world == 0 || name->rank >= name->world || (world && *world != name->world))
       return corrupt(folder + " holds " + (*entries)[i].name +
                      (world ? " beside files of " + std::to_string(*world) + " ranks" : ", which is of no rank"));
@@ -67,10 +72,8 @@ Result<std::vector<std::string>> rank_files(Fs& fs, const std::string& folder, c
 
 // The step of ".../global_step_N" or ".../global_step_N/actor".
 std::optional<std::uint64_t> step_of_folder(const std::string& path) {
-  constexpr std::string_view kBegin = "global_step_";
   for (const std::string& folder : {path, ckpt::parent_path(path)})
-    if (const std::string name = ckpt::base_name(folder); name.starts_with(kBegin))
-      return ckpt::number_of<std::uint64_t>(name.substr(kBegin.size()));
+    if (const std::string name = ckpt::base_name(folder); name.starts_with("global_step_")) return step_of_name(name);
   return std::nullopt;
 }
 

@@ -289,7 +289,7 @@ LEFT = [
     ("--to hf writes a folder that transformers and vLLM load", "Mistral's own layout is read alone; --to hf has cases of its own above"),
     ("converters/elsewhere.cpp: hint", "commands of other programs, which are not installed with the tests"),
     ("python -m deepspeed.utils.zero_to_fp32", "a command of DeepSpeed"),
-    ("make it universal: python -m deepspeed.checkpoint.ds_to_universal", "a command of DeepSpeed"),
+    ("kMakeUniversal", "a command of DeepSpeed"),
     ("--to hf writes a folder that verl begins from", "verl's checkpoints are read alone; --to hf has cases of its own above"),
     ("--to hf writes weights that from_pretrained loads before deepspeed.initialize", "DeepSpeed's checkpoints are read alone; --to hf has cases of its own above"),
     ("--rows interleaved, where the run was trained by nanotron's old rotary embedding", "needs a step of nanotron, which torch writes: interop.nanotron has both orders"),

@@ -9,7 +9,9 @@ TITAN_BIN names the folder of the programs. Exit 1 with a message at the first d
 """
 import collections
 import enum
+import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -118,6 +120,52 @@ def write_universal(folder, saved):
     torch.save({"param_groups": group_values(saved, groups)}, folder / "zero" / "optimizer_state.pt")
 
 
+def rewritten(step, work, name, **changes):
+    """A copy of the step whose model's file says `changes`."""
+    folder = work / name / step.name
+    shutil.copytree(step, folder)
+    config = step.parent / "config.json"
+    shutil.copy(config, folder.parent)
+    path = folder / "mp_rank_00_model_states.pt"
+    torch.save(torch.load(path, weights_only=False) | changes, path)
+    return folder
+
+
+def exchange(step):
+    """Puts the files of two ranks into each other's place."""
+    first, second = sorted(step.glob("*_optim_states.pt"))[:2]
+    first.rename(step / "kept")
+    second.rename(first)
+    (step / "kept").rename(second)
+
+
+def check_without_optimizer(step, saved, work, toml):
+    """The weights of the model's own file; no run goes on from them, and the hint says what does."""
+    folder = rewritten(step, work, "alone")
+    for path in folder.glob("*_optim_states.pt"):
+        path.unlink()
+    said = both_ways.titan_ckpt("convert", folder, work / "alone-hf", "--to", "hf")
+    for name, (_, _, data) in both_ways.raw_tensors(work / "alone-hf").items():
+        if data != saved["weights"][name].bfloat16().view(torch.int16).numpy().tobytes():
+            both_ways.fail(f"{name} is not what the model's file holds")
+    if "there are no files of the optimizer" not in said:
+        both_ways.fail(f"the notes are\n{said}")
+    both_ways.titan_ckpt("convert", folder, work / "alone-run", "--to", "titan", "--config", toml, expect=13)
+    both_ways.titan_ckpt("convert", folder, work / "alone-model", "--to", "titan", "--config", toml, "--skip", "optimizer.*")
+    both_ways.titan_ckpt("convert", rewritten(folder, work, "plain", optimizer={"state": {}}), work / "plain-run", "--to", "titan", "--config", toml, expect=2)
+
+
+def check_skipped(step, work, toml):
+    """Steps that the loss scaler skipped moved neither Adam nor the schedule: the run goes on with both as they are."""
+    both_ways.titan_ckpt("convert", rewritten(step, work, "scaled", global_steps=loop.SAVED + 2, skipped_steps=2), work / "skipped", "--to", "titan", "--config", toml)
+    seen = json.loads(both_ways.titan_ckpt("inspect", work / "skipped", "--json"))
+    if seen["step"] != loop.SAVED + 2:
+        both_ways.fail(f"the step is {seen['step']}")
+    other = rewritten(step, work, "other", global_steps=loop.SAVED + 2, skipped_steps=1)
+    both_ways.titan_ckpt("convert", other, work / "other-run", "--to", "titan", "--config", toml, expect=13)
+    both_ways.titan_ckpt("convert", other, work / "other-model", "--to", "titan", "--config", toml, "--skip", "optimizer.*")
+
+
 FORMS = {"global_step5: stage 1 on 2 ranks": lambda folder, saved: write_stage_1(folder, saved, 2, 1), "global_step5: stage 2 on 3 ranks": lambda folder, saved: write_stage_1(folder, saved, 3, 2),
          "global_step5: stage 3 on 11 ranks": lambda folder, saved: write_stage_3(folder, saved, 11, 3), "global_step5_universal: universal": write_universal}
 
@@ -137,16 +185,22 @@ def main():
             (step.parent / "latest").write_text(name)
             config.save_pretrained(step.parent)
             said = both_ways.titan_ckpt("convert", step.parent, work / "ours", "--to", "titan")
-            if "left behind" in said or ("the order of the ranks" in said) != ("stage 3" in form):
+            if "left behind" in said or "the order of the ranks" in said:  # torch keeps the name of each rank's file
                 both_ways.fail(f"{form}: the notes are\n{said}")
             both_ways.titan_ckpt("verify", step)
             steps.check_tensors(work / "ours", saved, work, config)
             steps.check_tensors(step, saved, work, config)
             steps.check_logits(step, "llama", saved, work)
-            if "stage 3" not in form:
-                continue
             toml, tail = work / "run.toml", work / "tail.u16"
             toml.write_text(loop.TOML)
+            if "stage 1" in form:
+                check_without_optimizer(step, saved, work, toml)
+                check_skipped(step, work, toml)
+            if "stage 3" not in form:
+                continue
+            exchange(step)
+            both_ways.titan_ckpt("convert", step, work / "exchanged", expect=12)
+            exchange(step)
             rows[loop.SAVED:].tofile(tail)
             both_ways.titan_ckpt("convert", step, loop.step_of(work / "run"), "--config", toml)
             settings = {"job.dump_folder": work / "run", "job.threads_per_rank": 1, "training.dataset_path": tail, "parallelism.data_parallel_shard_degree": 2}

@@ -241,6 +241,28 @@ def check_logits(step, kind, saved, work):
         both_ways.fail(f"{step}: logits differ by {gap:.1e}")
 
 
+def check_rules(step, saved, work):
+    """--skip and --rename act on nanotron's names."""
+    folder = work / "ruled"
+    shutil.copytree(step, folder, ignore=shutil.ignore_patterns("optimizer"))
+    (folder / "model/model/final_layer_norm").rename(folder / "model/model/last_norm")
+    both_ways.titan_ckpt("convert", folder, work / "ruled-hf", "--to", "hf", "--rename", "model.last_norm.pp_block.weight=model.final_layer_norm.pp_block.weight")
+    if both_ways.raw_tensors(work / "ruled-hf")["model.norm.weight"][2] != saved["weights"]["model.norm.weight"].numpy().tobytes():
+        both_ways.fail(f"{step}: a norm that was renamed is not what was trained")
+    both_ways.titan_ckpt("convert", step, work / "skipped", "--skip", "model.decoder.*.pp_block.attn.qkv_proj.weight", expect=13)  # missing, not unknown
+
+
+def check_exchanged(step, work):
+    """Files of two ranks in each other's place are damage: torch keeps the name under which it saved each."""
+    folder = work / "exchanged"
+    shutil.copytree(step, folder)
+    first, second = sorted(path for path in (folder / "optimizer").glob("*.pt") if "pp-0" in path.name)[:2]
+    first.rename(folder / "kept")
+    second.rename(first)
+    (folder / "kept").rename(second)
+    both_ways.titan_ckpt("convert", folder, work / "exchanged-here", expect=12)
+
+
 def megatrons(work):
     """Each of Megatron's kept steps."""
     count, worst = 0, 0
@@ -286,6 +308,10 @@ def main():
             check_tensors(step, saved, work, config)
             check_logits(step, layout[0], saved, work)
             check_export(work / "ours", saved, work, config)
+            if number == 0:
+                check_rules(step, saved, work)
+            if number == 1:
+                check_exchanged(step, work)
             if number != 2:
                 continue
             toml, tail = work / "run.toml", work / "tail.u16"

@@ -55,11 +55,13 @@ struct File {
     out.mark();
   }
   void end() { out.set_items(); }
-  std::string bytes() && { return testing::torch_file(std::move(out).finish(), storages); }
+  std::string bytes(const std::string& saved_as = "archive") && {
+    return testing::torch_file(std::move(out).finish(), storages, saved_as);
+  }
 };
 
 // Parameters a [2, columns] and b [5] in one group; `module`: the values of a in the model's file, none in stage 3.
-std::string model_file(const Floats& module, bool frozen = false, std::uint64_t columns = 3) {
+std::string model_file(const Floats& module, bool frozen = false, std::uint64_t columns = 3, bool optimizer = false) {
   File file;
   file.begin();
   file.begin("module");
@@ -78,6 +80,14 @@ std::string model_file(const Floats& module, bool frozen = false, std::uint64_t 
   file.out.appends();
   file.out.text("global_steps");
   file.out.integer(7);
+  file.out.text("skipped_steps");
+  file.out.integer(2);
+  if (optimizer) {
+    file.begin("optimizer");
+    file.out.text("state");
+    file.out.none();
+    file.end();
+  }
   if (frozen) {
     file.begin("frozen_param_shapes");
     file.out.text("c");
@@ -92,6 +102,7 @@ struct RankFile {
   Floats weights, moments;
   std::int64_t stage = 1;
   std::int64_t padding = 0;  // between parameters
+  std::string saved_as = "archive";
 };
 std::string rank_file(const RankFile& rank) {
   const bool third = rank.stage == 3;
@@ -142,7 +153,7 @@ std::string rank_file(const RankFile& rank) {
   file.end();
   file.end();
   file.end();
-  return std::move(file).bytes();
+  return std::move(file).bytes(rank.saved_as);
 }
 
 const Floats kA{0, 1, 2, 3, 4, 5}, kB{6, 7, 8, 9, 10};
@@ -165,6 +176,7 @@ Status read(MemFs& fs, const FileMap& files, std::map<std::string, Floats>& foun
   PieceFiles pieces(fs);
   TITAN_ASSIGN_OR_RETURN(const Content content, read_zero(fs, "/s", pieces));
   EXPECT_EQ(content.step, 7u);
+  EXPECT_EQ(content.skipped, 2u);
   EXPECT_EQ(content.data_ranks, 2u);
   EXPECT_EQ(content.groups.size(), 1u);
   EXPECT_EQ(content.notes.empty(), files.contains("mp_rank_00_model_states.pt"));  // of stage 3 names alone tell
@@ -212,7 +224,12 @@ TEST(DeepspeedZero, RefusesWhatCannotBeAndWhatIsNotRead) {
       {with(stage_1(), "expert_0_mp_rank_00_optim_states.pt", "x"), Code::kUnsupported, "of an expert"},
       {with(stage_1(), "zero_pp_rank_x_mp_rank_00_optim_states.pt", "x"), Code::kCorrupt,
        "its name is none of DeepSpeed's"},
-      {{{"mp_rank_00_model_states.pt", "x"}}, Code::kUnsupported, "has no optimizer of ZeRO"}};
+      {with(stage_1(), "zero_pp_rank_01_mp_rank_00_optim_states.pt", "x"), Code::kCorrupt,
+       "rank_01_mp_rank_00_optim_states.pt: its name is none of DeepSpeed's"},
+      {{{"zero_pp_rank_0_mp_rank_00_model_states.pt", model_file({})}},
+       Code::kIncompatible,
+       "in stage 3 the weights are in the optimizer's files"},
+      {{{name_of(0), "x"}}, Code::kCorrupt, "has no file of the model"}};
   for (const auto& [files, code, message] : cases) {
     MemFs fs;
     std::map<std::string, Floats> found;
@@ -243,9 +260,64 @@ TEST(DeepspeedZero, ARanksFileInAnothersPlaceIsDamage) {
   }
 }
 
+TEST(DeepspeedZero, ExchangedFilesAreFoundByTheNamesThatTorchKeeps) {
+  const auto stem = [](int rank) { return name_of(rank).substr(0, name_of(rank).size() - 3); };
+  const auto written = [&](int first, int second) {
+    FileMap files = stage_3();
+    files[name_of(0)] = rank_file({{0, 1, 2, 6, 7, 8}, {0, 1, 2, 6, 7, 8}, 3, 0, stem(first)});
+    files[name_of(1)] = rank_file({{3, 4, 5, 9, 10, 99}, {3, 4, 5, 9, 10, 99}, 3, 0, stem(second)});
+    MemFs fs;
+    for (const auto& [name, bytes] : files) EXPECT_TRUE(put_text(fs, "/s/" + name, bytes).ok());
+    PieceFiles pieces(fs);
+    return read_zero(fs, "/s", pieces);
+  };
+  const auto right = written(0, 1);
+  ASSERT_TRUE(right.ok()) << right.status().to_string();
+  EXPECT_TRUE(right->notes.empty()) << "the files say their ranks themselves";
+  const Status exchanged = written(1, 0).status();
+  EXPECT_EQ(exchanged.code, Code::kCorrupt);
+  EXPECT_THAT(exchanged.message, HasSubstr("rank_0_mp_rank_00_optim_states.pt was saved as bf16_zero_pp_rank_1_"));
+}
+
+TEST(DeepspeedZero, WithoutTheOptimizersFilesTheModelsOwnAreTaken) {
+  for (const bool optimizer : {false, true}) {
+    MemFs fs;
+    ASSERT_TRUE(put_text(fs, "/s/mp_rank_00_model_states.pt", model_file(kA, true, 3, optimizer)).ok());
+    PieceFiles pieces(fs);
+    const auto content = read_zero(fs, "/s", pieces);
+    ASSERT_TRUE(content.ok()) << content.status().to_string();
+    Floats values(6);
+    ASSERT_TRUE(pieces.read(content->states.at("a").weights, 0, std::as_writable_bytes(std::span(values))).ok());
+    EXPECT_EQ(values, kA);
+    EXPECT_FALSE(content->states.at("a").exp_avg);
+    EXPECT_EQ(content->why_optimizer.code, optimizer ? Code::kUnsupported : Code::kOk);
+  }
+}
+
+std::string tensor_file(const Floats& values, const std::string& saved_as) {
+  File file;
+  file.begin();
+  file.out.text("param");
+  file.flat(values);
+  file.end();
+  return std::move(file).bytes(saved_as);
+}
+
+TEST(DeepspeedZero, OfTheUniversalFormAFileInAnothersPlaceIsDamage) {
+  for (const char* saved_as : {"exp_avg", "archive", "fp32"}) {
+    MemFs fs;
+    for (const std::string slot : {"fp32", "exp_avg", "exp_avg_sq"})
+      ASSERT_TRUE(put_text(fs, "/s/zero/a/" + slot + ".pt", tensor_file(kB, slot == "exp_avg" ? saved_as : slot)).ok());
+    PieceFiles pieces(fs);
+    const Status status = read_universal(fs, "/s", pieces).status();
+    EXPECT_EQ(status.code, saved_as == std::string("fp32") ? Code::kCorrupt : Code::kOk) << status.message;
+    EXPECT_THAT(status.message, HasSubstr(status.ok() ? "" : "a/exp_avg.pt was saved as fp32.pt"));
+  }
+}
+
 TEST(DeepspeedZero, AStepIsFoundThroughLatestAndNowhereElse) {
   MemFs fs;
-  for (const auto& [path, text] : {std::pair{"/run/latest", "global_step7\n"},
+  for (const auto& [path, text] : {std::pair{"/run/latest", " global_step7\r\n"},
                                    {"/run/global_step7/zero_pp_rank_0_mp_rank_00_optim_states.pt", "x"},
                                    {"/out/latest", "../run/global_step7"},
                                    {"/bare/latest", "global_step9"},

@@ -23,6 +23,7 @@ struct RankFile {
   float step = 3;
   bool master = false;
   double lr = 0.5;
+  std::string saved_as = "archive";
 };
 
 void put_tensor(PickleWriter& out, std::vector<std::string>& storages, const std::vector<float>& values,
@@ -96,7 +97,7 @@ std::string file_of(const RankFile& rank) {
   out.set_items();
   out.appends();
   out.set_items();
-  return testing::torch_file(std::move(out).finish(), storages);
+  return testing::torch_file(std::move(out).finish(), storages, rank.saved_as);
 }
 
 // 4 x 2, cut by rows for two tensor-parallel ranks.
@@ -159,6 +160,22 @@ TEST(NanotronOptimizer, OfATiedEmbeddingTheFirstStageCounts) {
   EXPECT_EQ(*found, kWhole);
 }
 
+TEST(NanotronOptimizer, SaysWhetherTheFilesTellTheirRanks) {
+  for (const bool named : {true, false}) {
+    MemFs fs;
+    for (const int tp : {0, 1}) {
+      const std::string stem = "optimizer_pp-0-of-1_tp-" + std::to_string(tp) + "-of-2_exp-0-of-1";
+      RankFile rank{.moments = std::vector<float>(4, static_cast<float>(tp))};
+      if (named) rank.saved_as = stem;
+      ASSERT_TRUE(ckpt::testing::put_text(fs, "/o/" + stem + ".pt", file_of(rank)).ok());
+    }
+    PieceFiles pieces(fs);
+    const auto optimizer = read_optimizer(fs, "/o", parameters(fs, pieces), pieces);
+    ASSERT_TRUE(optimizer.ok()) << optimizer.status().to_string();
+    EXPECT_EQ(optimizer->ranks_said, named);
+  }
+}
+
 TEST(NanotronOptimizer, RefusesFilesThatCannotBe) {
   const std::string first = "optimizer_pp-0-of-1_tp-0-of-2_exp-0-of-1.pt",
                     second = "optimizer_pp-0-of-1_tp-1-of-2_exp-0-of-1.pt";
@@ -182,6 +199,12 @@ TEST(NanotronOptimizer, RefusesFilesThatCannotBe) {
         {"optimizer_pp-0-of-1_dp-0-of-2_tp-1-of-2_exp-0-of-1.pt", {.moments = {5, 6, 7, 8}, .master = true}}},
        Code::kCorrupt,
        "dp-0-of-2_tp-0-of-2_exp-0-of-1.pt: its masters"},
+      {{{first, {.moments = {5, 6, 7, 8}, .saved_as = second.substr(0, second.size() - 3)}}, {second, {{1, 2, 3, 4}}}},
+       Code::kCorrupt,
+       "tp-0-of-2_exp-0-of-1.pt was saved as optimizer_pp-0-of-1_tp-1-of-2_exp-0-of-1: one rank's file is"},
+      {{{"optimizer_pp-0-of-1_tp-00-of-2_exp-0-of-1.pt", {{1, 2, 3, 4}}}},
+       Code::kCorrupt,
+       "its name is none of nanotron's"},
       {{{"optimizer_pp-0-of-1_tp-0-of-1_exp-1-of-2.pt", {{1}}}}, Code::kUnsupported, "of an expert"},
       {{{"optimizer_pp-x-of-1.pt", {{1}}}}, Code::kCorrupt, "its name is none of nanotron's"}};
   for (const auto& [files, code, message] : cases) {

@@ -13,12 +13,13 @@ inline std::string floats(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-/// `storages`: the bytes of data/0, data/1, ...
-inline std::string torch_file(const std::string& pickle, const std::vector<std::string>& storages) {
-  std::vector<std::pair<std::string, std::string>> entries{{"archive/data.pkl", pickle},
-                                                           {"archive/byteorder", "little"}};
+/// `storages`: the bytes of data/0, data/1, ...; `saved_as`: the name that torch was given, "archive" for a stream.
+inline std::string torch_file(const std::string& pickle, const std::vector<std::string>& storages,
+                              const std::string& saved_as = "archive") {
+  std::vector<std::pair<std::string, std::string>> entries{{saved_as + "/data.pkl", pickle},
+                                                           {saved_as + "/byteorder", "little"}};
   for (std::size_t i = 0; i < storages.size(); ++i)
-    entries.emplace_back("archive/data/" + std::to_string(i), storages[i]);
+    entries.emplace_back(saved_as + "/data/" + std::to_string(i), storages[i]);
   std::string out, directory;
   for (const auto& [name, bytes] : entries) {
     const std::string sizes = number(dcp::crc32(0, std::as_bytes(std::span(bytes))), 4) + number(bytes.size(), 4) +

@@ -141,6 +141,10 @@ TEST_F(VerlFolder, FilesOfAllRanksMustBeThere) {
       {{"model_world_size_2_rank_1.pt"}, Code::kCorrupt, "lacks model_world_size_2_rank_0.pt"},
       {{"model_world_size_1_rank_0.pt", "model_world_size_2_rank_1.pt"}, Code::kCorrupt, "beside files of 1 ranks"},
       {{"model_world_size_2_rank_2.pt"}, Code::kCorrupt, "of no rank"},
+      {{"model_world_size_2_rank_0.pt", "model_world_size_2_rank_01.pt"},
+       Code::kCorrupt,
+       "rank_01.pt, which verl writes as model_world_size_2_rank_1.pt"},
+      {{"model_world_size_02_rank_0.pt"}, Code::kCorrupt, "writes as model_world_size_2_rank_0.pt"},
       {{"model_world_size_0_rank_0.pt"}, Code::kCorrupt, "of no rank"},
       {{"model_world_size_4000000000_rank_1.pt"}, Code::kUnsupported, "at most 512 are read"},
       {{"model_world_size_x_rank_1.pt"}, Code::kNotFound, "holds no files"}};

@@ -1,0 +1,60 @@
+#include "converters/run_names.h"
+
+#include <algorithm>
+
+#include "ckpt/base/text.h"
+#include "converters/companions.h"
+#include "converters/format.h"
+
+namespace titan::convert {
+namespace {
+
+constexpr std::uint64_t kMaxLatest = 4096;
+constexpr std::string_view kUniversal = "_universal", kGlobalStep = "global_step";
+constexpr std::string_view kStepBegins[] = {"", "step-", "checkpoint-", "iter_", kGlobalStep, "global_step_"};
+constexpr const char* kLatest[] = {kLatestUniversal, kLatestOfDeepspeed, kLatestOfMegatron, kLatestOfNanotron};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// What stands before the digits at the end of `name`, and those; they are empty where it ends otherwise.
+struct Numbered {
+  std::string_view before, digits;
+};
+Numbered split_name(std::string_view name) {
+  if (name.starts_with(kGlobalStep) && name.ends_with(kUniversal)) name.remove_suffix(kUniversal.size());
+  std::size_t begin = name.size();
+  while (begin > 0 && is_digit(name[begin - 1])) --begin;
+  return {name.substr(0, begin), name.substr(begin)};
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> rank_number(std::string_view text) {
+  const bool plain = std::ranges::all_of(text, is_digit) && (text.size() == 1 || !text.starts_with('0'));
+  return plain ? ckpt::number_of<std::uint32_t>(text) : std::nullopt;
+}
+
+std::optional<std::uint64_t> step_of_name(std::string_view name) {
+  const auto [before, digits] = split_name(name);
+  const bool apart = before.empty() || before == kGlobalStep || before.ends_with('-') || before.ends_with('_');
+  return apart ? ckpt::number_of<std::uint64_t>(digits) : std::nullopt;
+}
+
+bool is_step_name(std::string_view name) {
+  const auto [before, digits] = split_name(name);
+  return name == "release" || (!digits.empty() && std::ranges::find(kStepBegins, before) != std::end(kStepBegins));
+}
+
+std::span<const char* const> latest_files() { return kLatest; }
+
+ckpt::Result<std::string> latest_word(ckpt::Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, path));
+  if (!there) return ckpt::not_found(path + " is not there");
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, through_link(fs, path), kMaxLatest));
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::string_view text = ckpt::text_of(bytes);
+  const std::size_t begin = text.find_first_not_of(kBlanks), end = text.find_last_not_of(kBlanks);
+  return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin, end - begin + 1));
+}
+
+}  // namespace titan::convert

@@ -1,0 +1,61 @@
+// `ls` of runs of other trainers: a line for each step, whatever file of the run names the last.
+#include "converters/list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/files.h"
+#include "tests/support/mem_fs.h"
+
+namespace titan::convert::list_test {
+namespace {
+
+using ckpt::testing::MemFs;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+std::vector<std::pair<std::uint64_t, std::string>> listed(const std::map<std::string, std::string>& files) {
+  MemFs fs;
+  for (const auto& [path, text] : files) EXPECT_TRUE(ckpt::testing::put_text(fs, "/r/" + path, text).ok());
+  const auto report = list_any(fs, "/r");
+  EXPECT_TRUE(report.ok()) << report.status().to_string();
+  std::vector<std::pair<std::uint64_t, std::string>> rows;
+  for (std::size_t i = 0; report.ok() && i < report->steps.size(); ++i)
+    rows.emplace_back(report->steps[i].step, report->steps[i].name);
+  return rows;
+}
+
+TEST(ListedRuns, StepsOfDeepspeedAreListedEach) {
+  const auto rows = listed({{"latest", "global_step7\r\n"},
+                            {"config.json", "{}"},
+                            {"global_step5/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", "x"},
+                            {"global_step7/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", "x"}});
+  EXPECT_THAT(rows, ElementsAre(Pair(7, "global_step7"), Pair(5, "global_step5")));
+}
+
+TEST(ListedRuns, StepsOfNanotronAreListedEach) {
+  const std::map<std::string, std::string> steps{{"10/checkpoint_metadata.json", "{}"},
+                                                 {"10/model/x", "x"},
+                                                 {"20/checkpoint_metadata.json", "{}"},
+                                                 {"20/model/x", "x"}};
+  const auto expected = ElementsAre(Pair(20, "20"), Pair(10, "10"));
+  EXPECT_THAT(listed(steps), expected);
+  std::map<std::string, std::string> run = steps;
+  run["latest.txt"] = "20\n";
+  EXPECT_THAT(listed(run), expected);
+}
+
+TEST(ListedRuns, AModelIsListedWithTheStepsThatLedToIt) {
+  const auto rows = listed({{"config.json", "{}"},
+                            {"model.safetensors", "x"},
+                            {"checkpoint-500/config.json", "{}"},
+                            {"checkpoint-500/model.safetensors", "x"},
+                            {"checkpoint-1000/config.json", "{}"},
+                            {"checkpoint-1000/model.safetensors", "x"},
+                            {"optimizer_0/.metadata", "x"},
+                            {"optimizer_0/__0_0.distcp", "x"}});
+  EXPECT_THAT(rows, ElementsAre(Pair(1000, "checkpoint-1000"), Pair(500, "checkpoint-500"), Pair(0, "")));
+}
+
+}  // namespace
+}  // namespace titan::convert::list_test
