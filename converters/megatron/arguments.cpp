@@ -1,7 +1,9 @@
 #include "converters/megatron/arguments.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "converters/megatron/argument_rules.h"
 #include "converters/torch_save/trained_source.h"
 
 namespace titan::convert::megatron {
@@ -12,46 +14,18 @@ using dcp::NodeId;
 using dcp::NodeKind;
 using dcp::Pickle;
 
-// What makes another model than ours where it is set: not False, None, 0 or empty.
-constexpr const char* kUnset[] = {"activation_func_clamp_value",
-                                  "add_bias_linear",
-                                  "apply_layernorm_1p",
-                                  "apply_residual_connection_post_layernorm",
-                                  "attention_output_gate",
-                                  "experimental_attention_variant",
-                                  "glu_linear_offset",
-                                  "heterogeneous_layers_config_encoded_json",
-                                  "heterogeneous_layers_config_path",
-                                  "hybrid_layer_pattern",
-                                  "hybrid_override_pattern",
-                                  "moe_shared_expert_intermediate_size",
-                                  "mtp_num_layers",
-                                  "multi_latent_attention",
-                                  "no_rope_freq",
-                                  "num_experts",
-                                  "openai_gelu",
-                                  "qk_l2_norm",
-                                  "quick_geglu",
-                                  "softmax_scale",
-                                  "squared_relu",
-                                  "window_size"};
-// What must be so where it is said.
-struct Needed {
-  const char *key, *value;
-};
-constexpr Needed kNeeded[] = {
-    {"normalization", "RMSNorm"}, {"position_embedding_type", "rope"}, {"softmax_type", "vanilla"}};
-
 class Reader {
  public:
   Reader(const TorchFile& file, NodeId state) : file_(file), pickle_(file.pickle()), state_(state) {}
 
   Result<Arguments> read() {
-    TITAN_RETURN_IF_ERROR(check_model());
+    TITAN_RETURN_IF_ERROR(check_rules(file_, state_, false));
     Arguments out;
     TITAN_RETURN_IF_ERROR(read_sizes(out.dims));
     TITAN_RETURN_IF_ERROR(read_rope(out));
-    TITAN_ASSIGN_OR_RETURN(out.dims.norm_eps, real("norm_epsilon", 1e-5));
+    // Newer versions have the name of the model's configuration.
+    const char* const eps = find("norm_epsilon") == kNoNode ? "layernorm_epsilon" : "norm_epsilon";
+    TITAN_ASSIGN_OR_RETURN(out.dims.norm_eps, real(eps, 1e-5));
     TITAN_ASSIGN_OR_RETURN(const bool untied, flag("untie_embeddings_and_output_weights"));
     out.dims.tied = !untied;
     TITAN_ASSIGN_OR_RETURN(out.dims.qkv_bias, flag("add_qkv_bias"));
@@ -67,8 +41,10 @@ class Reader {
 
  private:
   NodeId find(const char* key) const { return attribute(pickle_, state_, key); }
-  Status bad(const char* key) const {
-    return ckpt::corrupt(file_.path() + ": the argument " + key + " is " + pickle_.describe(find(key)));
+  Status bad(const char* key, const char* expected) const {
+    const NodeId node = find(key);
+    return ckpt::incompatible(file_.path() + ": the argument " + key + " is " +
+                              (node == kNoNode ? "missing" : pickle_.describe(node)) + ", expected " + expected);
   }
   Status lack(const char* key, const std::string& expected) const {
     return ckpt::unsupported(file_.path() + ": the argument " + key + " is " + pickle_.describe(find(key)) +
@@ -76,40 +52,13 @@ class Reader {
         .with_hint("Megatron Bridge makes a Hugging Face folder of it (AutoBridge.export_ckpt)");
   }
 
-  bool is_set(NodeId node) const {
-    if (node == kNoNode) return false;
-    if (pickle_.is(node, NodeKind::kBool)) return pickle_.boolean(node);
-    if (pickle_.is(node, NodeKind::kInt)) return pickle_.integer(node) != 0;
-    if (pickle_.is(node, NodeKind::kFloat)) return pickle_.real(node) != 0;
-    if (pickle_.is(node, NodeKind::kText)) return !pickle_.text(node).empty();
-    if (pickle_.is(node, NodeKind::kList) || pickle_.is(node, NodeKind::kTuple)) return pickle_.size(node) > 0;
-    return true;
-  }
-
-  Status check_model() const {
-    for (const char* key : kUnset)
-      if (is_set(find(key))) return lack(key, "it unset");
-    for (const auto& [key, value] : kNeeded)
-      if (const NodeId node = find(key);
-          node != kNoNode && (!pickle_.is(node, NodeKind::kText) || pickle_.text(node) != value))
-        return lack(key, std::string("'") + value + "'");
-    if (const NodeId node = find("swiglu"); node != kNoNode && !is_set(node)) return lack("swiglu", "it set");
-    return {};
-  }
-
   Status check_optimizer() const {
-    const auto other = [&](const char* key, const char* expected) {
-      return ckpt::unsupported(file_.path() + ": the argument " + key + " is " + pickle_.describe(find(key)) +
-                               ", expected " + expected + ": such an optimizer is not taken from Megatron")
-          .with_hint(kModelAlone);
-    };
-    const NodeId optimizer = find("optimizer"), decoupled = find("decoupled_weight_decay");
-    if (optimizer != kNoNode && (!pickle_.is(optimizer, NodeKind::kText) || pickle_.text(optimizer) != "adam"))
-      return other("optimizer", "'adam'");
-    if (decoupled != kNoNode && !is_set(decoupled)) return other("decoupled_weight_decay", "it set (AdamW)");
-    if (is_set(find("apply_wd_to_qk_layernorm")) && is_set(find("qk_layernorm")))
-      return other("apply_wd_to_qk_layernorm", "it unset beside qk_layernorm");
-    return {};
+    TITAN_RETURN_IF_ERROR(check_rules(file_, state_, true));
+    const char* const decays = "apply_wd_to_qk_layernorm";
+    if (!is_set(pickle_, find(decays)) || !is_set(pickle_, find("qk_layernorm"))) return {};
+    return ckpt::unsupported(file_.path() + ": the argument " + decays + " is " + pickle_.describe(find(decays)) +
+                             ", expected it unset beside qk_layernorm: such a run does not go on here")
+        .with_hint(kModelAlone);
   }
 
   std::optional<std::uint64_t> count(const char* key) const {
@@ -121,17 +70,19 @@ class Reader {
   Result<std::int64_t> size(const char* key, std::int64_t otherwise = 0) const {
     if (find(key) == kNoNode && otherwise > 0) return otherwise;
     const auto value = count(key);
-    if (!value || *value == 0) return bad(key);
+    if (!value || *value == 0) return bad(key, "a whole number above 0");
     return recipe::to_dimension(*value);
   }
   Result<double> real(const char* key, double otherwise) const {
     const NodeId node = find(key);
     if (node == kNoNode) return otherwise;
-    return file_.number(node);
+    if (pickle_.is(node, NodeKind::kInt)) return static_cast<double>(pickle_.integer(node));
+    if (pickle_.is(node, NodeKind::kFloat)) return pickle_.real(node);
+    return bad(key, "a number");
   }
   Result<bool> flag(const char* key) const {
     const NodeId node = find(key);
-    if (node != kNoNode && !pickle_.is(node, NodeKind::kBool)) return bad(key);
+    if (node != kNoNode && !pickle_.is(node, NodeKind::kBool)) return bad(key, "True or False");
     return node != kNoNode && pickle_.boolean(node);
   }
 
@@ -153,8 +104,6 @@ class Reader {
   Status read_rope(Arguments& out) const {
     TITAN_ASSIGN_OR_RETURN(out.dims.rope_theta, real("rotary_base", 10000));
     TITAN_ASSIGN_OR_RETURN(out.interleaved, flag("rotary_interleaved"));
-    TITAN_ASSIGN_OR_RETURN(const double share, real("rotary_percent", 1));
-    if (share != 1) return lack("rotary_percent", "1.0");
     TITAN_ASSIGN_OR_RETURN(const bool scaled, flag("use_rope_scaling"));
     TITAN_ASSIGN_OR_RETURN(const double stretched, real("rotary_seq_len_interpolation_factor", 1));
     if (scaled && stretched != 1)
@@ -196,7 +145,7 @@ NodeId attribute(const Pickle& pickle, NodeId dict, const char* key) {
 Result<Arguments> read_arguments(const TorchFile& file, NodeId args) {
   const Pickle& pickle = file.pickle();
   if (!pickle.is(args, NodeKind::kInstance) || !pickle.is(pickle.state(args), NodeKind::kDict))
-    return ckpt::corrupt(file.path() + ": args is " + pickle.describe(args) + ", expected an argparse.Namespace");
+    return ckpt::incompatible(file.path() + ": args is " + pickle.describe(args) + ", expected an argparse.Namespace");
   return Reader(file, pickle.state(args)).read();
 }
 

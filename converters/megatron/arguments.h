@@ -18,11 +18,12 @@ struct Arguments {
   TextSettings texts;
   std::optional<std::uint64_t> samples, batch;  ///< trained so far, and of a step
   std::uint64_t data_ranks = 1;
-  Status why_optimizer;  ///< not ok: the optimizer is none of ours, by the argument that says so
+  Status why_optimizer;  ///< not ok: a run does not go on here, by the argument that says so
   Scheduler scheduler;   ///< what its state in a checkpoint leaves out
 };
 
-/// Reads the Namespace `args`. \error kUnsupported: a model that ours is not, by the argument that says so; kCorrupt
+/// Reads the Namespace `args`. \error kUnsupported: a model that ours is not, by the argument that says so;
+/// kIncompatible: an argument of another kind
 Result<Arguments> read_arguments(const TorchFile& file, dcp::NodeId args);
 
 /// An attribute of a dict or of a Namespace's state; kNoNode where it is absent or None.

@@ -4,21 +4,19 @@
 
 #include "ckpt/base/printable.h"
 #include "ckpt/base/text.h"
-#include "ckpt/format/json_value.h"
 #include "ckpt/plan/lr_settings.h"
-#include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
+#include "converters/json_file.h"
 #include "converters/megatron/parts_view.h"
+#include "converters/run_names.h"
 #include "converters/skip.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert::megatron {
 namespace {
 
-constexpr const char *kMetadata = "metadata.json", *kLatest = "latest_checkpointed_iteration.txt",
-                     *kIteration = "iter_", *kVocabulary = "model.vocab_size",
+constexpr const char *kMetadata = "metadata.json", *kIteration = "iter_", *kVocabulary = "model.vocab_size",
                      *kEmbedding = "embedding.word_embeddings.weight";
-constexpr std::uint64_t kMaxJson = std::uint64_t{4} << 20, kMaxLatest = 4096;
 
 class Checkpoint final : public ForeignCheckpoint {
  public:
@@ -50,11 +48,14 @@ class Checkpoint final : public ForeignCheckpoint {
     if (options.config && !options.look && !skipped && dcp::says_run(*options.config))
       TITAN_RETURN_IF_ERROR(common_.why_optimizer);
     if (!common_.arguments && !options.config && options.look) return as_it_lies();
-    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, model_of(options));
-    TITAN_ASSIGN_OR_RETURN(const PartsView parts, PartsView::of(*this, model));
+    const RuledNames ruled = rule_names(tensors_, options);
+    const std::uint64_t rows = vocabulary(ruled.names);
+    TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, model_of(options, rows));
+    TITAN_ASSIGN_OR_RETURN(const PartsView parts, PartsView::of(*this, ruled, model));
     const TrainedParts trained(fs_, parts, common_);
-    TITAN_ASSIGN_OR_RETURN(ImportPlan plan, trained.plan_model(options, model));
-    if (const std::uint64_t rows = vocabulary(); rows > static_cast<std::uint64_t>(model.vocab_size))
+    TITAN_ASSIGN_OR_RETURN(ImportPlan plan, trained.plan_model(rest_of(ruled, parts.tensors()), model));
+    report_skipped(ruled, tensors_, plan);
+    if (rows > static_cast<std::uint64_t>(model.vocab_size))
       plan.notes.push_back("the first " + std::to_string(model.vocab_size) + " of " + std::to_string(rows) +
                            " rows of the padded vocabulary are taken, as model.vocab_size says");
     else if (!options.look)
@@ -76,16 +77,16 @@ class Checkpoint final : public ForeignCheckpoint {
  private:
   // metadata.json names the form, and is written last.
   Status check_form() const {
-    const std::string path = through_link(fs_, ckpt::join_path(folder_, kMetadata));
-    const auto bytes = ckpt::read_file(fs_, path, kMaxJson);
-    if (!bytes.ok() && bytes.status().code == ckpt::Code::kNotFound)
-      return ckpt::corrupt(path + " is missing: Megatron writes it last, so the checkpoint is not whole");
-    TITAN_RETURN_IF_ERROR(bytes.status());
-    TITAN_ASSIGN_OR_RETURN(const ckpt::JsonValue json, ckpt::parse_json(path, ckpt::text_of(*bytes)));
-    const ckpt::JsonValue* form = json.is_object() ? json.find("sharded_backend") : nullptr;
-    if (form == nullptr || form->text() == nullptr) return ckpt::corrupt(path + " names no sharded_backend");
+    const std::string path = ckpt::join_path(folder_, kMetadata);
+    const Result<ckpt::JsonValue> json = read_json_file(fs_, path);
+    if (json.status().code == ckpt::Code::kNotFound)
+      return ckpt::incompatible(path + " is missing: Megatron writes it last, so the checkpoint is not whole");
+    TITAN_RETURN_IF_ERROR(json.status());
+    const ckpt::JsonValue* form = json->is_object() ? json->find("sharded_backend") : nullptr;
+    if (form == nullptr || form->text() == nullptr)
+      return ckpt::incompatible(path + " names no sharded_backend: it is " + short_text(*json));
     if (*form->text() == "torch_dist") return {};
-    return ckpt::unsupported(path + ": sharded_backend is " + *form->text() + ", expected torch_dist")
+    return ckpt::unsupported(path + ": sharded_backend is " + short_text(*form) + ", expected torch_dist")
         .with_hint("load it and save it again with --ckpt-format torch_dist");
   }
 
@@ -102,14 +103,14 @@ class Checkpoint final : public ForeignCheckpoint {
     return true;
   }
 
-  std::uint64_t vocabulary() const {
-    for (const ForeignTensor& tensor : tensors_)
-      if (tensor.name.ends_with(kEmbedding) && split_state(tensor.name).slot.empty() && !tensor.shape.empty())
-        return tensor.shape[0];
+  // The rows of the embedding; 0 without one.
+  std::uint64_t vocabulary(const std::vector<std::string>& names) const {
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      if (names[i].ends_with(kEmbedding) && !tensors_[i].shape.empty()) return tensors_[i].shape[0];
     return 0;
   }
 
-  Result<recipe::ModelDims> model_of(const ImportOptions& options) const {
+  Result<recipe::ModelDims> model_of(const ImportOptions& options, std::uint64_t rows) const {
     if (!common_.arguments) {
       if (options.config) return recipe::dims_from_rows("the configuration", *options.config);
       return ckpt::incompatible(folder_ +
@@ -119,7 +120,7 @@ class Checkpoint final : public ForeignCheckpoint {
                      " NEW --to titan --config FILE.toml");
     }
     recipe::ModelDims model = common_.arguments->dims;
-    if (const std::uint64_t rows = vocabulary(); rows > 0) model.vocab_size = recipe::to_dimension(rows);
+    if (rows > 0) model.vocab_size = recipe::to_dimension(rows);
     if (!options.config) return checked(model);
     const auto given = ckpt::number_of<std::uint64_t>(ckpt::setting(*options.config, kVocabulary));
     if (given && *given > 0 && *given < static_cast<std::uint64_t>(model.vocab_size))
@@ -183,14 +184,8 @@ Result<std::string> newest_iteration(Fs& fs, const std::string& path) {
 }
 
 // What the file that names the last step says: "5", "release"; \error kNotFound, kFailed
-Result<std::string> latest_word(Fs& fs, const std::string& path) {
-  const std::string file = ckpt::join_path(path, kLatest);
-  TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
-  if (!there) return ckpt::not_found(file + " is not there");
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, through_link(fs, file), kMaxLatest));
-  std::string word(ckpt::text_of(bytes));
-  while (word.ends_with('\n') || word.ends_with('\r') || word.ends_with(' ')) word.pop_back();
-  return word;
+Result<std::string> last_word(Fs& fs, const std::string& path) {
+  return latest_word(fs, ckpt::join_path(path, kLatestOfMegatron));
 }
 
 class MegatronFormat final : public Format {
@@ -205,12 +200,12 @@ class MegatronFormat final : public Format {
   Status near_miss(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const std::string newest, newest_iteration(fs, path));
     if (newest.empty()) return {};
-    const Result<std::string> word = latest_word(fs, path);
+    const Result<std::string> word = last_word(fs, path);
     const std::string says = !word.ok() ? "is not there, or cannot be read"
                              : word->empty()
                                  ? "is empty"
                                  : "names '" + ckpt::printable(word->substr(0, 40)) + "', which is not there";
-    return ckpt::not_found(path + " holds steps of Megatron-Core, but " + kLatest + " " + says)
+    return ckpt::not_found(path + " holds steps of Megatron-Core, but " + kLatestOfMegatron + " " + says)
         .with_hint("name a step: the newest is " + newest);
   }
   bool is_member(const std::string&) const override { return false; }
@@ -232,7 +227,7 @@ class MegatronFormat final : public Format {
 Result<std::string> find_iteration(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const bool itself, is_iteration(fs, path));
   if (itself) return path;
-  const Result<std::string> word = latest_word(fs, path);
+  const Result<std::string> word = last_word(fs, path);
   if (!word.ok()) return std::string();
   const auto number = ckpt::number_of<std::uint64_t>(*word);
   if (!number && *word != "release") return std::string();

@@ -13,29 +13,25 @@
 namespace titan::convert::megatron {
 namespace {
 
-constexpr std::string_view kMaster = "param";
-
 std::uint64_t width_of(const ForeignTensor& tensor) { return ckpt::element_count(std::span(tensor.shape).subspan(1)); }
 
 }  // namespace
 
-Result<PartsView> PartsView::of(const ForeignCheckpoint& raw, const recipe::ModelDims& model) {
+Result<PartsView> PartsView::of(const ForeignCheckpoint& raw, const RuledNames& ruled, const recipe::ModelDims& model) {
   PartsView out(raw);
+  const std::vector<ForeignTensor>& tensors = raw.tensors();
   std::set<std::string_view> mastered;
-  for (const ForeignTensor& tensor : raw.tensors()) {
-    const StateName state = split_state(tensor.name);
-    if (state.slot == kMaster) mastered.insert(state.name);
-  }
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!ruled.skipped[i] && split_state(tensors[i].name).slot == kMasterSlot) mastered.insert(ruled.names[i]);
   out.masters_ = !mastered.empty();
   for (const bool of_model : {true, false}) {
-    for (std::size_t i = 0; i < raw.tensors().size(); ++i) {
-      StateName state = split_state(raw.tensors()[i].name);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      StateName state{split_state(tensors[i].name).slot, ruled.names[i]};
       const bool stored = state.slot.empty() && !mastered.contains(state.name),
-                 weights = stored || state.slot == kMaster;
+                 weights = stored || state.slot == kMasterSlot;
       const bool moments = state.slot == ckpt::kExpAvg || state.slot == ckpt::kExpAvgSq;
-      if (of_model ? !weights : !moments) continue;
-      if (of_model && stored && out.masters_ && raw.tensors()[i].dtype != ckpt::DType::kF32)
-        out.unmastered_.emplace_back(state.name);
+      if (ruled.skipped[i] || (of_model ? !weights : !moments)) continue;
+      if (of_model && stored && tensors[i].dtype != ckpt::DType::kF32) out.unmastered_.emplace_back(state.name);
       if (of_model) state.slot = {};
       TITAN_RETURN_IF_ERROR(out.add(i, state, model));
     }
@@ -137,8 +133,13 @@ Status TrainedParts::take_optimizer(const ImportOptions& options, ImportPlan& pl
     facts.of[stored.name] = stored.shape.size() == 1 ? state.undecayed.value_or(state.decayed) : state.decayed;
   }
   if (common_.scheduler) {
+    // A step that the loss scaler skips moves neither Adam nor the schedule.
+    const double count = common_.optimizer->count, made = common_.scheduler->position / static_cast<double>(batch);
+    if (count < static_cast<double>(plan.step) && made == count)
+      facts.skipped = plan.step - static_cast<std::uint64_t>(count);
     TITAN_ASSIGN_OR_RETURN(facts.phases, phases_of(path(), *common_.scheduler, plan.step, batch));
-    TITAN_RETURN_IF_ERROR(check_curve(path(), *common_.scheduler, plan.step, batch, recipe::lr_settings(config)));
+    TITAN_RETURN_IF_ERROR(
+        check_curve(path(), *common_.scheduler, plan.step, batch, recipe::lr_settings(config), facts.skipped));
   }
   return take_run(*options.config, facts, plan);
 }

@@ -2,6 +2,7 @@
 // A Megatron checkpoint as its model is known: tensors under Hugging Face's names, fused projections taken apart.
 #include <vector>
 
+#include "converters/megatron/file_rules.h"
 #include "converters/megatron/state.h"
 #include "converters/megatron/tensors.h"
 #include "converters/torch_save/trained_source.h"
@@ -11,9 +12,9 @@ namespace titan::convert::megatron {
 /// Parts of the tensors of another checkpoint: the model's first, then the optimizer's.
 class PartsView final : public ForeignCheckpoint {
  public:
-  /// `raw` outlives this. A parameter that has a float32 master is that master. \error kIncompatible: `model` does
-  /// not fit the tensors
-  static Result<PartsView> of(const ForeignCheckpoint& raw, const recipe::ModelDims& model);
+  /// `raw` outlives this, and its tensors are called and left out as `ruled` says. A parameter that has a float32
+  /// master is that master. \error kIncompatible: `model` does not fit the tensors
+  static Result<PartsView> of(const ForeignCheckpoint& raw, const RuledNames& ruled, const recipe::ModelDims& model);
 
   const std::string& path() const override { return raw_->path(); }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
@@ -23,7 +24,7 @@ class PartsView final : public ForeignCheckpoint {
 
   std::size_t of_model() const { return of_model_; }
   bool masters() const { return masters_; }
-  /// Beside masters: the tensors that have none and are no float32 themselves, by Megatron's names.
+  /// The tensors that have no master and are no float32 themselves, by Megatron's names.
   const std::vector<std::string>& unmastered() const { return unmastered_; }
   /// `plan`, made for this view, as one of the checkpoint behind it.
   ImportPlan of_raw(ImportPlan plan) const;

@@ -69,10 +69,11 @@ ckpt::Result<std::vector<LrPhase>> phases_of(const std::string& what, const Sche
   const double from = wsd ? origin + decay - wsd_decay : origin + warmup;
   for (const double number : {origin, warmup, decay, wsd_decay, scheduler.max_lr, scheduler.min_lr, scheduler.init_lr})
     if (!(std::fabs(number) < kMostSteps))
-      return ckpt::corrupt(what + ": opt_param_scheduler has a number that makes no curve");
+      return ckpt::incompatible(what + ": opt_param_scheduler has a number that makes no curve");
   if (warmup < 0 || (!constant && (!(length > 0) || from < origin + warmup)))
-    return ckpt::corrupt(what + ": opt_param_scheduler has a warm-up of " + ckpt::toml_float(scheduler.warmup) +
-                         " samples and a decay up to " + ckpt::toml_float(scheduler.decay) + ", which make no curve");
+    return ckpt::incompatible(what + ": opt_param_scheduler has a warm-up of " + ckpt::toml_float(scheduler.warmup) +
+                              " samples and a decay up to " + ckpt::toml_float(scheduler.decay) +
+                              ", which make no curve");
   std::vector<LrPhase> phases;
   const std::uint64_t full = warmup > 0 ? first_behind(origin + warmup) : 1;
   if (full > 1) phases.push_back({1, PhaseKind::kLinear, scheduler.init_lr, scheduler.max_lr, origin, warmup});
@@ -84,7 +85,7 @@ ckpt::Result<std::vector<LrPhase>> phases_of(const std::string& what, const Sche
 }
 
 ckpt::Status check_curve(const std::string& what, const Scheduler& scheduler, std::uint64_t step, std::uint64_t batch,
-                         const ckpt::LrSettings& given) {
+                         const ckpt::LrSettings& given, std::uint64_t skipped) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<LrPhase> run, phases_of(what, scheduler, step, batch));
   const InSteps steps = in_steps(scheduler, step, batch);
   const auto differ = [&](const std::string& message) {
@@ -99,7 +100,7 @@ ckpt::Status check_curve(const std::string& what, const Scheduler& scheduler, st
   const auto first = static_cast<std::uint64_t>(std::max(static_cast<double>(step) + 1, std::ceil(warm)));
   const std::uint64_t stride = given.total_steps < first ? 1 : (given.total_steps - first) / kCompared + 1;
   for (std::uint64_t n = first; n <= given.total_steps; n += stride) {
-    const double mine = ckpt::lr_at(run, n), theirs = ckpt::lr_at(other, n);
+    const double mine = ckpt::lr_at(run, n), theirs = ckpt::lr_at(other, n - skipped);
     if (std::fabs(mine - theirs) > kWithin * std::fabs(scheduler.max_lr))
       return differ("the learning rate of step " + std::to_string(n) + " is " + ckpt::toml_float(mine) +
                     " by the run's own schedule, " + ckpt::toml_float(theirs) + " by the configuration");

@@ -21,13 +21,14 @@ struct Scheduler {
 };
 
 /// The curve of steps behind `step`, of `batch` samples each, as phases. \error kUnsupported: a style that we lack;
-/// kCorrupt: lengths that make no curve. `what` names the checkpoint
+/// kIncompatible: lengths that make no curve. `what` names the checkpoint
 ckpt::Result<std::vector<ckpt::LrPhase>> phases_of(const std::string& what, const Scheduler& scheduler,
                                                    std::uint64_t step, std::uint64_t batch);
 
 /// Checks that `given`, a configuration's curve, is the run's beyond its warm-up, and has a warm-up of that length.
-/// \error kIncompatible naming a step and both rates; the hint has all keys of the run's curve
+/// \error kIncompatible naming a step and both rates; the hint has all keys of the run's curve.
+/// In `skipped` of the steps the run's schedule stood still
 ckpt::Status check_curve(const std::string& what, const Scheduler& scheduler, std::uint64_t step, std::uint64_t batch,
-                         const ckpt::LrSettings& given);
+                         const ckpt::LrSettings& given, std::uint64_t skipped = 0);
 
 }  // namespace titan::convert::megatron

@@ -42,7 +42,8 @@ class StateReader {
 
   Result<CommonState> read() {
     CommonState out;
-    if (!pickle_.is(pickle_.root(), NodeKind::kDict)) return ckpt::corrupt(file_.path() + " is no dict");
+    if (!pickle_.is(pickle_.root(), NodeKind::kDict))
+      return ckpt::incompatible(file_.path() + " holds " + pickle_.describe(pickle_.root()) + ", expected a dict");
     if (const NodeId args = find(pickle_.root(), "args"); args != kNoNode) {
       TITAN_ASSIGN_OR_RETURN(out.arguments, read_arguments(file_, args));
     }
@@ -50,7 +51,8 @@ class StateReader {
         pickle_.is(step, NodeKind::kInt) && pickle_.integer(step) >= 0)
       out.step = static_cast<std::uint64_t>(pickle_.integer(step));
     if (Status status = read_optimizer(out); !status.ok()) {
-      if (status.code != ckpt::Code::kUnsupported && status.code != ckpt::Code::kCorrupt) return status;
+      using enum ckpt::Code;
+      if (status.code != kUnsupported && status.code != kCorrupt && status.code != kIncompatible) return status;
       out.why_optimizer = std::move(status);
       out.optimizer.reset();
     }
@@ -93,7 +95,7 @@ class StateReader {
       TITAN_ASSIGN_OR_RETURN(found.count, file_.number(common));
     }
     if (!(found.count >= 0 && found.count < kMostCounted))
-      return ckpt::corrupt(file_.path() + ": the optimizer's step is " + std::to_string(found.count));
+      return ckpt::incompatible(file_.path() + ": the optimizer's step is " + std::to_string(found.count));
     out.optimizer = found;
     return read_scheduler(out);
   }

@@ -21,7 +21,7 @@ struct CommonState {
   std::optional<std::uint64_t> step;
   std::optional<OptimizerState> optimizer;
   std::optional<Scheduler> scheduler;
-  Status why_optimizer;  ///< it cannot be read: kUnsupported naming its form, kCorrupt
+  Status why_optimizer;  ///< it cannot be read: kUnsupported naming its form, kIncompatible, kCorrupt
 };
 
 inline constexpr const char* kCommonFile = "common.pt";

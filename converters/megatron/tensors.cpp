@@ -66,7 +66,7 @@ StateName split_state(std::string_view name) {
   const std::string_view rest = name.substr(kState.size());
   for (const std::string_view slot : kSlots)
     if (rest.starts_with(slot) && rest.size() > slot.size() && rest[slot.size()] == '.')
-      return {slot == "fp32_param" ? "param" : slot, rest.substr(slot.size() + 1)};
+      return {slot == "fp32_param" ? kMasterSlot : slot, rest.substr(slot.size() + 1)};
   return {"", name};
 }
 

@@ -25,6 +25,9 @@ struct LayerTensor {
 /// are no tensors of the model's. \error kUnsupported: an element type that we lack; kCorrupt
 Result<std::vector<LayerTensor>> list_tensors(const dcp::DcpReader& reader);
 
+/// The slot of float32 masters.
+inline constexpr std::string_view kMasterSlot = "param";
+
 /// What stands before a tensor of the optimizer: "exp_avg", "exp_avg_sq", or "param" for its float32 masters; "" for
 /// the model's.
 struct StateName {

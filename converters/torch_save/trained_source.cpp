@@ -162,7 +162,8 @@ void TrainedSource::note_masters(const std::vector<std::string>& without, Import
 
 Status TrainedSource::check_masters(const std::vector<std::string>& without) const {
   if (without.empty()) return {};
-  return ckpt::incompatible(path() + ": the optimizer has float32 masters, but none of " + listed(without))
+  return ckpt::incompatible(path() + ": the optimizer has no float32 master of " + listed(without) +
+                            ", and the model's files have roundings of what was trained")
       .with_hint(kModelAlone);
 }
 

@@ -1,10 +1,15 @@
 #pragma once
 // A step of Megatron-Core for tests: 2 layers, width 6, 4 heads of 4 in 2 groups, feed-forward 8, 10 rows of 12.
+#include <gtest/gtest.h>
+
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "converters/dcp/item.h"
+#include "converters/megatron/megatron_checkpoint.h"
+#include "converters/view.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/converters/torch_save/spelled.h"
 #include "tests/support/mem_fs.h"
@@ -71,6 +76,7 @@ struct Step {
   bool arguments = true;  ///< in common.pt
   bool common = true;     ///< there is a common.pt; else an item of step 6
   std::string metadata = R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})";
+  std::string rename{};  ///< what stands before the names of all parameters
   std::vector<dcp::testing::ShardedTensor> more{};
 };
 
@@ -123,10 +129,10 @@ inline std::string common_file(const Step& step) {
 
 inline void write_step(ckpt::testing::MemFs& fs, const Step& step) {
   std::vector<dcp::testing::ShardedTensor> tensors;
-  add_model(tensors, "", step.stacked);
+  add_model(tensors, step.rename, step.stacked);
   if (step.form == "fully_reshardable")
     for (const std::string slot : {"exp_avg", "exp_avg_sq"})
-      add_model(tensors, "optimizer.state." + slot + ".", step.stacked);
+      add_model(tensors, "optimizer.state." + slot + "." + step.rename, step.stacked);
   for (dcp::testing::ShardedTensor& tensor : tensors) tensor.half = step.half && !tensor.name.starts_with("optimizer");
   if (step.masters) add_model(tensors, "optimizer.state.param.", step.stacked);
   tensors.insert(tensors.end(), step.more.begin(), step.more.end());
@@ -143,5 +149,55 @@ inline void write_step(ckpt::testing::MemFs& fs, const Step& step) {
   if (!step.metadata.empty()) put(std::string(kStep) + "/metadata.json", step.metadata);
   put(std::string(kRun) + "/latest_checkpointed_iteration.txt", "5");
 }
+
+// The configuration that the run was trained with, but for `changes`.
+inline Settings run_config(const std::map<std::string, std::string>& changes = {}) {
+  std::map<std::string, std::string> rows{{"lr_scheduler.min_lr_factor", "0.1"},
+                                          {"lr_scheduler.warmup_steps", "0"},
+                                          {"optimizer.beta1", "0.9"},
+                                          {"optimizer.beta2", "0.95"},
+                                          {"optimizer.eps", "1e-08"},
+                                          {"optimizer.lr", "0.01"},
+                                          {"optimizer.rules", R"(["*norm* weight_decay=0"])"},
+                                          {"optimizer.weight_decay", "0.1"},
+                                          {"training.global_batch_size", "4"},
+                                          {"training.seq_len", "16"},
+                                          {"training.steps", "25"}};
+  for (const auto& [key, value] : changes) rows[key] = value;
+  return {rows.begin(), rows.end()};
+}
+
+/// One step, opened and planned.
+class MegatronFolder : public ::testing::Test {
+ protected:
+  void put(const Step& step) {
+    write_step(fs_, step);
+    source_ = megatron_format().open(fs_, kStep);
+  }
+  Result<ImportPlan> planned(const ImportOptions& options = {}) {
+    return source_.ok() ? (*source_)->plan(options) : source_.status();
+  }
+  // Elements of a tensor of the plan, in our order of rows.
+  std::vector<float> values(const ImportPlan& plan, const std::string& name, const std::string& slot = "") {
+    for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+      const ckpt::TensorRef& ref = plan.tensors[i].ref;
+      if (plan.parameters[ref.index].name != name || ref.slot != slot) continue;
+      std::vector<float> out(ckpt::element_count(plan.parameters[ref.index].shape));
+      const Status read = PlannedReader(**source_, plan).read(i, 0, std::as_writable_bytes(std::span(out)));
+      EXPECT_TRUE(read.ok()) << read.to_string();
+      return out;
+    }
+    ADD_FAILURE() << name << " is not in the plan";
+    return {};
+  }
+  static std::vector<float> counted(float first, std::size_t count) {
+    std::vector<float> out(count);
+    std::iota(out.begin(), out.end(), first);
+    return out;
+  }
+
+  ckpt::testing::MemFs fs_;
+  Result<std::unique_ptr<ForeignCheckpoint>> source_ = ckpt::not_found("nothing opened");
+};
 
 }  // namespace titan::convert::megatron::testing

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
-
+#include "ckpt/base/text.h"
+#include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
-#include "converters/view.h"
+#include "converters/list.h"
 #include "tests/converters/megatron/folder.h"
 
 namespace titan::convert::megatron::megatron_checkpoint_test {
@@ -19,59 +19,12 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::kRun;
 using testing::kStep;
+using testing::run_config;
 using testing::Step;
 using testing::whole;
 using testing::write_step;
-using Opened = Result<std::unique_ptr<ForeignCheckpoint>>;
 
-// The configuration that the run was trained with, but for `changes`.
-Settings run_config(const std::map<std::string, std::string>& changes = {}) {
-  std::map<std::string, std::string> rows{{"lr_scheduler.min_lr_factor", "0.1"},
-                                          {"lr_scheduler.warmup_steps", "0"},
-                                          {"optimizer.beta1", "0.9"},
-                                          {"optimizer.beta2", "0.95"},
-                                          {"optimizer.eps", "1e-08"},
-                                          {"optimizer.lr", "0.01"},
-                                          {"optimizer.rules", R"(["*norm* weight_decay=0"])"},
-                                          {"optimizer.weight_decay", "0.1"},
-                                          {"training.global_batch_size", "4"},
-                                          {"training.seq_len", "16"},
-                                          {"training.steps", "25"}};
-  for (const auto& [key, value] : changes) rows[key] = value;
-  return {rows.begin(), rows.end()};
-}
-
-class MegatronFolder : public ::testing::Test {
- protected:
-  void put(const Step& step) {
-    write_step(fs_, step);
-    source_ = megatron_format().open(fs_, kStep);
-  }
-  Result<ImportPlan> planned(const ImportOptions& options = {}) {
-    return source_.ok() ? (*source_)->plan(options) : source_.status();
-  }
-  // Elements of a tensor of the plan, in our order of rows.
-  std::vector<float> values(const ImportPlan& plan, const std::string& name, const std::string& slot = "") {
-    for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
-      const ckpt::TensorRef& ref = plan.tensors[i].ref;
-      if (plan.parameters[ref.index].name != name || ref.slot != slot) continue;
-      std::vector<float> out(ckpt::element_count(plan.parameters[ref.index].shape));
-      const Status read = PlannedReader(**source_, plan).read(i, 0, std::as_writable_bytes(std::span(out)));
-      EXPECT_TRUE(read.ok()) << read.to_string();
-      return out;
-    }
-    ADD_FAILURE() << name << " is not in the plan";
-    return {};
-  }
-  static std::vector<float> counted(float first, std::size_t count) {
-    std::vector<float> out(count);
-    std::iota(out.begin(), out.end(), first);
-    return out;
-  }
-
-  MemFs fs_;
-  Opened source_ = ckpt::not_found("nothing opened");
-};
+class MegatronFolder : public testing::MegatronFolder {};
 
 // The i-th tensor of the folder has elements 1000 i + j: 0 the embedding, 1 to 6 those of the layers, 7 the last norm,
 // 8 the head; then moments, 9 further each.
@@ -136,6 +89,23 @@ TEST_F(MegatronFolder, IsFoundByTheRunAndByTheStepBeforeDcp) {
   EXPECT_THAT(explained(fs_, kRun, ckpt::not_found("no checkpoint")).message, HasSubstr("is not there"));
 }
 
+TEST_F(MegatronFolder, ListsEachStepOfTheRun) {
+  put({});
+  for (const char* name : {"/.metadata", "/metadata.json", "/common.pt"}) {
+    const auto bytes = ckpt::read_file(fs_, std::string(kStep) + name, 1 << 20);
+    ASSERT_TRUE(bytes.ok());
+    ASSERT_TRUE(
+        ckpt::testing::put_text(fs_, std::string("/run/iter_0000003") + name, std::string(ckpt::text_of(*bytes))).ok());
+  }
+  const auto report = list_any(fs_, kRun);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  ASSERT_EQ(report->steps.size(), 2u);
+  EXPECT_EQ(report->steps[0].step, 5u);
+  EXPECT_EQ(report->steps[0].name, "iter_0000005");
+  EXPECT_EQ(report->steps[1].step, 3u);
+  EXPECT_EQ(list_any(fs_, kStep)->steps[0].step, 5u);
+}
+
 TEST_F(MegatronFolder, TakesLayersThatLieApartAndMasters) {
   Step step;
   step.stacked = false;
@@ -161,7 +131,7 @@ TEST_F(MegatronFolder, OneParameterWithoutAMasterLeavesTheOthersTheirs) {
   EXPECT_THAT(plan->notes, Contains(HasSubstr("without a master, as the model's files have them: 'decoder.final")));
   const Status run = planned({.config = run_config()}).status();
   EXPECT_EQ(run.code, Code::kIncompatible);
-  EXPECT_THAT(run.message, HasSubstr("has float32 masters, but none of 'decoder.final_layernorm.weight'"));
+  EXPECT_THAT(run.message, HasSubstr("has no float32 master of 'decoder.final_layernorm.weight'"));
   EXPECT_TRUE(planned({.skip = {"optimizer.*"}, .config = run_config()}).ok());
 }
 
@@ -237,58 +207,41 @@ TEST_F(MegatronFolder, WithoutArgumentsAConfigurationSaysTheModel) {
   EXPECT_EQ(planned({.config = model})->step, 6u);  // of the item that newer versions have
 }
 
-TEST_F(MegatronFolder, ModelsThatOursIsNotAreRefusedByTheArgument) {
-  const std::vector<std::tuple<std::string, dcp::Value, Code>> cases{
-      {"num_experts", whole(8), Code::kUnsupported},
-      {"multi_latent_attention", dcp::Value::boolean(true), Code::kUnsupported},
-      {"add_bias_linear", dcp::Value::boolean(true), Code::kUnsupported},
-      {"swiglu", dcp::Value::boolean(false), Code::kUnsupported},
-      {"normalization", dcp::Value::of(std::string("LayerNorm")), Code::kUnsupported},
-      {"position_embedding_type", dcp::Value::of(std::string("yarn")), Code::kUnsupported},
-      {"rotary_percent", dcp::Value::of(0.5), Code::kUnsupported},
-      {"window_size", dcp::Value::tuple({whole(8), whole(0)}), Code::kUnsupported},
-      {"activation_func_clamp_value", dcp::Value::of(7.0), Code::kUnsupported},
-      {"glu_linear_offset", dcp::Value::of(1.0), Code::kUnsupported},
-      {"softmax_scale", dcp::Value::of(0.3), Code::kUnsupported},
-      {"num_attention_heads", whole(0), Code::kCorrupt},
-      {"hidden_size", dcp::Value::of(std::string("6")), Code::kCorrupt}};
-  for (const auto& [key, value, code] : cases) {
-    fs_ = MemFs();
-    Step step;
-    step.args[key] = value;
-    put(step);
-    EXPECT_EQ(source_.status().code, code) << key;
-    EXPECT_THAT(source_.status().message, HasSubstr(key));
-  }
-}
-
-TEST_F(MegatronFolder, OptimizersThatOursIsNotAreRefusedForARunAlone) {
-  const std::vector<std::pair<std::string, dcp::Value>> cases{{"optimizer", dcp::Value::of(std::string("sgd"))},
-                                                              {"decoupled_weight_decay", dcp::Value::boolean(false)},
-                                                              {"apply_wd_to_qk_layernorm", dcp::Value::boolean(true)}};
-  for (const auto& [key, value] : cases) {
-    fs_ = MemFs();
-    Step step;
-    step.args["qk_layernorm"] = dcp::Value::boolean(true);
-    step.args[key] = value;
-    put(step);
-    const Status run = planned({.config = run_config()}).status();
-    EXPECT_EQ(run.code, Code::kUnsupported) << key;
-    EXPECT_THAT(run.message, HasSubstr("the argument " + key + " is"));
-    EXPECT_THAT(run.hint, HasSubstr("--skip 'optimizer.*'"));
-  }
-}
-
-TEST_F(MegatronFolder, ArgumentsOfUsualRunsAreTaken) {
+TEST_F(MegatronFolder, ARunOfRoundingsDoesNotGoOn) {
   Step step;
-  step.args["optimizer"] = dcp::Value::of(std::string("adam"));
-  step.args["decoupled_weight_decay"] = dcp::Value::boolean(true);
-  step.args["apply_wd_to_qk_layernorm"] = dcp::Value::boolean(true);  // there are no such norms
-  step.args["glu_linear_offset"] = dcp::Value::of(0.0);
-  step.args["softmax_scale"] = dcp::Value::none();
+  step.half = true;
+  put(step);
+  EXPECT_TRUE(planned().ok());
+  const Status run = planned({.config = run_config()}).status();
+  EXPECT_EQ(run.code, Code::kIncompatible);
+  EXPECT_THAT(run.message, HasSubstr("the optimizer has no float32 master of"));
+  EXPECT_TRUE(planned({.skip = {"optimizer.*"}, .config = run_config()}).ok());
+}
+
+// Of five steps the loss scaler skipped one: Adam made four, and the schedule stands at 4 x 4 samples.
+TEST_F(MegatronFolder, ARunThatSkippedStepsGoesOnWithAdamAndItsScheduleWhereTheyAre) {
+  Step step;
+  for (testing::Entries* group : {&step.group, &step.norms}) {
+    (*group)["step"] = testing::real(4);
+    (*group)["lr"] = testing::real(0.01 - 0.009 * 4 / 25);
+  }
+  step.scheduler["num_steps"] = whole(16);
   put(step);
   const auto plan = planned({.config = run_config()});
-  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->step, 5u);
+  EXPECT_EQ(plan->optimizer_steps, std::vector<std::uint64_t>(plan->parameters.size(), 4));
+  EXPECT_EQ(plan->train->tokens, 20u * 16);
+  EXPECT_NEAR(ckpt::lr_at(plan->lr->phases, 6), 0.01 - 0.009 * 4 / 25, 1e-15);
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("1 of 5 steps were skipped by the loss scaler")));
+  fs_ = MemFs();
+  step.scheduler["num_steps"] = whole(20);  // a schedule that went on is none that was skipped
+  put(step);
+  const Status other = planned({.config = run_config()}).status();
+  EXPECT_EQ(other.code, Code::kIncompatible);
+  EXPECT_THAT(other.message, HasSubstr("Adam's count is 4, but the checkpoint's step is 5"));
+  EXPECT_THAT(other.hint, HasSubstr("--skip 'optimizer.*'"));
+  EXPECT_TRUE(planned({.skip = {"optimizer.*"}, .config = run_config()}).ok());
 }
 
 TEST_F(MegatronFolder, WithoutCommonStateTheHintOfARunIsNoLoop) {
@@ -316,27 +269,6 @@ TEST_F(MegatronFolder, WithoutCommonStateTheHintOfARunIsNoLoop) {
   EXPECT_THAT(folder.message, HasSubstr("common.pt is a folder, expected a file"));
 }
 
-// The default of num_query_groups is 1, and counts only beside group_query_attention.
-TEST_F(MegatronFolder, WithoutGroupsEachHeadHasAKey) {
-  Step step;
-  step.args["group_query_attention"] = dcp::Value::boolean(false);
-  step.args["num_query_groups"] = whole(1);
-  put(step);
-  EXPECT_THAT(planned().status().message, HasSubstr("has 32 rows, its model makes it 48"));
-}
-
-TEST_F(MegatronFolder, RopeOfArgumentsIsRead) {
-  Step step;
-  step.args["use_rope_scaling"] = dcp::Value::boolean(true);
-  step.args["rope_scaling_factor"] = dcp::Value::of(32.0);
-  step.args["rotary_interleaved"] = dcp::Value::boolean(true);
-  put(step);
-  const auto plan = planned();
-  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
-  EXPECT_EQ(ckpt::setting(plan->config, "model.rope_scaling"), "\"llama3:32:1:4:8192\"");
-  EXPECT_EQ(values(*plan, "layers.0.attention.wq.weight")[6], 1006);  // its rows stay
-}
-
 TEST_F(MegatronFolder, MomentsOfAnotherShapeAreDamageAndLayersHaveALimit) {
   Step step;
   step.form = "";
@@ -357,17 +289,33 @@ TEST_F(MegatronFolder, MomentsOfAnotherShapeAreDamageAndLayersHaveALimit) {
   EXPECT_THAT(source_.status().message, HasSubstr("of 300000 layers, at most"));
 }
 
-TEST_F(MegatronFolder, ASaveThatIsNotWholeIsDamage) {
+TEST_F(MegatronFolder, MetadataThatIsSomethingElseIsSaid) {
   Step step;
   step.metadata = "";
   put(step);
-  EXPECT_EQ(source_.status().code, Code::kCorrupt);
+  EXPECT_EQ(source_.status().code, Code::kIncompatible);
   EXPECT_THAT(source_.status().message, HasSubstr("Megatron writes it last"));
   fs_ = MemFs();
   step.metadata = R"({"sharded_backend": "zarr"})";
   put(step);
   EXPECT_EQ(source_.status().code, Code::kUnsupported);
-  EXPECT_THAT(source_.status().message, HasSubstr("sharded_backend is zarr"));
+  EXPECT_THAT(source_.status().message, HasSubstr("sharded_backend is \"zarr\""));
+  for (const auto& [text, code, message] : std::vector<std::tuple<const char*, Code, const char*>>{
+           {"<!DOCTYPE html><p>sign in", Code::kUnsupported, "metadata.json is a web page (HTML)"},
+           {"[]", Code::kIncompatible, "names no sharded_backend"},
+           {R"({"sharded_backend": 1})", Code::kIncompatible, "names no sharded_backend"},
+           {R"({"sharded_backend": )", Code::kCorrupt, "expected"}}) {
+    fs_ = MemFs();
+    step.metadata = text;
+    put(step);
+    EXPECT_EQ(source_.status().code, code) << text;
+    EXPECT_THAT(source_.status().message, HasSubstr(message));
+  }
+  ASSERT_TRUE(fs_.remove_file(std::string(kStep) + "/metadata.json").ok());
+  ASSERT_TRUE(ckpt::make_dirs(fs_, std::string(kStep) + "/metadata.json").ok());
+  source_ = megatron_format().open(fs_, kStep);
+  EXPECT_EQ(source_.status().code, Code::kUnsupported);
+  EXPECT_THAT(source_.status().message, HasSubstr("metadata.json is a folder, expected a file"));
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST(MegatronSchedule, RefusesWhatItLacks) {
     Scheduler scheduler = of_style("linear");
     scheduler.warmup = warmup;
     scheduler.decay = decay;
-    EXPECT_EQ(phases_of("c", scheduler, 5, 4).status().code, Code::kCorrupt) << warmup << " " << decay;
+    EXPECT_EQ(phases_of("c", scheduler, 5, 4).status().code, Code::kIncompatible) << warmup << " " << decay;
   }
 }
 

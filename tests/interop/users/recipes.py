@@ -663,7 +663,7 @@ def megatron_experts(folder):
     put_megatron(folder, num_experts=8)
 
 
-@recipe("Megatron-LM: stopped while it saved", 12, "Megatron writes it last")
+@recipe("Megatron-LM: stopped while it saved", 13, "Megatron writes it last")
 def megatron_unfinished(folder):
     put_megatron(folder)
     (folder / "metadata.json").unlink()

@@ -1,0 +1,135 @@
+// What the arguments of a run say: sizes, RoPE, and what is refused by name.
+#include "converters/megatron/argument_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ckpt/plan/lr_settings.h"
+#include "tests/converters/megatron/folder.h"
+
+namespace titan::convert::megatron::arguments_test {
+namespace {
+
+using ckpt::Code;
+using ckpt::testing::MemFs;
+using ::testing::HasSubstr;
+using testing::run_config;
+using testing::Step;
+using testing::whole;
+
+class MegatronArguments : public testing::MegatronFolder {};
+
+TEST_F(MegatronArguments, EachArgumentOfTheTableIsRefusedByName) {
+  for (const ArgumentRule& rule : argument_rules()) {
+    const bool set = rule.value == std::string(kSet), unset = rule.value == std::string(kUnset);
+    const std::vector<dcp::Value> wrong =
+        set     ? std::vector{dcp::Value::boolean(false)}
+        : unset ? std::vector{dcp::Value::boolean(true), dcp::Value::of(1.5), dcp::Value::of(std::string("x")),
+                              dcp::Value::tuple({whole(8), whole(0)})}
+                : std::vector{dcp::Value::of(std::string("other")), whole(7)};
+    for (const dcp::Value& value : wrong) {
+      fs_ = MemFs();
+      Step step;
+      step.args[rule.name] = value;
+      put(step);
+      const Status status = rule.of_run ? planned({.config = run_config()}).status() : source_.status();
+      EXPECT_EQ(status.code, Code::kUnsupported) << rule.name;
+      EXPECT_THAT(status.message, HasSubstr(std::string("the argument ") + rule.name + " is"));
+      if (rule.of_run) {
+        EXPECT_THAT(status.hint, HasSubstr("--skip 'optimizer.*'"));
+        EXPECT_TRUE(planned({.skip = {"optimizer.*"}, .config = run_config()}).ok()) << rule.name;
+      }
+    }
+  }
+}
+
+TEST_F(MegatronArguments, ArgumentsAsOurModelHasThemAreTaken) {
+  Step step;
+  for (const ArgumentRule& rule : argument_rules())
+    step.args[rule.name] = rule.value == std::string(kSet)     ? dcp::Value::boolean(true)
+                           : rule.value == std::string(kUnset) ? dcp::Value::boolean(false)
+                                                               : dcp::Value::of(std::string(rule.value));
+  step.args["rotary_percent"] = dcp::Value::of(1.0);
+  put(step);
+  const auto plan = planned({.config = run_config()});
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+}
+
+TEST_F(MegatronArguments, ArgumentsOfAnotherKindDisagree) {
+  const std::vector<std::pair<std::string, dcp::Value>> cases{
+      {"num_attention_heads", whole(0)},           {"hidden_size", dcp::Value::of(std::string("6"))},
+      {"num_layers", dcp::Value::none()},          {"norm_epsilon", dcp::Value::of(std::string("1e-5"))},
+      {"rotary_base", dcp::Value::boolean(true)},  {"group_query_attention", whole(1)},
+      {"rotary_interleaved", dcp::Value::of(1.0)}, {"lr_warmup_init", dcp::Value::list({})}};
+  for (const auto& [key, value] : cases) {
+    fs_ = MemFs();
+    Step step;
+    step.args[key] = value;
+    put(step);
+    EXPECT_EQ(source_.status().code, Code::kIncompatible) << key;
+    EXPECT_THAT(source_.status().message, HasSubstr("the argument " + key + " is"));
+  }
+  fs_ = MemFs();
+  Step step;
+  step.group["lr"] = dcp::Value::of(std::string("0.1"));
+  put(step);
+  const Status run = planned({.config = run_config()}).status();
+  EXPECT_EQ(run.code, Code::kIncompatible);
+  EXPECT_THAT(run.message, HasSubstr("str '0.1' stands where a number is expected"));
+}
+
+TEST_F(MegatronArguments, EpsHasTwoNames) {
+  Step step;
+  step.args.erase("norm_epsilon");
+  step.args["layernorm_epsilon"] = dcp::Value::of(1e-6);
+  put(step);
+  const auto plan = planned();
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(ckpt::setting(plan->config, "model.norm_eps"), "1e-06");
+}
+
+TEST_F(MegatronArguments, NormsOfQueriesAndKeysThatDecayAreRefusedForARun) {
+  Step step;
+  step.args["qk_layernorm"] = dcp::Value::boolean(true);
+  step.args["apply_wd_to_qk_layernorm"] = dcp::Value::boolean(true);
+  put(step);
+  const Status run = planned({.config = run_config()}).status();
+  EXPECT_EQ(run.code, Code::kUnsupported);
+  EXPECT_THAT(run.message, HasSubstr("the argument apply_wd_to_qk_layernorm is"));
+}
+
+TEST_F(MegatronArguments, ArgumentsOfUsualRunsAreTaken) {
+  Step step;
+  step.args["optimizer"] = dcp::Value::of(std::string("adam"));
+  step.args["decoupled_weight_decay"] = dcp::Value::boolean(true);
+  step.args["apply_wd_to_qk_layernorm"] = dcp::Value::boolean(true);  // there are no such norms
+  step.args["glu_linear_offset"] = dcp::Value::of(0.0);
+  step.args["softmax_scale"] = dcp::Value::none();
+  put(step);
+  const auto plan = planned({.config = run_config()});
+  EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+}
+
+// The default of num_query_groups is 1, and counts only beside group_query_attention.
+TEST_F(MegatronArguments, WithoutGroupsEachHeadHasAKey) {
+  Step step;
+  step.args["group_query_attention"] = dcp::Value::boolean(false);
+  step.args["num_query_groups"] = whole(1);
+  put(step);
+  EXPECT_THAT(planned().status().message, HasSubstr("has 32 rows, its model makes it 48"));
+}
+
+TEST_F(MegatronArguments, RopeOfArgumentsIsRead) {
+  Step step;
+  step.args["use_rope_scaling"] = dcp::Value::boolean(true);
+  step.args["rope_scaling_factor"] = dcp::Value::of(32.0);
+  step.args["rotary_interleaved"] = dcp::Value::boolean(true);
+  put(step);
+  const auto plan = planned();
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(ckpt::setting(plan->config, "model.rope_scaling"), "\"llama3:32:1:4:8192\"");
+  EXPECT_EQ(values(*plan, "layers.0.attention.wq.weight")[6], 1006);  // its rows stay
+}
+
+}  // namespace
+}  // namespace titan::convert::megatron::arguments_test
