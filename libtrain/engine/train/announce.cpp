@@ -1,4 +1,4 @@
-#include "libtrain/engine/train/announce.h"
+#include "libtrain/engine/train/startup.h"
 
 #include <sstream>
 
@@ -60,7 +60,6 @@ void begin_attempt(RunState& run) {
     }
   }
   run.state.environment = std::move(environment);
-  run.earlier_wall_time = run.state.wall_time_s;
   ckpt::add_attempt(run.state.attempts, std::move(attempt));
 }
 
@@ -99,17 +98,19 @@ void announce(RunState& run) {
   facts.first_step = run.start.decision.step + 1;
   facts.last_step = static_cast<std::uint64_t>(run.config().training.steps);
   facts.environment = run.state.environment;
-  facts.data = run.data.kind + ", " + std::to_string(run.data.files.size()) +
-               (run.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.data.files) + "), " +
-               (run.start.texts.empty() ? ""
-                                        : "as tokens of " + run.start.texts[0].path + " in " +
-                                              (run.data.sets.empty() ? run.start.texts[0].folder
+  facts.data =
+      run.progress.data.kind + ", " + std::to_string(run.progress.data.files.size()) +
+      (run.progress.data.files.size() == 1 ? " file (" : " files (") + ckpt::file_names(run.progress.data.files) +
+      "), " +
+      (run.start.texts.empty() ? ""
+                               : "as tokens of " + run.start.texts[0].path + " in " +
+                                     (run.progress.data.sets.empty() ? run.start.texts[0].folder
                                                                      : ckpt::parent_path(run.start.texts[0].folder)) +
-                                              ", ") +
-               std::to_string(run.data.samples_per_epoch) + " samples per epoch" +
-               (run.data.sets.empty() ? "" : " of " + ckpt::mixture_text(run.data.sets)) + ", " +
-               std::to_string(run.start.dataset->validation_samples()) + " held back; at sample " +
-               std::to_string(run.data.samples);
+                                     ", ") +
+      std::to_string(run.progress.data.samples_per_epoch) + " samples per epoch" +
+      (run.progress.data.sets.empty() ? "" : " of " + ckpt::mixture_text(run.progress.data.sets)) + ", " +
+      std::to_string(run.start.dataset->validation_samples()) + " held back; at sample " +
+      std::to_string(run.progress.data.samples);
   facts.left_out = run.start.dataset->left_out();
   facts.seed = run.state.seed;
   for (const std::string& line : banner_lines(run.plan(), facts)) log_info(line);

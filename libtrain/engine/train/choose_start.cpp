@@ -1,6 +1,4 @@
-#include "libtrain/engine/train/choose_start.h"
-
-#include <algorithm>
+#include "libtrain/engine/train/startup.h"
 
 #include "ckpt/base/random_id.h"
 #include "ckpt/plan/lr_settings.h"
@@ -74,9 +72,9 @@ void choose_start(RunState& run) {
   run.forget_start();
   run.on_root([&]() -> Status {
     TITAN_ASSIGN_OR_RETURN(StartRequest request, start_request(run.inputs, run.permission));
-    request.unreadable = run.unreadable;
-    request.near_lost = run.near_lost;
-    TITAN_ASSIGN_OR_RETURN(run.start.decision, decide_start(run.watch, request, run.damaged));
+    request.unreadable = run.lost.unreadable;
+    request.near_lost = run.lost.near;
+    TITAN_ASSIGN_OR_RETURN(run.start.decision, decide_start(run.watch, request, run.lost.damaged));
     for (const std::string& line : run.start.decision.skipped) log_warn("not resumed: " + line);
     for (const std::string& note : run.start.decision.notes) log_warn(note);
     return ckpt::ok_status();
@@ -105,6 +103,8 @@ void choose_start(RunState& run) {
   check(agree(*run.world.io, status));
 
   if (run.start.stored) run.state = run.start.stored->state;
+  run.progress.step = run.start.decision.step;
+  run.progress.tokens = run.state.tokens;
   if (!run.start.stored) run.start.seed = word.seed;
   if (!decision.origin.empty()) run.state.origin = decision.origin;
   run.state.seed = *run.start.seed;
@@ -129,13 +129,15 @@ void settle(RunState& run) {
   check_prepared(run, status.ok() ? start.verdict : status);
   if (run.root())
     for (const std::string& warning : start.warnings) log_warn(warning);
-  run.data = start.data;
+  run.progress.data = start.data;
   run.state.accepted = start.accepted;
   if (start.stored) {
-    check(start.dataset->continue_from(run.data));                    // the same on all ranks
-    run.data.samples_per_epoch = start.dataset->samples_per_epoch();  // of whole documents in the order of before
+    check(start.dataset->continue_from(run.progress.data));  // the same on all ranks
+    run.progress.data.samples_per_epoch =
+        start.dataset->samples_per_epoch();  // of whole documents in the order of before
     // An epoch that a change begins is a new one for the log, and so is epoch 0 of data that begin anew.
-    run.next_epoch = start.continuation.fresh_data ? run.data.first_epoch : ckpt::last_epoch(start.stored->data) + 1;
+    run.progress.next_epoch =
+        start.continuation.fresh_data ? run.progress.data.first_epoch : ckpt::last_epoch(start.stored->data) + 1;
   }
   run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
   // What lies in a folder must not name a command that somebody else's start would run.

@@ -1,6 +1,5 @@
-#include "libtrain/engine/train/keep_house.h"
+#include "libtrain/engine/train/startup.h"
 
-#include "libtrain/engine/train/near_steps.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/publish_note.h"
 #include "recipe/record/run_metrics.h"
@@ -14,7 +13,8 @@ using ckpt::Status;
 void recall_losses(RunState& run) {
   const std::string path = ckpt::join_path(run.config().job.dump_folder, "metrics.jsonl");
   const auto read = recipe::read_metrics(run.fs, path, [&](const recipe::MetricsLine& line) {
-    if (line.event == "validation" && line.validation_loss) run.retention->validated(line.step, *line.validation_loss);
+    if (line.event == "validation" && line.validation_loss)
+      run.house.retention->validated(line.step, *line.validation_loss);
   });
   if (!read.ok() && read.status().code != ckpt::Code::kNotFound)
     log_warn("checkpoint.keep_best knows no losses of earlier starts: " + read.status().message);
@@ -23,38 +23,39 @@ void recall_losses(RunState& run) {
 }  // namespace
 
 void begin_publishing(RunState& run, bool own) {
-  const auto still_ours = [&run] { return run.files->still_ours(); };
-  run.hook = make_publish_hook(run.fs, run.config(), {still_ours, log_warn, log_info});
-  if (!run.hook || !own) return;
-  if (const Status missed = publish_missed(run.fs, run.config(), durable_path(run), *run.hook); !missed.ok())
+  const auto still_ours = [&run] { return run.house.files->still_ours(); };
+  run.house.hook = make_publish_hook(run.fs, run.config(), {still_ours, log_warn, log_info});
+  if (!run.house.hook || !own) return;
+  if (const Status missed = publish_missed(run.fs, run.config(), durable_path(run), *run.house.hook); !missed.ok())
     log_warn("checkpoint.on_publish: " + log_text(missed));
 }
 
 void keep_house(RunState& run) {
   // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved
   // again.
-  std::set<std::uint64_t> lost = run.damaged;
-  lost.insert(run.unreadable.begin(), run.unreadable.end());
-  run.checkpointer->mark_damaged(run.checkpoint_dir, lost);
-  if (!run.near_folder.empty()) run.checkpointer->mark_damaged(run.near_folder, run.near_lost);
+  std::set<std::uint64_t> lost = run.lost.damaged;
+  lost.insert(run.lost.unreadable.begin(), run.lost.unreadable.end());
+  run.engine.checkpointer->mark_damaged(run.checkpoint_dir, lost);
+  if (!run.near_folder.empty()) run.engine.checkpointer->mark_damaged(run.near_folder, run.lost.near);
   if (!run.root()) return;
-  const auto still_ours = [&run] { return run.files->still_ours(); };
-  run.checkpointer->guard_commits(still_ours);
+  const auto still_ours = [&run] { return run.house.files->still_ours(); };
+  run.engine.checkpointer->guard_commits(still_ours);
   const auto& settings = run.config().checkpoint;
   const ckpt::RetentionRules rules{static_cast<std::uint64_t>(settings.keep_latest_k),
                                    static_cast<std::uint64_t>(settings.keep_every),
                                    static_cast<std::uint64_t>(settings.keep_best)};
-  run.retention = std::make_unique<ckpt::Retention>(
-      run.fs, ckpt::RetentionOptions{run.checkpoint_dir, rules, still_ours,
-                                     [](const std::string& name) { log_info("retention removed " + name); },
-                                     [](const std::string& problem) { log_warn("retention: " + problem); },
-                                     [&run](std::uint64_t step) { return run.hook && run.hook->in_use(step); }});
-  for (const std::uint64_t step : lost) run.retention->judge(step, ckpt::Verdict::kDamaged);
+  run.house.retention = std::make_unique<ckpt::Retention>(
+      run.fs,
+      ckpt::RetentionOptions{run.checkpoint_dir, rules, still_ours,
+                             [](const std::string& name) { log_info("retention removed " + name); },
+                             [](const std::string& problem) { log_warn("retention: " + problem); },
+                             [&run](std::uint64_t step) { return run.house.hook && run.house.hook->in_use(step); }});
+  for (const std::uint64_t step : lost) run.house.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
   const StartDecision& decision = run.start.decision;
   const bool own = run.start.source != nullptr && decision.origin.empty() && decision.durable;
   if (own && !decision.near && !run.start.continuation.fresh_optimizer)
-    run.retention->judge(run.start.decision.step, ckpt::Verdict::kProved, run.start.id);
+    run.house.retention->judge(run.start.decision.step, ckpt::Verdict::kProved, run.start.id);
   if (rules.keep_best > 0) recall_losses(run);
   begin_publishing(run, own);
   begin_copies(run, lost);

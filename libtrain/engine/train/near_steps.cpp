@@ -1,4 +1,4 @@
-#include "libtrain/engine/train/near_steps.h"
+#include "libtrain/engine/train/startup.h"
 
 #include <algorithm>
 
@@ -7,7 +7,6 @@
 #include "ckpt/run/near_folder.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/step_copy.h"
-#include "libtrain/engine/train/run_state.h"
 #include "libtrain/engine/train/saves.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/talk/message.h"
@@ -47,7 +46,7 @@ std::vector<std::uint64_t> not_durable(RunState& run) {
   for (const ckpt::StepEntry& entry : own->steps)
     if (entry.step <= last) newest = std::max(newest, entry.step);
   for (const ckpt::StepEntry& entry : near->steps)
-    if (entry.step > newest && entry.step <= last && !run.near_lost.contains(entry.step) &&
+    if (entry.step > newest && entry.step <= last && !run.lost.near.contains(entry.step) &&
         !ckpt::was_durable(run.fs, entry.path))
       steps.push_back(entry.step);
   std::sort(steps.begin(), steps.end());
@@ -82,10 +81,10 @@ void begin_copies(RunState& run, const std::set<std::uint64_t>& damaged) {
   options.checkpoint_dir = run.checkpoint_dir;
   options.read_back = read_back_of(run.config().checkpoint.verify_after_write);
   options.damaged = damaged;
-  options.still_ours = [&run] { return run.files->still_ours(); };
+  options.still_ours = [&run] { return run.house.files->still_ours(); };
   options.problem = log_warn;
-  run.near = std::make_unique<NearTier>(run.fs, std::move(options));
-  for (const std::uint64_t step : not_durable(run)) run.near->add(step);
+  run.house.near = std::make_unique<NearTier>(run.fs, std::move(options));
+  for (const std::uint64_t step : not_durable(run)) run.house.near->add(step);
 }
 
 void bring_home(RunState& run) {
@@ -96,12 +95,12 @@ void bring_home(RunState& run) {
              run.checkpoint_dir);
     ckpt::StepCopyOptions how;
     how.read_back = read_back_of(run.config().checkpoint.verify_after_write);
-    how.commit = {run.damaged.contains(step), [&run] { return run.files->still_ours(); }};
+    how.commit = {run.lost.damaged.contains(step), [&run] { return run.house.files->still_ours(); }};
     how.cancel = run.inputs.stop;
     TITAN_RETURN_IF_ERROR(ckpt::copy_step(run.fs, run.start.decision.path, run.checkpoint_dir, how).status());
     return ckpt::note_durable(run.fs, run.start.decision.path);
   });
-  run.near_lost.insert(step);
+  run.lost.near.insert(step);
 }
 
 void leave_near(const RunState& run) {

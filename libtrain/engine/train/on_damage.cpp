@@ -1,4 +1,4 @@
-#include "libtrain/engine/train/on_damage.h"
+#include "libtrain/engine/train/startup.h"
 
 #include <algorithm>
 
@@ -52,22 +52,22 @@ void pass_over(RunState& run, const Status& error) {
       run.world.io->broadcast(MessageWriter().number(step.ok() ? *step : 0).number(near ? 1 : 0).take(), second);
   MessageReader word(bytes);
   const std::uint64_t passed = word.number();
-  if (!(word.number() != 0 ? run.near_lost : run.unreadable).insert(passed).second) throw StatusError(error);
+  if (!(word.number() != 0 ? run.lost.near : run.lost.unreadable).insert(passed).second) throw StatusError(error);
   if (run.root()) log_warn(passed_over_line(passed, error));
   run.watch.forget();
 }
 
 // What manifest and JSON members say has one reader for all, and the save that replaces such a step looks again.
 void confirm_damage(RunState& run, const Status& error) {
-  const std::optional<int> first = first_rank(*run.world.io, run.met_damage);
-  run.met_damage = false;
+  const std::optional<int> first = first_rank(*run.world.io, run.lost.met_here);
+  run.lost.met_here = false;
   if (!first) return;
   const int second = (*first + 1) % run.world.size;
   Status verdict;
   if (run.world.rank == second) {
     const bool moments = !run.start.continuation.fresh_optimizer;
     verdict = ckpt::read_part(run.fs, run.start.decision.path, run.start.source->manifest(),
-                              {run.plan().parameters, *run.owners, static_cast<std::uint32_t>(*first), moments},
+                              {run.plan().parameters, *run.engine.owners, static_cast<std::uint32_t>(*first), moments},
                               run.inputs.stop);
     if (verdict.ok()) {
       verdict = ckpt::failed("rank " + std::to_string(*first) + " met damage in " + run.start.decision.path +

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <exception>
-#include <utility>
 
 #include "libtrain/engine/model/runtime.h"
 #include "libtrain/engine/parallel/device_module.h"

@@ -1,4 +1,4 @@
-#include "libtrain/engine/train/reload.h"
+#include "libtrain/engine/train/train_loop.h"
 
 #include <ATen/ATen.h>
 
@@ -9,7 +9,7 @@
 namespace titan::train {
 
 void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments) {
-  run.exchange->await_weights();
+  run.engine.exchange->await_weights();
   StartWord word;
   run.on_root([&]() -> ckpt::Status {
     word.decision = {StartMode::kResume, path};
@@ -30,16 +30,16 @@ void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool
   if (status.ok()) {
     const ckpt::CheckpointReader reader =
         ckpt::CheckpointReader::known(run.fs, heard->decision.path, std::move(*heard->decision.manifest));
-    status = Checkpointer::load(reader, run.plan(), *run.optimizer, moments, run.inputs.stop);
+    status = Checkpointer::load(reader, run.plan(), *run.engine.optimizer, moments, run.inputs.stop);
   }
   check(agree(*run.world.io, status));
   if (!moments) {
-    for (ShardedAdamW::State& state : run.optimizer->states()) {
+    for (ShardedAdamW::State& state : run.engine.optimizer->states()) {
       state.exp_avg.zero_();
       state.exp_avg_sq.zero_();
     }
   }
-  run.exchange->share(run.optimizer->params());
+  run.engine.exchange->share(run.engine.optimizer->params());
 }
 
 }  // namespace titan::train

@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "ckpt/read/reader.h"
 #include "ckpt/run/retention.h"
@@ -26,14 +26,52 @@
 
 namespace titan::train {
 
-/// All that a rank has while it trains, in the order in which it must be destroyed; modules take it whole.
+/// What rank 0 keeps beside training; the other ranks have none of it. Each ends before those above it, which hold the
+/// lock.
+struct House {
+  std::unique_ptr<RunFiles> files;
+  std::unique_ptr<PublishHook> hook;  ///< only where there is a command
+  std::unique_ptr<ckpt::Retention> retention;
+  std::unique_ptr<NearTier> near;  ///< only with checkpoint.near
+};
+
+/// Steps that a start does not take.
+struct LostSteps {
+  std::set<std::uint64_t> damaged;     ///< found corrupt while loading
+  std::set<std::uint64_t> unreadable;  ///< passed over, since no two readers could read a place of theirs
+  std::set<std::uint64_t> near;        ///< of the near folder, for either reason
+  bool met_here = false;               ///< this rank has met damage in what it loaded last
+};
+
+/// What computes and saves on this rank. Made once a start is settled; lives to the end of the run.
+struct RankEngine {
+  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters of the plan, worked out once
+  std::vector<std::uint32_t> makers;              ///< of shard files, see ckpt::Snapshot
+  std::unique_ptr<RankStages> stages;
+  std::unique_ptr<ShardedAdamW> optimizer;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<GradientExchange> exchange;
+  std::unique_ptr<Checkpointer> checkpointer;
+};
+
+/// Where training stands: moves with each step, and goes back whole to a checkpoint.
+struct Progress {
+  std::uint64_t step = 0;  ///< the last that is done
+  std::uint64_t tokens = 0;
+  std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
+  std::uint64_t next_epoch = 1;      ///< the log has named those before it
+  ckpt::DataPosition data;           ///< where the next step begins
+};
+
+/// All that a rank has while it trains, by how long it lives, in the order in which it must be destroyed; modules take
+/// it whole.
 struct RunState {
   explicit RunState(const TrainOptions& o)
       : options(o),
-        inputs{o.loaded, o.resume, o.allow,     static_cast<std::uint32_t>(o.env.world), o.open_weights, false,
-               {},       0,        stop_token()},
         fs(ckpt::posix_fs()),
-        checkpoint_dir(ckpt::join_path(o.loaded.config.job.dump_folder, o.loaded.config.checkpoint.folder)) {
+        checkpoint_dir(ckpt::join_path(o.loaded.config.job.dump_folder, o.loaded.config.checkpoint.folder)),
+        inputs{o.loaded, o.resume, o.allow,     static_cast<std::uint32_t>(o.env.world), o.open_weights, false,
+               {},       0,        stop_token()} {
     forget_start();
   }
 
@@ -42,6 +80,7 @@ struct RunState {
     start = {};
     start.loaded = options.loaded;
     state = {};
+    progress = {};
   }
 
   bool root() const { return world.rank == 0; }
@@ -62,40 +101,32 @@ struct RunState {
   const recipe::Config& config() const { return start.loaded.config; }
   const recipe::RunPlan& plan() const { return start.plan; }
 
+  // What the run was begun with.
   const TrainOptions& options;
+  ckpt::Fs& fs;
+  std::string checkpoint_dir;
+  std::string near_folder;  ///< of checkpoint.near, this run's; empty: none
+  std::string no_log_file;  ///< why this rank has none, where it has none
+  recipe::Permission permission;
+
+  // A start: decided anew where a step turns out to be lost.
   StartInputs inputs;
   Start start;
-  ckpt::Fs& fs;
   ckpt::MediaWatch watch{fs};  ///< reads what is resumed
-  std::string checkpoint_dir;
-  std::string no_log_file;                        ///< why this rank has none, where it has none
-  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters of the plan, worked out once
-  std::vector<std::uint32_t> makers;              ///< of shard files, see ckpt::Snapshot
+  LostSteps lost;
   recipe::Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
-  World world;
-  std::unique_ptr<RunFiles> files;             ///< rank 0 only
-  std::unique_ptr<PublishHook> hook;           ///< rank 0 only, and only where there is a command
-  std::unique_ptr<ckpt::Retention> retention;  ///< rank 0 only; ends before `hook`, and `files`, which hold the lock
-  std::unique_ptr<NearTier> near;              ///< rank 0 only, and only with checkpoint.near; ends before all of these
-  std::string near_folder;                     ///< of checkpoint.near, this run's; empty: none
-  std::set<std::uint64_t> damaged;             ///< steps found corrupt while loading
-  bool met_damage = false;                     ///< this rank has, in what it loaded last
-  std::set<std::uint64_t> unreadable;          ///< steps passed over, since no two readers could read a place of theirs
-  std::set<std::uint64_t> near_lost;           ///< steps of the near folder, for either reason
-  recipe::Permission permission;
   /// Rank 0 only: what came with the model, for every checkpoint of this run; null: nothing.
   std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
-  std::unique_ptr<RankStages> stages;
-  std::unique_ptr<ShardedAdamW> optimizer;
-  std::unique_ptr<Executor> executor;
-  std::unique_ptr<GradientExchange> exchange;
-  std::unique_ptr<Checkpointer> checkpointer;
-  ckpt::DataPosition data;       ///< where the next step begins
-  std::uint64_t next_epoch = 1;  ///< the log has named those before it
-  ckpt::TrainState state;
-  std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
+
+  // The other ranks, and the run folder. Both outlive what trains.
+  World world;
+  House house;
+
+  // Training.
+  RankEngine engine;
+  ckpt::TrainState state;  ///< as checkpoints get it, but for what moves with each step
+  Progress progress;
   std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
-  double earlier_wall_time = 0;  ///< of attempts before this one, seconds
 };
 
 }  // namespace titan::train

@@ -66,9 +66,8 @@ void Saves::begin() {
   newest_ = run_.start.decision.step;
   durable_ = run_.start.decision.durable ? newest_ : 0;
   if (run_.start.decision.mode == StartMode::kResume)
-    saved_ = SavedPoint{
-        newest_,           run_.start.decision.path, run_.start.id,   run_.data,
-        run_.state.tokens, run_.optimizer_step,      run_.next_epoch, !run_.start.continuation.fresh_optimizer};
+    saved_ =
+        SavedPoint{run_.progress, run_.start.decision.path, run_.start.id, !run_.start.continuation.fresh_optimizer};
   schedule_.emplace(run_.config().checkpoint, now_s());
   if (!run_.world.save) return;
   BackgroundSaver::Options options;
@@ -76,10 +75,10 @@ void Saves::begin() {
   options.leaf_bytes = run_.plan().leaf_elements * sizeof(float);
   options.stages_ahead = !device().place().is_cpu();
   options.staging_bytes = staging_room(static_cast<std::uint64_t>(run_.config().checkpoint.staging_bytes),
-                                       leaves_of(*run_.optimizer) * options.leaf_bytes, options.stages_ahead,
+                                       leaves_of(*run_.engine.optimizer) * options.leaf_bytes, options.stages_ahead,
                                        free_memory(), static_cast<std::uint64_t>(run_.options.env.local_world));
   options.threads = static_cast<unsigned>(at::get_num_threads());
-  background_ = std::make_unique<BackgroundSaver>(*run_.checkpointer, options);
+  background_ = std::make_unique<BackgroundSaver>(*run_.engine.checkpointer, options);
 }
 
 double Saves::now_s() const { return std::chrono::duration<double>(Clock::now().time_since_epoch()).count(); }
@@ -92,36 +91,31 @@ bool Saves::time_is_up() {
   if ((background_ && background_->busy()) || !schedule_->may_be_early(now_s())) return false;
   if (answer_ && *answer_ == StoreAnswer::kYes) return true;
   // Each question takes a place among the lines: it is asked anew when it was answered.
-  if (!answer_ || *answer_ == StoreAnswer::kNo) answer_ = run_.files->ask_store(run_.checkpoint_dir, needed_);
+  if (!answer_ || *answer_ == StoreAnswer::kNo) answer_ = run_.house.files->ask_store(run_.checkpoint_dir, needed_);
   return false;
 }
 
 ckpt::Snapshot Saves::snapshot(std::uint64_t step) {
-  under_way_ = SavedPoint{step,
-                          ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step)),
-                          {},
-                          run_.data,
-                          run_.state.tokens,
-                          run_.optimizer_step,
-                          run_.next_epoch};
+  under_way_ = SavedPoint{run_.progress, ckpt::join_path(run_.checkpoint_dir, ckpt::step_name(step))};
   ckpt::Snapshot snap;
   snap.parameters = run_.plan().parameters;
   snap.mesh = run_.plan().mesh;
   snap.stage_cuts = run_.plan().stage_cuts;
   snap.leaf_elements = run_.plan().leaf_elements;
-  snap.ownership = run_.owners;
-  snap.makers = run_.makers;
+  snap.ownership = run_.engine.owners;
+  snap.makers = run_.engine.makers;
   snap.codec = run_.plan().codec;
   snap.prove = run_.config().checkpoint.verify_compression;
   snap.read_back = read_back_of(run_.config().checkpoint.verify_after_write);
   if (run_.plan().ema) snap.slots.emplace_back(ckpt::kEma);
   snap.parity = static_cast<std::uint32_t>(run_.config().checkpoint.parity);
-  snap.optimizer_step = run_.optimizer_step;
+  snap.optimizer_step = run_.progress.optimizer_step;
   snap.lr = run_.start.lr;
-  snap.data = run_.data;
+  snap.data = run_.progress.data;
   snap.train = run_.state;
   snap.train.step = step;
-  snap.train.wall_time_s = run_.earlier_wall_time + seconds_since(run_.attempt_start);
+  snap.train.tokens = run_.progress.tokens;
+  snap.train.wall_time_s += seconds_since(run_.attempt_start);
   snap.train.attempts.back().last_step = step;
   snap.config = recipe::resolved_settings(run_.resolved);
   snap.writer = run_.options.version;
@@ -134,19 +128,20 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
   const std::uint64_t step = snap.train.step;
   schedule_->begun(now_s());
   const auto on_root = [&]() -> Status {
-    TITAN_RETURN_IF_ERROR(run_.files->still_ours());
+    TITAN_RETURN_IF_ERROR(run_.house.files->still_ours());
     log_save(*run_.options.watcher, "save begin step=" + std::to_string(step));
     run_.options.watcher->saving(step);
-    run_.files->event(step, "save_begin", {});
+    run_.house.files->event(step, "save_begin", {});
     needed_ = ckpt::space_for_save(snap);
     // Right behind another save the step that this one took the place of may still be on its way out.
     const auto begin = Clock::now();
     const auto patience = run_.store_patience();
     const bool near = goes_near(snap, patience / 2);
-    run_.checkpointer->save_into(near ? run_.near_folder : run_.checkpoint_dir);
-    if (run_.near && run_.config().checkpoint.on_save_error == "stop") TITAN_RETURN_IF_ERROR(run_.near->refused());
+    run_.engine.checkpointer->save_into(near ? run_.near_folder : run_.checkpoint_dir);
+    if (run_.house.near && run_.config().checkpoint.on_save_error == "stop")
+      TITAN_RETURN_IF_ERROR(run_.house.near->refused());
     if (!near && !ckpt::check_space(run_.fs, run_.checkpoint_dir, snap).ok())
-      run_.retention->finish([&] { return Clock::now() - begin >= patience / 2; });
+      run_.house.retention->finish([&] { return Clock::now() - begin >= patience / 2; });
     return sync_lines(std::chrono::duration_cast<std::chrono::milliseconds>(patience - (Clock::now() - begin)));
   };
   const Status status = agree(*run_.world.io, run_.root() ? on_root() : ckpt::ok_status());
@@ -156,9 +151,9 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
 
 // Lines first, checkpoint second: a published step lacks its lines only where the store refuses those.
 Status Saves::sync_lines(std::chrono::milliseconds patience) {
-  if (run_.config().checkpoint.on_save_error == "stop") return run_.files->sync(patience);
+  if (run_.config().checkpoint.on_save_error == "stop") return run_.house.files->sync(patience);
   const std::chrono::milliseconds wait = lines_late_ ? std::chrono::milliseconds{0} : kLines;
-  const Status lines = run_.files->sync(std::min(patience, wait));
+  const Status lines = run_.house.files->sync(std::min(patience, wait));
   if (!lines.ok() && !lines_late_)
     log_warn("a checkpoint is saved without the newest lines of metrics.jsonl, which wait in memory: " +
              log_text(lines));
@@ -171,7 +166,7 @@ SaveOutcome Saves::save_here(std::uint64_t step) {
   const ckpt::Snapshot snap = snapshot(step);
   const double taken_down = seconds_since(due);
   if (const Status announced = announce(snap); !announced.ok()) return judged({step, announced, {}, true});
-  auto report = run_.checkpointer->save(snap, *run_.optimizer, says_where(*run_.options.watcher, step));
+  auto report = run_.engine.checkpointer->save(snap, *run_.engine.optimizer, says_where(*run_.options.watcher, step));
   const double all = seconds_since(due);
   return judged({step, std::move(report), {taken_down, all, all}, true});
 }
@@ -207,7 +202,7 @@ void Saves::due(std::uint64_t step) {
   if (finish()) return;
   ckpt::Snapshot snap = snapshot(step);
   if (const Status announced = announce(snap); !announced.ok()) return conclude(judged({step, announced, {}, true}));
-  background_->start(std::move(snap), *run_.optimizer, due, says_where(*run_.options.watcher, step));
+  background_->start(std::move(snap), *run_.engine.optimizer, due, says_where(*run_.options.watcher, step));
 }
 
 void Saves::let_change() {
@@ -233,7 +228,7 @@ bool Saves::finish() {
 
 // The state in memory is newer than what could not be saved, and good.
 bool Saves::rescue(const SaveOutcome& failed) {
-  const std::uint64_t step = run_.state.step;
+  const std::uint64_t step = run_.progress.step;
   if (run_.root())
     log_warn(log_text(failed.report.status().wrapped(name(failed.step) + " could not be saved")) + "; saving " +
              name(step) + " in its place");
@@ -313,7 +308,7 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
   log_error(text);
   log_warn(then);
   run_.options.watcher->not_saved(outcome.step);
-  run_.files->event(outcome.step, "save_failed", {{"error", text}});
+  run_.house.files->event(outcome.step, "save_failed", {{"error", text}});
 }
 
 void Saves::tell(const SaveOutcome& outcome) {
@@ -323,7 +318,7 @@ void Saves::tell(const SaveOutcome& outcome) {
   schedule_->succeeded();
   if (!run_.root()) return;
   saved_->path = outcome.report->path;
-  if (run_.near && ckpt::parent_path(outcome.report->path) == run_.near_folder) return tell_near(outcome);
+  if (run_.house.near && ckpt::parent_path(outcome.report->path) == run_.near_folder) return tell_near(outcome);
   tell_durable(outcome);
 }
 
@@ -341,7 +336,7 @@ void Saves::tell_durable(const SaveOutcome& outcome) {
                            .publish_s = report.publish_seconds,
                            .durable_s = times.durable,
                            .gb_per_s = speed};
-  run_.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}});
+  run_.house.files->saved(values, {{"path", report.path}, {"id", report.id.hex()}});
   std::string cost;
   if (const auto seconds = schedule_->chosen_seconds()) cost = " interval_s=" + json_number(*seconds);
   if (!outcome.waited_for)
@@ -356,11 +351,12 @@ void Saves::tell_durable(const SaveOutcome& outcome) {
              (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
   }
   for (const std::string& warning : report.warnings) log_warn(warning);
-  if (!run_.near && run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
+  if (!run_.house.near && run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
     log_info("the store of " + run_.checkpoint_dir +
              " refuses writes past the page cache (O_DIRECT): saves go through it");
-  run_.retention->saved(outcome.step, report.id, report.read_whole);
-  if (run_.hook) run_.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id});
+  run_.house.retention->saved(outcome.step, report.id, report.read_whole);
+  if (run_.house.hook)
+    run_.house.hook->published({outcome.step, std::filesystem::absolute(report.path).string(), report.id});
 }
 
 }  // namespace titan::train

@@ -21,12 +21,10 @@ ckpt::ReadBack read_back_of(const std::string& word);
 
 /// The state of the run at its newest checkpoint, beside the tensors that lie there.
 struct SavedPoint {
-  std::uint64_t step = 0;
+  Progress progress;
   std::string path;
-  ckpt::Digest id;  ///< on rank 0, which looks at what lies at the path
-  ckpt::DataPosition data;
-  std::uint64_t tokens = 0, optimizer_step = 0, next_epoch = 1;
-  bool moments = true;  ///< the run took them from there
+  ckpt::Digest id = {};  ///< on rank 0, which looks at what lies at the path
+  bool moments = true;   ///< the run took them from there
 };
 
 /// Who saves, when and where is one decision at each step: by interval, by request, near or durable.

@@ -1,8 +1,6 @@
 // The part of saves.h that a near folder (checkpoint.near) adds: where a save goes, and what becomes of it afterwards.
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <utility>
 
 #include "ckpt/save/writer.h"
 #include "libtrain/engine/train/saves.h"
@@ -24,23 +22,23 @@ std::string quoted_step(std::uint64_t step) { return "step " + std::to_string(st
 
 void Saves::tell_near(const SaveOutcome& outcome) {
   const SaveReport& report = *outcome.report;
-  run_.files->event(outcome.step, "save_near",
-                    {{"path", report.path},
-                     {"id", report.id.hex()},
-                     {"bytes", report.bytes},
-                     {"seconds", report.seconds},
-                     {"stall_s", outcome.times.stall}});
+  run_.house.files->event(outcome.step, "save_near",
+                          {{"path", report.path},
+                           {"id", report.id.hex()},
+                           {"bytes", report.bytes},
+                           {"seconds", report.seconds},
+                           {"stall_s", outcome.times.stall}});
   log_info(quoted_step(outcome.step) + " is in checkpoint.near, and is copied to " + run_.checkpoint_dir + ": " +
            report.path + " id=" + report.id.hex() + " bytes=" + std::to_string(report.bytes) +
            " seconds=" + json_number(report.seconds));
   for (const std::string& warning : report.warnings) log_warn(warning);
   near_saves_.insert_or_assign(outcome.step, outcome);
-  run_.near->add(outcome.step);
+  run_.house.near->add(outcome.step);
 }
 
 void Saves::tell_copied() {
-  if (!run_.near) return;
-  for (Drained& copied : run_.near->take()) {
+  if (!run_.house.near) return;
+  for (Drained& copied : run_.house.near->take()) {
     SaveOutcome outcome{copied.step, SaveReport{}, {}, false};
     if (const auto found = near_saves_.find(copied.step); found != near_saves_.end()) outcome = found->second;
     near_saves_.erase(near_saves_.begin(), near_saves_.upper_bound(copied.step));
@@ -60,14 +58,14 @@ void Saves::tell_copied() {
 
 // The near folder holds three steps at most: one that is durable, one on its way, and the one that is written.
 bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds patience) {
-  if (!run_.near || past_near_) return false;
-  NearTier& near = *run_.near;
+  if (!run_.house.near || past_near_) return false;
+  NearTier& near = *run_.house.near;
   if (const Status late = near.wait(1, patience, std::chrono::milliseconds{0}); !late.ok()) {
     for (const std::uint64_t step : near.drop_older()) {
       const std::string text = quoted_step(step) + " is given up, for " + quoted_step(snap.train.step) +
                                " takes its place in " + near.folder() + ": " + log_text(late);
       log_warn(text);
-      run_.files->event(step, "save_failed", {{"error", text}});
+      run_.house.files->event(step, "save_failed", {{"error", text}});
       near_saves_.erase(step);
     }
   }
@@ -93,8 +91,8 @@ bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds pati
 Status Saves::await_copies() {
   if (run_.near_folder.empty()) return ckpt::ok_status();
   Status status;
-  if (run_.near) {
-    status = run_.near->wait(0, run_.store_patience(), kLastCopies);
+  if (run_.house.near) {
+    status = run_.house.near->wait(0, run_.store_patience(), kLastCopies);
     tell_copied();
     if (status.ok() && durable_ < newest_)
       status = ckpt::failed(quoted_step(newest_) + " was lost in " + run_.near_folder + " before it was copied to " +
@@ -106,7 +104,7 @@ Status Saves::await_copies() {
 void Saves::await_durable(std::uint64_t step) {
   const Status status = await_copies();
   if (status.ok()) return;
-  if (step != newest_ || run_.state.step != newest_)
+  if (step != newest_ || run_.progress.step != newest_)
     throw StatusError(status.wrapped(quoted_step(newest_) + " could not be copied to " + run_.checkpoint_dir)
                           .with_hint("it lies in " + run_.near_folder + ": the same command goes on from there"));
   if (run_.root())

@@ -7,13 +7,7 @@
 #include "libtrain/engine/checkpoint/transfer.h"
 #include "libtrain/engine/parallel/hosts.h"
 #include "libtrain/engine/parallel/rendezvous.h"
-#include "libtrain/engine/train/announce.h"
-#include "libtrain/engine/train/choose_start.h"
-#include "libtrain/engine/train/keep_house.h"
-#include "libtrain/engine/train/near_steps.h"
-#include "libtrain/engine/train/on_damage.h"
-#include "libtrain/engine/train/same_devices.h"
-#include "libtrain/engine/train/same_weights.h"
+#include "libtrain/engine/train/same_ranks.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/schedule/schedule_of.h"
@@ -47,12 +41,12 @@ void open_run_folder(RunState& run) {
   run.on_root([&]() -> Status {
     auto files = RunFiles::open(run.fs, run.config(), run.checkpoint_dir);
     if (!files.ok()) return files.status();
-    run.files = std::move(*files);
+    run.house.files = std::move(*files);
     return ckpt::ok_status();
   });
   // Without checkpoints nothing but rank 0's own files is written.
   if (!run.config().checkpoint.enable) return;
-  check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.files->mark() : "",
+  check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.house.files->mark() : "",
                             ckpt::lock_wait()));
   open_near_folder(run);
 }
@@ -68,36 +62,38 @@ void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan().batch.seq_len, run.start.dataset->validation_seq_len());
   // Whole masters beside the moments would need more of a device than any step. What is drawn or loaded here is what
   // this rank owns; weights of others are read whole, on the host.
-  run.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq,
-                                            run.start.weight_source ? Masters::kOnHost : Masters::kNone);
-  run.owners = std::make_shared<const ckpt::Ownership>(recipe::owners_of(run.plan()));
-  run.makers = agree_on_makers(*run.world.io, run.config().checkpoint.files_per_host);
+  run.engine.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq,
+                                                   run.start.weight_source ? Masters::kOnHost : Masters::kNone);
+  run.engine.owners = std::make_shared<const ckpt::Ownership>(recipe::owners_of(run.plan()));
+  run.engine.makers = agree_on_makers(*run.world.io, run.config().checkpoint.files_per_host);
   AdamWOptions adamw{run.config().optimizer.beta1, run.config().optimizer.beta2, run.config().optimizer.eps,
                      run.config().optimizer.weight_decay, run.config().training.ema};
   const bool moments =
       run.start.source != nullptr && !run.start.weight_source && !run.start.continuation.fresh_optimizer;
-  run.optimizer =
-      std::make_unique<ShardedAdamW>(run.plan(), *run.owners, run.world, *run.stages, adamw,
+  run.engine.optimizer =
+      std::make_unique<ShardedAdamW>(run.plan(), *run.engine.owners, run.world, *run.engine.stages, adamw,
                                      moments ? ShardedAdamW::Moments::kLoaded : ShardedAdamW::Moments::kZero);
-  run.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir);
+  run.engine.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir);
 
   if (run.start.weight_source) {
     // Copies of weights may differ between hosts, which shows only where every rank has read all of its own.
-    run.stages->init_weights(run.state.seed);
-    check(agree(*run.world.io, load_weights(*run.start.weight_source, run.start.match, *run.stages, run.inputs.stop)));
-    check(agree_on_weights(*run.world.io, run.plan(), *run.stages));
-    run.optimizer->start_ema();
+    run.engine.stages->init_weights(run.state.seed);
+    check(agree(*run.world.io,
+                load_weights(*run.start.weight_source, run.start.match, *run.engine.stages, run.inputs.stop)));
+    check(agree_on_weights(*run.world.io, run.plan(), *run.engine.stages));
+    run.engine.optimizer->start_ema();
     return;
   }
   if (run.start.source == nullptr) {
-    run.optimizer->init_weights(run.plan(), run.state.seed);
-    run.optimizer->start_ema();
+    run.engine.optimizer->init_weights(run.plan(), run.state.seed);
+    run.engine.optimizer->start_ema();
     return;
   }
-  const Status loaded = Checkpointer::load(*run.start.source, run.plan(), *run.optimizer, moments, run.inputs.stop);
-  run.met_damage = loaded.code == ckpt::Code::kCorrupt;
+  const Status loaded =
+      Checkpointer::load(*run.start.source, run.plan(), *run.engine.optimizer, moments, run.inputs.stop);
+  run.lost.met_here = loaded.code == ckpt::Code::kCorrupt;
   check(agree(*run.world.io, loaded));
-  run.optimizer_step = moments ? run.start.stored->optimizer_step : 0;
+  run.progress.optimizer_step = moments ? run.start.stored->optimizer_step : 0;
 }
 
 ScheduleTable planned_table(const RunState& run) {
@@ -109,18 +105,20 @@ ScheduleTable planned_table(const RunState& run) {
 
 // What a rank has drawn or read is what it owns. Now all ranks of a stage get all of its weights.
 void share_start(RunState& run) {
-  run.optimizer->own_masters(*run.stages);
-  run.exchange = std::make_unique<GradientExchange>(run.world, run.plan(), *run.owners, *run.stages);
+  run.engine.optimizer->own_masters(*run.engine.stages);
+  run.engine.exchange =
+      std::make_unique<GradientExchange>(run.world, run.plan(), *run.engine.owners, *run.engine.stages);
   // A rank whose memory did not suffice until here is noticed before the others wait for its connection.
   run.world.io->barrier();
-  run.exchange->connect();
-  run.exchange->share(run.optimizer->params());
+  run.engine.exchange->connect();
+  run.engine.exchange->share(run.engine.optimizer->params());
 }
 
 void build_executor(RunState& run) {
-  run.executor = std::make_unique<Executor>(run.world, run.plan(), run.stages->stages(), planned_table(run));
-  if (run.start.dataset->keeps_documents_apart()) run.executor->keep_documents_apart();
-  run.executor->work_with(run.exchange.get());
+  run.engine.executor =
+      std::make_unique<Executor>(run.world, run.plan(), run.engine.stages->stages(), planned_table(run));
+  if (run.start.dataset->keeps_documents_apart()) run.engine.executor->keep_documents_apart();
+  run.engine.executor->work_with(run.engine.exchange.get());
 }
 
 // A disk that cannot take the saves to come is better known now than at the save that fails.
@@ -167,7 +165,7 @@ StartOutcome start_in_folder(RunState& run) {
       if (run.root())
         log_warn("step " + std::to_string(run.start.decision.step) +
                  " is damaged, trying the next older: " + log_text(error.status));
-      (run.start.decision.near ? run.near_lost : run.damaged).insert(run.start.decision.step);
+      (run.start.decision.near ? run.lost.near : run.lost.damaged).insert(run.start.decision.step);
     }
   }
   run.heed_stop();
@@ -175,8 +173,8 @@ StartOutcome start_in_folder(RunState& run) {
   begin_attempt(run);
   // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
   run.on_root([&] {
-    return run.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
-                            run.start.source ? run.start.decision.path : "", run.start.decision.durable);
+    return run.house.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
+                                  run.start.source ? run.start.decision.path : "", run.start.decision.durable);
   });
   if (!run.no_log_file.empty()) log_warn(run.no_log_file);
   announce(run);

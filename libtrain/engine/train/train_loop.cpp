@@ -10,8 +10,6 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
-#include "libtrain/engine/train/reload.h"
-#include "libtrain/engine/train/stop_words.h"
 #include "libtrain/engine/train/validation.h"
 #include "libtrain/job/metrics/chrome_trace.h"
 #include "libtrain/job/metrics/device_use.h"
@@ -81,19 +79,19 @@ int TrainLoop::run() {
 }
 
 void TrainLoop::compute(Step& step) {
-  StepClock& clock = run_.executor->clock();
+  StepClock& clock = run_.engine.executor->clock();
   clock.start();
   const recipe::Config::Profiling& profiling = run_.config().profiling;
   if (profiling.enable_profiling && every(profiling.profile_freq, step.number)) step.trace.emplace();
   ActionTrace* const trace = trace_of(step.trace);
-  run_.executor->trace(trace);
+  run_.engine.executor->trace(trace);
 
   step.trained = trained_tokens();
-  Executor::StepOutput out =
-      run_.executor->run_step([&](std::uint32_t index) { return batch(index, run_.data.samples); }, step.trained);
+  Executor::StepOutput out = run_.engine.executor->run_step(
+      [&](std::uint32_t index) { return batch(index, run_.progress.data.samples); }, step.trained);
   step.grads = clock.time(&StepTimes::exchange, [&] {
     const ActionTrace::In traced(trace, "exchange");
-    return run_.exchange->reduce(out.sums);
+    return run_.engine.exchange->reduce(out.sums);
   });
   step.samples = samples_of_step();
   fault_.spoil(step.samples, step.grads);
@@ -117,18 +115,18 @@ void TrainLoop::compute(Step& step) {
 
 void TrainLoop::apply(Step& step) {
   policy_.passed();
-  run_.executor->clock().time(&StepTimes::save, [&] { saves_.let_change(); });
+  run_.engine.executor->clock().time(&StepTimes::save, [&] { saves_.let_change(); });
   const double lr = ckpt::lr_at(run_.start.lr.phases, step.number);
   update(step, lr);
   // What is logged is what was applied, and what the schedule in the checkpoint says.
-  if (run_.optimizer->applied_lr() != lr)
+  if (run_.engine.optimizer->applied_lr() != lr)
     throw std::logic_error("step " + std::to_string(step.number) + ": the learning rate applied is not the schedule's");
   if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
 
   move_to(step.samples.end());
-  run_.state.tokens += tokens_per_step_;
-  run_.state.step = step.number;
-  ++run_.optimizer_step;
+  run_.progress.tokens += tokens_per_step_;
+  run_.progress.step = step.number;
+  ++run_.progress.optimizer_step;
   note(StopPhase::kTraining);
   spin_guard_.look();
 }
@@ -141,11 +139,11 @@ void TrainLoop::report(Step& step) {
                       .max_loss = row_.largest_loss() / tokens_per_micro_batch,
                       .router_aux_loss = row_.balance(),
                       .grad_norm = step.norm,
-                      .lr = run_.optimizer->applied_lr(),
-                      .tokens = run_.state.tokens,
-                      .samples = run_.data.samples,
+                      .lr = run_.engine.optimizer->applied_lr(),
+                      .tokens = run_.progress.tokens,
+                      .samples = run_.progress.data.samples,
                       .time_s = seconds_since(step.begin),
-                      .times = run_.executor->clock().read(),
+                      .times = run_.engine.executor->clock().read(),
                       .memory = memory_of(row_)};
   metrics.tps_total = static_cast<double>(tokens_per_step_) / metrics.time_s;
   metrics.tps = metrics.tps_total / run_.world.size;
@@ -156,12 +154,13 @@ void TrainLoop::report(Step& step) {
       step.number == run_.start.decision.step + 1 || every(settings.log_freq, step.number) || is_last(step.number);
   run_.options.watcher->step(metrics, shown);
   if (run_.root()) {
-    run_.files->step(metrics, shown);
+    run_.house.files->step(metrics, shown);
     if (settings.parameter_norms > 0 && every(settings.parameter_norms, step.number))
-      run_.files->parameter_norms(step.number, names_, row_.parameter_norms());
-    for (; run_.next_epoch <= ckpt::last_epoch(run_.data); ++run_.next_epoch) {
-      log_info("epoch " + std::to_string(run_.next_epoch) + " begins within step " + std::to_string(step.number));
-      run_.files->event(step.number, "epoch", {{"epoch", run_.next_epoch}});
+      run_.house.files->parameter_norms(step.number, names_, row_.parameter_norms());
+    for (; run_.progress.next_epoch <= ckpt::last_epoch(run_.progress.data); ++run_.progress.next_epoch) {
+      log_info("epoch " + std::to_string(run_.progress.next_epoch) + " begins within step " +
+               std::to_string(step.number));
+      run_.house.files->event(step.number, "epoch", {{"epoch", run_.progress.next_epoch}});
     }
   }
   if (step.trace) write_trace(step);
@@ -191,7 +190,7 @@ std::uint64_t TrainLoop::trained_tokens() {
   double left_out[1] = {0};
   const Share share = share_of(run_.plan(), static_cast<std::uint32_t>(run_.world.dp_rank));
   for (std::uint32_t local = 0; run_.world.stage == 0 && local < share.count; ++local)
-    for (const SampleMarks& row : read_batch(share.at(local), run_.data.samples).marks)
+    for (const SampleMarks& row : read_batch(share.at(local), run_.progress.data.samples).marks)
       left_out[0] += static_cast<double>(row.untrained.size());
   run_.world.all->sum(left_out);
   // A step of documents of one token each trains nothing, and divides by 1.
@@ -210,7 +209,7 @@ TrainLoop::HostBatch TrainLoop::read_batch(std::uint32_t index, std::uint64_t po
   const std::span places = mutable_host_values<std::int64_t>(batch.tokens);
   for (std::int64_t row = 0; row < rows; ++row) {
     const auto number = std::uint64_t{index} * static_cast<std::uint64_t>(rows) + static_cast<std::uint64_t>(row);
-    const std::uint64_t sample = ckpt::kept_sample(run_.data.excluded, position, number);
+    const std::uint64_t sample = ckpt::kept_sample(run_.progress.data.excluded, position, number);
     const std::span of_row = places.subspan(static_cast<std::size_t>(row * length), static_cast<std::size_t>(length));
     check(data.sample(sample, of_row), met_in_samples(run_.world.stage));
     if (data.is_plain()) continue;
@@ -224,13 +223,13 @@ TrainLoop::HostBatch TrainLoop::read_batch(std::uint32_t index, std::uint64_t po
 // The samples that a step reads from here, with what it leaves out between them.
 ckpt::SampleRange TrainLoop::samples_of_step() const {
   const auto last = static_cast<std::uint64_t>(run_.plan().batch.global) - 1;
-  const std::uint64_t first = ckpt::kept_sample(run_.data.excluded, run_.data.samples, 0);
-  return {first, ckpt::kept_sample(run_.data.excluded, run_.data.samples, last) + 1 - first};
+  const std::uint64_t first = ckpt::kept_sample(run_.progress.data.excluded, run_.progress.data.samples, 0);
+  return {first, ckpt::kept_sample(run_.progress.data.excluded, run_.progress.data.samples, last) + 1 - first};
 }
 
 void TrainLoop::move_to(std::uint64_t sample) {
-  run_.data.samples = sample;
-  run_.data.excluded = ckpt::ahead_of(run_.data.excluded, sample);
+  run_.progress.data.samples = sample;
+  run_.progress.data.excluded = ckpt::ahead_of(run_.progress.data.excluded, sample);
 }
 
 // Nothing was updated: what was found leaves no trace but the position. All ranks found the same.
@@ -242,10 +241,10 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
   const NonFinitePolicy::Action action = policy_.meet(saves_.saved().has_value());
   if (action == kStop) {
     const Status status = policy_.stop_status(found);
-    if (run_.root()) run_.files->event(found.step, "non_finite", event_fields(found, "stop"));
+    if (run_.root()) run_.house.files->event(found.step, "non_finite", event_fields(found, "stop"));
     throw StatusError(status);
   }
-  const std::uint64_t back = action == kRollback ? saves_.saved()->step : found.step - 1;
+  const std::uint64_t back = action == kRollback ? saves_.saved()->progress.step : found.step - 1;
   if (action == kRollback && stop) {
     log_warn(one_line(found) + "; the run stops, and goes on from step " + std::to_string(back));
     return back;
@@ -268,7 +267,7 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
   if (run_.root()) {
     EventFields fields = event_fields(found, action == kRollback ? "rollback" : "skip");
     if (action == kRollback) fields.emplace_back("from_step", found.step);
-    run_.files->event(action == kRollback ? back : found.step, "non_finite", fields);
+    run_.house.files->event(action == kRollback ? back : found.step, "non_finite", fields);
   }
   return back;
 }
@@ -276,14 +275,11 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
 void TrainLoop::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
   reload(run_, saved.path, saved.id, saved.moments);
   // A second time back to here leaves out both.
-  saved.data.excluded = ckpt::with_ranges(saved.data.excluded, {left_out});
-  run_.data = saved.data;
-  run_.state.step = saved.step;
-  run_.state.tokens = saved.tokens;
-  run_.optimizer_step = saved.optimizer_step;
-  run_.next_epoch = saved.next_epoch;
-  run_.on_root(
-      [&] { return run_.files->back_to(saved.step, run_.state.attempts.back().number, run_.store_patience()); });
+  saved.progress.data.excluded = ckpt::with_ranges(saved.progress.data.excluded, {left_out});
+  run_.progress = saved.progress;
+  run_.on_root([&] {
+    return run_.house.files->back_to(saved.progress.step, run_.state.attempts.back().number, run_.store_patience());
+  });
 }
 
 void TrainLoop::left_out(std::uint64_t step) const {
@@ -293,7 +289,7 @@ void TrainLoop::left_out(std::uint64_t step) const {
 bool TrainLoop::validate(std::uint64_t step) {
   const auto start = Clock::now();
   const std::optional<ValidationResult> result =
-      run_validation(run_.world, *run_.executor, *run_.start.dataset, run_.config(), stop_requested);
+      run_validation(run_.world, *run_.engine.executor, *run_.start.dataset, run_.config(), stop_requested);
   if (!result) {
     left_out(step);
     return false;
@@ -301,9 +297,9 @@ bool TrainLoop::validate(std::uint64_t step) {
   ValidationMetrics metrics{.step = step, .loss = result->loss, .tokens = result->tokens, .memory = memory_of(row_)};
   metrics.time_s = seconds_since(start);
   metrics.tps = static_cast<double>(result->tokens) / metrics.time_s / run_.world.size;
-  if (run_.retention) run_.retention->validated(step, result->loss);
+  if (run_.house.retention) run_.house.retention->validated(step, result->loss);
   run_.options.watcher->validated(metrics);
-  if (run_.root()) run_.files->validated(metrics);
+  if (run_.root()) run_.house.files->validated(metrics);
   return true;
 }
 
@@ -331,19 +327,19 @@ int TrainLoop::stop_behind(std::uint64_t step, bool asked) {
 void TrainLoop::update(Step& step, double lr) {
   ActionTrace* const trace = trace_of(step.trace);
   const double clip = clip_coefficient(step.norm, run_.config().training.max_norm);
-  StepClock& clock = run_.executor->clock();
-  const std::vector<at::Tensor> params = run_.optimizer->params();
-  for (std::size_t part = 0; part < run_.exchange->parts(); ++part) {
-    const auto [first, end] = run_.exchange->pieces_of(part);
+  StepClock& clock = run_.engine.executor->clock();
+  const std::vector<at::Tensor> params = run_.engine.optimizer->params();
+  for (std::size_t part = 0; part < run_.engine.exchange->parts(); ++part) {
+    const auto [first, end] = run_.engine.exchange->pieces_of(part);
     const std::span of_part = std::span(step.grads).subspan(first, end - first);
     clock.time(&StepTimes::optimizer, [&] {
       const ActionTrace::In traced(trace, "optimizer");
-      run_.optimizer->step(first, of_part, lr, clip, run_.optimizer_step + 1);
+      run_.engine.optimizer->step(first, of_part, lr, clip, run_.progress.optimizer_step + 1);
     });
     for (OwnedGradient& gradient : of_part) gradient.grad.reset();
     clock.time(&StepTimes::gather, [&] {
       const ActionTrace::In traced(trace, "gather");
-      run_.exchange->share(part, std::span(params).subspan(first, end - first));
+      run_.engine.exchange->share(part, std::span(params).subspan(first, end - first));
     });
   }
 }
@@ -358,7 +354,7 @@ void TrainLoop::write_trace(const Step& step) {
                              run_.plan().schedule_name() + " step " + std::to_string(step.number)),
                  [&](int, std::string_view bytes) { rows += bytes; });
   if (!run_.root()) return;
-  run_.files->trace(run_.config().profiling.save_traces_folder, step.number, chrome_document(rows));
+  run_.house.files->trace(run_.config().profiling.save_traces_folder, step.number, chrome_document(rows));
 }
 
 }  // namespace titan::train

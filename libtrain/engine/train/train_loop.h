@@ -19,6 +19,13 @@
 
 namespace titan::train {
 
+/// Takes weights and, with `moments`, Adam's moments again from the checkpoint `id` at `path`; without, moments of
+/// zero. Rank 0 alone looks for it, and knows its id; the others read by its manifest, whose digests they check.
+/// Collective.
+/// \error StatusError on all ranks together, kIncompatible where another checkpoint lies there by now; also where one is
+/// asked to stop meanwhile, and the tensors are of no step then
+void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments);
+
 /// Every rank runs one, and all do the same.
 class TrainLoop {
  public:
@@ -59,9 +66,9 @@ class TrainLoop {
   /// Tokens of the next step that have a loss. Collective where some have none.
   std::uint64_t trained_tokens();
   /// For the answer to a stop signal.
-  void note(StopPhase phase) const { note_progress(phase, run_.state.step, saves_.newest()); }
+  void note(StopPhase phase) const { note_progress(phase, run_.progress.step, saves_.newest()); }
   /// What rank 0 has to tell.
-  ckpt::Status trouble() const { return run_.files->lost(); }
+  ckpt::Status trouble() const { return run_.house.files->lost(); }
   bool is_last(std::uint64_t step) const { return step == steps_; }
   /// False: a stop signal came meanwhile.
   bool validate(std::uint64_t step);

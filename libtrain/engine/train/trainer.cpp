@@ -12,7 +12,6 @@
 #include "libtrain/engine/train/run_state.h"
 #include "libtrain/engine/train/saves.h"
 #include "libtrain/engine/train/startup.h"
-#include "libtrain/engine/train/stop_words.h"
 #include "libtrain/engine/train/train_loop.h"
 #include "libtrain/job/forecast/out_of_memory.h"
 #include "libtrain/job/launch/library_error.h"
@@ -66,7 +65,6 @@ int Trainer::run() {
       return run_.config().checkpoint.enable ? int{ckpt::kExitSaved} : code_without_save();
   }
   saves_.begin();
-  run_.state.step = run_.start.decision.step;
   run_.attempt_start = Clock::now();
   int code = 0;
   try {
@@ -75,10 +73,11 @@ int Trainer::run() {
     saves_.settle();
     throw;
   }
-  if (run_.near && code == 0) run_.near->clear();
+  if (run_.house.near && code == 0) run_.house.near->clear();
   // What a save promised is durable; a run does not fail for the lines behind it.
   run_.on_root([&] {
-    const Status closed = run_.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));
+    const Status closed =
+        run_.house.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));
     if (!closed.ok()) log_warn("the newest lines of metrics.jsonl may be missing: " + log_text(closed));
     return ckpt::ok_status();
   });
@@ -86,25 +85,25 @@ int Trainer::run() {
 }
 
 void Trainer::shut_down() {
-  if (run_.exchange) run_.exchange->await_weights();
+  if (run_.engine.exchange) run_.engine.exchange->await_weights();
   const auto& settings = run_.config().checkpoint;
-  const bool publishes = run_.hook && run_.hook->busy();
-  if (run_.retention && !publishes) run_.retention->release();
-  if (publishes || (run_.retention && run_.retention->busy()))
+  const bool publishes = run_.house.hook && run_.house.hook->busy();
+  if (run_.house.retention && !publishes) run_.house.retention->release();
+  if (publishes || (run_.house.retention && run_.house.retention->busy()))
     note_finishing(settings.io_timeout_seconds + (publishes ? 2 * settings.on_publish_timeout_seconds : 0));
   if (run_.world.shutdown) run_.world.shutdown();
-  if (run_.hook) run_.hook->finish(stop_requested);
-  if (!run_.retention) return;
-  run_.retention->release();
+  if (run_.house.hook) run_.house.hook->finish(stop_requested);
+  if (!run_.house.retention) return;
+  run_.house.retention->release();
   const auto begin = Clock::now();
-  const bool over = run_.retention->finish([&] {
+  const bool over = run_.house.retention->finish([&] {
     const auto passed = Clock::now() - begin;
     return passed >= std::chrono::duration<double>(settings.io_timeout_seconds) ||
            (stop_requested() && passed >= kLastDeletions);
   });
   if (!over && !stop_requested())
     log_warn("retention: deletions take longer than checkpoint.io_timeout_seconds; the next start goes on with them");
-  run_.retention.reset();
+  run_.house.retention.reset();
 }
 
 Status Trainer::explain(const std::string& what) const {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -182,6 +183,15 @@ std::string stop_name(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name);
 }
+
+// A launcher tells its ranks one after the other: the signal that another rank has heard may be on its way.
+std::string who_asks() {
+  for (int look = 0; look < 20 && stop_signal() == 0; ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return stop_signal() != 0 ? stop_name(stop_signal()) : "asked for on another rank";
+}
+
+int code_without_save() { return stop_signal() == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated; }
 
 void speak_of_stops(const StopSpeaker& speaker) {
   saves_at_all = speaker.saves;

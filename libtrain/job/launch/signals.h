@@ -34,6 +34,12 @@ bool is_stop(const ckpt::Status& status);
 /// How people call it: "Ctrl-C", "SIGTERM".
 std::string stop_name(int signal);
 
+/// Who asked for the stop: "SIGTERM", "Ctrl-C", or that another rank has heard it. May wait 0.2 s for a signal that is
+/// on its way.
+std::string who_asks();
+/// The exit code of a stop that saves nothing: 130 behind Ctrl-C, else 143.
+int code_without_save();
+
 struct StopSpeaker {
   std::string log_path;  ///< gets the lines as well as stderr; empty: none
   bool saves = true;     ///< checkpoint.enable

@@ -1,10 +1,10 @@
-#include "libtrain/engine/train/same_weights.h"
+#include "libtrain/engine/train/same_ranks.h"
 
 #include <gmock/gmock.h>
 
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train::same_weights_test {
+namespace titan::train::same_ranks_test {
 namespace {
 
 using namespace titan::test;
@@ -42,4 +42,4 @@ TEST(SameWeights, ATiedHeadIsACopyOfTheEmbedding) {
 }
 
 }  // namespace
-}  // namespace titan::train::same_weights_test
+}  // namespace titan::train::same_ranks_test
