@@ -10,7 +10,7 @@
 #include "libtrain/job/host/attention_choice.h"
 #include "libtrain/job/host/cores.h"
 #include "libtrain/job/launch/launch_env.h"
-#include "libtrain/job/launch/process_limits.h"
+#include "libtrain/job/launch/process_state.h"
 #include "libtrain/job/start/look_ahead.h"
 #include "libtrain/job/start/space.h"
 #include "libtrain/job/start/threads.h"

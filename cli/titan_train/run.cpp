@@ -19,7 +19,7 @@
 #include "libtrain/job/host/cores.h"
 #include "libtrain/job/launch/launch_env.h"
 #include "libtrain/job/launch/launcher.h"
-#include "libtrain/job/launch/process_limits.h"
+#include "libtrain/job/launch/process_state.h"
 #include "libtrain/job/launch/restarts.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/run/publish_note.h"

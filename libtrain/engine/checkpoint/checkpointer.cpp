@@ -14,7 +14,7 @@
 #include "ckpt/save/commit.h"
 #include "ckpt/save/receipt.h"
 #include "ckpt/save/writer.h"
-#include "libtrain/engine/checkpoint/owned_leaves.h"
+#include "libtrain/engine/checkpoint/live_source.h"
 #include "libtrain/engine/checkpoint/shared_write.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"

@@ -1,10 +1,11 @@
 #include "libtrain/engine/checkpoint/live_source.h"
 
-#include <algorithm>
+#include <ATen/ATen.h>
+
 #include <cstring>
 
 #include "ckpt/base/parallel.h"
-#include "libtrain/engine/checkpoint/owned_leaves.h"
+#include "ckpt/read/ema.h"
 #include "libtrain/engine/device/device.h"
 
 namespace titan::train {
@@ -115,6 +116,16 @@ void LiveSource::close() {
   MutexLock lock(mutex_);
   closed_ = true;
   changed_.notify_all();
+}
+
+at::Tensor leaf_values(const ShardedAdamW::State& state, const std::string& slot, const ckpt::LeafGrid& grid,
+                       std::uint64_t leaf) {
+  const at::Tensor& flat = slot.empty()            ? state.param
+                           : slot == ckpt::kExpAvg ? state.exp_avg
+                           : slot == ckpt::kEma    ? state.ema
+                                                   : state.exp_avg_sq;
+  const std::uint64_t begin = grid.begin(leaf) - grid.begin(state.piece.leaves.first);
+  return flat.narrow(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(grid.length(leaf)));
 }
 
 }  // namespace titan::train

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ckpt/base/mutex.h"
+#include "ckpt/model/tensor_meta.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/tensor_stream.h"
 #include "libtrain/engine/checkpoint/staging.h"
@@ -65,5 +66,9 @@ class LiveSource final : public ckpt::TensorSource {
   bool closed_ TITAN_GUARDED_BY(mutex_) = false;
   std::exception_ptr error_ TITAN_GUARDED_BY(mutex_);
 };
+
+/// The values of leaf `leaf` of the parameter (`slot` empty) or of a moment of it; the rank owns the leaf.
+at::Tensor leaf_values(const ShardedAdamW::State& state, const std::string& slot, const ckpt::LeafGrid& grid,
+                       std::uint64_t leaf);
 
 }  // namespace titan::train

@@ -9,9 +9,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "libtrain/engine/parallel/fabric_use.h"
-
 namespace titan::train {
+
+/// What a group of tensors is for.
+enum class FabricUse {
+  kPipeline,  ///< transfers between neighbours of a pipeline, which is a ring, and between its ends
+  kExchange,  ///< sums and copies among ranks of one stage: all-to-all, among all or few, and swaps
+};
 
 enum class ChannelKind { kForward, kBackward, kTied, kSwap };
 

@@ -1,6 +1,5 @@
 #include "libtrain/engine/parallel/run_store.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <future>
 #include <thread>

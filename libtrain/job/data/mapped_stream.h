@@ -1,16 +1,71 @@
 #pragma once
-// A stream of tokens over memory-mapped files, one behind the other.
+// A stream of tokens over memory-mapped files, one behind the other, with the numbers beside each: where documents
+// end, and what is trained on. \source docs/data.md, "The folder"
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "ckpt/base/result.h"
 #include "corpus/token_file.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/data/mapped_file.h"
-#include "libtrain/job/data/mapped_numbers.h"
 
 namespace titan::train {
+
+/// u64 in a file, little-endian; none without one.
+class MappedNumbers {
+ public:
+  /// An empty path: there are none. \error as MappedFile::open
+  static ckpt::Result<MappedNumbers> open(const std::string& path) {
+    MappedNumbers numbers;
+    if (path.empty()) return numbers;
+    TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
+    numbers.place_.count = numbers.file_->bytes().size() / sizeof(std::uint64_t);
+    return numbers;
+  }
+  /// Those of an index, in tokens; there they may repeat, for documents may be empty. \error as MappedFile::open;
+  /// kFailed: it is shorter than it was
+  static ckpt::Result<MappedNumbers> of_index(const std::string& path, const corpus::IndexedEnds& place) {
+    MappedNumbers numbers;
+    TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
+    if (place.offset + place.count * sizeof(std::uint64_t) > numbers.file_->bytes().size())
+      return ckpt::failed("'" + path + "' changes while it is read");
+    numbers.place_ = place;
+    numbers.repeat_ = true;
+    return numbers;
+  }
+  bool has_file() const { return file_.has_value(); }
+  bool may_repeat() const { return repeat_; }
+  const std::string& path() const { return file_->path(); }
+  std::uint64_t size() const { return place_.count; }
+  /// What is no whole number of tokens is beyond all of them.
+  std::uint64_t at(std::uint64_t place) const {
+    std::uint64_t value = 0;
+    std::memcpy(&value, file_->bytes().data() + place_.offset + place * sizeof value, sizeof value);
+    return value % place_.unit == 0 ? value / place_.unit : std::numeric_limits<std::uint64_t>::max();
+  }
+  /// The place of the first number above `least`, where they ascend.
+  std::uint64_t first_above(std::uint64_t least) const {
+    std::uint64_t low = 0, high = size();
+    while (low < high) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      if (at(middle) > least)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+
+ private:
+  std::optional<MappedFile> file_;
+  corpus::IndexedEnds place_;
+  bool repeat_ = false;
+};
 
 /// One file of the stream.
 struct DataSegment {

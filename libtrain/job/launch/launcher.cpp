@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -65,27 +64,6 @@ struct Rendezvous {
 std::string signal_text(int signal) {
   const char* name = sigabbrev_np(signal);
   return "signal " + std::to_string(signal) + (name ? " (SIG" + std::string(name) + ")" : "");
-}
-
-/// How many processes the kernel has killed for want of memory since it started; nothing where it does not say.
-std::optional<unsigned long long> memory_kills() {
-  std::ifstream file("/proc/vmstat");
-  std::string name;
-  unsigned long long value = 0;
-  while (file >> name >> value)
-    if (name == "oom_kill") return value;
-  return std::nullopt;
-}
-
-/// The sender of a SIGKILL is not known, but the kernel counts those that it sends for want of memory.
-std::string sigkill_hint(std::optional<unsigned long long> before) {
-  const auto now = memory_kills();
-  if (!before || !now) return "SIGKILL is often the kernel's out-of-memory killer: `dmesg | tail` would say so";
-  if (*now > *before)
-    return "the kernel's out-of-memory killer has struck meanwhile (`dmesg | tail`): fewer ranks on this host, or "
-           "smaller micro-batches, need less memory";
-  return "not the kernel's out-of-memory killer, which has killed nothing since this start: a batch system, a "
-         "container's end or a person sends SIGKILL, too";
 }
 
 /// Of waitpid.

@@ -1,6 +1,5 @@
 #include "libtrain/job/order/rank_groups.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace titan::train {

@@ -17,7 +17,6 @@ namespace {
 
 using ckpt::Result;
 using ckpt::Settings;
-using ckpt::Status;
 
 constexpr std::uint64_t kNever = 1'000'000'000;  // an interval that no replay reaches
 

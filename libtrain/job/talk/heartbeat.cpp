@@ -37,6 +37,7 @@ std::string number_text(milliseconds time) {
 
 }  // namespace
 
+/// What the thread of the exchange and those that ask it share: all of it under one lock.
 struct Heartbeat::State {
   struct Peer {
     std::string value;
