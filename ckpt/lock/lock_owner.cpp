@@ -4,13 +4,13 @@
 #include <rapidjson/writer.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <optional>
 #include <sstream>
 
+#include "ckpt/base/host.h"
 #include "ckpt/format/json_reader.h"
 
 namespace titan::ckpt {
@@ -18,10 +18,7 @@ namespace {
 
 constexpr std::size_t kNoteBytes = 1024;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
+std::string variable(const char* name) { return environment(name).value_or(""); }
 
 std::uint32_t count_from(const std::string& text) {
   return static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
@@ -126,10 +123,6 @@ std::string describe(const LockOwner& owner) {
   return who;
 }
 
-double seconds_since_epoch() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 LockOwner this_process() {
   LockOwner self;
   char host[256] = {};
@@ -137,12 +130,12 @@ LockOwner this_process() {
   std::ifstream boot("/proc/sys/kernel/random/boot_id");  // kernel state, not storage: does not go through Fs
   std::getline(boot, self.boot_id);
   self.pid = static_cast<std::uint64_t>(::getpid());
-  if (std::string job = environment("SLURM_JOB_ID"); !job.empty()) {
+  if (std::string job = variable("SLURM_JOB_ID"); !job.empty()) {
     self.job_id = "slurm:" + job;
-    self.restart_count = count_from(environment("SLURM_RESTART_COUNT"));
-  } else if (job = environment("TORCHELASTIC_RUN_ID"); !job.empty() && job != "none") {
+    self.restart_count = count_from(variable("SLURM_RESTART_COUNT"));
+  } else if (job = variable("TORCHELASTIC_RUN_ID"); !job.empty() && job != "none") {
     self.job_id = "torchrun:" + job;
-    self.restart_count = count_from(environment("TORCHELASTIC_RESTART_COUNT"));
+    self.restart_count = count_from(variable("TORCHELASTIC_RESTART_COUNT"));
   }
   self.heartbeat = seconds_since_epoch();
   const auto seconds = static_cast<std::time_t>(self.heartbeat);

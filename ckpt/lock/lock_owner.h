@@ -39,7 +39,4 @@ std::string describe(const LockOwner& owner);
 /// This process on this host, now. The job is Slurm's or torchrun's, where the environment has one.
 LockOwner this_process();
 
-/// Of the wall clock.
-double seconds_since_epoch();
-
 }  // namespace titan::ckpt

@@ -6,6 +6,7 @@
 #include <new>
 #include <system_error>
 
+#include "ckpt/base/host.h"
 #include "ckpt/base/random_id.h"
 
 namespace titan::ckpt {

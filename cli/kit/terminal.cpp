@@ -6,18 +6,12 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "ckpt/base/host.h"
 #include "ckpt/base/wrap.h"
 
 namespace titan::cli {
 
-namespace {
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
-}  // namespace
+using ckpt::environment;
 
 bool decide_color(const ColorInputs& inputs) {
   if (inputs.choice != ColorChoice::kAuto) return inputs.choice == ColorChoice::kAlways;

@@ -1,7 +1,6 @@
 #include "cli/titan_train/ranks.h"
 
-#include <cstdlib>
-
+#include "ckpt/base/host.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 
@@ -25,11 +24,6 @@ Status check_nproc(const Command& command, int nproc, const std::optional<train:
       .with_hint("leave out --nproc under a launcher, or unset RANK and WORLD_SIZE");
 }
 
-Result<std::optional<train::LaunchEnv>> launch_env() {
-  return train::read_launch_env([](const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-  });
-}
+Result<std::optional<train::LaunchEnv>> launch_env() { return train::read_launch_env(ckpt::environment); }
 
 }  // namespace titan::cli

@@ -3,12 +3,12 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <vector>
 
+#include "ckpt/base/host.h"
 #include "libtrain/job/metrics/log.h"
 
 namespace titan::train {
@@ -28,11 +28,6 @@ std::uint64_t waited_for_cores() {
     if (file >> ran >> waited) sum += waited;
   }
   return sum;
-}
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 /// Idle threads that make more OpenMP threads than cores, with those that compute; at most 1: there are as many
@@ -57,7 +52,8 @@ bool can_start(int threads) {
 SpinGuard::SpinGuard() : last_(Clock::now()), waited_ns_(waited_for_cores()) {
   constexpr int kMost = 32;  // with more cores to spare, other work finds one of its own
   const int idle = idle_threads();
-  watches_ = omp_get_max_threads() > 1 && idle > 1 && idle <= kMost && !user_has_chosen(environment) && can_start(idle);
+  watches_ =
+      omp_get_max_threads() > 1 && idle > 1 && idle <= kMost && !user_has_chosen(ckpt::environment) && can_start(idle);
   if (watches_) hold(true);  // a start beside other work would otherwise take several times as long
 }
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/host.h"
+
 namespace titan::train {
 namespace {
 
@@ -28,11 +30,6 @@ std::vector<std::string> own_arguments() {
     begin = end == std::string::npos ? text.size() : end + 1;
   }
   return arguments;
-}
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 bool tell_launcher(const std::string& record) {
@@ -99,9 +96,9 @@ int threads_of_restart() {
 }
 
 void ensure_thread_env(int threads) {
-  const auto variables = thread_variables(threads, environment);
+  const auto variables = thread_variables(threads, ckpt::environment);
   const bool right = std::ranges::all_of(
-      variables, [](const auto& entry) { return environment(entry.first.c_str()) == entry.second; });
+      variables, [](const auto& entry) { return ckpt::environment(entry.first.c_str()) == entry.second; });
   if (right || std::getenv(kGuard)) {
     unsetenv(kGuard);
     return;

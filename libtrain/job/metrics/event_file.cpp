@@ -6,7 +6,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "ckpt/lock/lock_owner.h"
+#include "ckpt/base/host.h"
 
 namespace titan::train {
 namespace {

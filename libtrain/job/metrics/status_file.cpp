@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "ckpt/base/host.h"
 #include "ckpt/base/prometheus.h"
-#include "ckpt/lock/lock_owner.h"
 #include "libtrain/job/metrics/log.h"
 
 namespace titan::train {

@@ -1,0 +1,21 @@
+#pragma once
+// What the host tells a process: variables of its environment, and the time of day.
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+namespace titan::ckpt {
+
+/// The value of the variable `name`; nothing where it is not set.
+inline std::optional<std::string> environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+/// Of the wall clock.
+inline double seconds_since_epoch() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace titan::ckpt
