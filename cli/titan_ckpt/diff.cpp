@@ -4,8 +4,7 @@
 
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
+#include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "converters/view.h"
 
@@ -36,10 +35,7 @@ Answer run_diff(const Request& request) {
   DiffView view{request.command.has("stats"), request.command.has("moments")};
   TITAN_ASSIGN_OR_ANSWER(view.order, order(request));
   TITAN_ASSIGN_OR_ANSWER(view.top, top_count(request.command, view.top));
-  Progress progress(!request.json);
-  progress.begin("diff");
   ckpt::DiffOptions options;
-  options.cancel = stop_on_signals();
   options.open = convert::open_any;
   options.a = convert::resolve_any(request.fs, request.command.positionals[0]);
   options.b = convert::resolve_any(request.fs, request.command.positionals[1]);
@@ -53,7 +49,7 @@ Answer run_diff(const Request& request) {
     TITAN_ASSIGN_OR_ANSWER(options.scope.tolerance->atol, bound(request, "atol"));
   }
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request.command));
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "diff");
   const ckpt::Result<ckpt::DiffReport> report = ckpt::diff_checkpoints(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? diff_json(*report, view.stats) : diff_text(*report, view, request.style),

@@ -1,8 +1,7 @@
 #include "cli/titan_ckpt/inspect.h"
 
 #include "cli/kit/flag_values.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
+#include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "converters/view.h"
 
@@ -46,13 +45,10 @@ Answer run_inspect(const Request& request) {
                          .with_hint(ckpt::no_match_hint(all, *view.tensors, request.command.positionals[0]))};
   }
   if (request.command.has("stats")) {
-    Progress progress(!request.json);
-    progress.begin("inspect --stats");
     ckpt::StatsOptions options;
-    options.cancel = stop_on_signals();
     options.open = open;
     TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request.command));
-    options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+    const Work work(request, options, "inspect --stats");
     TITAN_ASSIGN_OR_ANSWER(view.stats, ckpt::tensor_statistics(request.fs, report.path, rows, options));
   }
   return {.text = request.json ? inspect_json(report, view) : inspect_text(report, view, request.style)};

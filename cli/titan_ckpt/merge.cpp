@@ -5,10 +5,9 @@
 
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
+#include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "converters/view.h"
 
@@ -68,10 +67,7 @@ Answer run_merge(const Request& request) {
   options.created = format_utc(std::time(nullptr));
   options.open = convert::open_any;
   options.resolve = convert::resolve_any;
-  options.cancel = stop_on_signals();
-  Progress progress(!request.json);
-  progress.begin("merge");
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "merge");
   const Result<ckpt::MergeReport> report = ckpt::merge_checkpoints(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   Answer answer;

@@ -4,11 +4,10 @@
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/parity_set.h"
 #include "cli/kit/flag_values.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
+#include "cli/kit/work.h"
 
 namespace titan::cli {
 namespace {
@@ -48,11 +47,8 @@ Answer run_parity(const Request& request) {
   if (!files || *files > ckpt::kMostParity)
     return {.error = wrong_value("files", text, "0 to " + std::to_string(ckpt::kMostParity))};
   options.files = *files;
-  options.cancel = stop_on_signals();
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
-  Progress progress(!request.json);
-  progress.begin("parity");
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "parity");
   const ckpt::Result<ckpt::ParityReport> report = ckpt::set_parity(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? parity_json(*report) : parity_text(*report, request.style), .notes = report->warnings};

@@ -2,13 +2,12 @@
 
 #include "cli/kit/flag_values.h"
 #include "cli/kit/output.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
 #include "cli/kit/version.h"
+#include "cli/kit/work.h"
 #include "converters/patch/apply_patch.h"
 #include "converters/patch/make_patch.h"
 
@@ -78,10 +77,7 @@ Answer run_patch(const Request& request) {
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
   options.force = command.has("force");
   options.writer = version_line("titan-ckpt") + " patch";
-  options.cancel = stop_on_signals();
-  Progress progress(!request.json);
-  progress.begin("patch");
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "patch");
   const ckpt::Result<convert::PatchReport> report = convert::make_patch(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? patch_json(*report) : patch_text(*report, request.style), .notes = report->notes};
@@ -93,10 +89,7 @@ Answer run_apply(const Request& request) {
   TITAN_ASSIGN_OR_ANSWER(options.output, output_of(command, "apply", "`-o B`, the checkpoint to be made"));
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
   options.force = command.has("force");
-  options.cancel = stop_on_signals();
-  Progress progress(!request.json);
-  progress.begin("apply");
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "apply");
   const ckpt::Result<convert::ApplyReport> report = convert::apply_patch(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   return {.text = request.json ? apply_json(*report) : apply_text(*report, request.style), .notes = report->notes};

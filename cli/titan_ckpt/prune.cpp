@@ -6,12 +6,11 @@
 #include "ckpt/ops/prune.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
+#include "cli/kit/work.h"
 
 namespace titan::cli {
 namespace {
@@ -148,10 +147,7 @@ Answer run_prune(const Request& request) {
   if (Status status = read_rules(request.command, options.rules); !status.ok()) return {.error = std::move(status)};
   options.writer = version_line("titan-ckpt") + " prune --thin";
   options.created = format_utc(request.style.now);
-  options.cancel = stop_on_signals();
-  Progress progress(!request.json);
-  options.begin = [&](const std::string& path) { progress.begin("verify " + path); };
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "verify ");
   const Result<ckpt::PruneReport> report = ckpt::prune_run(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   Answer answer{.text = request.json ? prune_json(*report) : prune_text(*report, request.style),

@@ -5,12 +5,11 @@
 #include "ckpt/ops/repair.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
 #include "cli/kit/version.h"
+#include "cli/kit/work.h"
 #include "cli/titan_ckpt/verify.h"
 #include "converters/view.h"
 
@@ -105,11 +104,8 @@ Answer run_repair(const Request& request) {
   options.created = format_utc(std::time(nullptr));
   options.open = convert::open_any;
   options.resolve = convert::resolve_any;
-  options.cancel = stop_on_signals();
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
-  Progress progress(!request.json);
-  options.begin = [&](const std::string& what) { progress.begin(what); };
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "");
   const ckpt::Result<ckpt::RepairReport> report = ckpt::repair_checkpoint(request.fs, options);
   if (!report.ok()) return {.error = explained(request.fs, options.src, report.status())};
   return {.text = request.json ? repair_json(*report) : repair_text(*report, request.style),

@@ -5,11 +5,10 @@
 
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/terminal.h"
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
+#include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
 
 namespace titan::cli {
@@ -74,10 +73,7 @@ Result<ckpt::ReshardOptions> read_options(const Command& command) {
 Answer run_reshard(const Request& request) {
   Result<ckpt::ReshardOptions> options = read_options(request.command);
   if (!options.ok()) return {.error = options.status()};
-  options->cancel = stop_on_signals();
-  Progress progress(!request.json);
-  progress.begin("reshard " + options->dst);
-  options->progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, *options, "reshard " + options->dst);
   const auto start = std::chrono::steady_clock::now();
   const Result<ckpt::ReshardReport> report = ckpt::reshard_checkpoint(request.fs, *options);
   if (!report.ok()) return {.error = report.status()};

@@ -5,11 +5,10 @@
 #include "ckpt/base/text.h"
 #include "ckpt/ops/scrub.h"
 #include "cli/kit/flag_values.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
+#include "cli/kit/work.h"
 #include "cli/titan_ckpt/verify.h"
 
 namespace titan::cli {
@@ -57,10 +56,7 @@ Answer run_scrub(const Request& request) {
   TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
   if (options.threads == 0) options.threads = 1;
   options.now = [] { return static_cast<std::uint64_t>(std::time(nullptr)); };
-  options.cancel = stop_on_signals();
-  Progress progress(!request.json);
-  options.begin = [&](const std::string& path) { progress.begin("scrub " + path); };
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "scrub ");
   const ckpt::Result<ckpt::ScrubReport> report = ckpt::scrub_run(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   std::uint64_t damage = 0;

@@ -6,10 +6,9 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/output.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
+#include "cli/kit/work.h"
 #include "converters/view.h"
 
 namespace titan::cli {
@@ -32,13 +31,7 @@ ckpt::Result<ckpt::SignOptions> read_options(const Request& request) {
   }
   if (const std::optional<std::string> key = command.value("key")) options.key = *key;
   TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
-  options.cancel = stop_on_signals();
   return options;
-}
-
-void progress_into(Progress& progress, const char* verb, ckpt::SignOptions& options) {
-  progress.begin(std::string(verb) + " " + options.path);
-  options.progress = [&progress](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
 }
 
 std::string sign_json(const ckpt::SignReport& report) {
@@ -78,8 +71,7 @@ Answer run_sign(const Request& request) {
   TITAN_ASSIGN_OR_ANSWER(options, read_options(request));
   if (const std::optional<std::string> out = request.command.value("output")) options.signature = *out;
   options.force = request.command.has("force");
-  Progress progress(!request.json);
-  progress_into(progress, "sign", options);
+  const Work work(request, options, "sign " + options.path);
   const ckpt::Result<ckpt::SignReport> report = ckpt::sign_checkpoint(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   if (request.json) return {.text = sign_json(*report)};
@@ -101,8 +93,7 @@ Answer run_check_signature(const Request& request) {
   ckpt::SignOptions options;
   TITAN_ASSIGN_OR_ANSWER(options, read_options(request));
   if (const std::optional<std::string> file = request.command.value("signature")) options.signature = *file;
-  Progress progress(!request.json);
-  progress_into(progress, "verify", options);
+  const Work work(request, options, "verify " + options.path);
   const ckpt::Result<ckpt::SignatureCheck> check = ckpt::check_signature(request.fs, options);
   if (!check.ok()) return {.error = check.status()};
   return {.text = request.json ? check_json(*check) : check_text(*check, request.style),

@@ -5,13 +5,12 @@
 #include "ckpt/base/text.h"
 #include "ckpt/ops/strip.h"
 #include "cli/kit/flag_values.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
 #include "cli/kit/version.h"
+#include "cli/kit/work.h"
 #include "cli/titan_ckpt/carried.h"
 
 namespace titan::cli {
@@ -87,10 +86,7 @@ Answer run_strip(const Request& request) {
     if (*dtype != "bf16" && *dtype != "f32") return {.error = wrong_value("dtype", *dtype, "bf16 or f32")};
     options.dtype = *dtype == "bf16" ? ckpt::DType::kBF16 : ckpt::DType::kF32;
   }
-  options.cancel = stop_on_signals();
-  Progress progress(!request.json);
-  progress.begin("strip");
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "strip");
   ckpt::Result<ckpt::StripReport> report = ckpt::plan_strip(request.fs, options);
   if (!report.ok()) return {.error = report.status()};
   if (!command.has("dry-run")) {

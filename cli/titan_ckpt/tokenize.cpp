@@ -7,9 +7,8 @@
 
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
-#include "cli/kit/progress.h"
-#include "cli/kit/stop.h"
 #include "cli/kit/units.h"
+#include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
 
 namespace titan::cli {
@@ -102,13 +101,10 @@ Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
 Answer run_tokenize(const Request& request) {
   corpus::TokenizeOptions options;
   if (const Status status = read_flags(request.command, &options); !status.ok()) return {.error = status};
-  options.cancel = stop_on_signals();
+  const Work work(request, options, "tokenize");
   options.input.standard_input = [cancel = options.cancel](std::span<char> out) {
     return read_standard_input(out, cancel);
   };
-  Progress progress(!request.json);
-  progress.begin("tokenize");
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
   corpus::TokenizeReport report;
   TITAN_ASSIGN_OR_ANSWER(report, corpus::tokenize(request.fs, options));
   return {.text = request.json ? tokenize_json(report) : tokenize_text(report, request.style),
@@ -136,10 +132,7 @@ Answer run_tokens(const Request& request) {
   } else if (command.has("tokenizer")) {
     return {.error = ckpt::invalid("`--tokenizer` has no effect without --show").with_hint("add --show 3")};
   }
-  options.cancel = stop_on_signals();
-  Progress progress(!request.json);
-  progress.begin("verify");
-  options.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); };
+  const Work work(request, options, "verify");
   corpus::LookReport report;
   TITAN_ASSIGN_OR_ANSWER(report, corpus::look(request.fs, options));
   return {.text = request.json ? tokens_json(report) : tokens_text(report, request.style)};
