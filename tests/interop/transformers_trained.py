@@ -3,8 +3,8 @@
 
 A random Qwen3ForCausalLM begins 50 steps by --init-from: on 2 x 2 ranks up to step 25, then on 3 x 1. Its checkpoint is that of a run
 on one rank that was not interrupted, id by id, and its losses are those of transformers' model under torch.optim.AdamW. The export loads
-in transformers, which computes the logits of the run. OLMo 2, a Mistral with a window and a Mixtral with the loss that balances its experts
-train so on 2 x 2 ranks alone. TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
+in transformers, which computes the logits of the run. OLMo 2, a Mistral with a window, a Mixtral with the loss that balances its experts
+and a Qwen3-MoE train so on 2 x 2 ranks alone. TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
 """
 import json
 import pathlib
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 import transformers
 from transformers import MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, Olmo2Config, Olmo2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 from transformers.models.mixtral.modeling_mixtral import load_balancing_loss_func
 
 import transformers_both_ways as both_ways
@@ -36,6 +37,8 @@ MODELS = {
     "mistral, window": (MistralForCausalLM, MistralConfig(**PLAIN, **both_ways.rope(1e4), sliding_window=10), {}, [(2, 2, STEPS)]),
     "mixtral": (MixtralForCausalLM, MixtralConfig(**PLAIN, **both_ways.rope(1e4), num_local_experts=4, num_experts_per_tok=2),
                 {"training.local_batch_size": 4, "training.router_aux_loss": BALANCE, "activation_checkpoint.mode": "selective"}, [(2, 2, STEPS)]),
+    "qwen3-moe": (Qwen3MoeForCausalLM, Qwen3MoeConfig(**PLAIN, **both_ways.rope(1e6), head_dim=32, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=48, norm_topk_prob=True),
+                  {"training.local_batch_size": 4, "training.router_aux_loss": BALANCE}, [(2, 2, STEPS)]),
 }
 KEYS = {"job.threads_per_rank": 1, "training.dataset": "tokens", "training.shuffle": False, "training.sample_stride": LENGTH + 1, "training.seq_len": LENGTH,
         "training.global_batch_size": BATCH, "training.local_batch_size": 1, "training.steps": STEPS, "training.max_norm": 1000.0, "training.mixed_precision_param": "float32",
@@ -46,10 +49,14 @@ def rate(n):
     return (n + 1) / WARMUP if n < WARMUP else 0.1 + 0.9 * (1 - (n - WARMUP) / (STEPS - WARMUP))
 
 
+def experts_of(model):
+    return getattr(model.config, "num_local_experts", None) or getattr(model.config, "num_experts", 0)
+
+
 def balance_of(model, tokens):
     """The logits, and the mean over layers of transformers' balance loss of each."""
     out = model(tokens, output_router_logits=True)
-    experts, taken = model.config.num_local_experts, model.config.num_experts_per_tok
+    experts, taken = experts_of(model), model.config.num_experts_per_tok
     return out.logits, torch.stack([load_balancing_loss_func((gate,), experts, taken) for gate in out.router_logits]).mean()
 
 
@@ -60,7 +67,7 @@ def theirs(model, rows, micro):
     losses, balances = [], []
     for batch in torch.from_numpy(rows.astype(np.int64)):
         sums = [0.0, 0.0]
-        parts = batch.split(micro if hasattr(model.config, "num_local_experts") else len(batch))
+        parts = batch.split(micro if experts_of(model) else len(batch))
         for part in parts:
             logits, balance = balance_of(model, part[:, :-1]) if len(parts) > 1 else (model(part[:, :-1]).logits, torch.zeros(()))
             loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), part[:, 1:].flatten())
