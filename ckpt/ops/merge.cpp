@@ -311,6 +311,9 @@ Status write_sum(Fs& fs, const MergeOptions& options, const std::vector<Opened>&
   const CheckpointReader& newest = sources.back().reader;
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite,
                          Rewrite::begin(fs, newest.path(), options.dst, options.force));
+  std::vector<std::string> paths;
+  for (const Opened& source : sources) paths.push_back(source.reader.path());
+  rewrite->made_also_of(std::move(paths));
   TITAN_RETURN_IF_ERROR(rewrite->need_space(report.bytes + report.bytes / 100 + (std::uint64_t{1} << 20)));
   Manifest made = frame(newest.manifest(), options, report);
   std::vector<TensorRef> refs;

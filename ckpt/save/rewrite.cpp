@@ -9,6 +9,7 @@
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/signature_file.h"
 #include "ckpt/lock/run_guard.h"
+#include "ckpt/plan/same_files.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/temporary.h"
@@ -138,6 +139,7 @@ Status check_step_name(const std::string& dst, std::uint64_t step) {
 struct Rewrite::Impl {
   Fs& fs;
   std::string src;
+  std::vector<std::string> sources;  ///< SRC, and what made_also_of() names
   Names names;
   MadeFolder made;  ///< outlives what lies in it
   RunGuard runs;
@@ -172,12 +174,16 @@ struct Rewrite::Impl {
     return moved;
   }
 
-  // A signature is of the files of SRC, and not a member that is carried along. "" where there is none.
+  // A signature is of the files of a source, and not a member that is carried along. "" where there is none.
   std::string signature_left() const {
-    if (src.empty() || !fs.stat(join_path(src, kSignatureFile)).ok()) return "";
-    const std::string what = src == names.dst ? "the signature of " + src + " is gone: its files are others now"
-                                              : src + " is signed, and " + names.dst + " is not: its files are others";
-    return what + "; `titan-ckpt sign` signs it";
+    std::vector<std::string> signed_ones;
+    for (const std::string& source : sources)
+      if (fs.stat(join_path(source, kSignatureFile)).ok()) signed_ones.push_back(source);
+    if (signed_ones.empty()) return "";
+    const std::string what = src == names.dst ? "the signature of " + src + " is gone"
+                                              : first_few(signed_ones) + (signed_ones.size() == 1 ? " is" : " are") +
+                                                    " signed, and " + names.dst + " is not";
+    return what + ": its files are others" + (src == names.dst ? " now" : "") + "; `titan-ckpt sign` signs it";
   }
 
   // The last step of all ways to publish.
@@ -215,6 +221,7 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
                                                 const ReplaceCheck& replaceable, bool in_own_run) {
   auto impl = std::make_unique<Impl>(fs);
   impl->src = src;
+  if (!src.empty()) impl->sources.push_back(src);
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
   TITAN_RETURN_IF_ERROR(impl->made.make(impl->names.parent));
   if (!in_own_run) {
@@ -231,6 +238,7 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
 Result<std::unique_ptr<Rewrite>> Rewrite::begin_in_place(Fs& fs, const std::string& path) {
   auto impl = std::make_unique<Impl>(fs);
   impl->src = impl->names.dst = without_slashes(path);
+  impl->sources.push_back(impl->src);
   impl->names.replaces = true;
   TITAN_ASSIGN_OR_RETURN(impl->names.parent, find_parent(fs, impl->names.dst));
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
@@ -241,6 +249,11 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin_in_place(Fs& fs, const std::stri
 Rewrite::Rewrite(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Rewrite::~Rewrite() = default;
+
+void Rewrite::made_also_of(std::vector<std::string> sources) {
+  for (std::string& source : sources)
+    if (source != impl_->src) impl_->sources.push_back(std::move(source));
+}
 
 const std::string& Rewrite::folder() const { return impl_->temporary->fresh(); }
 const std::vector<std::string>& Rewrite::warnings() const { return impl_->warnings; }

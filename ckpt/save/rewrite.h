@@ -73,6 +73,8 @@ class Rewrite {
   Status publish_folder();
   /// The same for one file of the folder, durable by itself, which becomes DST.
   Status publish_file(const std::string& name);
+  /// DST is made of these checkpoints, too: the warnings name those among them and SRC that are signed, as DST is not.
+  void made_also_of(std::vector<std::string> sources);
   const std::vector<std::string>& warnings() const;  ///< what failed after the publishing and does no harm
 
  private:

@@ -1,6 +1,7 @@
 #include "cli/titan_ckpt/merge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "ckpt/plan/lr_schedule.h"
@@ -25,16 +26,23 @@ std::string sources_table(const MergeReport& report, const TextStyle& style) {
   return table.render(style.palette, "  ");
 }
 
-std::string decay_title(const ckpt::NearestDecay& nearest) {
-  constexpr double kSame = 1e-9;
-  const std::string name = decay_name(nearest.kind);
-  if (nearest.gap < kSame) return "what the weights stand for: a " + name + " decay of the rate to 0";
-  return "what the weights stand for: nearest is a " + name + " decay of the rate to 0 (off by " +
-         format_rounded(nearest.gap, 2) + " at most)";
+std::string decay_title(const MergeReport& report) {
+  constexpr double kSame = 1e-9, kNear = 0.15;  // of the rate
+  const double gap = report.nearest->gap, n = static_cast<double>(report.sources.size());
+  const std::uint64_t first = report.sources.front().step;
+  const double end = static_cast<double>(first) + static_cast<double>(report.sources.back().step - first) * n / (n - 1);
+  const std::string name = std::string("a ") + decay_name(report.nearest->kind);
+  const std::string decay = name + " decay of the rate from step " + std::to_string(first) + " on, to 0 at step " +
+                            std::to_string(std::llround(end));
+  const std::string off = "off by " + format_rounded(gap, 2) + " of the rate";
+  const std::string title = "what the weights stand for: ";
+  if (gap < kSame) return title + decay;
+  if (gap <= kNear) return title + "nearest is " + decay + " (" + off + " at most)";
+  return title + "no decay that has a name (" + name + " one is " + off + ")";
 }
 
 std::string decay(const MergeReport& report, const TextStyle& style, std::size_t width) {
-  std::string out = heading(style.palette, decay_title(*report.nearest));
+  std::string out = heading(style.palette, decay_title(report));
   const std::uint64_t first = report.sources.front().step, last = report.sources.back().step;
   if (!report.after.empty()) {
     Curve curve;
@@ -45,7 +53,10 @@ std::string decay(const MergeReport& report, const TextStyle& style, std::size_t
     curve.width = std::min(width, kWidestCurve);
     out += curve_text(curve, style.palette);
   }
-  Table table({{"steps"}, {"updates count", Align::kRight}, {"last rate", Align::kRight}, {"as if", Align::kRight}});
+  Table table({{"steps"},
+               {"updates count", Align::kRight},
+               {"rate at the end", Align::kRight},
+               {"as if it were", Align::kRight}});
   for (std::size_t i = 0; i < report.factors.size(); ++i) {
     const std::uint64_t end = report.sources[i + 1].step;
     const bool known = !report.before.empty();
