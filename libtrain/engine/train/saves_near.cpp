@@ -63,7 +63,8 @@ bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds pati
   if (const Status late = near.wait(1, patience, std::chrono::milliseconds{0}); !late.ok()) {
     for (const std::uint64_t step : near.drop_older()) {
       const std::string text = quoted_step(step) + " is given up, for " + quoted_step(snap.train.step) +
-                               " takes its place in " + near.folder() + ": " + log_text(late);
+                               " takes its place in " + near.folder() + "; copies to " + run_.checkpoint_dir +
+                               " are late: " + log_text(late);
       log_warn(text);
       run_.house.files->event(step, "save_failed", {{"error", text}});
       near_saves_.erase(step);

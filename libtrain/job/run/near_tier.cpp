@@ -74,9 +74,9 @@ Status NearTier::wait(std::size_t most, std::chrono::milliseconds limit, std::ch
     const auto passed = Clock::now() - begin;
     if (!refused_.ok() && passed >= patience) return refused_;
     if (passed >= limit)
-      return ckpt::failed(ckpt::step_name(queue_.front()) + " is still being copied to " + options_.checkpoint_dir +
-                          " after " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(passed).count()) +
-                          " s");
+      return ckpt::failed("step " + std::to_string(queue_.front()) + " is still being copied to " +
+                          options_.checkpoint_dir + " after " +
+                          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(passed).count()) + " s");
     changed_.wait(lock);
   }
   return ckpt::ok_status();

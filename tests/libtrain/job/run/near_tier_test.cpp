@@ -181,7 +181,7 @@ TEST(NearTier, AWaitHasAnEnd) {
   tiers.fs.arm({Op::kCreate, "/run/", 1, Repeat::kSticky, EIO});
   NearTier near(tiers.fs, tiers.options());
   near.add(10);
-  EXPECT_THAT(near.wait(0, milliseconds{20}, kLong).message, HasSubstr("step-00000010 is still being copied to /run"));
+  EXPECT_THAT(near.wait(0, milliseconds{20}, kLong).message, HasSubstr("step 10 is still being copied to /run"));
 }
 
 }  // namespace
