@@ -6,12 +6,13 @@
 #include <thread>
 
 #include "ckpt/base/prometheus.h"
-#include "ckpt/base/random_id.h"
 #include "ckpt/base/text.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/store/destination.h"
+#include "ckpt/store/parent_folder.h"
+#include "ckpt/store/put_file.h"
 
 namespace titan::ckpt {
 namespace {
@@ -55,6 +56,8 @@ class Scrubber {
 
   /// What the file that will be replaced says, if it is this run's own.
   Status read_status(const std::string& run) {
+    TITAN_ASSIGN_OR_RETURN(const Parent parent, find_parent(fs_, options_.status));
+    if (parent.missing) return no_folder(options_.status, parent.path);
     TITAN_ASSIGN_OR_RETURN(const std::optional<std::string> text, text_to_replace(fs_, options_.status, kMostStatus));
     if (text == "") return ok_status();
     std::optional<ScrubStatus> status;
@@ -75,6 +78,7 @@ class Scrubber {
   Status begin_round(const RunScan& scan) {
     TITAN_ASSIGN_OR_RETURN(const std::string run, fs_.real_path(options_.run));
     TITAN_RETURN_IF_ERROR(read_status(run));
+    TITAN_RETURN_IF_ERROR(remove_unput(fs_, options_.status));
     ScrubStatus& status = report_.status;
     if (status.complete || status.run != run) status.done.clear();
     const auto gone = [&](const ScrubbedStep& one) {
@@ -137,14 +141,9 @@ class Scrubber {
     }
   }
 
-  /// Under a name that no other call has, and no file of anybody's.
   Status write() {
     report_.status.at = options_.now();
-    const std::string text = scrub_text(report_.status), temporary = options_.status + "." + random_id() + ".tmp";
-    Status status = write_new_file(fs_, temporary, std::as_bytes(std::span(text)));
-    if (status.ok()) status = fs_.rename(temporary, options_.status);
-    if (!status.ok()) (void)fs_.remove_file(temporary);
-    return status;
+    return put_file(fs_, options_.status, scrub_text(report_.status), Lasting::kWhole);
   }
 
   Fs& fs_;

@@ -10,7 +10,9 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_folder.h"
+#include "ckpt/store/named_file.h"
 #include "ckpt/store/output_file.h"
+#include "ckpt/store/put_file.h"
 
 namespace titan::ckpt {
 namespace {
@@ -19,9 +21,8 @@ constexpr unsigned kMostSigners = 8;  // each holds a MiB
 constexpr int kDeepest = 8;           // folders below one of another format
 
 Result<std::string> read_key(Fs& fs, const std::string& path) {
-  Result<std::vector<std::byte>> bytes = read_file(fs, path, kMostKeyBytes);
+  const auto bytes = read_named_file(fs, path, "a key", kMostKeyBytes);
   if (bytes.status().code == Code::kCorrupt) return invalid(path + " is too large for a key");
-  if (bytes.status().code == Code::kNotFound) return invalid("there is no key at " + path);
   if (!bytes.ok()) return bytes.status();
   return std::string(text_of(*bytes));
 }
@@ -113,17 +114,30 @@ std::string signature_path(const SignOptions& options) {
 
 /// Puts `text` at the path of the signature, whole.
 Status write_signature(Fs& fs, const SignOptions& options, const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
   if (!options.signature.empty()) {
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out, OutputFile::create(fs, options.signature));
-    TITAN_RETURN_IF_ERROR(out->append(bytes));
+    TITAN_RETURN_IF_ERROR(out->append(std::as_bytes(std::span(text))));
     return out->publish();
   }
-  const std::string path = signature_path(options), temporary = OutputFile::temporary_of(path);
-  Status status = write_new_file(fs, temporary, bytes);
-  if (status.ok()) status = fs.rename(temporary, path);
-  if (!status.ok()) (void)fs.remove_file(temporary);
-  return status.ok() ? fs.sync_dir(options.path) : status;
+  return put_file(fs, signature_path(options), text, Lasting::kYes);
+}
+
+/// A signature is replaced where that is wanted, and nothing else; in the checkpoint whatever has its name is one.
+Status check_place(Fs& fs, const SignOptions& options) {
+  const std::string path = signature_path(options);
+  const Result<FileInfo> there = fs.stat(path);
+  if (there.status().code == Code::kNotFound) return ok_status();
+  TITAN_RETURN_IF_ERROR(there.status());
+  bool replaceable = options.signature.empty();
+  if (!replaceable && there->type == FileType::kFile) {
+    const auto bytes = read_file(fs, path, kMostSignatureBytes);
+    replaceable = bytes.ok() && decode_signature(path, text_of(*bytes)).ok();
+  }
+  if (!replaceable)
+    return invalid(path + " exists and is no signature: it is never replaced")
+        .with_hint("choose another name, or move it away");
+  if (!options.force) return invalid(path + " exists").with_hint("replace this signature with --force");
+  return ok_status();
 }
 
 }  // namespace
@@ -132,8 +146,8 @@ Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::string pem, read_key(fs, options.key));
   TITAN_ASSIGN_OR_RETURN(const SigningKey key, SigningKey::of_pem(options.key, pem));
   SignReport report{.path = options.path, .signature = signature_path(options), .key = key.public_key()};
-  if (fs.stat(report.signature).ok() && !options.force)
-    return invalid(report.signature + " exists").with_hint("replace this signature with --force");
+  TITAN_RETURN_IF_ERROR(check_place(fs, options));
+  if (options.signature.empty()) TITAN_RETURN_IF_ERROR(remove_unput(fs, report.signature));
   TITAN_ASSIGN_OR_RETURN(const std::set<std::string> files, files_of(fs, options.path));
   SignatureFile signature;
   signature.key = report.key;
@@ -155,8 +169,11 @@ Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options) {
 namespace {
 
 /// Reads the signature. Why it does not count, where it does not, goes to `check.wrong`.
-Result<SignatureFile> read_signature(Fs& fs, SignatureCheck& check) {
-  const auto bytes = read_file(fs, check.signature, kMostSignatureBytes);
+Result<SignatureFile> read_signature(Fs& fs, const SignOptions& options, SignatureCheck& check) {
+  // In a checkpoint a link was not signed.
+  const bool named = !options.signature.empty() && fs.stat(check.signature).status().code != Code::kNotFound;
+  const auto bytes = named ? read_named_file(fs, check.signature, "a signature", kMostSignatureBytes)
+                           : read_file(fs, check.signature, kMostSignatureBytes);
   if (!bytes.ok() && bytes.status().code != Code::kNotFound && bytes.status().code != Code::kCorrupt)
     return bytes.status();
   if (bytes.status().code == Code::kNotFound) check.wrong.push_back("it is not signed: there is no " + check.signature);
@@ -181,7 +198,7 @@ Result<SignatureCheck> check_signature(Fs& fs, const SignOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const std::string pem, read_key(fs, options.key));
   SignatureCheck check{.path = options.path, .signature = signature_path(options)};
   TITAN_ASSIGN_OR_RETURN(check.key, public_key_of_pem(options.key, pem));
-  TITAN_ASSIGN_OR_RETURN(const SignatureFile signature, read_signature(fs, check));
+  TITAN_ASSIGN_OR_RETURN(const SignatureFile signature, read_signature(fs, options, check));
   if (!check.wrong.empty()) return check;
   std::set<std::string> known;
   for (const SignedFile& file : signature.files) {

@@ -1,14 +1,12 @@
 #include "ckpt/store/output_file.h"
 
-#include <unistd.h>
-
 #include "ckpt/store/destination.h"
+#include "ckpt/store/put_file.h"
 
 namespace titan::ckpt {
 
-OutputFile::OutputFile(Fs& fs, const std::string& out) : fs_(fs), made_(fs), out_(out), temporary_(temporary_of(out)) {}
-
-std::string OutputFile::temporary_of(const std::string& out) { return out + ".tmp-" + std::to_string(getpid()); }
+OutputFile::OutputFile(Fs& fs, const std::string& out)
+    : fs_(fs), made_(fs), out_(out), temporary_(temporary_beside(out)) {}
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(Fs& fs, const std::string& out) {
   TITAN_RETURN_IF_ERROR(check_output_file(fs, out));

@@ -12,8 +12,6 @@ namespace titan::ckpt {
 /// Grows under a temporary name and gets its own name in publish(). The destructor removes an unpublished file.
 class OutputFile {
  public:
-  /// `<out>.tmp-<pid>`
-  static std::string temporary_of(const std::string& out);
   /// Makes one missing level of folders. \error kInvalid: `out` must not be written (check_output_file, find_parent);
   /// kFailed
   static Result<std::unique_ptr<OutputFile>> create(Fs& fs, const std::string& out);
@@ -21,6 +19,7 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
+  const std::string& temporary() const { return temporary_; }
   Status append(std::span<const std::byte> bytes);
   /// Durable under its name once this is ok. \error as create: somebody may have put something else there
   Status publish();

@@ -2,6 +2,10 @@
 
 namespace titan::ckpt {
 
+Status no_folder(const std::string& path, const std::string& folder) {
+  return invalid(path + " cannot be made: there is no folder " + folder).with_hint("mkdir -p " + folder);
+}
+
 Result<Parent> find_parent(Fs& fs, const std::string& path) {
   Parent parent{parent_path(path), "", false};
   auto real = fs.real_path(parent.path);
@@ -13,7 +17,7 @@ Result<Parent> find_parent(Fs& fs, const std::string& path) {
     // A link that leads nowhere is there already.
     if (!info.ok() || info->type != FileType::kDirectory || missing == "." || missing == ".." ||
         fs.stat(parent.path).ok())
-      return invalid(path + " cannot be made: there is no folder " + parent.path).with_hint("mkdir -p " + parent.path);
+      return no_folder(path, parent.path);
     real = join_path(*above, missing);
     parent.missing = true;
   }

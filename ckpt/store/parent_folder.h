@@ -17,6 +17,9 @@ struct Parent {
 /// something else than a folder is in the way), kFailed
 Result<Parent> find_parent(Fs& fs, const std::string& path);
 
+/// What is said where `folder`, in which `path` should be made, is not there and is not made. \error kInvalid
+Status no_folder(const std::string& path, const std::string& folder);
+
 /// A folder that was made for something new. It goes again with this object while nothing lies in it.
 class MadeFolder {
  public:

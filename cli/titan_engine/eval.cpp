@@ -96,8 +96,8 @@ Result<EvalReport> evaluate(const Command& command) {
   if (command.has("logits")) {
     report.logits_file = *command.value("logits");
     if (report.logits_file.empty()) return ckpt::invalid("`--logits` is empty, expected the name of a file");
-    remove_at_stop(ckpt::OutputFile::temporary_of(report.logits_file));
     TITAN_ASSIGN_OR_RETURN(logits, ckpt::OutputFile::create(ckpt::posix_fs(), report.logits_file));
+    remove_at_stop(logits->temporary());
     const std::string header =
         ckpt::npy_header(ckpt::DType::kF32, {rows.rows(), rows.length(), static_cast<std::uint64_t>(dims.vocab_size)});
     TITAN_RETURN_IF_ERROR(logits->append(std::as_bytes(std::span(header))));

@@ -8,6 +8,7 @@
 
 #include "ckpt/base/host.h"
 #include "ckpt/base/prometheus.h"
+#include "ckpt/store/put_file.h"
 #include "libtrain/job/metrics/log.h"
 
 namespace titan::train {
@@ -42,16 +43,6 @@ class Exposition {
   std::string label_, text_;
 };
 
-/// In the place of what is there, without waiting for the disk: it is old in a second.
-ckpt::Status put_in_place(ckpt::Fs& fs, const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".tmp";
-  if (fs.stat(temporary).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(temporary));
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.create(temporary));
-  TITAN_RETURN_IF_ERROR(file->pwrite(0, std::as_bytes(std::span(text))));
-  TITAN_RETURN_IF_ERROR(file->close());
-  return fs.rename(temporary, path);
-}
-
 }  // namespace
 
 std::string status_text(const RunStatus& status, double now) {
@@ -82,6 +73,7 @@ StatusFile::StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, LateWri
     : fs_(fs), path_(std::move(path)), late_(late), status_(std::move(status)) {
   const ckpt::MutexLock guard(mutex_);
   status_.durable_at = ckpt::seconds_since_epoch();
+  (void)ckpt::remove_unput(fs_, path_);  // what is wrong with the folder the first writing tells
 }
 
 void StatusFile::step(const StepMetrics& metrics) {
@@ -134,7 +126,8 @@ void StatusFile::write() {
     waiting_ = false;
     written_ = std::chrono::steady_clock::now();
   }
-  const ckpt::Status status = put_in_place(fs_, path_, text);
+  // The disk is not waited for: the text is old in a second.
+  const ckpt::Status status = ckpt::put_file(fs_, path_, text, ckpt::Lasting::kNo);
   if (!status.ok() && !std::exchange(refused_, true)) log_warn("metrics.status_file: " + log_text(status));
   if (status.ok()) refused_ = false;
 }

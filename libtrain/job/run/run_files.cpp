@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "ckpt/store/put_file.h"
 #include "ckpt/store/store_probe.h"
 #include "libtrain/job/metrics/board_tags.h"
 #include "libtrain/job/metrics/log.h"
@@ -22,11 +23,9 @@ using ckpt::Status;
 constexpr std::chrono::milliseconds kAgain{500};  // between questions to a store that refuses
 
 Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text) {
-  const std::string path = ckpt::join_path(dir, name), temporary = path + ".tmp";
-  if (fs.stat(temporary).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(temporary));
-  TITAN_RETURN_IF_ERROR(ckpt::write_new_file(fs, temporary, std::as_bytes(std::span(text))));
-  TITAN_RETURN_IF_ERROR(fs.rename(temporary, path));
-  return fs.sync_dir(dir);
+  const std::string path = ckpt::join_path(dir, name);
+  TITAN_RETURN_IF_ERROR(ckpt::remove_unput(fs, path));
+  return ckpt::put_file(fs, path, text, ckpt::Lasting::kYes);
 }
 
 Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const recipe::Config& config,

@@ -125,6 +125,7 @@ TEST_F(Scrub, AStepThatIsAnotherOneByNowIsVerified) {
 
 TEST_F(Scrub, FilesBesideTheStatusStay) {
   ASSERT_TRUE(put_text(fs_, "/run/scrub.prom.tmp", "mine").ok());
+  ASSERT_TRUE(put_text(fs_, "/run/scrub.prom.tmp-0123456789ab", "of a call that was killed").ok());
   scrub();
   EXPECT_EQ(get_text(fs_, "/run/scrub.prom.tmp"), "mine");
   std::vector<std::string> names;

@@ -75,6 +75,15 @@ class StatusFiles : public ::testing::Test {
   std::shared_ptr<StatusFile> file_;
 };
 
+TEST_F(StatusFiles, FilesBesideItStayAndWhatAKilledRunLeftGoes) {
+  for (const char* name : {"status.prom.tmp", "status.prom.tmp-0123456789ab"}) dir_.write(name, "mine");
+  file_ = std::make_shared<StatusFile>(fs_, path_, RunStatus{"run"}, late_);
+  file_->step(step(1));
+  EXPECT_THAT(text(), HasSubstr("titan_step{run=\"run\"} 1\n"));
+  EXPECT_EQ(read_text(dir_ / "status.prom.tmp"), "mine");
+  EXPECT_EQ(fs_.list(ckpt::parent_path(path_))->size(), 2u);
+}
+
 TEST_F(StatusFiles, TheFirstStepIsThereAtOnceTheNextWithinASecond) {
   file_->step(step(1));
   EXPECT_THAT(text(), HasSubstr("titan_step{run=\"run\"} 1\n"));

@@ -1,0 +1,18 @@
+#pragma once
+// A file that a user names for a tool to read: a key, a signature, a patch.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/fs.h"
+
+namespace titan::ckpt {
+
+/// The path of the regular file that `path` leads to; links are followed, as mounted secrets are links. `what` says
+/// what is expected, as "a key". \error kInvalid: nothing is there, or it is no regular file
+Result<std::string> named_file(Fs& fs, const std::string& path, const std::string& what);
+
+/// Its bytes. \error as named_file; kCorrupt: it has more than `limit`; kMediaError, kFailed
+Result<std::vector<std::byte>> read_named_file(Fs& fs, const std::string& path, const std::string& what,
+                                               std::uint64_t limit);
+
+}  // namespace titan::ckpt
