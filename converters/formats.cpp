@@ -2,6 +2,7 @@
 #include <array>
 
 #include "ckpt/format/layout.h"
+#include "ckpt/format/parity_file.h"
 #include "converters/companions.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/metadata.h"
@@ -47,6 +48,8 @@ Result<const Format*> detect_format(Fs& fs, const std::string& path) {
   const Status manifest = fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).status();
   if (manifest.ok()) return none;
   if (manifest.code != ckpt::Code::kNotFound) return manifest;
+  if (const auto info = fs.stat(through_link(fs, path)); info.ok() && info->type == ckpt::FileType::kOther)
+    return ckpt::not_found(path + " is neither a folder nor a regular file, expected a checkpoint");
   for (const Format* format : formats()) {
     TITAN_ASSIGN_OR_RETURN(const bool known, format->probe(fs, path));
     if (!known) continue;
@@ -70,6 +73,7 @@ Result<bool> is_file(Fs& fs, const std::string& path) {
 
 Status explained(Fs& fs, const std::string& path, const Status& absent) {
   if (absent.code != ckpt::Code::kNotFound) return absent;
+  if (ckpt::has_parity(fs, path)) return ckpt::no_manifest(fs, path);
   TITAN_RETURN_IF_ERROR(check_elsewhere(fs, path));
   for (const Format* format : formats()) TITAN_RETURN_IF_ERROR(format->near_miss(fs, path));
   if (resolve_any(fs, path + "@latest") == path + "@latest") return absent;

@@ -4,6 +4,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/format/json_reader.h"
+#include "ckpt/store/named_file.h"
 
 namespace titan::corpus {
 namespace {
@@ -54,8 +55,7 @@ Status jinja(const std::string& path) {
 }  // namespace
 
 Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path) {
-  const auto bytes = ckpt::read_file(fs, path, kLargestTemplate);
-  if (bytes.status().code == ckpt::Code::kNotFound) return ckpt::invalid("'" + path + "' does not exist");
+  const auto bytes = ckpt::read_named_file(fs, path, "roles in JSON", kLargestTemplate);
   if (!bytes.ok()) return bytes.status();
   const std::string_view text = ckpt::text_of(*bytes);
   if (path.ends_with(".jinja") || text.find("{%") != std::string_view::npos ||

@@ -41,6 +41,13 @@ bool has_parity(Fs& fs, const std::string& folder) {
          });
 }
 
+Status no_manifest(Fs& fs, const std::string& folder) {
+  const std::string none = "no checkpoint at " + folder + ": ";
+  if (!has_parity(fs, folder)) return not_found(none + "it has no " + kManifestFile);
+  return not_found(none + "its " + kManifestFile + " is lost, and parity files are left")
+      .with_hint("`titan-ckpt verify " + folder + " --repair -o DST` makes a checkpoint of its parity files");
+}
+
 std::array<std::byte, kParityHeader> encode_parity_header(const ParityHeader& header) {
   std::array<std::byte, kParityHeader> bytes{};
   std::memcpy(bytes.data(), kParityMark.data(), kParityMark.size());

@@ -24,6 +24,9 @@ std::string parity_path(std::uint32_t number);
 bool is_parity(std::string_view member);
 /// Whether a parity file lies in `folder`, be it a checkpoint or what is left of one.
 bool has_parity(Fs& fs, const std::string& folder);
+/// What is said of a folder without a manifest: no checkpoint is there (kNotFound); where parity files are left, what
+/// makes one of them.
+Status no_manifest(Fs& fs, const std::string& folder);
 
 struct ParityHeader {
   std::uint32_t group = 0, rows = 0, row = 0;  ///< row `row` of `rows` of the members of group `group`

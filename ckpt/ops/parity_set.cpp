@@ -64,7 +64,9 @@ Status replace(Fs& fs, const ParityOptions& options, Manifest manifest, ParityRe
 Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options) {
   ParityReport report;
   TITAN_ASSIGN_OR_RETURN(report.path, resolve_checkpoint(fs, options.ckpt));
-  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(report.path));
+  const Result<std::string> named = fs.real_path(report.path);
+  if (named.status().code == Code::kNotFound) return no_manifest(fs, report.path);
+  TITAN_ASSIGN_OR_RETURN(const std::string real, named);
   TITAN_ASSIGN_OR_RETURN(const RunGuard guard,
                          RunGuard::take(fs, parent_path(real), parse_step_name(base_name(real)).has_value()));
   TITAN_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, report.path));

@@ -1,6 +1,7 @@
 #include "ckpt/ops/pin.h"
 
 #include "ckpt/format/layout.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
 
@@ -12,7 +13,7 @@ Status check_checkpoint_folder(Fs& fs, const std::string& path) {
   const Result<FileInfo> manifest = fs.stat(join_path(path, kManifestFile));
   if (manifest.ok() || parse_step_name(base_name(without_slashes(path)))) return ok_status();
   if (manifest.status().code != Code::kNotFound) return manifest.status();
-  return not_found(path + " is no checkpoint: it has no " + kManifestFile);
+  return no_manifest(fs, path);
 }
 
 Result<PinnedStep> pin_one(Fs& fs, const std::string& path) {

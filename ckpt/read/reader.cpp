@@ -26,12 +26,6 @@ Status check_member(Fs& fs, const std::string& folder, const FileEntry& file) {
   return file.role == FileRole::kShard ? check_table_on_disk(file, *info, path) : ok_status();
 }
 
-Status no_manifest(Fs& fs, const std::string& path) {
-  Status status = not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
-  if (!has_parity(fs, path)) return status;
-  return status.with_hint("`titan-ckpt verify " + path + " --repair -o DST` makes a checkpoint of its parity files");
-}
-
 class OurFiles final : public CheckpointContent {
  public:
   /// `json`: see CheckpointReader::known.

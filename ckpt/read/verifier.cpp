@@ -14,6 +14,7 @@
 #include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/shard_check.h"
 #include "ckpt/read/verify_members.h"
@@ -362,8 +363,7 @@ Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, V
     if (status.code == Code::kCorrupt) return found(report.damage, unit, status);
     return status;
   };
-  if (info.status().code == Code::kNotFound)
-    return not_found("no checkpoint at " + path + ": it has no " + kManifestFile);
+  if (info.status().code == Code::kNotFound) return no_manifest(fs, path);
   if (!info.ok()) return judged(info.status(), info.status().code == Code::kCorrupt ? "link" : "manifest");
   if (info->type != FileType::kFile) return judged(corrupt("not a regular file"), "manifest");
   const auto bytes = read_member(fs, path, kManifestFile, kMaxManifestBytes);

@@ -55,6 +55,17 @@ bool is_folder(Fs& fs, const std::string& path) {
   return info.ok() && info->type == FileType::kDirectory;
 }
 
+/// \error kNotFound: `run` is a file, or a link that leads nowhere
+Status check_is_folder(Fs& fs, const std::string& run) {
+  const Result<std::string> real = fs.real_path(run);
+  if (real.status().code == Code::kNotFound)
+    return not_found(run + " is a link that leads nowhere, expected a run folder");
+  TITAN_RETURN_IF_ERROR(real.status());
+  const Result<FileInfo> info = fs.stat(*real);
+  if (info.ok() && info->type != FileType::kDirectory) return not_found(run + " is a file, expected a run folder");
+  return info.status();
+}
+
 /// Whether a step is one of those that `text` means: "300..400", or a pattern; nothing for any other text.
 std::function<bool(std::uint64_t)> meant_steps(const std::string& text) {
   if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
@@ -98,6 +109,7 @@ Result<std::string> resolve_run(Fs& fs, const std::string& run) {
   if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
   if (listed.status().code == Code::kMediaError) return listed.status();
   if (fs.stat(run).status().code == Code::kNotFound) return not_found(run + ": no such run folder");
+  TITAN_RETURN_IF_ERROR(check_is_folder(fs, run));
   TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, run));
   if (!scan.steps.empty()) return run;
   return not_found(run + " is not a run folder: expected a folder 'checkpoint' or steps like " + step_name(100) +

@@ -2,6 +2,7 @@
 
 #include "ckpt/format/layout.h"
 #include "ckpt/ops/sign.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
@@ -27,7 +28,7 @@ ckpt::Result<ckpt::SignOptions> read_options(const Request& request) {
   if (!request.fs.stat(ckpt::join_path(options.path, ckpt::kManifestFile)).ok()) {
     TITAN_ASSIGN_OR_RETURN(const convert::Format* const format, convert::detect_format(request.fs, options.path));
     if (format == nullptr)
-      return convert::explained(request.fs, options.path, ckpt::not_found("no checkpoint at " + options.path));
+      return convert::explained(request.fs, options.path, ckpt::no_manifest(request.fs, options.path));
   }
   if (const std::optional<std::string> key = command.value("key")) options.key = *key;
   TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));

@@ -9,6 +9,7 @@
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/save/rewrite.h"
+#include "ckpt/store/named_file.h"
 #include "converters/export.h"
 #include "converters/list.h"
 #include "converters/patch/threads.h"
@@ -232,7 +233,8 @@ Result<ApplyReport> Applier::run() {
 }  // namespace
 
 Result<ApplyReport> apply_patch(Fs& fs, const ApplyOptions& options) {
-  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.open_read(options.patch));
+  TITAN_ASSIGN_OR_RETURN(const std::string path, ckpt::named_file(fs, options.patch, "a patch"));
+  TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.open_read(path));
   TITAN_ASSIGN_OR_RETURN(PatchReader patch, PatchReader::open(std::move(file), options.patch));
   TITAN_ASSIGN_OR_RETURN(const std::string base_path, ckpt::resolve_checkpoint(fs, resolve_any(fs, options.base)));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> base, Contents::open(fs, base_path));

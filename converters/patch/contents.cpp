@@ -53,8 +53,8 @@ class OurContents final : public Contents {
   Result<std::span<const std::byte>> read_tensor(std::uint32_t tensor, std::uint64_t first, std::uint64_t bytes,
                                                  ckpt::AlignedBuffer& memory) const override {
     const std::span<std::byte> out = memory.first(bytes);
-    TITAN_RETURN_IF_ERROR(
-        ckpt::RangeReader(reader_, refs_[tensor]).read(first / ckpt::dtype_size(tensors_[tensor].dtype), out));
+    ckpt::RangeReader elements(reader_, refs_[tensor]);
+    TITAN_RETURN_IF_ERROR(elements.read(first / ckpt::dtype_size(tensors_[tensor].dtype), out).about(path_));
     return std::span<const std::byte>(out);
   }
   // A checkpoint may have more files than a process can have open.

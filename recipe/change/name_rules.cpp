@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "ckpt/store/named_file.h"
 #include "recipe/keys/config.h"
 #include "recipe/keys/toml_reader.h"
 #include "recipe/model/family.h"
@@ -151,7 +152,7 @@ Result<NameRules> parse_name_rules(std::string_view text, const std::string& pat
 }
 
 Result<NameRules> read_name_rules(ckpt::Fs& fs, const std::string& path) {
-  auto bytes = ckpt::read_file(fs, path, 16u << 20);
+  const auto bytes = ckpt::read_named_file(fs, path, "rules in TOML", 16u << 20);
   if (!bytes.ok()) return ckpt::invalid("--init-map " + path + ": " + bytes.status().message);
   return parse_name_rules(ckpt::text_of(*bytes), path);
 }

@@ -4,6 +4,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "ckpt/store/named_file.h"
 #include "recipe/keys/overrides.h"
 #include "recipe/keys/toml_reader.h"
 
@@ -32,7 +33,7 @@ Status take(const Key& key, const Value& value, Config& config) {
 }  // namespace
 
 Result<ckpt::Settings> read_rows(ckpt::Fs& fs, const std::string& path) {
-  const auto bytes = ckpt::read_file(fs, path, kMaxRowsBytes);
+  const auto bytes = ckpt::read_named_file(fs, path, "a configuration", kMaxRowsBytes);
   if (!bytes.ok()) {
     Status status = bytes.status();
     status.code = ckpt::Code::kInvalid;

@@ -7,6 +7,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/read/verifier.h"
+#include "ckpt/store/named_file.h"
 #include "libtrain/job/forecast/fit_memory.h"
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/host/gemm.h"
@@ -53,10 +54,12 @@ Status read_schedule(const recipe::Config& config, recipe::RunPlan& plan) {
   constexpr std::uint64_t kMostBytes = 64 << 20;
   const std::string& path = config.parallelism.pipeline_parallel_schedule_csv;
   if (path.empty() || plan.mesh.pp == 1) return ckpt::ok_status();
-  auto bytes = ckpt::read_file(ckpt::posix_fs(), path, kMostBytes);
-  if (bytes.status().code == ckpt::Code::kNotFound)
-    return ckpt::invalid("parallelism.pipeline_parallel_schedule_csv: there is no file " + path);
-  if (!bytes.ok()) return bytes.status().wrapped("parallelism.pipeline_parallel_schedule_csv");
+  const auto bytes = ckpt::read_named_file(ckpt::posix_fs(), path, "an order of work", kMostBytes);
+  if (!bytes.ok()) {
+    Status status = bytes.status();
+    status.message = "parallelism.pipeline_parallel_schedule_csv: " + status.message;
+    return status;
+  }
   plan.schedule_file = {path, std::string(ckpt::text_of(*bytes))};
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank)
     TITAN_RETURN_IF_ERROR(schedule_of(plan, share_of(plan, rank).count).status());

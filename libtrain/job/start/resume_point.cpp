@@ -6,6 +6,7 @@
 
 #include "ckpt/base/nearest.h"
 #include "ckpt/format/layout.h"
+#include "ckpt/format/parity_file.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
@@ -156,11 +157,11 @@ Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request,
   const auto path = named.ok() ? ckpt::resolve_checkpoint(fs, *named) : named;
   if (path.ok() && fs.stat(ckpt::join_path(*path, ckpt::kManifestFile)).ok())
     return explicit_start(fs, *path, own, request);
-  const Status absent = !path.ok() ? path.status()
-                                   : ckpt::not_found("no checkpoint at " + *path + ": it has no " + ckpt::kManifestFile)
-                                         .with_hint(
-                                             "a checkpoint of another program is made one with `titan-ckpt convert`; "
-                                             "--init-from takes its weights as they are");
+  Status absent = path.ok() ? ckpt::no_manifest(fs, *path) : path.status();
+  if (path.ok() && absent.hint.empty())
+    absent.hint =
+        "a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they "
+        "are";
   // A folder that is no checkpoint is a mistake, and so is a missing step of the run itself.
   const bool slip = !path.ok() && (absent.code != ckpt::Code::kNotFound || fs.stat(request.resume).ok());
   if (slip || means_own_step(fs, path.ok() ? *path : request.resume, request.checkpoint_dir)) return absent;

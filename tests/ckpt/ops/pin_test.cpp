@@ -56,7 +56,7 @@ TEST_F(Pin, ChangesNothingWhereOneIsNotThere) {
   EXPECT_FALSE(pinned(10));
   ASSERT_TRUE(fs_.make_dir("/other").ok());
   const Status status = pin_steps(fs_, {"/run@10", "/other"}, true).status();
-  EXPECT_THAT(status.message, HasSubstr("/other is no checkpoint"));
+  EXPECT_THAT(status.message, HasSubstr("no checkpoint at /other"));
   EXPECT_FALSE(pinned(10));
 }
 
