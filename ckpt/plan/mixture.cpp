@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "ckpt/base/hash.h"
@@ -20,6 +21,7 @@ namespace {
 
 using Wide = unsigned __int128;
 
+constexpr std::size_t kLine = 600;                          // bytes of names in a line of words
 constexpr double kAll = 4294967296.0;                       // 2^32
 constexpr std::uint64_t kForEver = std::uint64_t{1} << 62;  // samples that no run reads
 
@@ -41,6 +43,8 @@ MixedSet single_set(const DataPosition& position) {
   set.share = std::uint64_t{1} << 32;
   set.samples = position.samples_per_epoch;
   set.files = position.files.size();
+  // Of what came before its present data nobody knows which gave it.
+  set.drawn = set.uncounted = position.first_epoch * position.samples_per_epoch;
   return set;
 }
 
@@ -58,6 +62,12 @@ std::string set_difference(const MixedSet& before, const MixedSet& after) {
                          : (after.stops ? " ends the data after " : " is dropped after ") + std::to_string(epochs) +
                                (epochs == 1 ? " epoch" : " epochs"));
   return text.empty() ? "" : before.name + text;
+}
+
+/// "news (26 samples drawn)": what a set has given itself.
+std::string with_drawn(const MixedSet& set, std::uint64_t drawn, const char* when) {
+  const std::uint64_t own = drawn - set.uncounted;
+  return set.name + " (" + std::to_string(own) + (own == 1 ? " sample" : " samples") + when + ")";
 }
 
 }  // namespace
@@ -215,7 +225,7 @@ namespace {
 /// How many samples of each set came before the position, with the passes of other data that stand before a single one.
 std::vector<std::uint64_t> drawn_of(const DataPosition& position) {
   if (!position.sets.empty()) return Mixture(position).drawn(position.samples);
-  return {position.first_epoch * position.samples_per_epoch + position.samples - position.epoch_base};
+  return {single_set(position).drawn + position.samples - position.epoch_base};
 }
 
 }  // namespace
@@ -233,24 +243,25 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
   for (std::size_t i = 0; i < there.sets.size(); ++i) places[contents_of(files_of_set(there, i)).hex()] = i;
 
   const bool mixed = !stored.sets.empty();
+  const std::vector<MixedSet> before = sets_of(stored);
   const std::vector<std::uint64_t> drawn = drawn_of(stored);
   for (std::size_t i = 0; i < drawn.size() && stored.kind == there.kind; ++i) {
     const std::span<const DataFile> files = files_of_set(stored, i);
     const auto found = places.extract(contents_of(files).hex());
     if (found.empty()) continue;
     MixedSet set = there.sets[found.mapped()];
-    const std::uint64_t samples = mixed ? stored.sets[i].samples : stored.samples_per_epoch;
+    const std::uint64_t samples = before[i].samples;
     const bool cut_alike = !cut_anew && samples == set.samples && stored.seq_len == there.seq_len &&
                            stored.sample_stride == there.sample_stride;
     // Samples that are cut anew begin with a pass that nobody has seen.
     const std::uint64_t pass = std::max<std::uint64_t>(samples, 1);
-    const std::uint64_t uncounted = mixed ? stored.sets[i].uncounted : stored.first_epoch * samples;
     set.drawn = cut_alike ? drawn[i] : (drawn[i] + samples - 1) / pass * set.samples;
     // What it gave itself counts, as a part of a pass.
     set.uncounted =
-        cut_alike ? uncounted : set.drawn - static_cast<std::uint64_t>(Wide{drawn[i] - uncounted} * set.samples / pass);
+        cut_alike ? before[i].uncounted
+                  : set.drawn - static_cast<std::uint64_t>(Wide{drawn[i] - before[i].uncounted} * set.samples / pass);
     if (set.most != 0) set.most += set.uncounted;
-    if (mixed) set.name = stored.sets[i].name;
+    if (mixed) set.name = before[i].name;
     add(std::move(set), files);
   }
   for (std::size_t i = 0; i < there.sets.size(); ++i)
@@ -260,26 +271,44 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
 
 std::string mixture_difference(const DataPosition& stored, const DataPosition& next) {
   const std::vector<MixedSet> before = sets_of(stored), after = sets_of(next);
-  std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < after.size(); ++i) places[contents_of(files_of_set(next, i)).hex()] = i;
-  const std::vector<std::uint64_t> drawn = drawn_of(stored);
-  std::vector<std::string> changed, added, lost;
+  std::map<std::string, std::size_t> by_contents;
+  for (std::size_t i = 0; i < after.size(); ++i) by_contents[contents_of(files_of_set(next, i)).hex()] = i;
+  std::vector<std::optional<std::size_t>> kept;  // the place of each set of before, now
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const auto found = places.extract(contents_of(files_of_set(stored, i)).hex());
-    if (found.empty()) {
-      const std::uint64_t own = drawn[i] - before[i].uncounted;
-      lost.push_back(before[i].name + " (" + std::to_string(own) + (own == 1 ? " sample" : " samples") + " drawn)");
-    } else if (std::string text = set_difference(before[i], after[found.mapped()]); !text.empty()) {
-      changed.push_back(std::move(text));
-    }
+    const auto found = by_contents.extract(contents_of(files_of_set(stored, i)).hex());
+    kept.push_back(found.empty() ? std::nullopt : std::optional(found.mapped()));
   }
-  for (std::size_t i = 0; i < after.size(); ++i)
-    if (places.count(contents_of(files_of_set(next, i)).hex()) != 0) added.push_back(after[i].name);
-  std::string text = first_few(changed, 8);
-  if (!added.empty()) text += (text.empty() ? "new: " : "; new: ") + first_few(added, 8);
-  if (!lost.empty())
-    text += (text.empty() ? "left out: " : "; left out: ") + first_few(lost, 8) +
-            (lost.size() == 1 ? ", which loses its place" : ", which lose their places");
+  std::multimap<std::string, std::size_t> strangers;
+  for (const auto& [contents, place] : by_contents) strangers.emplace(after[place].name, place);
+
+  const std::vector<std::uint64_t> drawn = drawn_of(stored);
+  std::vector<std::string> changed, renewed, added, lost, counted;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const auto namesake = kept[i] ? strangers.end() : strangers.find(before[i].name);
+    if (!kept[i] && namesake == strangers.end()) {
+      lost.push_back(with_drawn(before[i], drawn[i], " drawn"));
+      continue;
+    }
+    const std::size_t place = kept[i] ? *kept[i] : namesake->second;
+    if (std::string text = set_difference(before[i], after[place]); !text.empty()) changed.push_back(std::move(text));
+    if (kept[i] && before[i].uncounted > 0 && stored.sets.empty() && !next.sets.empty())
+      counted.push_back(before[i].name);
+    if (kept[i]) continue;
+    renewed.push_back(with_drawn(before[i], drawn[i], " drawn before"));
+    strangers.erase(namesake);
+  }
+  std::set<std::size_t> places;
+  for (const auto& [name, place] : strangers) places.insert(place);
+  for (const std::size_t place : places) added.push_back(after[place].name);
+
+  std::string text = first_within(changed, kLine);
+  const auto add = [&text](const char* what, const std::vector<std::string>& words, const std::string& behind) {
+    if (!words.empty()) text += (text.empty() ? "" : "; ") + std::string(what) + first_within(words, kLine) + behind;
+  };
+  add("other contents under the same name, which begin: ", renewed, "");
+  add("new: ", added, "");
+  add("left out: ", lost, lost.size() == 1 ? ", which loses its place" : ", which lose their places");
+  add("the epochs of ", counted, " count from sample " + std::to_string(stored.epoch_base) + " on");
   return text;
 }
 

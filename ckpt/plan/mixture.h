@@ -72,8 +72,9 @@ Digest contents_of(std::span<const DataFile> files);
 /// does where counts or lengths say it. `most` of `there` are its epochs; what a set did not give itself is added.
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
 
-/// What `next` changes in the sets of `stored`: "web 70 -> 60 %, code 30 -> 40 %; new: books; left out: chat, which
-/// loses its place (26 samples drawn)"; a single set counts as one. "": neither set nor share.
+/// What `next` changes in the sets of `stored`, of which a single one counts as one: "web 70 -> 60 %, code 30 -> 40 %;
+/// other contents under the same name, which begin: news (26 samples drawn before); new: books; left out: chat (9
+/// samples drawn), which loses its place". Of many sets as many as fit into a line. "": neither set nor share.
 std::string mixture_difference(const DataPosition& stored, const DataPosition& next);
 
 /// "web 70 %, code 30 %": of many sets the first eight.

@@ -126,6 +126,13 @@ std::string first_few(std::span<const std::string> words, std::size_t most) {
   return words.size() <= most ? text : text + ", and " + std::to_string(words.size() - most) + " more";
 }
 
+std::string first_within(std::span<const std::string> words, std::size_t length) {
+  std::size_t count = 0, used = 0;
+  while (count < words.size() && (count == 0 || used + words[count].size() <= length))
+    used += words[count++].size() + 2;
+  return first_few(words, count);
+}
+
 std::string file_names(std::span<const DataFile> files, std::size_t most) {
   std::vector<std::string> names;
   for (const DataFile& file : files) names.push_back(file.name);

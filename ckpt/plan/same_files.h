@@ -30,6 +30,8 @@ std::string other_files_note(const FileMatch& match);
 
 /// The first `most` of `words` with ", " between them, and how many more there are.
 std::string first_few(std::span<const std::string> words, std::size_t most = 3);
+/// The same of as many as fit into `length` bytes, the first one always.
+std::string first_within(std::span<const std::string> words, std::size_t length);
 /// The same of the names of `files`.
 std::string file_names(std::span<const DataFile> files, std::size_t most = 3);
 

@@ -19,6 +19,7 @@ namespace {
 // Components that were started anew are stored beside the settings. A command line that is given again then starts them
 // anew only once.
 constexpr const char* kExcludeRow = "checkpoint.exclude_from_loading";
+constexpr const char* kExcludeSamples = "training.exclude_samples";
 
 bool contains(const std::vector<std::string>& words, const char* word) {
   return std::ranges::find(words, word) != words.end();
@@ -104,6 +105,7 @@ struct DataChange {
   bool other_kind = false;  ///< texts, and then ids, or the other way round
   bool fresh = false;       ///< they begin anew
   bool mixed = false;       ///< there are several sets now
+  bool was_mixed = false;   ///< there were
   bool cut_anew = false;    ///< samples are others than before, or in another order
   std::string other_sets, other_files;
 };
@@ -128,11 +130,14 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
                                : "a new epoch begins at step " + step + "; " + std::to_string(unseen(stored.data)) +
                                      " samples of the old one stay unseen";
       if (data.mixed && !data.fresh && !is_of_sets(drift)) change.what = "each set begins a new pass at step " + step;
+      // Which samples of a mixture no step has seen is no number that says anything.
+      if (data.was_mixed && !data.mixed && !data.fresh)
+        change.what = "from step " + step + " on the data are one set, which begins a new pass";
       if (data.mixed && !data.fresh && is_of_sets(drift))
         change.what = "the shares of the configuration " + from_step(stored) +
                       (data.cut_anew ? "" : "; sets with the contents of before go on where they were, others begin");
       if (is_of_sets(drift) && !data.fresh && !data.other_sets.empty()) change.what += ": " + data.other_sets;
-      if (drift.key == "training.dataset_path" && !data.other_files.empty())
+      if (drift.key == "training.dataset_path" && !data.other_files.empty() && !data.was_mixed)
         change.what = data.other_files + "; " + change.what;
       break;
     }
@@ -309,17 +314,18 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     return settings;
   };
   const std::vector<Drift> drift = find_drift(without_exclude(stored.state.accepted), without_exclude(run.accepted));
-  DataChange data{.fresh = run.fresh_data, .mixed = !dataset.sets.empty()};
+  DataChange data{.fresh = run.fresh_data, .mixed = !dataset.sets.empty(), .was_mixed = !stored.data.sets.empty()};
   data.other_kind = std::ranges::any_of(drift, [](const Drift& row) { return row.key == "training.dataset"; });
   data.cut_anew = std::ranges::any_of(drift, [&](const Drift& row) {
     return effect_of(row, config, data.other_kind) == ChangeEffect::kNewEpoch && !is_of_sets(row);
   });
-  if (data.mixed || !stored.data.sets.empty()) data.other_sets = ckpt::mixture_difference(stored.data, dataset);
+  if (data.mixed || data.was_mixed) data.other_sets = ckpt::mixture_difference(stored.data, dataset);
   if (known && !data.mixed) data.other_files = ckpt::other_files_note(match);
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
     // The row counts samples: it differs where these are cut otherwise, though nobody has changed a set.
     if (row.key == "training.datasets" && data.cut_anew && data.mixed && data.other_sets.empty()) continue;
+    if (row.key == kExcludeSamples && excludes_alike(stored.data, row.stored, configured.excluded)) continue;
     Change change = describe(row, stored, config, plan, permission.on_change.has_value(), data);
     change.allowed = change.effect != ChangeEffect::kNever &&
                      (permission.allow.contains(row.key) || (anew_lr && change.effect == ChangeEffect::kSchedule) ||
@@ -331,8 +337,8 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.changes.push_back(std::move(change));
   }
   say_once(run.changes);
-  run.data.excluded = still_excluded(stored.data, ckpt::setting(stored.state.accepted, "training.exclude_samples"),
-                                     configured.excluded);
+  run.data.excluded =
+      still_excluded(stored.data, ckpt::setting(stored.state.accepted, kExcludeSamples), configured.excluded);
   if (new_epoch) run.data = in_new_epoch(stored.data, as_stored(stored.data, configured, match, data.cut_anew));
   const auto previews = [&] {
     return ckpt::preview_policies(stored.lr, stored.state.step, plan.lr, permission.rewarm_from_zero,
@@ -371,6 +377,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.warnings.push_back("the optimizer is not loaded: moments of zero, Adam's step 0; expect a bump in the loss");
   for (const Change& change : run.changes)
     run.changed.push_back(change.drift.key + ": " + change.drift.stored + " -> " + change.drift.config);
+  if (!data.fresh && !data.other_sets.empty()) run.other_sets = "data: " + data.other_sets;
   for (const std::string& component : exclude) run.changed.push_back(component + ": started anew");
   return run;
 }

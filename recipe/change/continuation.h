@@ -42,7 +42,8 @@ struct Continuation {
   std::vector<Change> changes;            ///< in key order
   std::vector<ckpt::LrPreview> previews;  ///< of all five, when an LR setting differs
   std::vector<std::string> warnings;
-  std::string same_data;  ///< note: these are the checkpoint's files under other names or in another order; else ""
+  std::string same_data;   ///< note: these are the checkpoint's files under other names or in another order; else ""
+  std::string other_sets;  ///< note, where verdict is ok: what changes in each set of a mixture; else ""
 
   // The state to go on with, when verdict is ok.
   ckpt::LrSchedule lr;

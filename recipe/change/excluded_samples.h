@@ -16,4 +16,8 @@ ckpt::Result<ckpt::SampleRanges> excluded_samples(const std::vector<std::string>
 ckpt::SampleRanges still_excluded(const ckpt::DataPosition& stored, const std::string& row,
                                   const ckpt::SampleRanges& configured);
 
+/// Whether a configuration that leaves out `configured` in the place of `row` leaves out the same samples from the
+/// position of `stored` on: what lies behind it shapes nothing any more.
+bool excludes_alike(const ckpt::DataPosition& stored, const std::string& row, const ckpt::SampleRanges& configured);
+
 }  // namespace titan::recipe

@@ -333,6 +333,31 @@ class Mixtures(unittest.TestCase):
         state = harness.ckpt("inspect", f"{run}@12")
         self.assertEqual([one["drawn"] for one in state["data"]["sets"]], [16 + 13, 10 + 19, 6 + 32])
         self.assertIn("training.datasets: ", state["train_state"]["attempts"][-1]["changed"][0])
+        self.assertIn("data: set0 50 -> 20 %, set2 20 -> 50 %", state["train_state"]["attempts"][-1]["notes"])
+
+    def test_two_hundred_sets_go_on_on_another_layout(self):
+        (self.work / "many").mkdir()
+        for place in range(200):
+            harness.write_text(self.work / "many" / f"{place}.txt", 40 + place % 30, place)
+        sets = [f"path={self.work / 'many'}/{place}.txt weight={1 + place % 7}" for place in range(200)]
+        settings = {**self.settings, "training.steps": 42, "validation.enable": False, "validation.dataset_path": "none", "debug.stop_at_step": 40}
+        runs = [self.work / name for name in ("many-whole", "many-stopped")]
+        harness.train(CONFIG, 2, {**settings, "job.dump_folder": runs[0], "training.datasets": ",".join(sets)}, expect=75)
+        settings["job.dump_folder"] = runs[1]
+        harness.train(CONFIG, 1, {**settings, "debug.stop_at_step": 13, "training.datasets": ",".join(sets)}, expect=75)
+        harness.train(CONFIG, 2, {**settings, "parallelism.pipeline_parallel_degree": 2, "training.datasets": ",".join(reversed(sets))}, expect=75)
+        self.assertEqual(*map(harness.step_lines, runs))
+        self.assertEqual(*(harness.checkpoint_id(run, 40) for run in runs))
+        drawn = [one["drawn"] for one in harness.ckpt("inspect", f"{runs[1]}@40")["data"]["sets"]]
+        self.assertEqual(sum(drawn), 320)
+        self.assertLess(max(abs(count - 320 * (1 + place % 7) / sum(1 + i % 7 for i in range(200))) for place, count in enumerate(drawn)), 2)
+        # Small sets have gone through several passes by themselves: the epoch that a change begins is one, not one for each of these.
+        sets = [one.split(" ")[0] for one in sets]
+        harness.train(CONFIG, 1, {**settings, "debug.stop_at_step": 42, "training.datasets": ",".join(sets)}, ["--allow", "training.datasets"])
+        self.assertEqual([event["step"] for event in harness.events(runs[1]) if event["event"] == "epoch"].count(41), 1)
+        [note] = harness.ckpt("inspect", f"{runs[1]}@42")["train_state"]["attempts"][-1]["notes"]
+        self.assertRegex(note, r"^data: 0.txt 0\.\d+ -> 0\.5 %, .*, and 1\d\d more$")
+        self.assertLess(len(note), 800)
 
     def test_plan_says_what_each_set_gives_and_where_the_data_end(self):
         argv = [harness.TRAIN, "plan", str(CONFIG), *harness.flags({**self.settings, "job.dump_folder": self.work / "new"}), "--json"]

@@ -49,7 +49,8 @@ void begin_attempt(RunState& run) {
   attempt.environment = class_line(run.plan(), environment);
   attempt.policy = run.start.continuation.policy ? ckpt::policy_name(*run.start.continuation.policy) : "";
   attempt.changed = run.start.continuation.changed;
-  if (!run.start.continuation.same_data.empty()) attempt.notes.push_back(run.start.continuation.same_data);
+  for (const std::string& note : {run.start.continuation.same_data, run.start.continuation.other_sets})
+    if (!note.empty()) attempt.notes.push_back(note);
   if (run.start.source != nullptr) {
     const std::string difference = recipe::environment_difference(run.state.environment, environment);
     if (!difference.empty()) {

@@ -100,5 +100,13 @@ TEST(SameFiles, AFewAreNamed) {
   EXPECT_EQ(file_names({}), "");
 }
 
+TEST(SameFiles, AsManyAreNamedAsFitIntoALine) {
+  const std::vector<std::string> words = {"four", "more", "words", "!"};
+  EXPECT_EQ(first_within(words, 10), "four, more, and 2 more");
+  EXPECT_EQ(first_within(words, 1), "four, and 3 more") << "one at least";
+  EXPECT_EQ(first_within(words, 100), "four, more, words, !");
+  EXPECT_EQ(first_within({}, 100), "");
+}
+
 }  // namespace
 }  // namespace titan::ckpt::same_files_test

@@ -139,6 +139,8 @@ TEST(Continuation, OtherSharesNeedPermissionAndHoldFromTheNextStepOn) {
   EXPECT_EQ(ckpt::Mixture(run.data).drawn(980), (std::vector<std::uint64_t>{730, 250}));
   ASSERT_EQ(run.changed.size(), 1u);
   EXPECT_THAT(run.changed[0], HasSubstr("training.datasets: "));
+  EXPECT_EQ(run.other_sets, "data: a 75 -> 50 %, b 25 -> 50 %");
+  EXPECT_EQ(mix_on(stored, stored.data).other_sets, "");
 }
 
 TEST(Continuation, ChangedBytesOfASetAreAnotherMixtureAndTheSetBegins) {
@@ -213,7 +215,8 @@ TEST(Continuation, ChangedSetsAreNamedAlsoWhereTheChangeIsRefused) {
   const Continuation refused = mix_on(stored, data);
   ASSERT_EQ(refused.changes.size(), 1u);
   EXPECT_THAT(refused.changes[0].what,
-              HasSubstr("begin: a 75 -> 50 %; new: b; left out: b (240 samples drawn), which loses its place"));
+              HasSubstr("begin: a 75 -> 50 %, b 25 -> 50 %; other contents under the same name, which begin: b (240 "
+                        "samples drawn before)"));
   EXPECT_EQ(refused.data.sets[0].share, data.sets[0].share) << "what was asked for is shown";
   EXPECT_EQ(refused.data.sets[0].drawn, 720u);
 }
@@ -226,6 +229,34 @@ TEST(Continuation, ASingleSetBehindAMixtureBeginsAPassThatNoneOfItsSetsHasGiven)
       continue_run(stored, s.config, s.plan, stored_run().data, 42, *read_permission(s.config, {"training.datasets"}));
   ASSERT_TRUE(run.verdict.ok()) << run.verdict.to_string();
   EXPECT_EQ(run.data.first_epoch, 11u) << "of the mixture it would be 10";
+  ASSERT_EQ(run.changes.size(), 2u);
+  EXPECT_EQ(run.changes[0].what,
+            "from step 61 on the data are one set, which begins a new pass: a 75 -> 100 %; left out: b (2400 samples "
+            "drawn), which loses its place");
+  EXPECT_EQ(run.changes[1].what, "as training.dataset_path");
+}
+
+TEST(Continuation, SamplesThatAreLeftOutBehindThePositionAreNoSetting) {
+  const Case s = setup({});
+  StoredRun stored = stored_run();  // at sample 960
+  const auto excluding = [&](const ckpt::SampleRanges& ranges) {
+    ckpt::DataPosition data = dataset(s.config);
+    data.excluded = ranges;
+    return data;
+  };
+  stored.state.accepted = first_settings(s.config, s.plan, excluding({{32, 8}, {950, 50}}), 42, {});
+  stored.data.excluded = {{960, 40}};
+  const auto go = [&](const ckpt::SampleRanges& ranges) {
+    return continue_run(stored, s.config, s.plan, excluding(ranges), 42, {});
+  };
+  for (const ckpt::SampleRanges& ranges : {ckpt::SampleRanges{{950, 50}}, {{960, 40}}, {{0, 5}, {950, 50}}}) {
+    const Continuation run = go(ranges);
+    EXPECT_TRUE(run.verdict.ok()) << run.verdict.to_string();
+    EXPECT_TRUE(run.changes.empty());
+    EXPECT_EQ(run.data.excluded, stored.data.excluded);
+  }
+  EXPECT_EQ(go({}).verdict.code, ckpt::Code::kIncompatible) << "those ahead would be read";
+  EXPECT_EQ(go({{950, 51}}).verdict.code, ckpt::Code::kIncompatible);
 }
 
 TEST(Continuation, AKeyThatFollowsAnotherIsNotListedBesideIt) {

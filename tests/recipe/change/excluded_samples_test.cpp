@@ -24,5 +24,13 @@ TEST(ExcludedSamples, WhatTheConfigurationSaysTakesThePlaceOfWhatItSaid) {
       << "what lies ahead of it";
 }
 
+TEST(ExcludedSamples, AreComparedFromThePositionOn) {
+  const ckpt::DataPosition stored{.samples = 20};
+  EXPECT_TRUE(excludes_alike(stored, "\"0-7, 18-39\"", {{20, 20}}));
+  EXPECT_TRUE(excludes_alike(stored, "not set", {{0, 20}}));
+  EXPECT_FALSE(excludes_alike(stored, "not set", {{0, 21}}));
+  EXPECT_FALSE(excludes_alike(stored, "\"20\"", {}));
+}
+
 }  // namespace
 }  // namespace titan::recipe::excluded_samples_test
