@@ -1,8 +1,8 @@
 #include "cli/titan_ckpt/verbs.h"
 
 #include "ckpt/format/layout.h"
-#include "ckpt/ops/sign.h"
 #include "ckpt/format/parity_file.h"
+#include "ckpt/ops/sign.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"

@@ -1,5 +1,7 @@
 #include "libtrain/engine/train/startup.h"
 
+#include <algorithm>
+
 #include "ckpt/base/random_id.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/engine/model/runtime.h"
@@ -137,10 +139,9 @@ void settle(RunState& run) {
         start.dataset->samples_per_epoch();  // of whole documents in the order of before
     // An epoch that a change begins is a new one for the log, and so is epoch 0 of data that begin anew. Those before
     // it, which sets of a mixture have gone through by themselves, never began for all of them.
-    run.progress.next_epoch =
-        start.continuation.fresh_data
-            ? run.progress.data.first_epoch
-            : std::max(run.progress.data.first_epoch, ckpt::last_epoch(start.stored->data) + 1);
+    run.progress.next_epoch = start.continuation.fresh_data
+                                  ? run.progress.data.first_epoch
+                                  : std::max(run.progress.data.first_epoch, ckpt::last_epoch(start.stored->data) + 1);
   }
   run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
   // What lies in a folder must not name a command that somebody else's start would run.
