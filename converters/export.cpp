@@ -1,5 +1,7 @@
 #include "converters/export.h"
 
+#include "converters/discard.h"
+
 namespace titan::convert {
 
 ckpt::ReplaceCheck replaceable_by(const Format& format) {
@@ -40,6 +42,8 @@ Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const C
   if (target.dry_run) {
     TITAN_RETURN_IF_ERROR(
         ckpt::check_rewrite(fs, source.path(), target.destination, target.force, replaceable_by(format)));
+    Discard nowhere(fs);
+    TITAN_RETURN_IF_ERROR(writer.write(nowhere, target.destination, progress));
     return report;
   }
   TITAN_ASSIGN_OR_RETURN(

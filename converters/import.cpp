@@ -17,27 +17,58 @@ namespace {
 
 constexpr unsigned kThreads = 2;  // that hash and write while the next leaf is read
 
-// Moves the tensors of one component, those of `chosen` among the plan's, into one shard. What a run is to go on with
-// is looked at on the way; moments are, too, of which `notes` says the first that no run can go on with.
-Status write_tensors(Fs& fs, const ForeignCheckpoint& source, const PlannedReader& reader, const ImportPlan& plan,
-                     const std::vector<std::size_t>& chosen, const char* component, const std::string& folder,
-                     Manifest& manifest, std::vector<std::string>& notes,
-                     const std::function<Status(std::uint64_t bytes)>& moved) {
+// Reads the tensors of a plan. What a run is to go on with is looked at on the way; moments are, too, of which `notes`
+// says the first that no run can go on with.
+class Values {
+ public:
+  using Moved = std::function<Status(std::uint64_t bytes)>;
+  Values(const ForeignCheckpoint& source, const ImportPlan& plan, std::vector<std::string>& notes, Moved moved)
+      : source_(source), plan_(plan), reader_(source, plan), notes_(notes), moved_(std::move(moved)) {}
+
+  Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) {
+    TITAN_RETURN_IF_ERROR(reader_.read(tensor, first, out));
+    const TensorPlan& one = plan_.tensors[tensor];
+    const bool looked_at = plan_.train || (!one.ref.slot.empty() && !said_);
+    if (looked_at && dtype_of(source_, one) == DType::kF32) {
+      const Status status = check_state(out, first, source_.tensors()[one.source].name, one.ref.slot, source_.path());
+      if (!status.ok() && plan_.train) return status;
+      if (!status.ok()) notes_.push_back(status.message + "; it is written as it is");
+      said_ = said_ || !status.ok();
+    }
+    return moved_(out.size());
+  }
+
+  // All that a conversion would read, so that a dry run ends as it would.
+  Status read_all() {
+    constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
+    std::vector<std::byte> buffer;
+    for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
+      const std::uint64_t bytes = bytes_of(source_, plan_.tensors[i]),
+                          size = ckpt::dtype_size(dtype_of(source_, plan_.tensors[i]));
+      buffer.resize(std::max(buffer.size(), static_cast<std::size_t>(std::min(kChunk, bytes))));
+      for (std::uint64_t at = 0; at < bytes; at += kChunk)
+        TITAN_RETURN_IF_ERROR(read(i, at / size, std::span(buffer).first(std::min(kChunk, bytes - at))));
+    }
+    return {};
+  }
+
+ private:
+  const ForeignCheckpoint& source_;
+  const ImportPlan& plan_;
+  const PlannedReader reader_;
+  std::vector<std::string>& notes_;
+  const Moved moved_;
+  bool said_ = false;
+};
+
+// Moves the tensors of one component, those of `chosen` among the plan's, into one shard.
+Status write_tensors(Fs& fs, Values& values, const ImportPlan& plan, const std::vector<std::size_t>& chosen,
+                     const char* component, const std::string& folder, Manifest& manifest) {
   std::vector<ckpt::TensorRef> refs;
   for (const std::size_t i : chosen) refs.push_back(plan.tensors[i].ref);
-  bool said = false;
   const auto elements = [&](std::size_t tensor, std::uint64_t first,
                             std::span<std::byte> scratch) -> Result<std::span<const std::byte>> {
-    TITAN_RETURN_IF_ERROR(reader.read(chosen[tensor], first, scratch));
-    const TensorPlan& one = plan.tensors[chosen[tensor]];
-    const bool looked_at = plan.train || (!one.ref.slot.empty() && !said);
-    if (looked_at && dtype_of(source, one) == DType::kF32) {
-      const Status status = check_state(scratch, first, source.tensors()[one.source].name, one.ref.slot, source.path());
-      if (!status.ok() && plan.train) return status;
-      if (!status.ok()) notes.push_back(status.message + "; it is written as it is");
-      said = said || !status.ok();
-    }
-    TITAN_RETURN_IF_ERROR(moved(scratch.size()));
+    TITAN_RETURN_IF_ERROR(values.read(chosen[tensor], first, scratch));
     return std::span<const std::byte>(scratch);
   };
   return ckpt::write_component(fs, folder, component, refs, elements, manifest, kThreads);
@@ -88,6 +119,12 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
   if (target.dry_run) {
     TITAN_RETURN_IF_ERROR(ckpt::check_rewrite(fs, source.path(), target.destination, target.force));
     TITAN_RETURN_IF_ERROR(ckpt::check_step_name(target.destination, plan.step));
+    std::uint64_t done = 0;
+    Values values(source, plan, report.notes, [&](std::uint64_t bytes) -> Status {
+      done += bytes;
+      return progress ? progress(done, report.bytes) : Status{};
+    });
+    TITAN_RETURN_IF_ERROR(values.read_all());
     return report;
   }
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::Rewrite> rewrite,
@@ -98,21 +135,19 @@ Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const F
   manifest.writer = target.writer;
 
   ckpt::ManifestBuilder builder(manifest);
-  const PlannedReader reader(source, plan);
   std::uint64_t done = 0;
-  const auto moved = [&](std::uint64_t bytes) -> Status {
+  Values values(source, plan, report.notes, [&](std::uint64_t bytes) -> Status {
     done += bytes;
     if (progress) TITAN_RETURN_IF_ERROR(progress(done, report.bytes));
     return rewrite->beat();
-  };
+  });
   for (const char* component : {ckpt::kModel, ckpt::kOptimizer}) {
     std::vector<std::size_t> chosen;
     for (std::size_t i = 0; i < plan.tensors.size(); ++i)
       if (plan.tensors[i].ref.slot.empty() == (component == std::string_view(ckpt::kModel))) chosen.push_back(i);
     if (chosen.empty()) continue;
     TITAN_RETURN_IF_ERROR(rewrite->make_folder_of(ckpt::shard_path(component, 0)));
-    TITAN_RETURN_IF_ERROR(
-        write_tensors(fs, source, reader, plan, chosen, component, rewrite->folder(), manifest, report.notes, moved));
+    TITAN_RETURN_IF_ERROR(write_tensors(fs, values, plan, chosen, component, rewrite->folder(), manifest));
   }
   if (plan.lr)
     TITAN_RETURN_IF_ERROR(add_json(*rewrite, ckpt::kLrScheduler, ckpt::encode_lr_schedule(*plan.lr), builder));

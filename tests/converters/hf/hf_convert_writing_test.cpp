@@ -118,9 +118,13 @@ TEST_F(HfConvertWriting, DamageInTheSourceEndsAnExportWithNothingWritten) {
   const ckpt::Piece& piece = titan->manifest().parameters[7].model->pieces[0];
   const std::byte wrong[] = {std::byte{0x55}};
   ASSERT_TRUE(fs.overwrite("/titan/model/shard-00000.h5", piece.offset + 3, wrong).ok());
-  const auto refused = convert_to(fs, "/titan", "/back", {.to = "hf"});
-  EXPECT_EQ(refused.status().code, Code::kCorrupt);
-  EXPECT_FALSE(fs.stat("/back").ok());
+  for (const char* to : {"hf", "gguf"}) {
+    const auto refused = convert_to(fs, "/titan", "/back", {.to = to});
+    EXPECT_EQ(refused.status().code, Code::kCorrupt) << to;
+    EXPECT_EQ(convert_to(fs, "/titan", "/back", {.to = to, .dry_run = true}).status(), refused.status())
+        << to << ": a dry run reads as much";
+    EXPECT_FALSE(fs.stat("/back").ok());
+  }
   EXPECT_EQ(tree(fs, "/").size(), 9u) << ::testing::PrintToString(tree(fs, "/"));
 }
 
