@@ -101,4 +101,10 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
   return found;
 }
 
+Status two_stand_for(const std::string& path, const std::string& parameter, const std::string& a,
+                     const std::string& b) {
+  return ckpt::incompatible(path + ": two tensors stand for " + parameter + ": '" + a + "' and '" + b + "'")
+      .with_hint("leave one of them out, by its name in the file: --skip '" + a + "', or --skip '" + b + "'");
+}
+
 }  // namespace titan::convert

@@ -31,4 +31,7 @@ struct FileNames {
 Result<FileNames> file_names(const std::string& path, const std::vector<std::string>& names,
                              const ImportOptions& options);
 
+/// That the tensors `a` and `b` of the file `path` both are `parameter`. \error kIncompatible
+Status two_stand_for(const std::string& path, const std::string& parameter, const std::string& a, const std::string& b);
+
 }  // namespace titan::convert

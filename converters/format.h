@@ -43,7 +43,8 @@ struct ForeignTensor {
   bool operator==(const ForeignTensor&) const = default;
 };
 
-/// Rows of a tensor in which several projections lie block by block: `rows` of each `period`, from `first` on.
+/// Rows of a tensor in which several projections lie block by block: `rows` of each `period`, from `first` on. A row is
+/// one of the parameter; a tensor with a dimension more (of experts) has all of theirs.
 struct RowBlocks {
   std::uint64_t rows = 0, period = 0, first = 0;  ///< rows 0: all of them
   bool operator==(const RowBlocks&) const = default;

@@ -16,7 +16,8 @@ struct Name {
   const char *huggingface, *mistral, *gguf, *ours;
   const char* of(ConfigKeys keys) const {
     switch (keys) {
-      case ConfigKeys::kHuggingface: return huggingface;
+      case ConfigKeys::kHuggingface:
+      case ConfigKeys::kHuggingfaceLocal: return huggingface;
       case ConfigKeys::kMistral: return mistral;
       case ConfigKeys::kGguf: return gguf;
       case ConfigKeys::kOurs: return ours;
@@ -82,9 +83,8 @@ ckpt::Status shape_misfit(const std::string& path, const std::string& tensor, co
   while (axis + 1 < shape.size() && shape[axis] == expected.shape[axis]) ++axis;
   const Size& size = size_of(expected.name, axis);
   const std::int64_t found = recipe::to_dimension(shape[axis]);
-  // Mixtral has another word for them; its heads have no norms.
-  const bool mixtral = &size == &kExperts && keys == ConfigKeys::kHuggingface && !model.qk_norm;
-  const std::string key = mixtral ? "num_local_experts" : size.key.of(keys),
+  const bool local = &size == &kExperts && keys == ConfigKeys::kHuggingfaceLocal;
+  const std::string key = local ? "num_local_experts" : size.key.of(keys),
                     begin = says(key.c_str(), model.*size.value, keys);
   if (!size.in_heads)
     return refused.with_hint(begin + ", the weights have " + std::to_string(found) + ": set " + key + " to " +

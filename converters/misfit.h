@@ -10,7 +10,13 @@
 namespace titan::convert {
 
 /// Whose keys the configuration has that is to be corrected.
-enum class ConfigKeys { kHuggingface, kMistral, kGguf, kOurs };
+enum class ConfigKeys {
+  kHuggingface,
+  kHuggingfaceLocal,  ///< with num_local_experts
+  kMistral,
+  kGguf,
+  kOurs
+};
 
 /// \error kIncompatible always: `tensor` of `path` has `shape`, and `model` makes of it `expected`. The hint names the
 /// key and the value that would fit.

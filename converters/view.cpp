@@ -141,9 +141,9 @@ Status PlannedReader::read_stored(const TensorPlan& tensor, std::uint64_t first,
 Status PlannedReader::read_blocks(const TensorPlan& tensor, std::uint64_t first, std::span<std::byte> out) const {
   const auto& [rows, period, begin] = tensor.blocks;
   if (rows == 0) return source_.read(tensor.source, first, out);
-  const ForeignTensor& foreign = source_.tensors()[tensor.source];
-  const std::uint64_t size = ckpt::dtype_size(foreign.dtype);
-  const std::uint64_t width = ckpt::element_count(std::span(foreign.shape).subspan(1)), block = rows * width;
+  const std::uint64_t size = ckpt::dtype_size(source_.tensors()[tensor.source].dtype);
+  const std::uint64_t width = ckpt::element_count(std::span(plan_.parameters[tensor.ref.index].shape).subspan(1)),
+                      block = rows * width;
   for (std::uint64_t at = first; !out.empty();) {
     const std::uint64_t count = std::min<std::uint64_t>(block - at % block, out.size() / size);
     const std::uint64_t row = at / block * period + begin;

@@ -2,6 +2,7 @@
 
 #include "ckpt/base/text.h"
 #include "converters/dcp/parts.h"
+#include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 
@@ -37,7 +38,7 @@ Result<std::string> find_config(Fs& fs, const std::string& path) {
   for (const std::string& near : {path, ckpt::parent_path(path)}) {
     for (const std::string folder : kFolders) {
       const std::string file = ckpt::join_path(folder.empty() ? near : ckpt::join_path(near, folder), kHfConfig);
-      TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
+      TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, file));
       if (there) return file;
     }
   }

@@ -5,8 +5,6 @@
 #include "converters/companions.h"
 #include "converters/dcp/parts.h"
 #include "converters/dcp/shards.h"
-#include "converters/file_names.h"
-#include "converters/fused_experts.h"
 #include "converters/hf/hf_checkpoint.h"
 
 namespace titan::convert {
@@ -19,33 +17,13 @@ DcpCheckpoint::DcpCheckpoint(std::unique_ptr<DcpReader> reader) : reader_(std::m
       others_.emplace_back(entry.name, entry.dtype);
       continue;
     }
-    add(entry, *dtype);
-  }
-}
-
-void DcpCheckpoint::add(const TensorEntry& entry, DType dtype) {
-  const std::optional<StateKey> state = split_state_key(entry.name);
-  const std::string_view parameter = state ? state->parameter : std::string_view(entry.name);
-  const auto put = [&](const std::string& name, std::uint64_t first, std::vector<std::uint64_t> shape) {
-    tensors_.push_back(
-        {state ? std::string(state->before) + name + "." + std::string(state->field) : name, dtype, std::move(shape)});
+    tensors_.push_back({entry.name, *dtype, entry.shape});
     entries_.push_back(&entry);
-    firsts_.push_back(first);
-  };
-  std::vector<ExpertPart> parts = expert_parts(parameter, entry.shape);
-  const bool count = state && state->field == "step" && entry.shape.empty();
-  if (count && first_expert(std::string(parameter)) != parameter) {  // one for all, whose number its moments say
-    const std::string moment = std::string(state->before) + std::string(parameter) + "." + ckpt::kExpAvg;
-    const auto at = std::ranges::find(reader_->metadata().tensors, moment, &TensorEntry::name);
-    if (at != reader_->metadata().tensors.end()) parts = expert_parts(parameter, at->shape);
   }
-  if (parts.empty()) return put(std::string(parameter), 0, entry.shape);
-  if (!state) fused_.push_back(entry.name);
-  for (ExpertPart& part : parts) put(part.name, count ? 0 : part.first, count ? entry.shape : std::move(part.shape));
 }
 
 Status DcpCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const {
-  return reader_->read(*entries_[tensor], firsts_[tensor] + first, out);
+  return reader_->read(*entries_[tensor], first, out);
 }
 
 Result<ImportPlan> DcpCheckpoint::plan(const ImportOptions& options) const { return plan_dcp_import(*this, options); }
@@ -62,9 +40,11 @@ class DcpFormat final : public Format {
     const auto info = fs.stat(ckpt::join_path(path, dcp::kMetadataFile));
     if (info.ok() && info->type == ckpt::FileType::kFile) return true;
     if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> parts, dcp::parts_of(fs, path));
-    if (!parts.front().empty()) return true;
     // A folder without .metadata counts too: opening it says what is wrong.
+    const Result<std::vector<std::string>> parts = dcp::parts_of(fs, path);
+    if (parts.status().code == ckpt::Code::kCorrupt) return true;
+    TITAN_RETURN_IF_ERROR(parts.status());
+    if (!parts->front().empty()) return true;
     const auto folder = fs.stat(through_link(fs, path));
     if (folder.status().code == ckpt::Code::kNotFound || (folder.ok() && folder->type != ckpt::FileType::kDirectory))
       return false;
@@ -72,11 +52,11 @@ class DcpFormat final : public Format {
     const auto entries = fs.list(path);
     if (!entries.ok()) return entries.status();
     return std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) {
-      return entry.name.ends_with(".distcp") || dcp::is_shard(entry.name);
+      return entry.name.ends_with(dcp::kItemSuffix) || dcp::is_shard(entry.name);
     });
   }
   bool is_member(const std::string& name) const override {
-    return name == dcp::kMetadataFile || name.ends_with(".distcp") || is_companion(name);
+    return name == dcp::kMetadataFile || name.ends_with(dcp::kItemSuffix) || is_companion(name);
   }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<dcp::DcpReader> reader, dcp::DcpReader::open(fs, path));

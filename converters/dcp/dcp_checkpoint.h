@@ -20,27 +20,20 @@ class DcpCheckpoint final : public ForeignCheckpoint {
  public:
   explicit DcpCheckpoint(std::unique_ptr<DcpReader> reader);
   const std::string& path() const override { return reader_->path(); }
-  /// By name; without those of an element type that we lack. Experts that are one tensor are one each.
+  /// By name; without those of an element type that we lack.
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override;
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override { return reader_->verify(progress); }
 
   const DcpReader& reader() const { return *reader_; }
-  /// The name in the directory of a tensor, where it may be a part of that one.
-  const std::string& stored_name(std::size_t tensor) const { return entries_[tensor]->name; }
-  /// Tensors that hold several experts.
-  const std::vector<std::string>& fused() const { return fused_; }
   /// Names of the tensors that tensors() lacks, with their element types.
   const std::vector<std::pair<std::string, std::string>>& others() const { return others_; }
 
  private:
   std::unique_ptr<DcpReader> reader_;
   std::vector<ForeignTensor> tensors_;
-  void add(const TensorEntry& entry, DType dtype);
   std::vector<const TensorEntry*> entries_;  // of each tensor
-  std::vector<std::uint64_t> firsts_;        // element of its entry where each begins
-  std::vector<std::string> fused_;
   std::vector<std::pair<std::string, std::string>> others_;
 };
 

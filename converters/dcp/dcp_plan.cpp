@@ -8,6 +8,7 @@
 #include "converters/dcp/hf_model.h"
 #include "converters/dcp/model.h"
 #include "converters/dcp/torchtitan.h"
+#include "converters/fused_experts.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/widen.h"
 #include "recipe/model/layers.h"
@@ -33,6 +34,7 @@ Result<ImportPlan> Planner::run() {
   TITAN_RETURN_IF_ERROR(sort_in_others());
   for (std::size_t i = 0; i < source_.tensors().size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
   if (parameters_.empty()) return ckpt::incompatible(source_.path() + " holds no parameters of a model");
+  TITAN_RETURN_IF_ERROR(split_experts());
   TITAN_RETURN_IF_ERROR(order_rows());
   TITAN_RETURN_IF_ERROR(list_parameters());
   if (model_ || (options_.config && !options_.look)) TITAN_RETURN_IF_ERROR(check_model());
@@ -77,9 +79,6 @@ Status Planner::take_names() {
     if (!names_.skipped[i]) used.push_back(names_.names[i]);
   TITAN_ASSIGN_OR_RETURN(layout_, find_layout(source_.path(), used));
   TITAN_RETURN_IF_ERROR(know_family());
-  if (!source_.fused().empty())
-    plan_.notes.push_back("experts that are one tensor are taken apart, as save_pretrained does it: " +
-                          listed(source_.fused()));
   if (const std::string wrapping = layout_.wrapping(); !wrapping.empty())
     plan_.notes.push_back("the prefix `" + wrapping + "` is taken off the names of the model");
   return {};
@@ -135,34 +134,75 @@ Status Planner::sort_in(std::size_t i) {
     if (names_.skipped[i]) leave_out(i);
     return {};
   }
-  bool added = true;
+  std::size_t other = i;
   const bool halves = options_.rules.rows
                           ? options_.rules.rows == recipe::HeadRows::kHalves && recipe::has_head_rows(key.parameter)
                           : key.halves;
   if (halves && (key.kind == Kind::kParameter || key.kind == Kind::kSlot)) halves_.insert(i);
   if (key.kind == Kind::kParameter) {
     newer_ = newer_ || key.newer;
-    added = parameters_.try_emplace(key.parameter, i).second;
+    other = parameters_.try_emplace(key.parameter, Slot{i}).first->second.source;
   } else if (key.kind == Kind::kSlot && (key.field == ckpt::kExpAvg || key.field == ckpt::kExpAvgSq)) {
-    added = slots_[key.parameter].try_emplace(key.field, Slot{i, {}}).second;
+    other = slots_[key.parameter].try_emplace(key.field, Slot{i}).first->second.source;
   } else if (key.kind == Kind::kStep) {
     optimizer_ = std::string(split_state_key(name)->before);
     optimizer_.resize(optimizer_.size() - std::string_view("state.").size());
-    added = steps_.try_emplace(key.parameter, i).second;
+    other = steps_.try_emplace(key.parameter, i).first->second;
   } else if (key.kind != Kind::kTrainState && key.kind != Kind::kScheduler && key.kind != Kind::kGroup) {
     left_over_.push_back(name);
   } else {
     add_report(i, Fate::kDropped);  // a number: read as a value
   }
-  if (!added)
-    return ckpt::incompatible(source_.path() + ": two tensors stand for " + key.parameter)
-        .with_hint("leave one of them out with --skip");
+  return other == i ? Status{} : two_stand_for(source_.path(), key.parameter, source_.tensors()[other].name, name);
+}
+
+Status Planner::split_experts() {
+  std::vector<std::string> fused;
+  const std::map<std::string, Slot> whole = parameters_;
+  for (const auto& [name, own] : whole) {
+    const std::vector<ExpertPart> parts = expert_parts(name, source_.tensors()[own.source].shape);
+    if (parts.empty()) continue;
+    fused.push_back(source_.tensors()[own.source].name);
+    parameters_.erase(name);
+    for (const ExpertPart& part : parts) {
+      const std::string parameter = layout_.key(part.name).parameter;
+      const auto [at, first] = parameters_.try_emplace(parameter, Slot{own.source, part.blocks});
+      if (!first)
+        return two_stand_for(source_.path(), parameter, source_.tensors()[at->second.source].name, fused.back());
+    }
+  }
+  if (!fused.empty()) plan_.notes.push_back(taken_apart(fused));
+  const std::map<std::string, std::map<std::string, Slot>> moments = slots_;
+  for (const auto& [name, own] : moments) {
+    const std::vector<ExpertPart> parts = expert_parts(name, source_.tensors()[own.begin()->second.source].shape);
+    const auto step = steps_.find(name);
+    for (const ExpertPart& part : parts) {
+      const std::string parameter = layout_.key("state." + part.name + ".step").parameter;
+      for (const auto& [slot, one] : own) slots_[parameter][slot] = {one.source, part.blocks};
+      if (step != steps_.end()) steps_[parameter] = step->second;
+    }
+    if (parts.empty()) continue;
+    slots_.erase(name);
+    steps_.erase(name);
+  }
   return {};
+}
+
+std::vector<std::uint64_t> Planner::shape_of(const Slot& slot) const {
+  std::vector<std::uint64_t> shape = source_.tensors()[slot.source].shape;
+  const RowBlocks& blocks = slot.blocks;
+  if (blocks.rows == 0 || shape.empty()) return shape;
+  if (shape.size() > 2) {
+    shape[1] *= shape[0];
+    shape.erase(shape.begin());
+  }
+  shape[0] = shape[0] % blocks.period == 0 ? shape[0] / blocks.period * blocks.rows : 0;
+  return shape;
 }
 
 Status Planner::order_rows() {
   recipe::Shapes shapes;
-  for (const auto& [name, source] : parameters_) shapes[name] = source_.tensors()[source].shape;
+  for (const auto& [name, slot] : parameters_) shapes[name] = shape_of(slot);
   if (layout_.halves) {
     TITAN_ASSIGN_OR_RETURN(head_dim_, size_of_heads(source_.path(), shapes));
     if (options_.config && !options_.look) {
@@ -177,6 +217,7 @@ Status Planner::order_rows() {
     if (head_dim_ == 0 && needed) return model.unknown;
     // A look takes nothing but heads from a configuration that a user gave.
     by_config_json_ = !model.config_json.empty();
+    if (by_config_json_) hf_keys_ = keys_of_hf_config(source_.reader().fs(), model.config_json, *model.dims);
     if (by_config_json_ || (layout_.huggingface && !options_.look)) model_ = model.dims;
   }
   if (head_dim_ == 0 && !halves_.empty()) keep_names();
@@ -191,8 +232,8 @@ Status Planner::order_rows() {
 }
 
 void Planner::keep_names() {
-  std::map<std::string, std::size_t> own;
-  for (const auto& [name, source] : parameters_) own.emplace(source_.tensors()[source].name, source);
+  std::map<std::string, Slot> own;
+  for (const auto& [name, slot] : parameters_) own.emplace(source_.tensors()[slot.source].name, Slot{slot.source});
   parameters_ = std::move(own);
   drop_slots();
   halves_.clear();
@@ -207,15 +248,17 @@ std::uint64_t Planner::head_dim_of(std::size_t source) const {
 
 Status Planner::list_parameters() {
   if (model_ && model_->tied) TITAN_RETURN_IF_ERROR(tie());
-  std::vector<std::pair<ModelOrder, std::size_t>> order;
-  for (const auto& [name, source] : parameters_) order.emplace_back(model_order(name), source);
+  std::vector<ModelOrder> order;
+  for (const auto& [name, slot] : parameters_) order.push_back(model_order(name));
   std::ranges::sort(order);
-  for (const auto& [place, source] : order) {
+  for (const ModelOrder& place : order) {
+    const Slot& slot = parameters_.at(place.name);
     const auto index = static_cast<std::uint32_t>(plan_.parameters.size());
-    plan_.parameters.push_back({place.name, source_.tensors()[source].shape, 0});
-    plan_.tensors.push_back({{index, ""}, source, head_dim_of(source)});
-    add_report(source, Fate::kWritten, place.name);
-    if (!place.of_model() && !options_.look) left_over_.push_back(source_.tensors()[source].name);
+    plan_.parameters.push_back({place.name, shape_of(slot), 0});
+    plan_.tensors.push_back({{index, ""}, slot.source, head_dim_of(slot.source), false, slot.blocks});
+    add_report(slot.source, Fate::kWritten, place.name);
+    plan_.report.back().shape = plan_.parameters.back().shape;
+    if (!place.of_model() && !options_.look) left_over_.push_back(source_.tensors()[slot.source].name);
   }
   return {};
 }
@@ -224,16 +267,17 @@ Status Planner::tie() {
   const auto head = parameters_.find(std::string(recipe::kHeadName)),
              embedding = parameters_.find(std::string(recipe::kEmbeddingName));
   if (head == parameters_.end() || embedding == parameters_.end()) return {};
-  TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source_, head->second, embedding->second));
+  const std::size_t source = head->second.source;
+  TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source_, source, embedding->second.source));
   if (!equal)
     return ckpt::incompatible(source_.path() + (by_config_json_ ? ": its config.json" : ": the configuration") +
-                              " says that embedding and head are tied, but '" + source_.tensors()[head->second].name +
-                              "' differs from '" + source_.tensors()[embedding->second].name + "'")
+                              " says that embedding and head are tied, but '" + source_.tensors()[source].name +
+                              "' differs from '" + source_.tensors()[embedding->second.source].name + "'")
         .with_hint(
             std::string("set ") +
             (by_config_json_ ? "tie_word_embeddings to false in config.json" : "model.tied_embeddings to false") +
             " if they are two tensors");
-  add_report(head->second, Fate::kTied, std::string(recipe::kEmbeddingName));
+  add_report(source, Fate::kTied, std::string(recipe::kEmbeddingName));
   parameters_.erase(head);
   return {};
 }
@@ -257,8 +301,8 @@ Status Planner::check_model() {
           .with_hint(why_missing(parameter.name));
     }
     if (found->second != parameter.shape && by_config_json_)
-      return shape_misfit(source_.path(), source_.tensors()[parameters_.at(parameter.name)].name, found->second,
-                          parameter, model, ConfigKeys::kHuggingface);
+      return shape_misfit(source_.path(), source_.tensors()[parameters_.at(parameter.name).source].name, found->second,
+                          parameter, model, hf_keys_);
     if (found->second != parameter.shape)
       return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' has the shape " +
                                 ckpt::shape_text(found->second) + ", the rest of the model makes it " +
@@ -267,19 +311,19 @@ Status Planner::check_model() {
   }
   for (const auto& [name, shape] : shapes)
     if (model_order(name).of_model() && !options_.look)
-      left_over_.push_back(name);  // a layer too many, say; other names are there already
+      left_over_.push_back(source_.tensors()[parameters_.at(name).source].name);  // a layer too many, say
   plan_.config = recipe::model_rows(model);
   return {};
 }
 
 std::string Planner::why_missing(const std::string& parameter) const {
-  const ConfigKeys keys = by_config_json_ ? ConfigKeys::kHuggingface : ConfigKeys::kOurs;
+  const ConfigKeys keys = by_config_json_ ? hf_keys_ : ConfigKeys::kOurs;
   if (parameter == recipe::kHeadName)
     return std::string("set ") +
            (by_config_json_ ? "tie_word_embeddings to true in config.json" : "model.tied_embeddings to true") +
            " if the head is the embedding";
   std::vector<std::string> names;
-  for (const auto& [name, source] : parameters_) names.push_back(name);
+  for (const auto& [name, slot] : parameters_) names.push_back(name);
   return layers_misfit(recipe::layers_in(names), *model_, keys);
 }
 

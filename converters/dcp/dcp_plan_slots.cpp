@@ -1,17 +1,33 @@
 // The optimizer's state in the plan of a DCP directory.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "converters/dcp/dcp_planner.h"
+#include "converters/dcp/hf_model.h"
+#include "recipe/model/parameters.h"
 
 namespace titan::convert::dcp {
 
 void Planner::drop_slots() {
+  std::set<std::size_t> sources;  // one may have the state of several experts
   for (const auto& [name, own] : slots_)
-    for (const auto& [slot, one] : own) leave_out(one.source);
-  for (const auto& [name, source] : steps_) leave_out(source);
+    for (const auto& [slot, one] : own) sources.insert(one.source);
+  for (const auto& [name, source] : steps_) sources.insert(source);
+  for (const std::size_t source : sources) leave_out(source);
   slots_.clear();
   steps_.clear();
+}
+
+// To look at fused moments: what a config.json or the given configuration says, where it fits.
+std::uint64_t Planner::said_head_dim() const {
+  recipe::Shapes shapes;
+  for (const auto& [name, slot] : parameters_) shapes[name] = shape_of(slot);
+  const Result<HfModel> said = find_hf_model(source_.reader().fs(), source_.path(), shapes, options_);
+  const auto keys = shapes.find(recipe::name_of(recipe::Part::kKey));
+  const bool fits = said.ok() && said->head_dim != 0 && keys != shapes.end() && !keys->second.empty() &&
+                    keys->second[0] % said->head_dim == 0;
+  return fits ? said->head_dim : 0;
 }
 
 Status Planner::split_fused() {
@@ -19,7 +35,9 @@ Status Planner::split_fused() {
   for (const auto& [name, own] : slots_)
     if (is_fused_qkv(name)) fused.push_back(name);
   if (fused.empty()) return {};
-  const std::uint64_t head_dim = layout_.halves ? head_dim_ : model_ ? static_cast<std::uint64_t>(model_->head_dim) : 0;
+  const std::uint64_t head_dim = layout_.halves ? head_dim_
+                                 : model_       ? static_cast<std::uint64_t>(model_->head_dim)
+                                                : said_head_dim();
   if (head_dim == 0 && options_.look) {
     drop_slots();
     plan_.notes.push_back("the optimizer's state is not shown: queries, keys and values are one tensor there");
@@ -32,7 +50,7 @@ Status Planner::split_fused() {
   for (const std::string& name : fused) {
     const auto rows = [&](std::size_t part) -> std::uint64_t {
       const auto at = parameters_.find(fused_parts(name, 1, 0)[part].parameter);
-      return at == parameters_.end() ? 0 : source_.tensors()[at->second].shape.at(0);
+      return at == parameters_.end() ? 0 : source_.tensors()[at->second.source].shape.at(0);
     };
     const std::uint64_t group = rows(1) == 0 ? 1 : rows(0) / rows(1);
     for (const FusedPart& part : fused_parts(name, group, head_dim)) {
@@ -43,14 +61,6 @@ Status Planner::split_fused() {
     steps_.erase(name);
   }
   return {};
-}
-
-bool Planner::fits(const Slot& slot, const ckpt::ParameterMeta& parameter) const {
-  std::vector<std::uint64_t> shape = source_.tensors()[slot.source].shape;
-  const RowBlocks& blocks = slot.blocks;
-  if (blocks.rows != 0 && (shape.empty() || shape[0] % blocks.period != 0)) return false;
-  if (blocks.rows != 0) shape[0] = shape[0] / blocks.period * blocks.rows;
-  return shape == parameter.shape;
 }
 
 Status Planner::take_slots(std::vector<std::string>& missing) {
@@ -66,14 +76,18 @@ Status Planner::take_slots(std::vector<std::string>& missing) {
       }
       const std::size_t source = at->second.source;
       const std::string& stored = source_.tensors()[source].name;
-      if (!fits(at->second, parameter))
+      if (shape_of(at->second) != parameter.shape)
         return ckpt::incompatible(source_.path() + ": '" + stored +
                                   "' has another shape than its parameter: it is the state of another model")
             .with_hint("take the model alone: --skip 'optimizer.*'");
       const bool fused = at->second.blocks.rows != 0;
-      plan_.tensors.push_back(
-          {{p, slot}, source, head_dim_of(fused ? parameters_.at(parameter.name) : source), false, at->second.blocks});
+      plan_.tensors.push_back({{p, slot},
+                               source,
+                               head_dim_of(fused ? parameters_.at(parameter.name).source : source),
+                               false,
+                               at->second.blocks});
       add_report(source, Fate::kWritten, parameter.name + "." + slot);
+      plan_.report.back().shape = parameter.shape;
       if (slot == std::string_view(ckpt::kExpAvg)) groups_.emplace_back(split_state_key(stored)->parameter);
     }
     slots_.erase(parameter.name);
@@ -83,7 +97,7 @@ Status Planner::take_slots(std::vector<std::string>& missing) {
       plan_.optimizer_steps.push_back(0);
       continue;
     }
-    const std::string& name = source_.stored_name(step->second);
+    const std::string& name = source_.tensors()[step->second].name;
     TITAN_ASSIGN_OR_RETURN(const Value value, source_.reader().value(name));
     if (!(value.number() >= 0) || value.number() != std::floor(value.number()) || value.number() > 0x1p53)
       return ckpt::corrupt(source_.path() + ": '" + name + "' is " + value.to_string());
@@ -102,6 +116,8 @@ Status Planner::settle(const std::vector<std::string>& missing) {
     plan_.left_out.insert(plan_.left_out.end(), left_over_.begin(), left_over_.end());
     return {};
   }
+  std::ranges::sort(left_over_);
+  left_over_.erase(std::unique(left_over_.begin(), left_over_.end()), left_over_.end());
   if (!left_over_.empty()) {
     return ckpt::incompatible(source_.path() + ": no place in a checkpoint of ours for " + listed(left_over_))
         .with_hint("leave them out with " + skip_flags(left_over_, tensor_names()));

@@ -13,6 +13,7 @@
 #include "converters/dcp/layout.h"
 #include "converters/dcp/parts.h"
 #include "converters/file_names.h"
+#include "converters/misfit.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert::dcp {
@@ -27,7 +28,7 @@ class Planner {
   using Kind = DcpKey::Kind;
   struct Slot {
     std::size_t source = 0;
-    RowBlocks blocks;  // of a tensor that others share
+    RowBlocks blocks{};  // of a tensor that others share
   };
 
   // The names that the rules leave, and whose they are.
@@ -43,6 +44,10 @@ class Planner {
   // Tensors of element types that a checkpoint of ours cannot hold.
   Status sort_in_others();
   Status sort_in(std::size_t i);
+
+  // Experts of a layer that lie in one tensor, and their moments, become one each.
+  Status split_experts();
+  std::vector<std::uint64_t> shape_of(const Slot& slot) const;
 
   // Rows of queries and keys that lie in halves are put into our order, for which the size of a head must be known. To
   // look at them is possible without: they keep their names.
@@ -65,9 +70,7 @@ class Planner {
 
   // Moments of queries, keys and values that lie in one tensor, of which the number of heads says the order.
   Status split_fused();
-
-  // Whether a tensor of an optimizer has the elements of `parameter`.
-  bool fits(const Slot& slot, const ckpt::ParameterMeta& parameter) const;
+  std::uint64_t said_head_dim() const;
 
   // `missing`: what parameters lack although others have it.
   Status take_slots(std::vector<std::string>& missing);
@@ -89,12 +92,14 @@ class Planner {
   Layout layout_;
   ImportPlan plan_;
   std::optional<recipe::ModelDims> model_;
-  bool by_config_json_ = false;   // it is said by a config.json beside the files
-  std::uint64_t head_dim_ = 0;    // where rows lie in halves
-  std::set<std::size_t> halves_;  // tensors whose rows do
+  bool by_config_json_ = false;                    // it is said by a config.json beside the files
+  ConfigKeys hf_keys_ = ConfigKeys::kHuggingface;  // that it has
+  std::uint64_t head_dim_ = 0;                     // where rows lie in halves
+  std::set<std::size_t> halves_;                   // tensors whose rows do
   bool newer_ = false;
   std::string optimizer_;  // what stands before "state." in its names
-  std::map<std::string, std::size_t> parameters_, steps_;
+  std::map<std::string, Slot> parameters_;
+  std::map<std::string, std::size_t> steps_;
   std::map<std::string, std::map<std::string, Slot>> slots_;
   std::vector<std::string> groups_;  // names of the parameters in the optimizer, where all have state
   std::vector<std::string> left_over_;

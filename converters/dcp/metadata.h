@@ -11,7 +11,7 @@
 
 namespace titan::convert::dcp {
 
-inline constexpr const char* kMetadataFile = ".metadata";
+inline constexpr const char *kMetadataFile = ".metadata", *kItemSuffix = ".distcp";
 
 /// Where one item lies.
 struct ItemPlace {

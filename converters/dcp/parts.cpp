@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "converters/dcp/metadata.h"
 #include "converters/dcp/shards.h"
+#include "converters/elsewhere.h"
 #include "converters/format.h"
 
 namespace titan::convert::dcp {
@@ -19,7 +21,21 @@ constexpr const char* kShardedPart = "sharded";
 constexpr const char* kOptimizerParts[] = {"optimizer_0", "optimizer", "optim"};
 
 Result<bool> is_directory_of_dcp(ckpt::Fs& fs, const std::string& path) {
-  return is_file(fs, ckpt::join_path(path, kMetadataFile));
+  return file_there(fs, ckpt::join_path(path, kMetadataFile));
+}
+
+// A part that is there beside `whole` and whose own metadata was not copied must not be taken for none.
+Status check_part(ckpt::Fs& fs, const std::string& path, const std::string& part, const std::string& whole) {
+  const std::string folder = ckpt::join_path(path, part);
+  const auto entries = fs.list(folder);
+  if (!entries.ok()) return {};  // none, or a file of that name
+  const bool items =
+      std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) { return entry.name.ends_with(kItemSuffix); });
+  if (!items && !part.ends_with("_0")) return {};
+  return ckpt::corrupt(folder + " is a part of the checkpoint, and " + ckpt::join_path(folder, kMetadataFile) +
+                       " is missing")
+      .with_hint("copy it again from where the run saved it" +
+                 (whole.empty() ? "" : ", or give " + ckpt::join_path(path, whole) + " alone"));
 }
 
 /// N of "<prefix>N", as it is written; "" for other names.
@@ -45,6 +61,7 @@ Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path)
   TITAN_ASSIGN_OR_RETURN(const bool model, is_directory_of_dcp(fs, ckpt::join_path(path, kModelPart)));
   std::vector<std::string> parts = {""};
   if (itself) return parts;
+  if (!shards && !model) TITAN_RETURN_IF_ERROR(check_part(fs, path, kModelPart, ""));
   if (!shards && model)
     parts = {kModelPart};
   else if (!shards && !shards_in(fs, ckpt::join_path(path, kShardedPart)).empty())
@@ -53,7 +70,10 @@ Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path)
     return parts;
   for (const char* name : kOptimizerParts) {
     TITAN_ASSIGN_OR_RETURN(const bool there, is_directory_of_dcp(fs, ckpt::join_path(path, name)));
-    if (!there) continue;
+    if (!there) {
+      TITAN_RETURN_IF_ERROR(check_part(fs, path, name, parts.front()));
+      continue;
+    }
     parts.emplace_back(name);
     break;
   }

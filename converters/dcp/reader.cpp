@@ -58,7 +58,7 @@ Status check_form(ckpt::Fs& fs, const std::string& path) {
     there = there || name == kMetadataFile;
     if (name.starts_with("__") && name.ends_with(kMetadataFile)) of_rank = std::max(of_rank, name);
     const auto info = fs.stat(ckpt::join_path(path, name));
-    if (name.ends_with(".distcp") && info.ok() && info->type == ckpt::FileType::kFile)
+    if (name.ends_with(kItemSuffix) && info.ok() && info->type == ckpt::FileType::kFile)
       item = std::max(item, name);  // a pipe would hang
   }
   if (item.empty()) return {};

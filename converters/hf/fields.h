@@ -37,6 +37,13 @@ class Fields {
     fail(ckpt::incompatible(what_ + ": '" + std::string(key) + "' is not a text"));
     return absent;
   }
+  /// A list; nullptr where it is absent. Another value is an error.
+  const JsonValue* list(std::string_view key) {
+    const JsonValue* value = find(key);
+    if (value == nullptr || value->kind() == JsonValue::Kind::kList) return value;
+    fail(ckpt::incompatible(what_ + ": '" + std::string(key) + "' is not a list"));
+    return nullptr;
+  }
   /// transformers gives Mistral a window of 4,096 where the key is missing; only null means none.
   bool says_null(std::string_view key) const {
     return std::ranges::any_of(object_.members(), [&](const JsonValue::Member& member) {

@@ -13,6 +13,7 @@
 #include "converters/hf/hf_index.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/safetensors.h"
+#include "converters/json_file.h"
 #include "converters/read_all.h"
 
 namespace titan::convert {
@@ -114,12 +115,11 @@ Status HfCheckpoint::scale_float8() {
   const auto is_float8 = [](const Place& place) { return place.float8; };
   if (std::none_of(places_.begin(), places_.end(), is_float8)) return {};
   const std::string config = join_path(folder_, kHfConfig);
-  Result<std::vector<std::byte>> read = ckpt::read_file(*fs_, through_link(*fs_, config), kMaxHfConfigBytes);
-  if (read.status().code == ckpt::Code::kNotFound)
+  const Result<JsonValue> json = read_json_object(*fs_, config, kMaxHfConfigBytes);
+  if (json.status().code == ckpt::Code::kNotFound)
     return ckpt::incompatible(folder_ + " has no " + kHfConfig + ", which says the blocks of the weights in F8_E4M3");
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, std::move(read));
-  TITAN_ASSIGN_OR_RETURN(const JsonValue json, ckpt::parse_json(config, ckpt::text_of(bytes)));
-  TITAN_ASSIGN_OR_RETURN(blocks_, read_block_size(config, json));
+  TITAN_RETURN_IF_ERROR(json.status());
+  TITAN_ASSIGN_OR_RETURN(blocks_, read_block_size(config, *json));
   std::map<std::string, std::size_t> by_name;
   for (std::size_t i = 0; i < tensors_.size(); ++i) by_name[tensors_[i].name] = i;
   std::set<std::size_t> hidden;
@@ -199,11 +199,10 @@ bool is_pickle(const std::string& name, bool beside_config) {
 }
 
 Result<WeightMap> read_index(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                         ckpt::read_file(fs, through_link(fs, path), kMaxIndexBytes));
-  Result<WeightMap> map = decode_hf_index(path, ckpt::text_of(bytes));
+  TITAN_ASSIGN_OR_RETURN(const std::string text, read_json_text(fs, path, kMaxIndexBytes));
+  Result<WeightMap> map = decode_hf_index(path, text);
   if (map.ok()) return map;
-  return or_what_it_is(path, ckpt::text_of(bytes), map.status());
+  return or_what_it_is(path, text, map.status());
 }
 
 using Opened = Result<std::unique_ptr<HfCheckpoint>>;
@@ -255,7 +254,7 @@ Opened open_one_of_two(Fs& fs, const std::string& path) {
   Opened one = open_files(fs, path, path, {kHfWeights}), many = open_index(fs, path);
   const auto unreadable = [](const Opened& opened) {
     const ckpt::Code code = opened.status().code;
-    return code == ckpt::Code::kCorrupt || code == ckpt::Code::kUnsupported;
+    return code == ckpt::Code::kCorrupt || code == ckpt::Code::kUnsupported || code == ckpt::Code::kIncompatible;
   };
   if (!one.ok() && (!unreadable(one) || !many.ok())) return one;
   if (one.ok() && !many.ok()) {
@@ -315,9 +314,12 @@ bool is_companion(const std::string& name) {
 bool is_further_companion(const std::string& name) { return name != kHfConfig && is_companion(name); }
 
 Result<bool> probe_hf(Fs& fs, const std::string& path) {
-  for (const std::string& file : {path, join_path(path, kHfWeights), join_path(path, kHfIndex)}) {
-    if (!file.ends_with(kSafetensorsSuffix) && !file.ends_with(kHfIndex)) continue;
-    TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs, file));
+  if (path.ends_with(kSafetensorsSuffix)) {
+    TITAN_ASSIGN_OR_RETURN(const bool alone, is_file(fs, path));
+    if (alone) return true;
+  }
+  for (const char* name : {kHfWeights, kHfIndex}) {
+    TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, join_path(path, name)));
     if (there) return true;
   }
   return false;
@@ -366,8 +368,8 @@ Status near_miss_hf(Fs& fs, const std::string& path) {
 
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const bool alone, is_file(fs, path));
-  TITAN_ASSIGN_OR_RETURN(const bool single, is_file(fs, join_path(path, kHfWeights)));
-  TITAN_ASSIGN_OR_RETURN(const bool indexed, is_file(fs, join_path(path, kHfIndex)));
+  TITAN_ASSIGN_OR_RETURN(const bool single, file_there(fs, join_path(path, kHfWeights)));
+  TITAN_ASSIGN_OR_RETURN(const bool indexed, file_there(fs, join_path(path, kHfIndex)));
   const bool file = path.ends_with(kSafetensorsSuffix) && alone;
   if (!file && !single && !indexed) {
     TITAN_RETURN_IF_ERROR(near_miss_hf(fs, path));

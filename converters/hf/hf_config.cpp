@@ -4,6 +4,7 @@
 
 #include "converters/hf/fields.h"
 #include "converters/hf/hf_rope.h"
+#include "converters/json_file.h"
 
 namespace titan::convert {
 
@@ -43,7 +44,7 @@ constexpr Lack kLacks[] = {
 const HfFamily* find_family(Fields& fields, const HfFamilies& families) {
   const std::string type = fields.text("model_type", "");
   const auto by_type = std::ranges::find(families, type, &HfFamily::model_type);
-  const JsonValue* architectures = fields.find("architectures");
+  const JsonValue* architectures = fields.list("architectures");
   if (architectures == nullptr || architectures->items().empty()) {
     if (by_type != families.end()) return &*by_type;
     std::string types;
@@ -99,7 +100,7 @@ constexpr const char *kWindow = "sliding_window", *kLayerTypes = "layer_types", 
 
 // The layers that layer_types says, or max_window_layers where it is not there.
 ckpt::SampleRanges window_layers(Fields& fields, const ModelDims& model) {
-  const JsonValue* types = fields.find(kLayerTypes);
+  const JsonValue* types = fields.list(kLayerTypes);
   ckpt::SampleRanges layers;
   const auto count = static_cast<std::uint64_t>(model.n_layers);
   if (types == nullptr) {
@@ -121,7 +122,7 @@ void read_window(Fields& fields, const HfFamily& family, ModelDims& model) {
   using enum HfFamily::Window;
   bool sliding = false;
   for (const JsonValue& layer :
-       fields.find(kLayerTypes) == nullptr ? std::vector<JsonValue>{} : fields.find(kLayerTypes)->items()) {
+       fields.list(kLayerTypes) == nullptr ? std::vector<JsonValue>{} : fields.list(kLayerTypes)->items()) {
     const bool slides = layer.text() != nullptr && *layer.text() == kSliding;
     sliding = sliding || slides;
     if (!slides && (layer.text() == nullptr || *layer.text() != kFull))
@@ -180,7 +181,7 @@ void read_experts(Fields& fields, const HfFamily& family, ModelDims& model) {
     return;
   }
   model.ffn_dim = fields.whole("moe_intermediate_size", 768);
-  const JsonValue* dense = fields.find("mlp_only_layers");
+  const JsonValue* dense = fields.list("mlp_only_layers");
   if (fields.whole("decoder_sparse_step", 1) != 1 || (dense != nullptr && !dense->items().empty()))
     fields.lack("only some layers have experts (decoder_sparse_step, mlp_only_layers)");
 }
@@ -232,7 +233,7 @@ bool describes(const JsonValue& base, const ModelDims& model) {
 }
 
 Result<ModelDims> read_hf_config(const std::string& what, const JsonValue& config, const HfFamilies& families) {
-  if (!config.is_object()) return incompatible(what + " is not an object");
+  if (!config.is_object()) return no_json_object(what, config.write().front());
   Fields fields(what, config);
   const HfFamily* family = find_family(fields, families);
   if (family == nullptr) return fields.status();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ckpt/format/json_reader.h"
+#include "converters/json_file.h"
 
 namespace titan::convert {
 namespace {
@@ -19,12 +20,18 @@ bool is_plain(std::string_view name) {
 
 ckpt::Result<WeightMap> decode_hf_index(const std::string& what, std::string_view json) {
   ckpt::JsonReader reader(what, json);
+  if (const char first = reader.peek(); first != '{') {
+    reader.skip();
+    TITAN_RETURN_IF_ERROR(reader.finish());
+    return no_json_object(what, first);
+  }
   WeightMap map;
   bool seen = false, there = false;
   const auto wrong = [&](const std::string& message) { reader.fail(ckpt::corrupt(what + message)); };
   const auto file = [&](std::string_view key) {
     std::string name(key);
-    if (reader.peek() != '"') return wrong(": the file of tensor '" + name + "' is not a text");
+    if (reader.peek() != '"')
+      return reader.fail(ckpt::incompatible(what + ": the file of tensor '" + name + "' is not a text"));
     const std::string_view text = reader.text();
     if (!is_plain(text) && reader.ok())
       return wrong(" names the file '" + std::string(text) +
@@ -41,7 +48,7 @@ ckpt::Result<WeightMap> decode_hf_index(const std::string& what, std::string_vie
       reader.skip();
   });
   TITAN_RETURN_IF_ERROR(reader.finish());
-  if (!there) return ckpt::corrupt(what + " has no object 'weight_map'");
+  if (!there) return ckpt::incompatible(what + " has no object 'weight_map'");
   return map;
 }
 

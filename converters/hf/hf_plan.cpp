@@ -7,10 +7,11 @@
 #include "ckpt/base/text.h"
 #include "ckpt/ops/convert_dtype.h"
 #include "converters/companions.h"
-#include "converters/elsewhere.h"
 #include "converters/file_names.h"
+#include "converters/fused_experts.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
+#include "converters/json_file.h"
 #include "converters/misfit.h"
 #include "converters/name_table.h"
 #include "converters/prefix.h"
@@ -26,8 +27,6 @@ using ckpt::join_path;
 
 namespace {
 
-constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
-
 struct ReadModel {
   ModelDims dims;
   ConfigKeys keys;  // whose the configuration's are
@@ -39,7 +38,7 @@ Result<ReadModel> read_model(Fs& fs, const std::string& folder, const std::strin
   Result<ModelDims> model = read_hf_config_file(fs, path);
   if (model.ok() && options.config && !options.look)
     TITAN_RETURN_IF_ERROR(agreed_rows(path, recipe::model_rows(*model), *options.config, options.comparison).status());
-  if (model.ok()) return ReadModel{*model, ConfigKeys::kHuggingface};
+  if (model.ok()) return ReadModel{*model, keys_of_hf_config(fs, path, *model)};
   if (model.status().code != ckpt::Code::kNotFound) return model.status();
   if (options.config) {
     const Result<ModelDims> given = recipe::dims_from_rows("the configuration", *options.config);
@@ -65,14 +64,15 @@ class Planner {
     TITAN_ASSIGN_OR_RETURN(names_, file_names(source_.path(), all, options_));
     plan_.notes = names_.notes;
     TITAN_RETURN_IF_ERROR(take_off_prefix());
-    for (std::size_t i = 0; i < tensors_.size(); ++i) TITAN_RETURN_IF_ERROR(sort_in(i));
+    take_apart_experts();
+    for (const Item& item : items_) TITAN_RETURN_IF_ERROR(sort_in(item));
     std::vector<std::string> ours;
     for (const auto& [name, entry] : ours_) ours.push_back(name);
     layers_ = recipe::layers_in(ours);
     for (const ckpt::ParameterMeta& parameter : recipe::model_parameters(model_))
       TITAN_RETURN_IF_ERROR(take(parameter));
     if (model_.tied) TITAN_RETURN_IF_ERROR(tie());
-    for (const auto& [name, entry] : ours_) left_over_.push_back(entry.source);
+    for (const auto& [name, entry] : ours_) leave_over(entry.item->source);
     TITAN_RETURN_IF_ERROR(settle(all));
     plan_.config = recipe::model_rows(model_);
     return std::move(plan_);
@@ -97,49 +97,70 @@ class Planner {
     return {};
   }
 
-  struct Entry {
+  // A tensor of the file, or a part of one, under the name that the rules and the prefix leave.
+  struct Item {
     std::size_t source;
+    std::string name;
+    std::vector<std::uint64_t> shape;
+    RowBlocks blocks;
+  };
+  struct Entry {
+    const Item* item;
     Rows rows;
   };
 
-  TensorReport report(std::size_t source, Fate fate) const {
-    const ForeignTensor& tensor = tensors_[source];
-    return uncast(tensor.name, fate, tensor.dtype, tensor.shape);
+  void take_apart_experts() {
+    std::vector<std::string> fused;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const ForeignTensor& tensor = tensors_[i];
+      const std::vector<ExpertPart> parts =
+          names_.skipped[i] ? std::vector<ExpertPart>{} : expert_parts(names_.names[i], tensor.shape);
+      if (parts.empty()) items_.push_back({i, names_.names[i], tensor.shape, {}});
+      if (!parts.empty()) fused.push_back(tensor.name);
+      for (const ExpertPart& part : parts) items_.push_back({i, part.name, part.shape, part.blocks});
+    }
+    if (!fused.empty()) plan_.notes.push_back(taken_apart(fused));
   }
 
-  Status sort_in(std::size_t i) {
-    const std::string& name = names_.names[i];
-    if (names_.skipped[i]) {
-      plan_.report.push_back(report(i, Fate::kSkipped));
-      plan_.left_out.push_back(tensors_[i].name);
-    } else if (layout_.names.derivable(name)) {
-      plan_.report.push_back(report(i, Fate::kDropped));
-    } else if (const MappedName mapped = our_name(i); mapped.name.empty()) {
-      left_over_.push_back(i);
-    } else if (const auto [other, first] = ours_.emplace(mapped.name, Entry{i, mapped.rows}); !first) {
-      return ckpt::incompatible(source_.path() + ": two tensors stand for " + mapped.name + ": " +
-                                listed({tensors_[other->second.source].name, tensors_[i].name}))
-          .with_hint("leave one of them out with --skip");
+  TensorReport report(const Item& item, Fate fate) const {
+    return uncast(tensors_[item.source].name, fate, tensors_[item.source].dtype, item.shape);
+  }
+
+  void leave_over(std::size_t source) {
+    if (std::ranges::find(left_over_, source) == left_over_.end()) left_over_.push_back(source);
+  }
+
+  Status sort_in(const Item& item) {
+    if (names_.skipped[item.source]) {
+      plan_.report.push_back(report(item, Fate::kSkipped));
+      plan_.left_out.push_back(tensors_[item.source].name);
+    } else if (layout_.names.derivable(item.name)) {
+      plan_.report.push_back(report(item, Fate::kDropped));
+    } else if (const MappedName mapped = our_name(item); mapped.name.empty()) {
+      leave_over(item.source);
+    } else if (const auto [other, first] = ours_.emplace(mapped.name, Entry{&item, mapped.rows}); !first) {
+      return two_stand_for(source_.path(), mapped.name, tensors_[other->second.item->source].name,
+                           tensors_[item.source].name);
     }
     return {};
   }
 
   // Names that a rule made ours are taken as they are.
-  MappedName our_name(std::size_t i) const {
-    const std::string& name = names_.names[i];
+  MappedName our_name(const Item& item) const {
+    const std::string& name = item.name;
     MappedName mapped = layout_.names.ours(name).value_or(MappedName{});
-    if (mapped.name.empty() && name != tensors_[i].name && layout_.names.theirs(name)) mapped.name = name;
+    if (mapped.name.empty() && name != tensors_[item.source].name && layout_.names.theirs(name)) mapped.name = name;
     if (layout_.our_rows) mapped.rows = Rows::kStay;
     if (options_.rules.rows && recipe::has_head_rows(mapped.name))
       mapped.rows = options_.rules.rows == recipe::HeadRows::kHalves ? Rows::kQuery : Rows::kStay;
     return mapped;
   }
 
-  void add(const std::string& name, std::size_t source, std::uint64_t head_dim) {
+  void add(const std::string& name, const Item& item, std::uint64_t head_dim) {
     const auto index = static_cast<std::uint32_t>(plan_.parameters.size());
-    plan_.parameters.push_back({name, tensors_[source].shape});
-    plan_.tensors.push_back({{index, ""}, source, head_dim});
-    plan_.report.push_back(report(source, Fate::kWritten));
+    plan_.parameters.push_back({name, item.shape});
+    plan_.tensors.push_back({{index, ""}, item.source, head_dim, false, item.blocks});
+    plan_.report.push_back(report(item, Fate::kWritten));
     plan_.report.back().to = name;
     plan_.report.back().permuted = head_dim != 0;
   }
@@ -151,15 +172,15 @@ class Planner {
       missing_.push_back(name ? name->name : meta.name);
       return ckpt::ok_status();
     }
-    const auto [source, rows] = at->second;
-    const ForeignTensor& tensor = tensors_[source];
-    if (tensor.shape != meta.shape)
-      return shape_misfit(source_.path(), tensor.name, tensor.shape, meta, model_, layout_.keys);
+    const auto [item, rows] = at->second;
+    const ForeignTensor& tensor = tensors_[item->source];
+    if (item->shape != meta.shape)
+      return shape_misfit(source_.path(), tensor.name, item->shape, meta, model_, layout_.keys);
     if (!ckpt::is_float(tensor.dtype) && !options_.look)
       return ckpt::incompatible("tensor '" + tensor.name + "' of " + source_.path() + " is stored as " +
                                 std::string(ckpt::dtype_name(tensor.dtype)) + ": expected a float type")
           .with_hint("save the model with float weights (bfloat16, float16 or float32)");
-    add(meta.name, source, rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim);
+    add(meta.name, *item, rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim);
     ours_.erase(at);
     return ckpt::ok_status();
   }
@@ -171,19 +192,20 @@ class Planner {
       return ckpt::ok_status();  // missing: said elsewhere
     const std::size_t embedding = plan_.tensors.front().source;
     if (head == ours_.end()) {  // the usual case: the file has one tensor for both
-      plan_.report.push_back(report(embedding, Fate::kTied));
+      const ForeignTensor& whole = tensors_[embedding];
+      plan_.report.push_back(uncast(whole.name, Fate::kTied, whole.dtype, whole.shape));
       plan_.report.back().from = layout_.names.theirs(recipe::kHeadName)->name;
       plan_.report.back().to = recipe::kEmbeddingName;
       return ckpt::ok_status();
     }
-    const std::size_t source = head->second.source;
+    const std::size_t source = head->second.item->source;
     TITAN_ASSIGN_OR_RETURN(const bool equal, same_elements(source_, source, embedding));
     if (!equal) {
       return ckpt::incompatible(source_.path() + " says that embedding and head are tied, but '" +
                                 tensors_[source].name + "' differs from '" + tensors_[embedding].name + "'")
           .with_hint(tie_hint(false));
     }
-    plan_.report.push_back(report(source, Fate::kTied));
+    plan_.report.push_back(report(*head->second.item, Fate::kTied));
     plan_.report.back().to = recipe::kEmbeddingName;
     ours_.erase(head);
     return ckpt::ok_status();
@@ -192,7 +214,7 @@ class Planner {
   // A conversion needs a place for every tensor and a tensor for every parameter. A look shows what is there.
   Status settle(const std::vector<std::string>& all) {
     if (options_.look) {
-      for (const std::size_t i : left_over_) add(tensors_[i].name, i, 0);
+      for (const std::size_t i : left_over_) add(tensors_[i].name, {i, tensors_[i].name, tensors_[i].shape, {}}, 0);
       return {};
     }
     const std::string layers = layers_misfit(layers_, model_, layout_.keys);
@@ -242,74 +264,28 @@ class Planner {
   const ImportOptions& options_;
   std::int64_t layers_ = 0;
   FileNames names_;
+  std::vector<Item> items_;
   ImportPlan plan_;
   std::map<std::string, Entry> ours_;
   std::vector<std::size_t> left_over_;
   std::vector<std::string> missing_;
 };
 
-// Files of some models that have no place in a checkpoint. A note names them, so that the user can copy them.
-const char* why_left_behind(const std::string& name) {
-  if (name == "additional_chat_templates") return "it is a folder";
-  return name.ends_with(".py") ? "it is code" : nullptr;
-}
-
-// A link may lead within the folder, or to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside
-// <model>/blobs). No other link is followed: these files are shown to others later, so they must not be arbitrary files
-// of this machine.
-bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
-  const auto home = fs.real_path(folder);
-  if (!home.ok()) return false;
-  const std::string blobs = join_path(ckpt::parent_path(ckpt::parent_path(*home)), "blobs");
-  const auto info = fs.stat(blobs);  // a link in its place may lead anywhere
-  return real.starts_with(*home + "/") ||
-         (info.ok() && info->type == ckpt::FileType::kDirectory && real.starts_with(blobs + "/"));
-}
-
-// Files in which trainers keep what is no weight: Hugging Face's Trainer, accelerate, DeepSpeed.
-bool is_training_state(const std::string& name) {
-  constexpr std::string_view kBegins[] = {"optimizer.", "optimizer_",    "scheduler.",     "scaler.",
-                                          "sampler.",   "trainer_state", "training_args.", "random_states_",
-                                          "rng_state",  "global_step",   "dl_state_dict.", "custom_checkpoint_"};
-  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return name.starts_with(begin); });
-}
-
 }  // namespace
 
-std::vector<std::string> training_state(const std::vector<ckpt::DirEntry>& entries) {
-  std::vector<std::string> names;
-  for (const ckpt::DirEntry& entry : entries)
-    if (is_training_state(entry.name)) names.push_back(entry.name);
-  std::ranges::sort(names);
-  return names;
-}
-
-Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
-  for (const ckpt::DirEntry& entry : entries) {
-    if (const char* why = why_left_behind(entry.name)) plan.notes.push_back(entry.name + " is not taken along: " + why);
-    if (!is_companion(entry.name)) continue;
-    if (std::ranges::find(plan.companions, entry.name, &Companion::name) != plan.companions.end()) continue;
-    const std::string name = join_path(folder, entry.name), path = through_link(fs, name);
-    TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(path));
-    if (path != name && !may_travel(fs, folder, path)) {
-      plan.notes.push_back(entry.name + " is not taken along: it is a link out of the folder, to " + path);
-    } else if (info.type == ckpt::FileType::kFile && info.size <= kMaxCompanionBytes) {
-      plan.companions.push_back({path, entry.name, {}});
-    } else {
-      plan.notes.push_back(entry.name + " is not taken along: it is " +
-                           (info.type == ckpt::FileType::kFile ? "too large" : "not a regular file"));
-    }
-  }
-  return ckpt::ok_status();
-}
-
 Result<ModelDims> read_hf_config_file(Fs& fs, const std::string& path) {
-  TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                         ckpt::read_file(fs, through_link(fs, path), kMaxHfConfigBytes));
-  const Result<JsonValue> config = parse_json(path, ckpt::text_of(bytes));
-  if (!config.ok()) return or_what_it_is(path, ckpt::text_of(bytes), config.status());
-  return read_hf_config(path, *config);
+  TITAN_ASSIGN_OR_RETURN(const JsonValue config, read_json_object(fs, path, kMaxHfConfigBytes));
+  return read_hf_config(path, config);
+}
+
+ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const ModelDims& model) {
+  if (!model.experts) return ConfigKeys::kHuggingface;
+  const Result<JsonValue> config = read_json_object(fs, path, kMaxHfConfigBytes);
+  const auto says = [&](const char* key) { return config.ok() && config->find(key) != nullptr; };
+  // Norms of heads are Qwen3-MoE's, which has num_experts where the file says neither; transformers 5 writes the other
+  // for both.
+  const bool local = !says("num_experts") && (says("num_local_experts") || !model.qk_norm);
+  return local ? ConfigKeys::kHuggingfaceLocal : ConfigKeys::kHuggingface;
 }
 
 Result<bool> same_elements(const ForeignCheckpoint& source, std::size_t a, std::size_t b) {

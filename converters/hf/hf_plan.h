@@ -3,6 +3,7 @@
 #include <string>
 
 #include "converters/format.h"
+#include "converters/hf/hf_companions.h"
 #include "converters/misfit.h"
 #include "converters/name_table.h"
 #include "recipe/model/dims.h"
@@ -25,17 +26,10 @@ struct ModelLayout {
 Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,
                                 const ImportOptions& options);
 
-/// The model that the config.json at `path` says. \error kNotFound, kCorrupt, kUnsupported, kFailed
+/// The model that the config.json at `path` says. \error kNotFound, kCorrupt, kUnsupported, kIncompatible, kFailed
 Result<recipe::ModelDims> read_hf_config_file(Fs& fs, const std::string& path);
-
-/// Adds to `plan` the files of a tokenizer and the like that lie in `folder`, where it has none of that name, and notes
-/// which cannot be taken.
-Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan);
-/// How the note begins that names them.
-inline constexpr const char* kLeftBehind = "left behind: ";
-inline constexpr const char* kStateOfRun = "the state of a run, which is not read";
-/// The names among `entries` of what trainers keep the state of a run in, which is not read.
-std::vector<std::string> training_state(const std::vector<ckpt::DirEntry>& entries);
+/// Which of Hugging Face's keys say the sizes of `model` in that file.
+ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const recipe::ModelDims& model);
 
 /// Whether two tensors of `source` have equal types, shapes and bytes: a tied head and its embedding. \error kCorrupt,
 /// kFailed

@@ -78,11 +78,11 @@ class Checkpoint final : public ForeignCheckpoint {
   // metadata.json names the form, and is written last.
   Status check_form() const {
     const std::string path = ckpt::join_path(folder_, kMetadata);
-    const Result<ckpt::JsonValue> json = read_json_file(fs_, path);
+    const Result<ckpt::JsonValue> json = read_json_object(fs_, path);
     if (json.status().code == ckpt::Code::kNotFound)
       return ckpt::incompatible(path + " is missing: Megatron writes it last, so the checkpoint is not whole");
     TITAN_RETURN_IF_ERROR(json.status());
-    const ckpt::JsonValue* form = json->is_object() ? json->find("sharded_backend") : nullptr;
+    const ckpt::JsonValue* form = json->find("sharded_backend");
     if (form == nullptr || form->text() == nullptr)
       return ckpt::incompatible(path + " names no sharded_backend: it is " + short_text(*json));
     if (*form->text() == "torch_dist") return {};

@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
-#include "converters/companions.h"
+#include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/made_config.h"
+#include "converters/json_file.h"
 #include "converters/mistral/params.h"
 #include "converters/name_table.h"
 #include "recipe/model/from_rows.h"
@@ -76,9 +77,7 @@ class MistralCheckpoint final : public ForeignCheckpoint {
   }
   Result<ImportPlan> plan(const ImportOptions& options) const override {
     const std::string params = ckpt::join_path(path_, kParams);
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                           ckpt::read_file(fs_, through_link(fs_, params), kMaxParamsBytes));
-    TITAN_ASSIGN_OR_RETURN(const JsonValue json, parse_json(params, ckpt::text_of(bytes)));
+    TITAN_ASSIGN_OR_RETURN(const JsonValue json, read_json_object(fs_, params, kMaxParamsBytes));
     TITAN_ASSIGN_OR_RETURN(const ModelDims model, read_mistral_params(params, json));
     if (options.config && !options.look)
       TITAN_RETURN_IF_ERROR(
@@ -119,10 +118,9 @@ class MistralFormat final : public Format {
   const char* title() const override { return "Mistral's own layout"; }
   bool writes() const override { return false; }
   Result<bool> probe(Fs& fs, const std::string& path) const override {
-    TITAN_ASSIGN_OR_RETURN(const bool params, is_file(fs, ckpt::join_path(path, kParams)));
-    if (!params) return false;
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs, path));
-    return !names.empty();
+    if (names.empty()) return false;
+    return file_there(fs, ckpt::join_path(path, kParams));
   }
   Status near_miss(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> names, weights_in(fs, path));

@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "converters/json_file.h"
+
 namespace titan::convert {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr std::string_view kHarmless[] = {"max_seq_len", "max_position_embedding
                                           "max_batch_size"};
 // What our model does anyway.
 constexpr std::pair<const char*, bool> kExpected[] = {{"use_biases", false}, {"causal", true}};
-// mistral-inference's, where nothing is said and no window slides.
+// mistral-inference's, where nothing is said and no window slides. Beside a window its first versions had 1e4.
 constexpr double kTheta = 1e6;
 
 class Params {
@@ -23,7 +25,7 @@ class Params {
   Params(const std::string& what, const JsonValue& json) : what_(what), json_(json) {}
 
   ckpt::Result<ModelDims> read() {
-    if (!json_.is_object()) return ckpt::corrupt(what_ + " is no JSON object");
+    if (!json_.is_object()) return no_json_object(what_, json_.write().front());
     ModelDims model;
     TITAN_ASSIGN_OR_RETURN(model.dim, size("dim"));
     TITAN_ASSIGN_OR_RETURN(model.n_layers, size("n_layers"));
@@ -34,7 +36,9 @@ class Params {
     TITAN_ASSIGN_OR_RETURN(model.ffn_dim, size("hidden_dim"));
     TITAN_ASSIGN_OR_RETURN(model.vocab_size, size("vocab_size"));
     TITAN_ASSIGN_OR_RETURN(model.norm_eps, real("norm_eps", std::nullopt));
-    TITAN_ASSIGN_OR_RETURN(model.rope_theta, real("rope_theta", kTheta));
+    TITAN_RETURN_IF_ERROR(read_window(model));
+    TITAN_ASSIGN_OR_RETURN(model.rope_theta,
+                           real("rope_theta", model.window.tokens == 0 ? std::optional(kTheta) : std::nullopt));
     TITAN_ASSIGN_OR_RETURN(model.tied, flag("tied_embeddings", false));
     for (const auto& [key, expected] : kExpected) {
       TITAN_ASSIGN_OR_RETURN(const bool found, flag(key, expected));
@@ -48,6 +52,17 @@ class Params {
   }
 
  private:
+  ckpt::Status read_window(ModelDims& model) {
+    const JsonValue* value = find("sliding_window");
+    if (value == nullptr) return {};
+    if (!value->as_u64() || *value->as_u64() == 0) return lack("sliding_window");  // a list: one for each layer
+    model.window = {recipe::to_dimension(*value->as_u64()), {}};
+    if (find("rope_theta") != nullptr) return {};
+    return ckpt::incompatible(what_ +
+                              " has a sliding_window and no rope_theta, for which versions of mistral-inference " +
+                              "have 1e4 and 1e6")
+        .with_hint("add it to the file; Mistral 7B v0.1 has \"rope_theta\": 10000.0");
+  }
   const JsonValue* find(const std::string& key) {
     known_.insert(key);
     return json_.find(key);

@@ -32,12 +32,12 @@ std::optional<std::uint64_t> step_of_folder(const std::string& path) {
 
 Status Checkpoint::open() {
   const std::string config = ckpt::join_path(path(), kModelConfig), metadata = ckpt::join_path(path(), kMetadata);
-  Result<JsonValue> json = read_json_file(fs_, config);
+  Result<JsonValue> json = read_json_object(fs_, config);
   if (!json.ok() && json.status().code == ckpt::Code::kNotFound)
     return ckpt::incompatible(path() + " has no " + kModelConfig +
                               ": nanotron writes it last, so the checkpoint is not whole");
   TITAN_ASSIGN_OR_RETURN(const JsonValue model, std::move(json));
-  TITAN_ASSIGN_OR_RETURN(const JsonValue metas, read_json_file(fs_, metadata));
+  TITAN_ASSIGN_OR_RETURN(const JsonValue metas, read_json_object(fs_, metadata));
   TITAN_ASSIGN_OR_RETURN(position_, read_metadata(metadata, metas));
   TITAN_ASSIGN_OR_RETURN(model_, read_model_config(config, model));
   TITAN_ASSIGN_OR_RETURN(const std::vector<Parameter> parameters,

@@ -48,6 +48,16 @@ void TrainedSource::add_moments(const std::string& name, const PiecedTensor& exp
   set_step(name, step);
 }
 
+void TrainedSource::add_moments(const std::vector<ExpertPart>& parts, const PiecedTensor& exp_avg,
+                                const PiecedTensor& exp_avg_sq, double step) {
+  const std::size_t first = add_pieced(exp_avg), second = add_pieced(exp_avg_sq);
+  for (const ExpertPart& part : parts) {
+    add_part(slot_name(part.name, ckpt::kExpAvg), first, part.first(), part.shape);
+    add_part(slot_name(part.name, ckpt::kExpAvgSq), second, part.first(), part.shape);
+    set_step(part.name, step);
+  }
+}
+
 void TrainedSource::add_part(const std::string& name, std::size_t pieced, std::uint64_t first,
                              std::vector<std::uint64_t> shape) {
   tensors_.push_back({name, pieced_[pieced].dtype, std::move(shape)});
@@ -123,6 +133,7 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
   }
   const std::size_t parameters = plan.parameters.size();
   std::vector<std::string> missing;
+  std::set<std::string> taken;  // several times where a tensor has several experts
   for (std::uint32_t p = 0; p < parameters; ++p) {
     const TensorPlan weights = plan.tensors[p];
     const std::string& theirs = tensors_[weights.source].name;
@@ -132,11 +143,11 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
         missing.push_back(slot_name(theirs, slot));
         continue;
       }
-      plan.tensors.push_back({{p, slot}, at->second, weights.head_dim});
-      plan.report.push_back(uncast(at->first, Fate::kWritten, tensors_[at->second].dtype, tensors_[at->second].shape));
+      plan.tensors.push_back({{p, slot}, at->second, weights.head_dim, false, weights.blocks});
+      plan.report.push_back(uncast(at->first, Fate::kWritten, tensors_[at->second].dtype, plan.parameters[p].shape));
       plan.report.back().to = plan.parameters[p].name + "." + slot;
       plan.report.back().permuted = weights.head_dim != 0;
-      by_name.erase(at);
+      taken.insert(at->first);
     }
     const auto at = steps_.find(theirs);
     const double step = at == steps_.end() ? 0 : at->second;
@@ -146,7 +157,8 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
           .with_hint(kModelAlone);
     plan.optimizer_steps.push_back(static_cast<std::uint64_t>(step));
   }
-  for (const auto& [name, source] : by_name) plan.left_out.push_back(name);
+  for (const auto& [name, source] : by_name)
+    if (!taken.contains(name)) plan.left_out.push_back(name);
   if (missing.empty()) return {};
   if (!options.look)
     return ckpt::incompatible(path() + ": optimizer state is missing: " + listed(missing)).with_hint(kModelAlone);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "converters/format.h"
+#include "converters/fused_experts.h"
 #include "converters/torch_save/pieces.h"
 #include "converters/torch_save/torch_file.h"
 
@@ -54,6 +55,9 @@ class TrainedSource : public ForeignCheckpoint {
   void set_step(const std::string& name, double step) { steps_[name] = step; }
   /// Adam's state of the parameter `name`: its moments, whole, and its count.
   void add_moments(const std::string& name, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq, double step);
+  /// The same of several parameters, `parts` of one: experts.
+  void add_moments(const std::vector<ExpertPart>& parts, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq,
+                   double step);
 
   /// Notes in `why_` how it went to read the optimizer.
   void set_why(Status status);

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
-#include "ckpt/format/json_value.h"
 #include "converters/companions.h"
 #include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/json_file.h"
 #include "converters/trainer/trainer_state.h"
 
 namespace titan::convert {
@@ -42,14 +42,14 @@ class TrainerCheckpoint final : public TrainedSource {
                                         : " cannot be read: " + why_.message));
     if (!run) return plan;
     note_training_state(plan);
-    TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_of(state_), plan));
+    TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_, plan));
     return plan;
   }
 
  private:
   Status read_state() {
     if (file_.empty()) return missing();
-    TITAN_ASSIGN_OR_RETURN(const bool config, is_file(fs_, ckpt::join_path(path(), kHfConfig)));
+    TITAN_ASSIGN_OR_RETURN(const bool config, file_there(fs_, ckpt::join_path(path(), kHfConfig)));
     if (!config)
       return ckpt::incompatible(ckpt::join_path(path(), file_) + " has no " + kHfConfig +
                                 " beside it, which says whose states they are")
@@ -57,7 +57,10 @@ class TrainerCheckpoint final : public TrainedSource {
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, read_hf_config_file(fs_, ckpt::join_path(path(), kHfConfig)));
     TITAN_ASSIGN_OR_RETURN(state_,
                            read_trainer_state(fs_, {through_link(fs_, ckpt::join_path(path(), file_))}, model, files_));
-    for (const auto& [name, moments] : state_) add_moments(name, moments.exp_avg, moments.exp_avg_sq, moments.step);
+    const std::vector<PlacedState> placed = placed_state(state_, model, tensors());
+    groups_ = groups_of(placed);
+    for (const auto& [moments, parts] : placed)
+      add_moments(parts, moments->exp_avg, moments->exp_avg_sq, moments->step);
     const double step = state_.empty() ? 0 : state_.begin()->second.step;
     return step >= 0 && step <= 0x1p53 ? check_step(step) : Status{};  // no count: refused where it is taken
   }
@@ -90,13 +93,11 @@ class TrainerCheckpoint final : public TrainedSource {
   // The Trainer says its step, too.
   Status check_step(double step) const {
     const std::string path = ckpt::join_path(this->path(), kTrainerState);
-    TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs_, path));
-    if (!there) return {};
-    TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
-                           ckpt::read_file(fs_, through_link(fs_, path), kMaxTrainerState));
-    const Result<ckpt::JsonValue> json = ckpt::parse_json(path, ckpt::text_of(bytes));
-    if (!json.ok()) return or_what_it_is(path, ckpt::text_of(bytes), json.status());
-    const ckpt::JsonValue* said = json->is_object() ? json->find("global_step") : nullptr;
+    const Result<ckpt::JsonValue> json = read_json_object(fs_, path, kMaxTrainerState);
+    if (json.status().code == ckpt::Code::kNotFound) return {};
+    if (json.status().code == ckpt::Code::kIncompatible) return json.status().with_hint(kModelAlone);
+    TITAN_RETURN_IF_ERROR(json.status());
+    const ckpt::JsonValue* said = json->find("global_step");
     if (said == nullptr) return {};
     std::string text = said->write();
     std::erase(text, '\n');
@@ -109,6 +110,7 @@ class TrainerCheckpoint final : public TrainedSource {
   const std::unique_ptr<ForeignCheckpoint> model_;
   const std::string file_;
   TrainerState state_;
+  std::map<std::string, GroupValues> groups_;
 };
 
 class HfFormat final : public Format {

@@ -1,6 +1,7 @@
 #include "converters/trainer/trainer_state.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ckpt/model/shape_text.h"
 #include "converters/name_table.h"
@@ -32,6 +33,7 @@ constexpr Part kOfLayer[] = {Part::kQuery,
                              Part::kGate,
                              Part::kUp,
                              Part::kDown,
+                             Part::kRouter,
                              Part::kAttentionNorm,
                              Part::kFeedForwardNorm,
                              Part::kAttentionPostNorm,
@@ -49,7 +51,9 @@ struct RankFile {
 
 class StateReader {
  public:
-  StateReader(Fs& fs, const Parameters& order, PieceFiles& files) : fs_(fs), order_(order), files_(files) {}
+  /// `orders`: the first that has as many parameters as the file is taken.
+  StateReader(Fs& fs, std::vector<Parameters> orders, PieceFiles& files)
+      : fs_(fs), orders_(std::move(orders)), files_(files) {}
 
   Result<TrainerState> run(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) TITAN_RETURN_IF_ERROR(open(path));
@@ -57,6 +61,7 @@ class StateReader {
     const Pickle& pickle = file.pickle();
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(ranks_.front().root, "param_groups"));
     if (!pickle.is(groups, NodeKind::kList)) return corrupt(file.path() + ": param_groups is no list");
+    TITAN_RETURN_IF_ERROR(choose_order(groups));
     for (std::size_t g = 0; g < pickle.size(groups); ++g) TITAN_RETURN_IF_ERROR(take_group(pickle.item(groups, g)));
     if (numbers_.size() + named_ != order_.size() || (named_ != 0 && !numbers_.empty()))
       return ckpt::incompatible(file.path() + " is the optimizer's state of " +
@@ -101,6 +106,18 @@ class StateReader {
     return {};
   }
 
+  Status choose_order(NodeId groups) {
+    const Pickle& pickle = first().pickle();
+    std::size_t count = 0;
+    for (std::size_t g = 0; g < pickle.size(groups); ++g) {
+      TITAN_ASSIGN_OR_RETURN(const NodeId parameters, first().at(pickle.item(groups, g), "params"));
+      if (pickle.is(parameters, NodeKind::kList)) count += pickle.size(parameters);
+    }
+    const auto fits = std::ranges::find(orders_, count, &Parameters::size);
+    order_ = fits == orders_.end() ? orders_.front() : *fits;
+    return {};
+  }
+
   Status take_group(NodeId node) {
     const Pickle& pickle = first().pickle();
     TITAN_ASSIGN_OR_RETURN(const GroupValues values, read_group(first(), node));
@@ -139,7 +156,8 @@ class StateReader {
                              moment_of({one->number}, ckpt::kExpAvg, first().path() + ": a moment"));
       const auto mine = std::ranges::count(numbers_, group, &Numbered::group);
       for (const ckpt::ParameterMeta& parameter : order_)
-        if (static_cast<std::size_t>(mine) == order_.size() || parameter.shape.size() == moment.shape.size())
+        if (static_cast<std::size_t>(mine) == order_.size() ||
+            (parameter.shape.size() > 1) == (moment.shape.size() > 1))
           order.push_back(&parameter);
       if (order.size() != of_group.size() + static_cast<std::size_t>(mine)) return other_groups();
       of_group.resize(order.size(), group);
@@ -203,7 +221,8 @@ class StateReader {
   }
 
   Fs& fs_;
-  const Parameters& order_;
+  const std::vector<Parameters> orders_;
+  Parameters order_;
   PieceFiles& files_;
   std::vector<RankFile> ranks_;
   std::vector<Numbered> numbers_;  // as the groups list them
@@ -214,9 +233,34 @@ class StateReader {
 
 }  // namespace
 
-std::map<std::string, GroupValues> groups_of(const TrainerState& state) {
+std::vector<PlacedState> placed_state(const TrainerState& state, const recipe::ModelDims& model,
+                                      const std::vector<ForeignTensor>& tensors) {
+  const NameTable names = huggingface_names().of(model);
+  std::map<std::string, std::string> by_ours;
+  std::set<std::string> there;
+  for (const ForeignTensor& tensor : tensors) {
+    there.insert(tensor.name);
+    if (const auto ours = names.ours(tensor.name)) by_ours[ours->name] = tensor.name;
+  }
+  std::vector<PlacedState> placed;
+  for (const auto& [name, moments] : state) {
+    const std::vector<std::uint64_t>& shape = moments.exp_avg.shape;
+    PlacedState one{&moments, {{name, {}, shape}}};
+    if (std::vector<ExpertPart> parts = expert_parts(name, shape); !there.contains(name) && !parts.empty())
+      one.parts = std::move(parts);
+    for (ExpertPart& part : one.parts) {
+      const auto ours = there.contains(part.name) ? std::nullopt : names.ours(part.name);
+      if (ours && by_ours.contains(ours->name)) part.name = by_ours.at(ours->name);
+    }
+    placed.push_back(std::move(one));
+  }
+  return placed;
+}
+
+std::map<std::string, GroupValues> groups_of(const std::vector<PlacedState>& placed) {
   std::map<std::string, GroupValues> groups;
-  for (const auto& [name, moments] : state) groups[name] = moments.group;
+  for (const PlacedState& one : placed)
+    for (const ExpertPart& part : one.parts) groups[part.name] = one.moments->group;
   return groups;
 }
 
@@ -229,17 +273,42 @@ Result<std::string> find_trainer_state(Fs& fs, const std::string& folder) {
   return std::string();
 }
 
-Parameters in_order_of_transformers(const recipe::ModelDims& model) {
+Parameters in_order_of_transformers(const recipe::ModelDims& model, bool fused) {
+  const NameTable names = huggingface_names().of(model);
   Parameters order;
-  const auto add = [&](Part part, std::uint64_t layer) {
+  const auto add = [&](Part part, std::uint64_t layer, std::uint64_t expert = 0) {
     const recipe::ParameterKind& kind = recipe::kind_of(part);
     if (!kind.is_in(model)) return;
-    const std::string digits = std::to_string(layer);
-    order.push_back({recipe::filled_pattern(kind.huggingface, {digits, {}}), recipe::shape_of(kind, model)});
+    const std::string of_layer = std::to_string(layer), of_expert = std::to_string(expert);
+    const std::string own = recipe::filled_pattern(kind.huggingface, {of_layer, of_expert});
+    const auto mapped = names.theirs(recipe::name_of(part, layer, expert));
+    order.push_back({mapped && !fused ? mapped->name : own, recipe::shape_of(kind, model)});
+  };
+  const auto add_experts = [&](std::uint64_t layer) {
+    const auto experts = static_cast<std::uint64_t>(model.n_experts), inner = static_cast<std::uint64_t>(model.ffn_dim),
+               width = static_cast<std::uint64_t>(model.dim);
+    if (fused) {
+      const auto [gates_and_ups, downs] = fused_experts(layer);
+      order.push_back({gates_and_ups, {experts, 2 * inner, width}});
+      order.push_back({downs, {experts, width, inner}});
+      return;
+    }
+    // Mixtral's classes list w1, w2, w3; Qwen3-MoE's gate, up, down.
+    for (std::uint64_t expert = 0; expert < experts; ++expert) {
+      add(Part::kExpertGate, layer, expert);
+      add(model.qk_norm ? Part::kExpertUp : Part::kExpertDown, layer, expert);
+      add(model.qk_norm ? Part::kExpertDown : Part::kExpertUp, layer, expert);
+    }
   };
   add(Part::kEmbedding, 0);
-  for (std::uint64_t layer = 0; layer < static_cast<std::uint64_t>(model.n_layers); ++layer)
-    for (const Part part : kOfLayer) add(part, layer);
+  for (std::uint64_t layer = 0; layer < static_cast<std::uint64_t>(model.n_layers); ++layer) {
+    for (const Part part : kOfLayer) {
+      const bool router = part == Part::kRouter && model.experts, experts_first = fused && model.qk_norm;
+      if (router && experts_first) add_experts(layer);
+      add(part, layer);
+      if (router && !experts_first) add_experts(layer);
+    }
+  }
   add(Part::kFinalNorm, 0);
   if (!model.tied) add(Part::kHead, 0);
   return order;
@@ -248,11 +317,9 @@ Parameters in_order_of_transformers(const recipe::ModelDims& model) {
 Result<TrainerState> read_trainer_state(Fs& fs, const std::vector<std::string>& paths, const recipe::ModelDims& model,
                                         PieceFiles& files) {
   if (paths.empty()) return ckpt::not_found("no file of an optimizer");
-  if (model.experts)
-    return ckpt::unsupported(paths.front() + " is the optimizer's state of a model of experts, which is not read yet")
-        .with_hint(kModelAlone);
-  const Parameters order = in_order_of_transformers(model);
-  return StateReader(fs, order, files).run(paths);
+  std::vector<Parameters> orders{in_order_of_transformers(model)};
+  if (model.experts) orders.push_back(in_order_of_transformers(model, true));
+  return StateReader(fs, std::move(orders), files).run(paths);
 }
 
 }  // namespace titan::convert

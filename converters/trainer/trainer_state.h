@@ -20,18 +20,28 @@ struct TrainerMoments {
 /// By Hugging Face's names.
 using TrainerState = std::map<std::string, TrainerMoments>;
 
-std::map<std::string, GroupValues> groups_of(const TrainerState& state);
+/// The state of one tensor of an optimizer, and the tensors of the model's files that it is of.
+struct PlacedState {
+  const TrainerMoments* moments = nullptr;  ///< in the state given
+  std::vector<ExpertPart> parts;            ///< by the names in the files
+};
+/// Whose `state`, of `model`, is among `tensors`: transformers trains experts in one tensor that it saves as many.
+std::vector<PlacedState> placed_state(const TrainerState& state, const recipe::ModelDims& model,
+                                      const std::vector<ForeignTensor>& tensors);
+/// The settings of each tensor of the files.
+std::map<std::string, GroupValues> groups_of(const std::vector<PlacedState>& placed);
 
 /// The name of such a file in `folder`, whatever kind of file it is; "" where there is none. \error kFailed
 Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 
 /// The parameters of a model under Hugging Face's names, in the order of `model.parameters()`; a tied head is none.
-/// \source transformers 4.32 to 5, models/{llama,mistral,qwen2,qwen3,olmo2}
-std::vector<ckpt::ParameterMeta> in_order_of_transformers(const recipe::ModelDims& model);
+/// `fused`: as transformers 5 has the experts of a layer, in two tensors.
+/// \source transformers 4.32 to 5, models/{llama,mistral,qwen2,qwen3,olmo2,mixtral,qwen3_moe}
+std::vector<ckpt::ParameterMeta> in_order_of_transformers(const recipe::ModelDims& model, bool fused = false);
 
 /// Reads the files at `paths`, of each rank one, in order: the optimizer's state of `model`. Adds them to `files`.
 /// \error kCorrupt; kIncompatible: of another model, or in groups by another rule than matrices here and vectors there;
-/// kUnsupported: no AdamW, or a model of experts
+/// kUnsupported: no AdamW
 Result<TrainerState> read_trainer_state(Fs& fs, const std::vector<std::string>& paths, const recipe::ModelDims& model,
                                         PieceFiles& files);
 

@@ -4,7 +4,7 @@
 
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
-#include "converters/fused_experts.h"
+#include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/run_names.h"
@@ -90,10 +90,7 @@ class Checkpoint final : public TrainedSource {
     for (const std::string& name : order_) {
       TITAN_ASSIGN_OR_RETURN(PiecedTensor whole, joined_parts("'" + name + "' of " + this->path(), parts_.at(name)));
       std::vector<std::uint64_t> shape = whole.shape;
-      const std::size_t pieced = add_pieced(std::move(whole));
-      const std::vector<ExpertPart> experts = expert_parts(name, shape);
-      for (const ExpertPart& part : experts) add_part(part.name, pieced, part.first, part.shape);
-      if (experts.empty()) add_part(name, pieced, 0, std::move(shape));
+      add_part(name, add_pieced(std::move(whole)), 0, std::move(shape));
     }
     parts_.clear();
     end_of_model();
@@ -109,7 +106,7 @@ class Checkpoint final : public TrainedSource {
     plan.step = step_of_folder(folder_).value_or(0);
     plan.data_ranks = ranks_;
     if (run) {
-      TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_of(state_), plan));
+      TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_, plan));
     } else if (!options.look) {
       plan.notes.push_back(why_.ok()
                                ? "the weights alone are taken: --config FILE.toml with optimizer, lr_scheduler and "
@@ -159,14 +156,17 @@ class Checkpoint final : public TrainedSource {
                      kModelAlone);
     TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims model, std::move(said));
     TITAN_ASSIGN_OR_RETURN(state_, read_trainer_state(fs_, paths, model, files_));
-    for (const auto& [name, moments] : state_) add_moments(name, moments.exp_avg, moments.exp_avg_sq, moments.step);
+    const std::vector<PlacedState> placed = placed_state(state_, model, tensors());
+    groups_ = groups_of(placed);
+    for (const auto& [moments, parts] : placed)
+      add_moments(parts, moments->exp_avg, moments->exp_avg_sq, moments->step);
     return {};
   }
 
   // config.json and the tokenizer are in `huggingface`, as verl has them, or beside the files, or above them.
   Result<std::string> folder_of_config() const {
     for (const std::string& folder : {ckpt::join_path(folder_, "huggingface"), folder_, ckpt::parent_path(folder_)}) {
-      TITAN_ASSIGN_OR_RETURN(const bool there, is_file(fs_, ckpt::join_path(folder, kHfConfig)));
+      TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs_, ckpt::join_path(folder, kHfConfig)));
       if (there) return folder;
     }
     return folder_;
@@ -177,6 +177,7 @@ class Checkpoint final : public TrainedSource {
   std::vector<std::string> order_;
   std::map<std::string, RankParts> parts_;  // while it is opened
   TrainerState state_;
+  std::map<std::string, GroupValues> groups_;
 };
 
 class VerlFormat final : public Format {

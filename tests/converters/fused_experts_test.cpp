@@ -14,7 +14,7 @@ TEST(FusedExperts, HaveTheirPartsInARow) {
   std::vector<std::uint64_t> firsts;
   for (const ExpertPart& part : expert_parts("a.mlp.experts.gate_up_proj", {2, 6, 5})) {
     names.push_back(part.name);
-    firsts.push_back(part.first);
+    firsts.push_back(part.first());
     EXPECT_EQ(part.shape, (std::vector<std::uint64_t>{3, 5}));
   }
   EXPECT_THAT(names, ElementsAre("a.mlp.experts.0.gate_proj.weight", "a.mlp.experts.0.up_proj.weight",
@@ -23,7 +23,7 @@ TEST(FusedExperts, HaveTheirPartsInARow) {
   const std::vector<ExpertPart> down = expert_parts("a.mlp.experts.down_proj", {2, 6, 5});
   ASSERT_EQ(down.size(), 2u);
   EXPECT_EQ(down[1].name, "a.mlp.experts.1.down_proj.weight");
-  EXPECT_EQ(down[1].first, 30u);
+  EXPECT_EQ(down[1].first(), 30u);
   EXPECT_EQ(first_expert("a.mlp.experts.down_proj"), "a.mlp.experts.0.down_proj.weight");
   EXPECT_EQ(first_expert("a.mlp.down_proj.weight"), "a.mlp.down_proj.weight");
 }

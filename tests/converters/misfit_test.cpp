@@ -69,7 +69,9 @@ TEST(Misfit, ExpertsAreCountedByTheWordOfTheFamily) {
     for (const ckpt::ParameterMeta& one : recipe::model_parameters(experts)) {
       if (one.shape != std::vector<std::uint64_t>{8, 64}) continue;
       ++routers;
-      EXPECT_THAT(shape_misfit("/hf", one.name, {4, 64}, one, experts, ConfigKeys::kHuggingface).hint,
+      EXPECT_THAT(shape_misfit("/hf", one.name, {4, 64}, one, experts,
+                               normed ? ConfigKeys::kHuggingface : ConfigKeys::kHuggingfaceLocal)
+                      .hint,
                   HasSubstr(normed ? "set num_experts to 4" : "set num_local_experts to 4"));
     }
     EXPECT_EQ(routers, 2u);

@@ -4,7 +4,8 @@
 A random Qwen3ForCausalLM begins 50 steps by --init-from: on 2 x 2 ranks up to step 25, then on 3 x 1. Its checkpoint is that of a run
 on one rank that was not interrupted, id by id, and its losses are those of transformers' model under torch.optim.AdamW. The export loads
 in transformers, which computes the logits of the run. OLMo 2, a Mistral with a window, a Mixtral with the loss that balances its experts
-and a Qwen3-MoE train so on 2 x 2 ranks alone. TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
+and a Qwen3-MoE train so on 2 x 2 ranks alone. Mixtral and Qwen3-MoE also resume from a folder of a trainer, with their optimizer. TITAN_BIN names the
+folder of the programs. Exit 1 with a message at the first difference.
 """
 import json
 import pathlib
@@ -40,6 +41,43 @@ MODELS = {
     "qwen3-moe": (Qwen3MoeForCausalLM, Qwen3MoeConfig(**PLAIN, **both_ways.rope(1e6), head_dim=32, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=48, norm_topk_prob=True),
                   {"training.local_batch_size": 4, "training.router_aux_loss": BALANCE}, [(2, 2, STEPS)]),
 }
+SAVED, LAST = 3, 6
+EXPERTS = PLAIN | dict(num_hidden_layers=2, num_experts_per_tok=2, head_dim=16)
+GOES_ON = {
+    "mixtral": (MixtralForCausalLM, MixtralConfig(**EXPERTS, **both_ways.rope(1e4), num_local_experts=4, rms_norm_eps=1e-5), "ffn_dim = 96\nqk_norm = false\nroute_norm = true\n"),
+    "qwen3_moe": (Qwen3MoeForCausalLM, Qwen3MoeConfig(**EXPERTS, **both_ways.rope(1e4), num_experts=4, moe_intermediate_size=48, rms_norm_eps=1e-5, norm_topk_prob=False),
+                  "ffn_dim = 48\nqk_norm = true\nroute_norm = false\n"),
+}
+GOES_ON_TOML = """[model]
+dim = 64
+n_layers = 2
+n_heads = 4
+n_kv_heads = 2
+head_dim = 16
+n_experts = 4
+experts_per_token = 2
+vocab_size = 256
+norm_eps = 1e-5
+rope_theta = 10000.0
+rope_scaling = "none"
+{more}[optimizer]
+lr = 2e-3
+[lr_scheduler]
+warmup_steps = 1
+min_lr_factor = 1.0
+[training]
+dataset = "tokens"
+dataset_path = "{work}/rows.u16"
+shuffle = false
+sample_stride = 33
+seq_len = 32
+global_batch_size = 12
+local_batch_size = 12
+steps = 6
+max_norm = 1000.0
+mixed_precision_param = "float32"
+router_aux_loss = 0.0
+"""
 KEYS = {"job.threads_per_rank": 1, "training.dataset": "tokens", "training.shuffle": False, "training.sample_stride": LENGTH + 1, "training.seq_len": LENGTH,
         "training.global_batch_size": BATCH, "training.local_batch_size": 1, "training.steps": STEPS, "training.max_norm": 1000.0, "training.mixed_precision_param": "float32",
         "optimizer.lr": PEAK, "lr_scheduler.warmup_steps": WARMUP, "lr_scheduler.min_lr_factor": 0.1, "checkpoint.interval": SWITCH, "debug.seed": 7}
@@ -117,6 +155,35 @@ def check(name, rows, work):
     print(f"{name}: {STEPS} steps from {expected[0]:.3f} to {expected[-1]:.3f}, losses within {gap:.1e}, logits of the export within {apart:.1e}", flush=True)
 
 
+def goes_on(name, rows, work):
+    """A trainer's folder of a model of experts, whose optimizer has all of a layer in two tensors: the next steps here, with the losses of transformers."""
+    cls, config, more = GOES_ON[name]
+    torch.manual_seed(4)
+    model, source = cls(config).train(), work / "checkpoint-3"
+    optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+    expected = {}
+    for step, batch in enumerate(torch.from_numpy(rows[:LAST].astype(np.int64)), 1):
+        loss = torch.nn.functional.cross_entropy(model(batch[:, :-1]).logits.flatten(0, 1), batch[:, 1:].flatten())
+        expected[step] = loss.item()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if step == SAVED:
+            model.save_pretrained(source)
+            torch.save(optimizer.state_dict(), source / "optimizer.pt")
+            (source / "trainer_state.json").write_text(json.dumps({"global_step": SAVED}))
+    rows[SAVED:LAST].tofile(work / "rows.u16")
+    (work / "run.toml").write_text(GOES_ON_TOML.format(work=work, more=more))
+    step = work / "run" / "checkpoint" / f"step-{SAVED:08}"
+    step.parent.mkdir(parents=True)
+    both_ways.titan_ckpt("convert", source, step, "--to", "titan", "--config", work / "run.toml")
+    harness.train(work / "run.toml", 1, {"job.dump_folder": work / "run", "job.threads_per_rank": 1}, ("--allow", "training.dataset", "--allow", "training.router_aux_loss"))
+    gap = max(abs(float(line[1]) - expected[n]) for n, line in harness.step_lines(work / "run").items() if n > SAVED)
+    if gap > 1e-5:
+        both_ways.fail(f"{name}: losses of what goes on differ by {gap:.1e}, expected {expected}")
+    print(f"{name}: goes on from a trainer's folder, losses within {gap:.1e}", flush=True)
+
+
 def main():
     torch.set_num_threads(1)
     transformers.utils.logging.disable_progress_bar()
@@ -125,6 +192,9 @@ def main():
     for name in MODELS:
         with tempfile.TemporaryDirectory() as folder:
             check(name, rows, pathlib.Path(folder))
+    for name in GOES_ON:
+        with tempfile.TemporaryDirectory() as folder:
+            goes_on(name, rows, pathlib.Path(folder))
     print(f"transformers {transformers.__version__}: {len(MODELS)} models")
 
 

@@ -184,6 +184,85 @@ TEST(DcpOfHuggingFace, ExpertsThatAreOneTensorAreTakenApart) {
   }
 }
 
+TEST(DcpOfHuggingFace, RulesActOnTheNamesThatTheFileHasOfAllExperts) {
+  const recipe::ModelDims dims = mixtral();
+  Written how{"model.", "optimizer.state."};
+  for (const std::string& name : our_names(dims))
+    if (name.find(".moe.experts.") != std::string::npos) how.without.push_back(theirs(name, dims));
+  for (const char* layer : {"model.layers.0.mlp.", "model.layers.1.mlp."})
+    for (const auto& [name, shape] :
+         std::map<std::string, std::vector<std::uint64_t>>{{"own.gate_up", {8, 40, 12}}, {"own.down", {8, 12, 20}}}) {
+      how.extra.push_back({"model." + (layer + name), shape, {{2}}});
+      for (const char* slot : {".exp_avg", ".exp_avg_sq"})
+        how.extra.push_back({"optimizer.state." + (layer + name) + slot, shape, {{3}}});
+      how.extra.push_back({"optimizer.state." + (layer + name) + ".step", {}, {}});
+    }
+  how.extra.push_back({"model.model.layers.1.mlp.experts.gate_up_proj", {8, 40, 12}, {{2}}});
+  ImportOptions options;
+  options.rules.rename = {{"*.*.layers.*.mlp.own.gate_up", "*.*.layers.*.mlp.experts.gate_up_proj"},
+                          {"*.*.layers.*.mlp.own.down", "*.*.layers.*.mlp.experts.down_proj"},
+                          {"model.layers.*.mlp.own.gate_up", "model.layers.*.mlp.experts.gate_up_proj"},
+                          {"model.layers.*.mlp.own.down", "model.layers.*.mlp.experts.down_proj"}};
+  const Status twice = planned(how, options, dims).plan.status();
+  EXPECT_EQ(twice.code, ckpt::Code::kIncompatible) << twice.to_string();
+  EXPECT_THAT(twice.hint, HasSubstr("--skip 'model.model.layers.1.mlp.own.gate_up'"));
+  options.skip = {"*.layers.1.mlp.experts.gate_up_proj"};
+  const Planned read = planned(how, options, dims);
+  ASSERT_TRUE(read.plan.ok()) << read.plan.status().to_string();
+  EXPECT_EQ(read.names(), our_names(dims));
+  EXPECT_EQ(read.plan->optimizer_steps.size(), our_names(dims).size());
+  options.skip = {"*.experts.3.*"};
+  EXPECT_THAT(planned(how, options, dims).plan.status().message, HasSubstr("matches no tensor"));
+}
+
+TEST(DcpOfHuggingFace, TwoTensorsForOneParameterAreNamedAsTheFileHasThem) {
+  const Written how{.prefix = "model.", .extra = {{"model.module.lm_head.weight", {24, 12}, {{3}}}}};
+  const Status refused = planned(how).plan.status();
+  EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.message, HasSubstr("two tensors stand for output.weight: "));
+  const std::string kept = "model.lm_head.weight", other = "model.module.lm_head.weight";
+  for (const std::string& name : {kept, other}) {
+    EXPECT_THAT(refused.hint, HasSubstr("--skip '" + name + "'"));
+    EXPECT_TRUE(planned(how, {.skip = {name}}).plan.ok()) << name;
+  }
+}
+
+TEST(DcpOfHuggingFace, WhatIsOfNoPlaceIsLeftOutByItsNameInTheFile) {
+  const Written how{.prefix = "model.", .extra = {{"model.model.layers.2.input_layernorm.weight", {12}, {}}}};
+  const Status refused = planned(how).plan.status();
+  EXPECT_THAT(refused.hint, HasSubstr("--skip 'model.model.layers.2.input_layernorm.weight'")) << refused.to_string();
+}
+
+// A second model and its optimizer, and the other files of accelerate and of a trainer, in the folder above.
+void write_accelerates(ckpt::testing::MemFs& fs) {
+  write(fs, {});
+  const std::string home = "/run/checkpoint-7/";
+  for (const char* folder : {"pytorch_model_fsdp_1", "optimizer_1", "optimizer_0"})
+    ASSERT_TRUE(fs.make_dir(home + folder).ok());
+  ASSERT_TRUE(testing::write_sharded(fs, home + "pytorch_model_fsdp_1", {{"w", {2}, {}}}, {}).ok());
+  ASSERT_TRUE(testing::write_sharded(fs, home + "optimizer_0", {{"lr_scheduler.last_epoch", {}, {}}}, {}).ok());
+  ASSERT_TRUE(testing::write_sharded(fs, home + "optimizer_1", {{"state.w.exp_avg", {2}, {}}}, {}).ok());
+  for (const char* name : {"scheduler.bin", "random_states_0.pkl", "tokenizer.json", "notes.txt"})
+    ASSERT_TRUE(ckpt::testing::put_text(fs, home + name, "some").ok());
+}
+
+TEST(DcpOfHuggingFace, APartOfAcceleratesWithoutItsMetadataIsNamed) {
+  for (const char* part : {"pytorch_model_fsdp_0", "optimizer_0"}) {
+    ckpt::testing::MemFs fs;
+    write_accelerates(fs);
+    const std::string folder = std::string("/run/checkpoint-7/") + part;
+    ASSERT_TRUE(fs.remove_file(folder + "/.metadata").ok());
+    const auto format = detect_format(fs, "/run/checkpoint-7");
+    ASSERT_TRUE(format.ok() && *format == &dcp_format()) << part;
+    const Status refused = dcp_format().open(fs, "/run/checkpoint-7").status();
+    EXPECT_EQ(refused.code, ckpt::Code::kCorrupt) << refused.to_string();
+    EXPECT_THAT(refused.message, HasSubstr(folder + "/.metadata is missing"));
+    EXPECT_THAT(
+        refused.hint,
+        HasSubstr(part == std::string("optimizer_0") ? "or give " + std::string(kFolder) + " alone" : "copy it again"));
+  }
+}
+
 TEST(DcpOfHuggingFace, IsReadBehindAnyPrefixWithRowsInOurOrder) {
   const std::pair<const char*, const char*> kCases[] = {
       {"", "optimizer.state."},
@@ -322,18 +401,6 @@ TEST(DcpOfHuggingFace, RulesThatMatchNothingAreRefused) {
   ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
   EXPECT_EQ(found.plan->parameters.size(), 2u + 12u);
   EXPECT_THAT(found.plan->left_out, Contains("lm_head.weight"));
-}
-
-// A second model and its optimizer, and the other files of accelerate and of a trainer, in the folder above.
-void write_accelerates(ckpt::testing::MemFs& fs) {
-  write(fs, {});
-  const std::string home = "/run/checkpoint-7/";
-  for (const char* folder : {"pytorch_model_fsdp_1", "optimizer_1", "optimizer_0"})
-    ASSERT_TRUE(fs.make_dir(home + folder).ok());
-  ASSERT_TRUE(testing::write_sharded(fs, home + "pytorch_model_fsdp_1", {{"w", {2}, {}}}, {}).ok());
-  ASSERT_TRUE(testing::write_sharded(fs, home + "optimizer_1", {{"state.w.exp_avg", {2}, {}}}, {}).ok());
-  for (const char* name : {"scheduler.bin", "random_states_0.pkl", "tokenizer.json", "notes.txt"})
-    ASSERT_TRUE(ckpt::testing::put_text(fs, home + name, "some").ok());
 }
 
 TEST(DcpOfHuggingFace, FurtherModelsOfAccelerateAndPicklesAreNamed) {

@@ -37,16 +37,30 @@ TEST(MistralParams, SayTheModel) {
   EXPECT_EQ(least->rope_theta, 1e6) << "mistral-inference's own";
 }
 
+TEST(MistralParams, SayAWindowBesideTheBaseOfRope) {
+  std::string text = kParams;
+  text.replace(text.find("\"sliding_window\": null"), 22, "\"sliding_window\": 4096");
+  const auto model = read(text);
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->window.tokens, 4096);
+  EXPECT_TRUE(model->window.layers.empty());
+  text.erase(text.find("\"rope_theta\": 10000.0, "), 23);
+  const ckpt::Status refused = read(text).status();
+  EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.message, ::testing::HasSubstr("a sliding_window and no rope_theta"));
+}
+
 TEST(MistralParams, RefuseWhatMayChangeTheModel) {
-  for (const char* more : {R"("sliding_window": 4096)", R"("moe": {"num_experts": 8})", R"("use_biases": true)",
-                           R"("causal": false)", R"("yarn": {"factor": 8})", R"("something_new": 1)"}) {
+  for (const char* more :
+       {R"("sliding_window": [4096, 8192])", R"("sliding_window": 0)", R"("moe": {"num_experts": 8})",
+        R"("use_biases": true)", R"("causal": false)", R"("yarn": {"factor": 8})", R"("something_new": 1)"}) {
     std::string text = with(more);
     if (const std::size_t at = text.find("\"sliding_window\": null, "); at != std::string::npos) text.erase(at, 24);
     const ckpt::Status status = read(text).status();
     EXPECT_EQ(status.code, ckpt::Code::kUnsupported) << more << status.to_string();
   }
   EXPECT_EQ(read(R"({"dim": 8})").status().code, ckpt::Code::kIncompatible);
-  EXPECT_EQ(read("[]").status().code, ckpt::Code::kCorrupt);
+  EXPECT_EQ(read("[]").status().code, ckpt::Code::kIncompatible);
   EXPECT_EQ(read(R"({"dim": 8, "n_layers": 1, "n_heads": 0})").status().code, ckpt::Code::kIncompatible);
   const Status moe = read(with(R"("moe": {"num_experts": 8})")).status();
   EXPECT_THAT(moe.message, ::testing::Not(::testing::HasSubstr("\n"))) << "a message is one line";

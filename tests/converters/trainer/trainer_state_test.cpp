@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/pickle_writer.h"
 #include "converters/trainer/trainer_checkpoint.h"
+#include "converters/view.h"
+#include "recipe/model/family.h"
+#include "recipe/model/parameters.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/converters/torch_save/spelled.h"
 #include "tests/support/mem_fs.h"
@@ -68,6 +72,38 @@ TEST(TrainerState, NormsBehindTheBlocksAreTheLastOfALayer) {
   EXPECT_THAT(found, Not(Contains(layer + "input_layernorm.weight")));
 }
 
+// Mixtral, or Qwen3-MoE, whose heads have norms.
+recipe::ModelDims with_experts(bool normed) {
+  recipe::ModelDims model = testing::tiny_model();
+  model.experts = model.route_norm = true;
+  model.n_experts = 3, model.experts_per_token = 2, model.qk_norm = normed;
+  return model;
+}
+
+TEST(TrainerState, ExpertsAreInTheOrdersOfTransformers4And5) {
+  const auto of_layer = [](bool normed, bool fused) {
+    std::vector<std::string> found = names(in_order_of_transformers(with_experts(normed), fused));
+    const std::string layer = "model.layers.1.";
+    std::erase_if(found, [&](const std::string& name) {
+      return !name.starts_with(layer) || name.find("self_attn") != std::string::npos;
+    });
+    for (std::string& name : found) name.erase(0, layer.size());
+    if (!fused && found.size() > 6) found.erase(found.begin() + 4, found.end() - 2);  // experts behind the first
+    return found;
+  };
+  const std::string moe = "block_sparse_moe.", norms[] = {"input_layernorm.weight", "post_attention_layernorm.weight"};
+  EXPECT_THAT(of_layer(false, false),
+              ElementsAre(moe + "gate.weight", moe + "experts.0.w1.weight", moe + "experts.0.w2.weight",
+                          moe + "experts.0.w3.weight", norms[0], norms[1]));
+  EXPECT_THAT(of_layer(true, false),
+              ElementsAre("mlp.gate.weight", "mlp.experts.0.gate_proj.weight", "mlp.experts.0.up_proj.weight",
+                          "mlp.experts.0.down_proj.weight", norms[0], norms[1]));
+  EXPECT_THAT(of_layer(false, true),
+              ElementsAre("mlp.gate.weight", "mlp.experts.gate_up_proj", "mlp.experts.down_proj", norms[0], norms[1]));
+  EXPECT_THAT(of_layer(true, true),
+              ElementsAre("mlp.experts.gate_up_proj", "mlp.experts.down_proj", "mlp.gate.weight", norms[0], norms[1]));
+}
+
 // A file of torch.save. Moments of the i-th parameter are i, i + 0.5.
 class Spelled {
  public:
@@ -77,7 +113,9 @@ class Spelled {
   };
   bool named = false, no_moments = false;
   std::size_t without = SIZE_MAX;  // the state that is not there
+  std::size_t spoiled = SIZE_MAX;  // the state that is not finite
   double step = 3, lr = 0.5;
+  bool counted = false;           // the j-th element of a moment is j more than its first
   const char* wrapped = nullptr;  // the key of the state in a dict around it
 
   std::string file(const Parameters& order, const std::vector<Group>& groups) {
@@ -108,7 +146,10 @@ class Spelled {
           out.text(slot);
           const testing::Dims& shape = order[parameter].shape;
           const auto each = static_cast<float>(static_cast<double>(parameter) + value);
-          testing::put_tensor(to, shape, std::vector<float>(ckpt::element_count(shape), each));
+          std::vector<float> values(ckpt::element_count(shape), each);
+          for (std::size_t j = 0; counted && j < values.size(); ++j) values[j] += static_cast<float>(j);
+          if (parameter == spoiled) values.back() = std::numeric_limits<float>::quiet_NaN();
+          testing::put_tensor(to, shape, values);
         }
         out.set_items();
       }
@@ -232,11 +273,6 @@ TEST_F(TrainerStateOf, WhatCannotBeToldApartIsRefused) {
   spelled_ = Spelled{};
   spelled_.wrapped = "ema";
   EXPECT_EQ(read({{all()}}).status().code, Code::kUnsupported) << "no bytes changed";
-  recipe::ModelDims experts = tiny();
-  experts.experts = true;
-  const Status status = read_trainer_state(fs_, {"/optimizer.pt"}, experts, files_).status();
-  EXPECT_EQ(status.code, Code::kUnsupported);
-  EXPECT_THAT(status.message, HasSubstr("a model of experts"));
 }
 
 // A folder of a trainer at step 3, and the configuration of its run.
@@ -263,11 +299,37 @@ class TrainerFolder : public TrainerStateOf {
   }
   void remove(const std::string& name) { EXPECT_TRUE(fs_.remove_file("/f/" + name).ok()); }
   Result<ImportPlan> plan(const Settings& config, std::vector<std::string> skip = {}) {
-    TITAN_ASSIGN_OR_RETURN(const auto source, hf_format().open(fs_, "/f"));
+    TITAN_ASSIGN_OR_RETURN(source_, hf_format().open(fs_, "/f"));
     ImportOptions options;
     options.skip = std::move(skip);
     if (!config.empty()) options.config = config;
-    return source->plan(options);
+    return source_->plan(options);
+  }
+  // A model of experts with its optimizer; `fused` says how the optimizer has them, and the file of the weights.
+  void put_experts(const recipe::ModelDims& model, bool fused, bool fused_file) {
+    testing::RawTensors tensors;
+    for (const ckpt::ParameterMeta& one : in_order_of_transformers(model, fused_file)) {
+      std::string shape;
+      for (const std::uint64_t extent : one.shape) shape += (shape.empty() ? "[" : ",") + std::to_string(extent);
+      tensors[one.name] = {"F32", shape + "]", std::string(4 * ckpt::element_count(one.shape), '\0')};
+    }
+    for (const char* name : {"model.safetensors", "config.json", "optimizer.bin"}) remove(name);
+    testing::make_hf_folder(fs_, "/f", model, tensors);
+    const Parameters order = in_order_of_transformers(model, fused);
+    std::vector<std::size_t> matrices, vectors;
+    for (std::size_t i = 0; i < order.size(); ++i) (order[i].shape.size() == 1 ? vectors : matrices).push_back(i);
+    spelled_.counted = true;
+    put("optimizer.bin", spelled_.file(order, {{matrices}, {vectors}}));
+  }
+  float first_moment(const ImportPlan& plan, const std::string& name) {
+    for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+      if (plan.tensors[i].ref.slot != ckpt::kExpAvg || plan.parameters[plan.tensors[i].ref.index].name != name)
+        continue;
+      float element = -1;
+      EXPECT_TRUE(PlannedReader(*source_, plan).read(i, 0, std::as_writable_bytes(std::span(&element, 1))).ok());
+      return element;
+    }
+    return -1;
   }
   std::string note_of_verify() {
     const auto source = hf_format().open(fs_, "/f");
@@ -286,6 +348,7 @@ class TrainerFolder : public TrainerStateOf {
     }
   }
 
+  std::unique_ptr<ForeignCheckpoint> source_;
   bool undecayed_ = false;  // vectors, in a group of their own
   const Settings run_{{"lr_scheduler.min_lr_factor", "1.0"},
                       {"lr_scheduler.warmup_steps", "1"},
@@ -323,6 +386,57 @@ TEST_F(TrainerFolder, GoesOnWithTheConfigurationAlone) {
   remove("config.json");
   EXPECT_EQ(plan(run_).status().code, Code::kIncompatible) << "the optimizer is not dropped in silence";
   EXPECT_THAT(plan(run_).status().message, HasSubstr("optimizer.bin has no config.json beside it"));
+}
+
+TEST_F(TrainerFolder, AModelOfExpertsGoesOn) {
+  for (const bool normed : {false, true}) {
+    const recipe::ModelDims model = with_experts(normed);
+    const std::string last = recipe::name_of(recipe::Part::kExpertUp, 1, 2);
+    for (const auto& [fused, fused_file] : {std::pair{false, false}, {true, false}, {true, true}}) {
+      put_experts(model, fused, fused_file);
+      const auto run = plan(run_);
+      ASSERT_TRUE(run.ok()) << normed << fused << fused_file << run.status().to_string();
+      EXPECT_TRUE(run->train.has_value());
+      EXPECT_EQ(run->tensors.size(), 3 * recipe::model_parameters(model).size());
+      EXPECT_EQ(run->optimizer_steps, std::vector<std::uint64_t>(run->parameters.size(), 3));
+      const std::vector<std::string> order = names(in_order_of_transformers(model, fused));
+      const std::string theirs = fused    ? "model.layers.1.mlp.experts.gate_up_proj"
+                                 : normed ? "model.layers.1.mlp.experts.2.up_proj.weight"
+                                          : "model.layers.1.block_sparse_moe.experts.2.w3.weight";
+      const auto place = static_cast<float>(std::ranges::find(order, theirs) - order.begin());
+      EXPECT_EQ(first_moment(*run, last), place + (fused ? (2 * 2 + 1) * 20 * 12 : 0)) << "ups lie behind gates";
+    }
+  }
+}
+
+TEST_F(TrainerFolder, ADryRunSeesTheValuesThatAConversionRefuses) {
+  spelled_.spoiled = 4;
+  put_again();
+  std::string said[2];
+  for (const bool dry_run : {true, false}) {
+    const Status refused =
+        testing::convert_to(fs_, "/f", "/x", {.to = "titan", .dry_run = dry_run, .config = run_}).status();
+    EXPECT_EQ(refused.code, Code::kIncompatible) << refused.to_string();
+    said[dry_run ? 1 : 0] = refused.to_string();
+  }
+  EXPECT_EQ(said[0], said[1]);
+  EXPECT_THAT(said[0], HasSubstr("exp_avg of /f is nan"));
+  EXPECT_FALSE(fs_.stat("/x").ok());
+}
+
+TEST_F(TrainerFolder, AStateThatIsNoObjectIsRefused) {
+  for (const auto& [text, code] :
+       {std::pair{"[]", Code::kIncompatible}, {"3", Code::kIncompatible}, {"", Code::kCorrupt}}) {
+    put("trainer_state.json", text);
+    const Status refused = plan(run_).status();
+    EXPECT_EQ(refused.code, code) << text << refused.to_string();
+    EXPECT_THAT(refused.message, HasSubstr("trainer_state.json"));
+    if (code == Code::kIncompatible) {
+      EXPECT_THAT(refused.hint, HasSubstr("--skip 'optimizer.*'"));
+    }
+    EXPECT_TRUE(plan(run_, {"optimizer.*"}).ok());
+    remove("trainer_state.json");
+  }
 }
 
 TEST_F(TrainerFolder, AnOptimizerThatIsNoFileIsNotDropped) {

@@ -8,6 +8,7 @@
 
 #include "converters/trainer/trainer_state.h"
 #include "converters/view.h"
+#include "recipe/model/parameters.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/converters/torch_save/spelled.h"
 #include "tests/support/mem_fs.h"
@@ -116,6 +117,31 @@ TEST_F(VerlFolder, AnOptimizerThatIsNoArchiveIsDamageForVerify) {
   ASSERT_TRUE(report.ok()) << report.status().to_string();
   ASSERT_EQ(report->damage.size(), 1u);
   EXPECT_THAT(report->damage[0].detail, HasSubstr("optim_world_size_2_rank_0.pt"));
+}
+
+// transformers 5 has all experts of a layer in one tensor, which rules name as the files do.
+TEST_F(VerlFolder, ExpertsInOneTensorAreTakenApart) {
+  recipe::ModelDims model = model_;
+  model.experts = model.route_norm = true;
+  model.n_experts = 2, model.experts_per_token = 1;
+  const std::vector<ckpt::ParameterMeta> order = in_order_of_transformers(model, true);
+  State state;
+  for (const ckpt::ParameterMeta& one : order)
+    state.emplace_back(one.name,
+                       RankTensor{one.shape, one.shape, std::vector<float>(ckpt::element_count(one.shape), 1)});
+  put("model_world_size_1_rank_0.pt", testing::state_file(state));
+  testing::make_hf_folder(fs_, std::string(kActor) + "/huggingface", model, {});
+  const auto source = verl_format().open(fs_, kActor);
+  ASSERT_TRUE(source.ok()) << source.status().to_string();
+  const auto plan = (*source)->plan({});
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->parameters.size(), recipe::model_parameters(model).size());
+  EXPECT_THAT(plan->notes,
+              Contains(HasSubstr("taken apart, as save_pretrained does it: 'model.layers.0.mlp.experts.")));
+  const std::string name = "model.layers.1.mlp.experts.gate_up_proj";
+  const Status skipped = (*source)->plan({.skip = {name}}).status();
+  EXPECT_THAT(skipped.message, HasSubstr("missing 'model.layers.1.block_sparse_moe.experts.0.w1.weight'"));
+  EXPECT_THAT((*source)->plan({.skip = {"*.experts.0.*"}}).status().message, HasSubstr("matches no tensor"));
 }
 
 TEST_F(VerlFolder, RanksThatDoNotAgreeAreDamage) {

@@ -211,6 +211,12 @@ def trainer_folder(folder):
     (folder / "trainer_state.json").write_text("{}")
 
 
+def put_optimizer(folder):
+    weights = list(tensors().values())
+    groups = [{"lr": 1e-3, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1, "params": list(range(len(weights)))}]
+    torch.save({"state": {i: {"step": torch.tensor(3.0), "exp_avg": one * 0.01, "exp_avg_sq": one * one} for i, one in enumerate(weights)}, "param_groups": groups}, folder / "optimizer.pt")
+
+
 RUN = ["--config", "TITAN.toml", "--set", "optimizer.lr=1e-3"]  # the run is asked for, optimizer included
 
 
@@ -226,6 +232,14 @@ def trainer_optimizer_folder(folder):
 def trainer_without_optimizer(folder):
     put_hf(folder)
     (folder / "trainer_state.json").write_text(json.dumps({"global_step": 3}))
+
+
+@recipe("sibling: a list in the place of trainer_state.json", {"convert --dry-run": 13, "plan": 0, "run": 0},
+        {"convert --dry-run": "trainer_state.json is a list, expected a JSON object"}, convert=[*RUN, "--set", "training.seq_len=16"])
+def trainer_state_list(folder):
+    put_hf(folder)
+    put_optimizer(folder)
+    (folder / "trainer_state.json").write_text("[]")
 
 
 @recipe("the same, and the model alone is asked for", convert=[*RUN, "--skip", "optimizer.*"])
@@ -272,6 +286,18 @@ def accelerate_folder(folder):
     put_dcp(folder / "optimizer_0", {"optimizer": {"state": {"model.norm.weight": {"exp_avg": torch.zeros(DIM)}}}})
 
 
+@recipe("sibling: the optimizer's .metadata was not copied", 12, "optimizer_0/.metadata is missing")
+def accelerate_optimizer_cut(folder):
+    accelerate_folder(folder)
+    (folder / "optimizer_0/.metadata").unlink()
+
+
+@recipe("sibling: the model's .metadata was not copied", 12, "pytorch_model_fsdp_0/.metadata is missing")
+def accelerate_model_cut(folder):
+    accelerate_folder(folder)
+    (folder / "pytorch_model_fsdp_0/.metadata").unlink()
+
+
 @recipe("foreign.md A: an application's own state around the model", says="the prefix `app.model.`")
 def app_dcp(folder):
     put_config(folder)
@@ -280,13 +306,39 @@ def app_dcp(folder):
 
 
 @recipe("the state dict of transformers 5: experts of a layer in two tensors", says="experts that are one tensor are taken apart")
-def fused_experts_dcp(folder):
+def fused_experts_dcp(folder, save=None):
     put_config(folder, architectures=["MixtralForCausalLM"], model_type="mixtral", num_local_experts=4, num_experts_per_tok=2, sliding_window=None)
     weights = {name: tensor for name, tensor in tensors().items() if ".mlp." not in name}
     for i in range(LAYERS):
         weights |= {f"model.layers.{i}.mlp.gate.weight": torch.randn(4, DIM) * 0.1, f"model.layers.{i}.mlp.experts.gate_up_proj": torch.randn(4, 2 * FFN, DIM) * 0.1,
                     f"model.layers.{i}.mlp.experts.down_proj": torch.randn(4, DIM, FFN) * 0.1}
-    put_dcp(folder, {"model": weights})
+    (save or (lambda weights: put_dcp(folder, {"model": weights})))(weights)
+
+
+@recipe("the same in safetensors by hand: save_file(model.state_dict())", says="experts that are one tensor are taken apart")
+def fused_experts_hf(folder):
+    fused_experts_dcp(folder, save=lambda weights: safetensors.torch.save_file(weights, folder / "model.safetensors"))
+
+
+LEFT_OUT = "layers.1.moe.experts.0.w1.weight: no weight for this parameter"
+
+
+@recipe("the same, one of the tensors left out by its name in the file", 13,
+        {"convert --dry-run": "missing 'model.layers.1.block_sparse_moe.experts.0.w1.weight'", "plan": LEFT_OUT, "run": LEFT_OUT},
+        flags=["--skip", "model.layers.1.mlp.experts.gate_up_proj"])
+def fused_experts_skipped(folder):
+    fused_experts_hf(folder)
+
+
+@recipe("transformers#39447: the file has num_local_experts", 13, "config.json says num_local_experts = 4, the weights have 6: set num_local_experts to 6")
+def qwen3_moe_experts(folder):
+    put_config(folder, architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", head_dim=HEAD, num_local_experts=4, num_experts_per_tok=2, moe_intermediate_size=FFN)
+    weights = {name: tensor for name, tensor in tensors().items() if ".mlp." not in name}
+    for i in range(LAYERS):
+        at = f"model.layers.{i}."
+        weights |= {f"{at}self_attn.{name}_norm.weight": torch.ones(HEAD) for name in "qk"}
+        weights |= {f"{at}mlp.gate.weight": torch.randn(6, DIM), f"{at}mlp.experts.gate_up_proj": torch.randn(6, 2 * FFN, DIM), f"{at}mlp.experts.down_proj": torch.randn(6, DIM, FFN)}
+    safetensors.torch.save_file(weights, folder / "model.safetensors")
 
 
 @recipe("axolotl#3073: names behind wrappers in DCP", says="`_orig_mod.` is taken off")
@@ -322,9 +374,31 @@ def mistral_pieces(folder):
     put_mistral(folder, pieces=3)
 
 
-@recipe("sibling: a window that slides", 2, "sliding_window")
+@recipe("sibling: a window that slides", keeps={"sliding_window": 4096})
 def mistral_window(folder):
-    put_mistral(folder, sliding_window=4096)
+    put_mistral(folder, sliding_window=4096, max_position_embeddings=512)
+
+
+@recipe("sibling: Mistral 7B v0.1, whose params.json leaves the base of RoPE to the program", 13, "a sliding_window and no rope_theta")
+def mistral_first(folder):
+    put_mistral(folder, sliding_window=4096, rope_theta=None)
+
+
+@recipe("sibling: windows of each layer", 2, "'sliding_window' is [")
+def mistral_windows(folder):
+    put_mistral(folder, sliding_window=[16, 32])
+
+
+@recipe("sibling: params.json is a list", 13, "params.json is a list, expected a JSON object")
+def params_list(folder):
+    put_mistral(folder)
+    (folder / "params.json").write_text("[]")
+
+
+@recipe("sibling: a page in the place of params.json", 2, "params.json is a web page (HTML)")
+def params_page(folder):
+    put_mistral(folder)
+    (folder / "params.json").write_text("<!DOCTYPE html><html></html>")
 
 
 @recipe("sibling: a piece was not copied", 12, "of the files that")
@@ -457,7 +531,7 @@ def config_text(folder):
     put_hf(folder, vocab_size="256")
 
 
-@recipe("sibling: a list", 13, "is not an object")
+@recipe("sibling: a list", 13, "is a list, expected a JSON object")
 def config_list(folder):
     put_hf(folder)
     (folder / "config.json").write_text("[]")
