@@ -48,9 +48,11 @@ struct DiffReport {
   std::vector<Difference> notes;
   std::vector<std::string> not_compared;  ///< what both hold and cannot be shown as tensors of ours
   /// Whether what was asked about is equal. With a tolerance or a choice of tensors the tensors decide, not the ids.
+  /// What both sides have and nobody compared is not equal, unless tensors were chosen.
   bool equal() const {
     const bool judged_by_parts = scope.tolerance || !scope.only.empty();
-    return (state_equal || (judged_by_parts && differences.empty())) && (!notes_count || notes.empty());
+    return (state_equal || (judged_by_parts && differences.empty())) && (!notes_count || notes.empty()) &&
+           (not_compared.empty() || !scope.only.empty());
   }
 };
 

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "ckpt/base/text.h"
+#include "ckpt/plan/lr_settings.h"
+#include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
@@ -29,6 +31,22 @@ ckpt::Result<DiffOrder> order(const Request& request) {
   return wrong_value("sort", text, "change, norm or name");
 }
 
+// Opens one side of another format by the number of heads that the other side says, where it does not say it itself: it
+// orders rows, and takes torchtitan's fused moments apart.
+ckpt::Result<ckpt::CheckpointReader> open_beside(ckpt::Fs& fs, const std::string& path, const std::string& other) {
+  ckpt::Result<ckpt::CheckpointReader> alone = convert::open_any(fs, path);
+  const auto says_heads = [](const ckpt::CheckpointReader& side) {
+    return ckpt::setting(side.manifest().config, "model.n_heads") != ckpt::kNotSet;
+  };
+  if (!alone.ok() || !alone->foreign() || says_heads(*alone)) return alone;
+  const ckpt::Result<std::string> there = ckpt::resolve_checkpoint(fs, other);
+  if (!there.ok()) return alone;
+  const ckpt::Result<ckpt::CheckpointReader> known = convert::open_any(fs, *there);
+  if (!known.ok() || !says_heads(*known)) return alone;
+  ckpt::Result<ckpt::CheckpointReader> again = convert::open_any_with(fs, path, {.config = known->manifest().config});
+  return again.ok() ? std::move(again) : std::move(alone);
+}
+
 }  // namespace
 
 Answer run_diff(const Request& request) {
@@ -36,9 +54,12 @@ Answer run_diff(const Request& request) {
   TITAN_ASSIGN_OR_ANSWER(view.order, order(request));
   TITAN_ASSIGN_OR_ANSWER(view.top, top_count(request.command, view.top));
   ckpt::DiffOptions options;
-  options.open = convert::open_any;
   options.a = convert::resolve_any(request.fs, request.command.positionals[0]);
   options.b = convert::resolve_any(request.fs, request.command.positionals[1]);
+  options.open = [&options](ckpt::Fs& fs, const std::string& path) {
+    const ckpt::Result<std::string> a = ckpt::resolve_checkpoint(fs, options.a);
+    return open_beside(fs, path, a.ok() && *a == path ? options.b : options.a);
+  };
   options.notes_count = request.command.has("config");
   options.scope.only = request.command.value("only").value_or("");
   if (request.command.has("only") && options.scope.only.empty())

@@ -154,8 +154,10 @@ std::string tensors_text(std::uint64_t count, const char* what) {
 /// The verdict when the ids are equal, or when the parts that were asked about are.
 std::string verdict(const DiffReport& report, const Palette& palette) {
   const std::string scope = scope_text(report.scope);
-  const std::string word =
-      report.equal() ? palette.paint(Role::kOk, "equal") : palette.paint(Role::kError, "equal state, different notes");
+  const bool noted = report.notes_count && !report.notes.empty();
+  const std::string word = report.equal() ? palette.paint(Role::kOk, "equal")
+                           : noted        ? palette.paint(Role::kError, "equal state, different notes")
+                                          : palette.paint(Role::kError, "not all compared, the rest equal");
   if (report.foreign && report.state_equal)
     return word + "  " + tensors_text(report.equal_tensors, "that both have") + ", by their bytes\n";
   if (report.state_equal)
@@ -191,7 +193,7 @@ std::string diff_text(const DiffReport& report, const DiffView& view, const Text
   }
   if (!report.not_compared.empty())
     out += palette.paint(Role::kWarning, "not compared") + "  " + escape(ckpt::left_out_text(report.not_compared)) +
-           " (no tensor of ours stands for them as they are)\n";
+           " (no tensor of ours stands for them as they are; --only '*' leaves them out of the verdict)\n";
   return out;
 }
 

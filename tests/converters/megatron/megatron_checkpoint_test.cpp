@@ -302,7 +302,7 @@ TEST_F(MegatronFolder, MetadataThatIsSomethingElseIsSaid) {
   EXPECT_THAT(source_.status().message, HasSubstr("sharded_backend is \"zarr\""));
   for (const auto& [text, code, message] : std::vector<std::tuple<const char*, Code, const char*>>{
            {"<!DOCTYPE html><p>sign in", Code::kUnsupported, "metadata.json is a web page (HTML)"},
-           {"[]", Code::kIncompatible, "names no sharded_backend"},
+           {"[]", Code::kIncompatible, "expected a JSON object"},
            {R"({"sharded_backend": 1})", Code::kIncompatible, "names no sharded_backend"},
            {R"({"sharded_backend": )", Code::kCorrupt, "expected"}}) {
     fs_ = MemFs();
