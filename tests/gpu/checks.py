@@ -208,7 +208,7 @@ CHECKS = [
     Check(1, "facts: GPU, driver, clocks, memory, CUDA, NCCL, LibTorch", facts, 0, 40),
     Check(2, "libtitan_cuda.so: an NCCL group of one rank, connected at once", nccl_alone, 1, 30),
     Check(3, "NCCL between two processes of PyTorch on one GPU", two_processes, 1, 40),
-    Check(4, "kernels over lists (powsum, AdamW, add) against single calls: equal bits", lists, 1, 30),
+    Check(4, "kernels over lists (AdamW, add) against single calls: equal bits", lists, 1, 30),
     Check(5, "attention: the kernel that is used, flash and cuDNN, twice: equal bits", attention, 1, 30),
     Check(6, "fp32, 20 steps: losses of the CPU to 1e-4; twice: equal bits", against_the_cpu, 0, 90),
     Check(7, "bf16, 125M: stopped and resumed, layers computed again: equal ids", resumes, 0, 80, 8),

@@ -5,11 +5,11 @@ import time
 import torch
 from torch.nn import functional
 
-from device import DEVICE, ON_GPU, need_gpu, queued, seconds, strict, tell, wait
+from device import DEVICE, ON_GPU, need_gpu, queued, seconds, strict, tell
 
 # tokens, dim, heads, heads of keys and values, elements of a head, ffn, vocabulary; then elements of lists and bytes of copies
 TOKENS, DIM, HEADS, GROUPS, HEAD, FFN, VOCAB = (8192, 4096, 32, 8, 128, 14336, 128256) if ON_GPU else (64, 64, 8, 2, 16, 128, 256)
-ELEMENTS, LEAVES, COPY = (250_000_000, 4000, 1 << 30) if ON_GPU else (10_000, 40, 1 << 20)
+ELEMENTS, COPY = (250_000_000, 1 << 30) if ON_GPU else (10_000, 1 << 20)
 BF16 = torch.bfloat16
 
 
@@ -119,21 +119,11 @@ def elementwise():
     return rows
 
 
-def lists():
-    """With the time of the host, which hands out the launches."""
-    leaves = list(random(LEAVES, 1 << 18 if ON_GPU else 16, dtype=torch.float).unbind(0))
-    torch.ops.aten._foreach_powsum(leaves, 2, dtype=torch.float64)
-    wait()
-    began = time.perf_counter()
-    torch.ops.aten._foreach_powsum(leaves, 2, dtype=torch.float64)
-    host = time.perf_counter() - began
-    rows = {f"powsum of {LEAVES} leaves": {"us": seconds(lambda: torch.ops.aten._foreach_powsum(leaves, 2, dtype=torch.float64)) * 1e6, "host_us": host * 1e6}}
-    del leaves
+def optimizer():
     state = [[random(ELEMENTS, dtype=torch.float).abs_()] for _ in range(4)]
     count = [torch.ones((), device=DEVICE)]
     spent = queued(lambda: torch._fused_adamw_(*state, [], count, lr=1e-3, beta1=0.9, beta2=0.95, weight_decay=0.1, eps=1e-8, amsgrad=False, maximize=False), 3)
-    rows[f"adamw of {ELEMENTS} elements"] = moved(spent, 28 * ELEMENTS)
-    return rows
+    return {f"adamw of {ELEMENTS} elements": moved(spent, 28 * ELEMENTS)}
 
 
 def copies():
@@ -156,7 +146,7 @@ if __name__ == "__main__":
     need_gpu()
     strict()
     table, failed = {}, {}
-    for part in products, attention, elementwise, lists, copies:
+    for part in products, attention, elementwise, optimizer, copies:
         try:
             table |= part()
         except Exception as error:  # the others are worth having

@@ -19,15 +19,19 @@ namespace {
 using Action = std::function<void()>;
 using Launch = std::function<Action(dim3 blocks, dim3 threads, void** arguments)>;
 
-/// Takes the arguments at once: the caller's go when the launch returns.
+/// Takes the arguments at once: the caller's go when the launch returns. Of some kernels the threads of a block meet.
 template <typename... A>
-Launch launch_of(void (*kernel)(A...)) {
-  return [kernel](dim3 blocks, dim3 threads, void** arguments) -> Action {
+Launch launch_of(void (*kernel)(A...), bool meet) {
+  return [kernel, meet](dim3 blocks, dim3 threads, void** arguments) -> Action {
     std::tuple<A...> values;
     std::size_t next = 0;
     std::apply([&](A&... value) { ((value = *static_cast<A*>(arguments[next++])), ...); }, values);
     return [=] {
-      titan::test::element::for_each_thread(blocks.x, blocks.y, threads.x, [&] { std::apply(kernel, values); });
+      const auto call = [&] { std::apply(kernel, values); };
+      if (meet)
+        titan::test::element::for_each_block(blocks.x, threads.x, call);
+      else
+        titan::test::element::for_each_thread(blocks.x, blocks.y, threads.x, call);
     };
   };
 }
@@ -36,13 +40,16 @@ using Own = std::map<std::string, Launch>;
 
 const Own& own() {
 #define TITAN_OWN(name) \
-  { #name, launch_of(titan::test::element::name) }
+  { #name, launch_of(titan::test::element::name, false) }
+#define TITAN_OWN_ROWS(name) \
+  { #name, launch_of(titan::test::element::name, true) }
 #define TITAN_OWN_OF(end)                                                                       \
   TITAN_OWN(swiglu_##end), TITAN_OWN(swiglu_gradients_##end), TITAN_OWN(logit_gradients_##end), \
-      TITAN_OWN(add_2_rows_##end), TITAN_OWN(add_4_rows_##end), TITAN_OWN(add_8_rows_##end)
-  static const Own& all =
-      *new Own{TITAN_OWN_OF(bf16_4),   TITAN_OWN_OF(bf16_1),   TITAN_OWN_OF(float_4),   TITAN_OWN_OF(float_1),
-               TITAN_OWN(turn_bf16_4), TITAN_OWN(turn_bf16_2), TITAN_OWN(turn_float_4), TITAN_OWN(turn_float_2)};
+      TITAN_OWN(add_2_rows_##end), TITAN_OWN(add_4_rows_##end), TITAN_OWN(add_8_rows_##end),    \
+      TITAN_OWN_ROWS(norm_##end), TITAN_OWN_ROWS(norm_gradients_##end)
+  static const Own& all = *new Own{TITAN_OWN_OF(bf16_4),    TITAN_OWN_OF(bf16_1),    TITAN_OWN_OF(float_4),
+                                   TITAN_OWN_OF(float_1),   TITAN_OWN(turn_bf16_4),  TITAN_OWN(turn_bf16_2),
+                                   TITAN_OWN(turn_float_4), TITAN_OWN(turn_float_2), TITAN_OWN_ROWS(leaf_squares)};
   return all;
 }
 

@@ -213,33 +213,15 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> flash_backward(
   return {dq, dk, dv};
 }
 
-std::tuple<at::Tensor, at::Tensor> norm(const at::Tensor& x, at::IntArrayRef, const std::optional<at::Tensor>& weight,
-                                        std::optional<double> eps) {
-  test::HostAliases aliases = gpu_aliases();
-  std::vector<std::int64_t> rows = x.sizes().vec();
-  rows.back() = 1;
-  const at::Tensor out = at::empty_like(x), scale = at::empty(rows, x.options().dtype(at::kFloat));
-  launch([eps = eps.value(), from = aliases.of(x), by = aliases.of(*weight), to = aliases.of(out),
-          to_scale = aliases.of(scale)] {
-    const train::Normed normed = train::single_rms_norm(from, by, eps);
-    to.copy_(normed.values);
-    to_scale.copy_(normed.scale);
-  });
-  return {out, scale};
-}
-
+/// Of the weight alone: the rest of a norm is an element kernel.
 std::tuple<at::Tensor, at::Tensor> norm_backward(const at::Tensor& grad, const at::Tensor& x, at::IntArrayRef,
                                                  const at::Tensor& scale, const std::optional<at::Tensor>& weight,
                                                  std::array<bool, 2>) {
   test::HostAliases aliases = gpu_aliases();
-  const at::Tensor of_x = at::empty_like(x), of_weight = at::empty_like(*weight);
+  at::Tensor of_weight = at::empty_like(*weight);
   launch([from = aliases.of(grad), values = aliases.of(x), by = aliases.of(*weight), scales = aliases.of(scale),
-          to_x = aliases.of(of_x), to_weight = aliases.of(of_weight)] {
-    const train::NormGradients gradients = train::single_norm_gradients(from, {}, values, by, scales);
-    to_x.copy_(gradients.x);
-    to_weight.copy_(gradients.weight);
-  });
-  return {of_x, of_weight};
+          to = aliases.of(of_weight)] { to.copy_(train::single_norm_gradients(from, {}, values, by, scales).weight); });
+  return {at::Tensor(), std::move(of_weight)};
 }
 
 bool starts_with_one_of(const std::string& name, std::initializer_list<const char*> beginnings) {
@@ -277,7 +259,6 @@ void take_kernels_of_the_cpu() {
     aten.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&on_cpu>());
   }
   aten.impl("copy_", TORCH_FN(copy));
-  aten.impl("_fused_rms_norm", TORCH_FN(norm));
   aten.impl("_fused_rms_norm_backward", TORCH_FN(norm_backward));
   aten.impl("_scaled_dot_product_flash_attention", TORCH_FN(flash));
   aten.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));

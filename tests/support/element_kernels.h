@@ -25,7 +25,13 @@ inline unsigned __float_as_uint(float value) {
 #ifndef __device__
 #define __device__
 #define __global__
+#define __shared__
 #endif
+#define TITAN_EACH_THREAD
+template <typename Work>
+void each_thread(const Work& work) {
+  for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) work();
+}
 #include "libtrain/engine/cuda/element_kernels.cu"
 
 /// Calls a kernel for each thread of `blocks` times `blocks_y` blocks of `threads`.
@@ -35,6 +41,14 @@ void for_each_thread(unsigned blocks, unsigned blocks_y, unsigned threads, const
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
     for (blockIdx.y = 0; blockIdx.y < blocks_y; ++blockIdx.y)
       for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) call();
+}
+
+/// Calls a kernel whose threads meet for each of `blocks`: it goes through the `threads` of a block itself.
+template <typename Call>
+void for_each_block(unsigned blocks, unsigned threads, const Call& call) {
+  blockDim = {threads, 1};
+  blockIdx.y = 0;
+  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) call();
 }
 
 }  // namespace titan::test::element

@@ -33,6 +33,36 @@ at::Tensor power_sum(const at::Tensor& values, int power, int exponent) {
   return sum_of(values.to(at::kDouble).mul_(std::ldexp(1.0, -exponent)).abs_().pow_(power));
 }
 
+at::Tensor view_of(const NormLeaf& leaf, std::int64_t length) {
+  return leaf.values->view(-1).narrow(0, leaf.begin, length);
+}
+std::vector<at::Tensor> views_of(std::span<const NormLeaf> leaves) {
+  std::vector<at::Tensor> views;
+  for (const NormLeaf& leaf : leaves) views.push_back(view_of(leaf, leaf.length));
+  return views;
+}
+
+/// Leaves that lie behind each other are one view: a rank has thousands.
+std::vector<LeafRun> runs_of(std::span<const NormLeaf> leaves) {
+  std::vector<LeafRun> runs;
+  for (std::size_t begin = 0, end = 0; begin < leaves.size(); begin = end) {
+    const NormLeaf& first = leaves[begin];
+    std::int64_t length = first.length;
+    for (end = begin + 1; end < leaves.size() && leaves[end].values == first.values; ++end) {
+      const NormLeaf &last = leaves[end - 1], &next = leaves[end];
+      if (last.length != first.length || next.length > first.length || next.begin != last.begin + last.length) break;
+      length += next.length;
+    }
+    runs.push_back({view_of(first, length), first.length});
+  }
+  return runs;
+}
+
+at::Tensor squares_of(std::span<const NormLeaf> leaves, at::Tensor sums) {
+  leaf_squares(runs_of(leaves), sums);
+  return sums;
+}
+
 }  // namespace
 
 CudaKernels::CudaKernels(const DeviceSettings& settings, Device& device) : settings_(settings), device_(device) {}
@@ -52,19 +82,6 @@ at::Tensor CudaKernels::attention(const at::Tensor& q_BHTK, const at::Tensor& k_
   const at::Tensor v = expand ? v_BGTK.repeat_interleave(heads, 1) : v_BGTK;
   return at::scaled_dot_product_attention(q_BHTK, k, v, /*attn_mask=*/{}, /*dropout_p=*/0.0, causal,
                                           /*scale=*/std::nullopt, /*enable_gqa=*/heads != 1 && !expand);
-}
-
-// One kernel forward and two backward in place of a dozen each, which would read and write fp32 copies of x.
-Normed CudaKernels::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
-  auto [values, scale] = at::_fused_rms_norm(x, weight.sizes(), weight, eps);
-  return {std::move(values), std::move(scale)};
-}
-
-NormGradients CudaKernels::norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
-                                          const at::Tensor& weight, const at::Tensor& scale) {
-  auto [of_x, of_weight] = at::_fused_rms_norm_backward(grad, x, weight.sizes(), scale, weight, {true, true});
-  if (along.defined()) of_x.add_(along);
-  return {std::move(of_x), std::move(of_weight)};
 }
 
 at::Tensor CudaKernels::exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) {
@@ -90,14 +107,14 @@ void CudaKernels::leaf_norms(std::span<const NormLeaf> leaves, int p) {
   trace_step_end();  // the norms are the last that every step asks for
   if (leaves.empty()) return;
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> views;
-  for (const NormLeaf& leaf : leaves) views.push_back(leaf.values->view(-1).narrow(0, leaf.begin, leaf.length));
-  const std::vector<at::Tensor> first =
-      p == 2 ? at::_foreach_powsum(views, 2, at::kDouble) : at::_foreach_norm(at::TensorList(views), INFINITY);
-  const at::Tensor entries = device_.to_host(at::stack(first).to(at::kDouble));
+  const auto count = static_cast<std::int64_t>(leaves.size());
+  const at::Tensor first = p == 2 ? squares_of(leaves, at::empty({count}, device_.options(at::kDouble)))
+                                  : at::stack(at::_foreach_norm(at::TensorList(views_of(leaves)), INFINITY));
+  const at::Tensor entries = device_.to_host(first.to(at::kDouble));
   const std::span<const double> values = host_values<double>(entries);
   for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i].entry[0] = values[i];
   if (p == 2 || p == 0) return;
+  const std::vector<at::Tensor> views = views_of(leaves);
   std::vector<at::Tensor> sums;
   for (std::size_t i = 0; i < leaves.size(); ++i) sums.push_back(power_sum(views[i], p, norm_exponent(values[i])));
   const std::vector<double> powers = device_.read(sums);

@@ -1,6 +1,6 @@
 #pragma once
-// What a GPU computes in a way of its own: flash attention, LibTorch's fused norm, norms of gradients, and the element
-// kernels. Part of libtitan_cuda.so.
+// What a GPU computes in a way of its own: flash attention, norms of gradients, and the element kernels. Part of
+// libtitan_cuda.so.
 #include "libtrain/engine/cuda/element_kernels.h"
 #include "libtrain/engine/parallel/device_module.h"
 
@@ -13,9 +13,6 @@ class CudaKernels final : public ElementKernels {
 
   at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                        bool causal) override;
-  Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) override;
-  NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
-                               const at::Tensor& weight, const at::Tensor& scale) override;
   at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) override;
   at::Tensor loss_sum(const at::Tensor& losses) override;
   void leaf_norms(std::span<const NormLeaf> leaves, int p) override;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -16,6 +17,7 @@ namespace titan::train {
 namespace {
 
 constexpr std::int64_t kWidth = 4;  // elements that move together
+constexpr unsigned kBlockThreads = 256;
 
 bool switched_off() {
   static const bool off = std::getenv("TITAN_SINGLE_OPERATIONS") != nullptr;
@@ -55,13 +57,78 @@ unsigned blocks_of(std::int64_t threads) {
 }
 
 template <typename... Arguments>
-void launch(const std::string& name, const at::Tensor& on, dim3 blocks, Arguments... arguments) {
+void launch_blocks(const std::string& name, const at::Tensor& on, dim3 blocks, unsigned threads,
+                   Arguments... arguments) {
   const c10::cuda::CUDAGuard here(on.device());
   void* pointers[] = {&arguments...};
-  launch_kernel(name, blocks, pointers);
+  launch_kernel(name, blocks, threads, pointers);
+}
+template <typename... Arguments>
+void launch(const std::string& name, const at::Tensor& on, dim3 blocks, Arguments... arguments) {
+  launch_blocks(name, on, blocks, kBlockThreads, arguments...);
+}
+
+/// The rows of a norm: a block computes each. How many threads it has depends on the length alone, as its bits do.
+struct NormRows {
+  std::int64_t length, count;
+
+  explicit NormRows(const at::Tensor& x) : length(x.size(-1)), count(x.numel() / x.size(-1)) {}
+  unsigned blocks() const { return static_cast<unsigned>(count); }
+  unsigned threads() const { return length < 1024 ? 32 : kBlockThreads; }
+};
+
+bool norm_fits(const at::Tensor& x, const at::Tensor& weight) {
+  return x.numel() > 0 && x.numel() / x.size(-1) <= std::numeric_limits<int>::max() &&
+         (x.scalar_type() == at::kBFloat16 || x.scalar_type() == at::kFloat) &&
+         weight.scalar_type() == x.scalar_type() && weight.is_contiguous() && weight.numel() == x.size(-1);
+}
+
+/// Of x, or of x + y, which goes to `sum`.
+Normed norm_of_rows(const at::Tensor& x, const at::Tensor* y, const at::Tensor* sum, const at::Tensor& weight,
+                    double eps) {
+  const NormRows rows(x);
+  std::vector<std::int64_t> shape = x.sizes().vec();
+  shape.back() = 1;
+  Normed normed{at::empty_like(x), at::empty(shape, x.options().dtype(at::kFloat))};
+  std::int64_t width = width_of(rows.length, x, weight, normed.values);
+  if (y != nullptr) width = std::min(width, width_of(rows.length, *y, *sum));
+  launch_blocks(kernel_of("norm", x.scalar_type(), width), x, rows.blocks(), rows.threads(), place(x),
+                y == nullptr ? nullptr : place(*y), place(weight), y == nullptr ? nullptr : place(*sum),
+                place(normed.values), place(normed.scale), static_cast<int>(rows.length), static_cast<float>(eps));
+  return normed;
 }
 
 }  // namespace
+
+Normed ElementKernels::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  if (!norm_fits(x, weight)) return Kernels::rms_norm(x, weight, eps);
+  return norm_of_rows(x.contiguous(), nullptr, nullptr, weight, eps);
+}
+
+NormedSum ElementKernels::sum_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, double eps) {
+  if (!fit_together(x, y) || !norm_fits(x, weight)) return Kernels::sum_norm(x, y, weight, eps);
+  at::Tensor sum = at::empty_like(x);
+  Normed normed = norm_of_rows(x, &y, &sum, weight, eps);
+  return {std::move(sum), std::move(normed)};
+}
+
+// The weight's gradient, a sum over all rows, is LibTorch's.
+NormGradients ElementKernels::norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
+                                             const at::Tensor& weight, const at::Tensor& scale) {
+  if (!norm_fits(x, weight)) return Kernels::norm_gradients(grad, along, x, weight, scale);
+  const at::Tensor from = x.contiguous(), given = grad.contiguous();
+  const bool together = along.defined() && fit_together(from, along);
+  NormGradients of{at::empty_like(from), {}};
+  const NormRows rows(from);
+  std::int64_t width = width_of(rows.length, from, given, weight, of.x);
+  if (together) width = std::min(width, width_of(rows.length, along));
+  launch_blocks(kernel_of("norm_gradients", from.scalar_type(), width), from, rows.blocks(), rows.threads(),
+                place(given), together ? place(along) : nullptr, place(from), place(weight), place(scale), place(of.x),
+                static_cast<int>(rows.length));
+  if (along.defined() && !together) of.x.add_(along);
+  of.weight = std::get<1>(at::_fused_rms_norm_backward(given, from, weight.sizes(), scale, weight, {false, true}));
+  return of;
+}
 
 at::Tensor ElementKernels::swiglu(const at::Tensor& gate, const at::Tensor& up) {
   if (!fit_together(gate, up)) return Kernels::swiglu(gate, up);
@@ -120,6 +187,31 @@ at::Tensor ElementKernels::logit_gradients(at::Tensor log_probabilities, const a
   launch(kernel_of("logit_gradients", type, width), out, dim3(static_cast<unsigned>(rows), blocks_of(pieces)),
          place(log_probabilities), place(targets), place(out), pieces, static_cast<float>(scale));
   return out;
+}
+
+void leaf_squares(std::span<const LeafRun> runs, const at::Tensor& sums) {
+  constexpr std::size_t kRuns = 64;  // of a launch
+  std::int64_t done = 0;
+  for (std::size_t begin = 0; begin < runs.size(); begin += kRuns) {
+    struct {
+      void* values[kRuns];
+      long long counts[kRuns];
+      int lengths[kRuns], firsts[kRuns];
+    } given{};
+    const std::size_t count = std::min(kRuns, runs.size() - begin);
+    std::int64_t blocks = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const LeafRun& run = runs[begin + i];
+      given.values[i] = place(run.values);
+      given.counts[i] = run.values.numel();
+      given.lengths[i] = static_cast<int>(run.length);
+      given.firsts[i] = static_cast<int>(blocks);
+      blocks += (run.values.numel() + run.length - 1) / run.length;
+    }
+    launch_blocks("leaf_squares", sums, static_cast<unsigned>(blocks), kBlockThreads, given, static_cast<int>(count),
+                  place(sums.narrow(0, done, blocks)));
+    done += blocks;
+  }
 }
 
 at::Tensor ElementKernels::add_rows(std::span<const at::Tensor> rows) {

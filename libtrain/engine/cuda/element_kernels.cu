@@ -3,6 +3,7 @@
 // (element_kernels.h); tests compile it for the CPU. It includes nothing.
 //
 // A thread computes W neighbours, which move together. Names end in the type of the elements and W: swiglu_bf16_4.
+// What is added to a product goes through fmaf: a compiler that joins them where it likes could give one line two bits.
 
 typedef unsigned short bf16;  // its bits
 
@@ -137,6 +138,166 @@ __device__ void add_rows(Rows<T> rows, float* out, long long count) {
   store<float, W>(out, index, result);
 }
 
+#ifndef TITAN_EACH_THREAD  // a test's goes through the threads of a block, one after the other
+/// What each thread of a block does before they meet.
+template <class Work>
+__device__ void each_thread(Work work) {
+  work();
+  __syncthreads();
+}
+#endif
+
+constexpr int kFour = 4;  // neighbours whose place in a sum is fixed, however they move
+constexpr int kParts = 16;
+
+/// Of a block of at most 256 threads: what each found, and sums of some of these.
+template <class S>
+struct BlockSum {
+  S of_threads[256], of_parts[kParts];
+};
+/// Before all parts are added: an order that depends on the number of threads alone.
+template <class S>
+__device__ void add_parts(BlockSum<S>& sums) {
+  each_thread([&] {
+    if (threadIdx.x >= kParts) return;
+    S part = 0;
+    for (unsigned i = threadIdx.x; i < blockDim.x; i += kParts) part += sums.of_threads[i];
+    sums.of_parts[threadIdx.x] = part;
+  });
+}
+template <class S>
+__device__ S total(const BlockSum<S>& sums) {
+  S all = 0;
+  for (int i = 0; i < kParts; ++i) all += sums.of_parts[i];
+  return all;
+}
+
+/// Four neighbours of a row, from its `at`-th on; where W is 1, those behind its end are 0.
+template <class T, int W>
+__device__ Some<T, kFour> load_four(const T* row, int at, int length) {
+  if constexpr (W == kFour) {
+    return load<T, kFour>(row, at / kFour);
+  } else {
+    Some<T, kFour> values{};
+    for (int i = 0; i < kFour && at + i < length; ++i) values.at[i] = row[at + i];
+    return values;
+  }
+}
+template <class T, int W>
+__device__ void store_four(T* row, int at, int length, const Some<T, kFour>& values) {
+  if constexpr (W == kFour) {
+    store<T, kFour>(row, at / kFour, values);
+  } else {
+    for (int i = 0; i < kFour && at + i < length; ++i) row[at + i] = values.at[i];
+  }
+}
+/// Goes through the neighbours of a row that a thread computes.
+template <class Use>
+__device__ void each_four(int length, Use use) {
+  for (int at = kFour * static_cast<int>(threadIdx.x); at < length; at += kFour * static_cast<int>(blockDim.x)) use(at);
+}
+
+/// out = x / sqrt(mean(x^2) + eps) * weight; with `other`, of sum = x + other. A block computes a row of `length`.
+template <class T, int W>
+__device__ void norm(const T* x, const T* other, const T* weight, T* sum, T* out, float* scale, int length, float eps) {
+  __shared__ BlockSum<float> squares;
+  const long long begin = static_cast<long long>(blockIdx.x) * length;
+  each_thread([&] {
+    float found = 0;
+    each_four(length, [&](int at) {
+      Some<T, kFour> values = load_four<T, W>(x + begin, at, length);
+      if (other != nullptr) {
+        const Some<T, kFour> more = load_four<T, W>(other + begin, at, length);
+        for (int i = 0; i < kFour; ++i) values.at[i] = rounded<T>(wide(values.at[i]) + wide(more.at[i]));
+        store_four<T, W>(sum + begin, at, length, values);
+      }
+      for (int i = 0; i < kFour; ++i) found = fmaf(wide(values.at[i]), wide(values.at[i]), found);
+    });
+    squares.of_threads[threadIdx.x] = found;
+  });
+  add_parts(squares);
+  const T* const from = (other == nullptr ? x : sum) + begin;
+  each_thread([&] {
+    const float by = 1.0f / sqrtf(total(squares) / static_cast<float>(length) + eps);
+    if (threadIdx.x == 0) scale[blockIdx.x] = by;
+    each_four(length, [&](int at) {
+      const Some<T, kFour> values = load_four<T, W>(from, at, length), w = load_four<T, W>(weight, at, length);
+      Some<T, kFour> result;
+      for (int i = 0; i < kFour; ++i) result.at[i] = rounded<T>(wide(values.at[i]) * by * wide(w.at[i]));
+      store_four<T, W>(out + begin, at, length, result);
+    });
+  });
+}
+
+/// The gradient of x from that of its norm, and from `along`, which came another way, where there is one.
+template <class T, int W>
+__device__ void norm_gradients(const T* grad, const T* along, const T* x, const T* weight, const float* scale, T* out,
+                               int length) {
+  __shared__ BlockSum<float> inner;
+  const long long begin = static_cast<long long>(blockIdx.x) * length;
+  each_thread([&] {
+    float found = 0;
+    each_four(length, [&](int at) {
+      const Some<T, kFour> g = load_four<T, W>(grad + begin, at, length), w = load_four<T, W>(weight, at, length),
+                           values = load_four<T, W>(x + begin, at, length);
+      for (int i = 0; i < kFour; ++i) found = fmaf(wide(g.at[i]) * wide(w.at[i]), wide(values.at[i]), found);
+    });
+    inner.of_threads[threadIdx.x] = found;
+  });
+  add_parts(inner);
+  each_thread([&] {
+    const float by = scale[blockIdx.x];
+    const float of_mean = -(total(inner) / static_cast<float>(length) * by * by * by);
+    each_four(length, [&](int at) {
+      const Some<T, kFour> g = load_four<T, W>(grad + begin, at, length), w = load_four<T, W>(weight, at, length),
+                           values = load_four<T, W>(x + begin, at, length);
+      Some<T, kFour> result;
+      for (int i = 0; i < kFour; ++i)
+        result.at[i] = rounded<T>(fmaf(wide(values.at[i]), of_mean, wide(g.at[i]) * wide(w.at[i]) * by));
+      if (along != nullptr) {
+        const Some<T, kFour> more = load_four<T, W>(along + begin, at, length);
+        for (int i = 0; i < kFour; ++i) result.at[i] = rounded<T>(wide(result.at[i]) + wide(more.at[i]));
+      }
+      store_four<T, W>(out + begin, at, length, result);
+    });
+  });
+}
+
+/// Leaves of `lengths`, which lie behind each other in so many `counts` of values; the last of a run may be shorter.
+/// The blocks of a run begin with `firsts`.
+constexpr int kRuns = 64;
+struct LeafRuns {
+  const float* values[kRuns];
+  long long counts[kRuns];
+  int lengths[kRuns], firsts[kRuns];
+};
+/// The sums of squares of the leaves of so many `runs`. A block adds up a leaf, in an order that depends on its length
+/// alone. Squares of fp32 are exact in fp64.
+__device__ inline void add_squares(const LeafRuns& of, int runs, double* sums) {
+  __shared__ BlockSum<double> squares;
+  const int block = static_cast<int>(blockIdx.x);
+  int run = 0;
+  while (run + 1 < runs && of.firsts[run + 1] <= block) ++run;
+  const int length = of.lengths[run];
+  const long long begin = static_cast<long long>(block - of.firsts[run]) * length, rest = of.counts[run] - begin;
+  const int here = rest < length ? static_cast<int>(rest) : length;
+  const float* const values = of.values[run] + begin;
+  const bool together = here % kFour == 0 && reinterpret_cast<unsigned long long>(values) % sizeof(Some<float, 4>) == 0;
+  each_thread([&] {
+    double found = 0;
+    each_four(here, [&](int at) {
+      const Some<float, kFour> some =
+          together ? load_four<float, 4>(values, at, here) : load_four<float, 1>(values, at, here);
+      for (int i = 0; i < kFour; ++i) found += static_cast<double>(some.at[i]) * static_cast<double>(some.at[i]);
+    });
+    squares.of_threads[threadIdx.x] = found;
+  });
+  add_parts(squares);
+  each_thread([&] {
+    if (threadIdx.x == 0) sums[block] = total(squares);
+  });
+}
+
 #define TITAN_ADD_ROWS(T, W, end, N)                                                           \
   extern "C" __global__ void add_##N##_rows_##end(Rows<T> rows, float* out, long long count) { \
     add_rows<T, W, N>(rows, out, count);                                                       \
@@ -152,6 +313,14 @@ __device__ void add_rows(Rows<T> rows, float* out, long long count) {
   extern "C" __global__ void logit_gradients_##end(const float* log_probabilities, const long long* targets, T* out,  \
                                                    int pieces, float scale) {                                         \
     logit_gradients<T, W>(log_probabilities, targets, out, pieces, scale);                                            \
+  }                                                                                                                   \
+  extern "C" __global__ void norm_##end(const T* x, const T* other, const T* weight, T* sum, T* out, float* scale,    \
+                                        int length, float eps) {                                                      \
+    norm<T, W>(x, other, weight, sum, out, scale, length, eps);                                                       \
+  }                                                                                                                   \
+  extern "C" __global__ void norm_gradients_##end(const T* grad, const T* along, const T* x, const T* weight,         \
+                                                  const float* scale, T* out, int length) {                           \
+    norm_gradients<T, W>(grad, along, x, weight, scale, out, length);                                                 \
   }                                                                                                                   \
   TITAN_ADD_ROWS(T, W, end, 2)                                                                                        \
   TITAN_ADD_ROWS(T, W, end, 4)                                                                                        \
@@ -171,3 +340,4 @@ TITAN_PAIRS(bf16, 4, bf16_4)
 TITAN_PAIRS(bf16, 2, bf16_2)
 TITAN_PAIRS(float, 4, float_4)
 TITAN_PAIRS(float, 2, float_2)
+extern "C" __global__ void leaf_squares(LeafRuns of, int runs, double* sums) { add_squares(of, runs, sums); }

@@ -89,10 +89,10 @@ class KernelLibrary {
 
 }  // namespace
 
-void launch_kernel(const std::string& name, dim3 blocks, void** arguments) {
+void launch_kernel(const std::string& name, dim3 blocks, unsigned threads, void** arguments) {
   static KernelLibrary& library = *new KernelLibrary;  // a process has one GPU
-  C10_CUDA_CHECK(::cudaLaunchKernel(library.kernel(name), blocks, dim3(kBlockThreads), arguments, 0,
-                                    c10::cuda::getCurrentCUDAStream()));
+  C10_CUDA_CHECK(
+      ::cudaLaunchKernel(library.kernel(name), blocks, dim3(threads), arguments, 0, c10::cuda::getCurrentCUDAStream()));
 }
 
 }  // namespace titan::train

@@ -6,11 +6,9 @@
 
 namespace titan::train {
 
-/// Launches a kernel of element_kernels.cu in blocks of kBlockThreads on the current stream of the current GPU. The
+/// Launches a kernel of element_kernels.cu in blocks of `threads` on the current stream of the current GPU. The
 /// `arguments` are pointers to what the kernel takes, in order. Any thread. \error std::runtime_error where NVRTC
 /// cannot compile; throws what CUDA throws
-void launch_kernel(const std::string& name, dim3 blocks, void** arguments);
-
-inline constexpr unsigned kBlockThreads = 256;
+void launch_kernel(const std::string& name, dim3 blocks, unsigned threads, void** arguments);
 
 }  // namespace titan::train

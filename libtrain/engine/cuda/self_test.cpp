@@ -9,6 +9,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "libtrain/engine/cuda/cuda_device.h"
+#include "libtrain/engine/cuda/element_kernels.h"
 #include "libtrain/engine/cuda/gpu_switches.h"
 #include "libtrain/engine/cuda/gpu_wait.h"
 #include "libtrain/engine/cuda/nccl_group.h"
@@ -36,6 +37,24 @@ void check_same(const at::Tensor& found, const at::Tensor& expected, const char*
     throw std::runtime_error(std::string("the element kernels give other bits than single operations: ") + what);
 }
 
+/// The norm of a sum has the bits of a sum and its norm, forward and backward; and it is LibTorch's, up to roundings.
+void try_norm(Kernels& own, const at::Tensor& x, const at::Tensor& y, const at::Tensor& grad) {
+  const at::Tensor weight = x.select(0, 1).contiguous();
+  const NormedSum found = own.sum_norm(x, y, weight, 1e-5), expected = own.Kernels::sum_norm(x, y, weight, 1e-5);
+  check_same(found.sum, expected.sum, "a sum and its norm");
+  check_same(found.normed.values, expected.normed.values, "the norm of a sum");
+  check_same(found.normed.scale, expected.normed.scale, "the scale of a norm");
+  const auto gradients = [&](const at::Tensor& along) {
+    return own.norm_gradients(grad, along, found.sum, weight, found.normed.scale);
+  };
+  check_same(gradients(y).x, gradients({}).x.add_(y), "the gradient of a norm and the sum with another");
+  const Normed theirs = single_rms_norm(found.sum, weight, 1e-5);
+  const at::Tensor of_x = single_norm_gradients(grad, y, found.sum, weight, theirs.scale).x;
+  const double step = x.scalar_type() == at::kFloat ? 1e-4 : 0.1;
+  if (!at::allclose(found.normed.values, theirs.values, step, step) || !at::allclose(gradients(y).x, of_x, step, step))
+    throw std::runtime_error("the element kernel of a norm is further than roundings from LibTorch's operations");
+}
+
 /// Whether this GPU's compiler rounds the element kernels as LibTorch's was told to round the single operations.
 void try_elements(CudaDevice& device) {
   Kernels& own = device.kernels();
@@ -50,6 +69,8 @@ void try_elements(CudaDevice& device) {
           .view(sizes);
     };
     const at::Tensor gate = numbers({64, 256}, 0.37), up = numbers({64, 256}, 0.11), inner = numbers({64, 256}, 0.23);
+    try_norm(own, gate, up, inner);
+    try_norm(own, gate.view({8, -1}), up.view({8, -1}), inner.view({8, -1}));
     check_same(own.swiglu(gate, up), own.Kernels::swiglu(gate, up), "SwiGLU");
     const SwiGluGradients of = own.swiglu_gradients(gate, up, inner.clone()),
                           expected = own.Kernels::swiglu_gradients(gate, up, inner.clone());
@@ -67,6 +88,18 @@ void try_elements(CudaDevice& device) {
     const std::vector<at::Tensor> rows = gate.view({8, -1}).unbind(0);
     check_same(own.add_rows(rows), own.Kernels::add_rows(rows), "sums of gradients");
   }
+}
+
+/// Sums of squares of leaves are those in fp64, and a leaf's own.
+void try_squares(CudaDevice& device) {
+  const at::Tensor values = at::arange(2500, device.options(at::kFloat)).mul_(0.37).sin_();
+  const at::Tensor sums = at::empty({3}, device.options(at::kDouble)), last = sums.narrow(0, 2, 1).clone();
+  const std::vector<LeafRun> all = {{values, 1000}}, one = {{values.narrow(0, 2000, 500), 1000}};
+  leaf_squares(all, sums);
+  leaf_squares(one, last);
+  check_same(sums.narrow(0, 2, 1), last, "squares of a leaf among others");
+  const at::Tensor exact = values.to(at::kDouble).square();
+  if (!at::allclose(sums.sum(), exact.sum(), 1e-12)) throw std::runtime_error("the sum of squares of a leaf is wrong");
 }
 
 }  // namespace
@@ -87,6 +120,7 @@ std::string try_gpu(int device) {
   if (!at::equal(in, out)) throw CommError("an all-to-all of one rank changed what it carried");
   group->close();
   try_products(device);
+  try_squares(gpu);
   try_elements(gpu);
   std::string rows;
   for (const auto& [name, value] : gpu_rows(settings)) rows += name + " " + value + "\n";

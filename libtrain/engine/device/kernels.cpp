@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace titan::train {
@@ -14,6 +15,12 @@ at::Tensor Kernels::masked_attention(const at::Tensor& q_BHTK, const at::Tensor&
 
 Normed Kernels::rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
   return single_rms_norm(x, weight, eps);
+}
+
+NormedSum Kernels::sum_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, double eps) {
+  at::Tensor sum = x + y;
+  Normed normed = rms_norm(sum, weight, eps);
+  return {std::move(sum), std::move(normed)};
 }
 
 NormGradients Kernels::norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,

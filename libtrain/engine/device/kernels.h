@@ -35,8 +35,10 @@ class Kernels {
   virtual at::Tensor masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                       const at::Tensor& mask_TT);
 
-  /// As single_rms_norm and single_norm_gradients say.
+  /// As single_rms_norm and single_norm_gradients say; of the sum of two tensors of one shape and type, the bits of
+  /// x + y and of its norm.
   virtual Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
+  virtual NormedSum sum_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, double eps);
   virtual NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
                                        const at::Tensor& weight, const at::Tensor& scale);
 

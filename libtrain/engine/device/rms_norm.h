@@ -13,6 +13,11 @@ struct Normed {
 /// x / sqrt(mean(x^2) + eps) * weight over the last dim, computed in fp32.
 Normed single_rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
+struct NormedSum {
+  at::Tensor sum;  ///< what was normed
+  Normed normed;
+};
+
 struct NormGradients {
   at::Tensor x, weight;  ///< of the types of x and weight
 };

@@ -192,8 +192,7 @@ at::Tensor Stage::run_layer(const Layer& layer, const at::Tensor& x_BTD, const P
     return middle_BTD + rms_norm(out_BTD, part(l, Part::kFeedForwardPostNorm), dims_.norm_eps);
   }
   const Branch first = rms_norm_branch(x_BTD, part(l, Part::kAttentionNorm), dims_.norm_eps);
-  const at::Tensor middle_BTD = first.x + attend(first.normed);
-  const Branch second = rms_norm_branch(middle_BTD, part(l, Part::kFeedForwardNorm), dims_.norm_eps);
+  const Branch second = rms_norm_branch(first.x, attend(first.normed), part(l, Part::kFeedForwardNorm), dims_.norm_eps);
   return second.x + run_feed_forward(layer, second.normed, use);
 }
 

@@ -44,6 +44,19 @@ struct RmsNormBranch final : torch::autograd::Function<RmsNormBranch> {
   }
 };
 
+struct RmsNormOfSum final : torch::autograd::Function<RmsNormOfSum> {
+  static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& y,
+                               const at::Tensor& weight, double eps) {
+    NormedSum both = device().kernels().sum_norm(x, y, weight, eps);
+    context->save_for_backward({both.sum, weight, both.normed.scale});
+    return {std::move(both.normed.values), std::move(both.sum)};
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const NormGradients gradients = norm_backward(context, grads[0], grads[1]);
+    return {gradients.x, gradients.x, gradients.weight, {}};
+  }
+};
+
 }  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x_BTD, const at::Tensor& weight, double eps) {
@@ -52,6 +65,11 @@ at::Tensor rms_norm(const at::Tensor& x_BTD, const at::Tensor& weight, double ep
 
 Branch rms_norm_branch(const at::Tensor& x_BTD, const at::Tensor& weight, double eps) {
   variable_list both = RmsNormBranch::apply(x_BTD, weight, eps);
+  return {both[0], both[1]};
+}
+
+Branch rms_norm_branch(const at::Tensor& x_BTD, const at::Tensor& y_BTD, const at::Tensor& weight, double eps) {
+  variable_list both = RmsNormOfSum::apply(x_BTD, y_BTD, weight, eps);
   return {both[0], both[1]};
 }
 

@@ -15,5 +15,7 @@ struct Branch {
   at::Tensor normed, x;
 };
 Branch rms_norm_branch(const at::Tensor& x_BTD, const at::Tensor& weight, double eps);
+/// The same of x + y, the sum at the end of the branch before.
+Branch rms_norm_branch(const at::Tensor& x_BTD, const at::Tensor& y_BTD, const at::Tensor& weight, double eps);
 
 }  // namespace titan::train

@@ -40,6 +40,22 @@ TEST(RmsNormBranch, AddsUpTheGradientAsAutogradDoes) {
   }
 }
 
+TEST(RmsNormBranch, OfASumHasTheBitsOfTheSingleOperations) {
+  use_one_thread();
+  for (const at::ScalarType type : kTypes) {
+    const auto own = [](const auto& in) {
+      const Branch branch = rms_norm_branch(in[0] * 1, in[1] * 1, in[2], kEps);
+      return branch.x + branch.normed.tanh();
+    };
+    const auto single = [](const auto& in) {
+      const at::Tensor sum = in[0] * 1 + in[1] * 1;
+      return sum + composite::rms_norm(sum, in[2], kEps).tanh();
+    };
+    expect_same_bits(own, single, {leaf({3, 11, 129}, type, 3), leaf({3, 11, 129}, type, 5), leaf({129}, type, 4)},
+                     type_name(type));
+  }
+}
+
 TEST(RmsNorm, DividesByTheRootOfTheMeanSquare) {
   const at::Tensor x = at::tensor({3.0f, 4.0f, 0.0f, 0.0f}).view({1, 1, 4}), w = at::tensor({1.0f, 2.0f, 1.0f, 1.0f});
   const std::vector<float> y = floats(rms_norm(x, w, 0.75));  // mean square 6.25 + 0.75 = 7
