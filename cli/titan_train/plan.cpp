@@ -79,6 +79,12 @@ void look_further(PlanReport& report, const Ranks& ranks) {
                                     threads_of(ranks, start.loaded.config, report.stored()));
 }
 
+/// --device asks about a GPU, whatever training.device says.
+Status as_asked(const Status& refused, bool device) {
+  const bool elsewhere = refused.hint.starts_with("--training.device=cpu");
+  return device && elsewhere ? refused.with_hint("without --device it is planned for the CPU") : refused;
+}
+
 Status make_report(const Command& command, const recipe::LoadedConfig& given, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const std::optional<recipe::DeviceFigures> device, device_of(command));
   recipe::LoadedConfig loaded = given;
@@ -96,12 +102,13 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   // Facts that do not depend on the start are shown even where the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // The model is known only with the checkpoint.
-  if (!start.ok() && (config.checkpoint.initial_load_path || !recipe::asks_for_model(loaded))) return start.status();
+  if (!start.ok() && (config.checkpoint.initial_load_path || !recipe::asks_for_model(loaded)))
+    return as_asked(start.status(), device.has_value());
   auto made = start.ok() ? Result<recipe::RunPlan>(start->plan) : recipe::make_run_plan(config, ranks.count);
-  if (!made.ok()) return start.ok() ? made.status() : start.status();
+  if (!made.ok()) return as_asked(start.ok() ? made.status() : start.status(), device.has_value());
   const recipe::RunPlan plan = std::move(*made);
   if (config.training.device == "cuda" && report.refused.ok())
-    report.refused = train::attention_kernel(config).status();
+    report.refused = as_asked(train::attention_kernel(config).status(), device.has_value());
   report.ranks_from = ranks.from;
   report.config_file = command.positionals[0];
   report.run_folder = config.job.dump_folder;
@@ -129,8 +136,6 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   here.training.device = given.config.training.device;  // as it was given
   if (device) {
     TITAN_ASSIGN_OR_RETURN(report.device, make_device_report(config, plan, *device));
-    if (config.training.document_mask)
-      f.warnings.push_back("training.document_mask is not supported on a GPU yet: run would refuse it there");
     if (here.training.device == "cpu")
       f.warnings.push_back(
           "training.device is \"cpu\", and --device sizes a run on GPUs: run would compute on the CPU");

@@ -86,6 +86,9 @@ with tempfile.TemporaryDirectory() as work:
              {"training__mixed_precision_param": "bfloat16", "model__dim": 1024, "model__n_heads": 2}),
             ("computes in bfloat16 alone", {}, 1, {"training__attention": "flash", "training__mixed_precision_param": "float32"}),
             ("has no deterministic backward", {}, 1, {"training__attention": "cudnn", "training__mixed_precision_param": "bfloat16"}),
+            ("model.sliding_window is not supported on a GPU yet", {}, 1, {"model__sliding_window": 8}),
+            ("model.n_experts is not supported on a GPU yet", {}, 1, {"model__n_experts": 4, "model__experts_per_token": 2}),
+            ("training.document_mask is not supported on a GPU yet", {}, 1, {"training__document_mask": True}),
             ("the ranks' GPUs are not alike: H0 on rank 0; H1 on rank 1", {"TITAN_FAKE_GPU_OF_RANK": "H"}, 2, {})):
         refused(run(work, "cuda", ranks, fake, job__dump_folder=work / "refused", **more), shown)
         assert not (work / "refused" / "checkpoint").exists() or "ranks'" in shown, shown

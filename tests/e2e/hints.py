@@ -254,6 +254,7 @@ CASES = [
     ("libtrain/job/host/measured_costs.cpp: kHint", "titan-train plan small.toml --job.dump_folder=new --parallelism.stage_cost=measured", "--measure", "titan-train plan small.toml --job.dump_folder=new --parallelism.stage_cost=measured --measure", 0),
     ("leave out --nproc under a launcher", "RANK=0 WORLD_SIZE=1 MASTER_ADDR=localhost MASTER_PORT=1 titan-train run small.toml --nproc 2 --job.dump_folder=new", "unset RANK and WORLD_SIZE",
      "titan-train run small.toml --nproc 2 --job.dump_folder=new --training.global_batch_size=4", 0),
+    ("without --device it is planned", "titan-train plan small.toml --job.dump_folder=new --model.sliding_window=8 --device h100", "without --device", "titan-train plan small.toml --job.dump_folder=new --model.sliding_window=8", 0),
     ("name the GPU: --device ", "titan-train plan small.toml --job.dump_folder=new --device-memory 80GiB", "name the GPU: --device", "titan-train plan small.toml --job.dump_folder=new --device-memory 80GiB --device h100", 0),
     ("leave the optimizer out as well: --skip", "titan-ckpt convert run@2 x --to dcp --names torchtitan-0.3 --skip layers.0.attention.wk.weight", "--skip 'optimizer.*'",
      "titan-ckpt convert run@2 x --to dcp --names torchtitan-0.3 --skip layers.0.attention.wk.weight --skip 'optimizer.*'", 0),

@@ -149,6 +149,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
 // All meet here, as NCCL's do.
 ncclResult_t ncclCommInitRank(ncclComm_t* made, int size, ncclUniqueId id, int rank) {
   if (does("refuses")) return ncclSystemError;
+  // Objects for collectives, which nobody uses: some containers cannot make them.
+  for (const char* const object : {"NCCL_COLLNET_ENABLE", "NCCL_NVLS_ENABLE"})
+    if (const char* const given = std::getenv(object); given == nullptr || *given != '0') return ncclSystemError;
   *made = new ncclComm{id.internal, rank, size, {}, {}};
   const auto place = [&](int of) { return folder() / ((*made)->id + ".rank" + std::to_string(of)); };
   std::ofstream(place(rank).string() + ".new") << place_of_process();
