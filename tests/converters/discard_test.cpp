@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "converters/convert.h"
-#include "tests/support/make_checkpoint.h"
 #include "tests/support/files.h"
+#include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert::discard_test {
