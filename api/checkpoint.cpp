@@ -19,7 +19,7 @@ struct Checkpoint::Impl {
   std::string id;
   std::vector<std::string> notes;
   std::vector<TensorInfo> tensors;
-  std::vector<ckpt::TensorRef> refs;                          // of `tensors`
+  std::vector<ckpt::TensorRef> refs;                          // one per tensor of `tensors`
   std::unordered_map<std::string_view, std::size_t> by_name;  // its names are those of `tensors`
 
   Impl(ckpt::CheckpointReader opened, std::vector<std::string> skipped)
@@ -31,7 +31,7 @@ struct Checkpoint::Impl {
     for (std::size_t i = 0; i < tensors.size(); ++i) by_name.emplace(tensors[i].name, i);
   }
 
-  // Where `tensor` is in the lists; their end where it is not.
+  // Index of `tensor` in the lists; tensors.size() if there is no such tensor.
   std::size_t place(std::string_view tensor) const {
     const auto found = by_name.find(tensor);
     return found == by_name.end() ? tensors.size() : found->second;
@@ -75,7 +75,7 @@ struct Checkpoint::Impl {
       return translated(ckpt::invalid("the memory for `" + name + "` has " + std::to_string(out.size()) +
                                       " bytes, expected " + std::to_string(count * size)),
                         reader.path());
-    const std::uint64_t run = slice->run_length();  // elements that lie side by side
+    const std::uint64_t run = slice->run_length();  // consecutive elements
     for (std::uint64_t i = 0; i < count; i += run) {
       const ckpt::Status got = elements.read(slice->source_index(i), out.subspan(i * size, run * size));
       if (!got.ok()) return translated(got, reader.path());

@@ -1,5 +1,5 @@
 #pragma once
-// Between the types of the public headers and those of ckpt, and no exception gets out.
+// Converts between the types of the public headers and those of ckpt, and catches exceptions.
 #include <exception>
 #include <new>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace titan {
 
-/// `status` in public words; about `path` where it names no checkpoint itself.
+/// `status` as the public type; its path is `path` if `status` names no checkpoint.
 Status translated(const ckpt::Status& status, const std::string& path);
 DType translated(ckpt::DType dtype);
 ckpt::DType translated(DType dtype);
 
-/// What `call` returns, or a Status in place of what it threw. `path`: what it is about.
+/// Returns what `call` returns; an exception becomes a Status about `path`.
 template <typename Call>
 auto guarded(const std::string& path, Call call) noexcept -> decltype(call()) {
   try {

@@ -18,7 +18,7 @@
 namespace titan {
 namespace {
 
-constexpr unsigned kThreads = 2;  // that hash and write
+constexpr unsigned kThreads = 2;  // threads that hash and write
 
 std::string now() {
   const std::time_t seconds = std::time(nullptr);
@@ -28,7 +28,7 @@ std::string now() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// The tensors of a checkpoint, put in order: which TensorData each stored tensor comes from.
+// The tensors of a checkpoint in order, with the TensorData of each stored tensor.
 struct Plan {
   ckpt::Manifest manifest;
   std::vector<ckpt::TensorRef> model, slots;

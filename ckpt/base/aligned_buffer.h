@@ -1,5 +1,5 @@
 #pragma once
-// Memory for reads and writes that go past the page cache.
+// Memory for reads and writes that bypass the page cache.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,7 +12,7 @@ namespace titan::ckpt {
 
 inline bool is_aligned(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory) % kScanAlignment == 0; }
 
-/// At least `size` bytes that begin at a multiple of kScanAlignment; their content is not set.
+/// At least `size` bytes of memory that begin at a multiple of kScanAlignment. They are not initialised.
 class AlignedBuffer {
  public:
   explicit AlignedBuffer(std::size_t size)

@@ -1,5 +1,5 @@
 #pragma once
-// BLAKE2b-256, for what somebody may have changed on purpose. \source RFC 7693
+// BLAKE2b-256: the hash for data that somebody may have changed on purpose. \source RFC 7693
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +16,13 @@ struct Blake2bDigest {
   auto operator<=>(const Blake2bDigest&) const = default;
 };
 
-/// update() in any pieces gives the digest of the concatenation.
+/// Incremental hash: however the data is divided among calls of update(), the digest is that of the concatenation.
 class Blake2b {
  public:
   Blake2b();
   ~Blake2b();
   void update(std::span<const std::byte> data);
-  Blake2bDigest digest();  ///< once
+  Blake2bDigest digest();  ///< call it once
 
  private:
   struct State;
@@ -31,7 +31,7 @@ class Blake2b {
 
 /// Lower-case hex digits.
 std::string hex_of(std::span<const std::uint8_t> bytes);
-/// The inverse: exactly out.size() bytes of lower-case digits; false for anything else.
+/// The inverse of hex_of(): expects exactly 2 * out.size() lower-case hex digits; false for anything else.
 bool bytes_of_hex(std::string_view hex, std::span<std::uint8_t> out);
 
 }  // namespace titan::ckpt

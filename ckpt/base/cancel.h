@@ -1,6 +1,6 @@
 #pragma once
-// Stopping on request. Long operations poll a token between leaves and files; what they had begun is taken back by the
-// destructors and error paths that a failure would take, so nothing is half-made.
+// Stopping on request. A long operation polls a token between leaves and files. When it stops, the same destructors and
+// error paths undo its work as after a failure, so nothing is left half-made.
 #include <atomic>
 
 #include "ckpt/base/status.h"
@@ -9,11 +9,11 @@ namespace titan::ckpt {
 
 enum class StopReason : int { kNone = 0, kInterrupt, kTerminate, kHangUp };  ///< SIGINT; SIGTERM; SIGHUP
 
-/// Where a request to stop is made, from any thread or from a signal handler; the first one counts. Outlives its
-/// tokens.
+/// Takes the request to stop, from any thread or from a signal handler; only the first request counts. It must outlive
+/// its tokens.
 class CancelSource {
  public:
-  /// Async-signal-safe. Returns false when a stop had been asked for before.
+  /// Async-signal-safe. Returns false if a stop was requested before.
   bool request(StopReason reason) noexcept {
     StopReason none = StopReason::kNone;
     return reason_.compare_exchange_strong(none, reason);
@@ -25,13 +25,13 @@ class CancelSource {
   std::atomic<StopReason> reason_{StopReason::kNone};
 };
 
-/// What an operation polls: cheap, copied freely, used from any thread. Without a source it never stops.
+/// What an operation polls: cheap, copied freely, used from any thread. A token without a source never stops.
 class CancelToken {
  public:
   CancelToken() = default;
   explicit CancelToken(const CancelSource& source) : source_(&source) {}
   bool stopped() const { return source_ != nullptr && source_->reason() != StopReason::kNone; }
-  /// Returns ok, or kInterrupted or kTerminated once a stop was asked for: return it as any other error.
+  /// Returns kInterrupted or kTerminated once a stop was requested, else ok. Callers return it like any other error.
   Status check() const;
 
  private:

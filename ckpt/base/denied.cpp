@@ -17,9 +17,9 @@ namespace {
 
 using Kind = Obstacle::Kind;
 
-// Read from /etc/passwd, since a static program cannot call getpwuid(). Users of a directory server have no name here.
+// Read from /etc/passwd, since a static program cannot call getpwuid(). Users of a directory server are not in it.
 std::string name_of(std::uint32_t id) {
-  std::ifstream users("/etc/passwd");  // the system's, not storage: does not go through Fs
+  std::ifstream users("/etc/passwd");  // a file of the system, not of storage: does not go through Fs
   for (std::string line; std::getline(users, line);) {
     const std::size_t password = line.find(':'), number = line.find(':', password + 1);
     if (password == std::string::npos || number == std::string::npos) continue;
@@ -57,7 +57,7 @@ Obstacle obstacle_at(Kind kind, const std::string& path) {
   return obstacle;
 }
 
-/// The first folder on the way to `path` that is none, or may not be passed through.
+/// The first name on the way to `path` that is not a folder, or a folder that may not be passed through.
 Obstacle obstacle_on_the_way(const std::string& path) {
   for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {
     const std::string folder = path.substr(0, end);
@@ -69,7 +69,8 @@ Obstacle obstacle_on_the_way(const std::string& path) {
   return {};
 }
 
-/// The first link on the way to `path`, or at its end, that leads to what is not there (ENOENT) or to itself (ELOOP).
+/// The first link on the way to `path`, or at its end, whose target does not exist (ENOENT) or that leads to itself
+/// (ELOOP).
 Obstacle broken_link(int error, const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string name = path.substr(0, end);
@@ -96,7 +97,7 @@ Obstacle obstacle_of_names(const std::string& path) {
   return may(parent, W_OK) ? Obstacle{} : obstacle_at(Kind::kChange, parent);
 }
 
-/// Where every folder on the way may be passed through.
+/// For a path on the way to which every folder may be passed through.
 Obstacle obstacle_at_the_end(const std::string& path, const std::string& call) {
   if (begins_with_any(call, {"mkdir", "create", "unlink", "rmdir", "rename to", "link to", "exchange with"})) {
     Obstacle found = obstacle_of_names(path);

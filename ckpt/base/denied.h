@@ -1,30 +1,30 @@
 #pragma once
-// Why the kernel refused a call on a path: which right is missing, on what, and whose that is.
+// Why the kernel refused a call on a path: which right is missing, on which file or folder, and who owns it.
 #include <cstdint>
 #include <string>
 
 namespace titan::ckpt {
 
-/// What stands in the way of a call.
+/// What made a call fail.
 struct Obstacle {
   enum class Kind {
-    kNone,      ///< nothing that can be seen
-    kPass,      ///< a folder that may not be passed through
-    kList,      ///< a folder that may not be listed
-    kChange,    ///< a folder in which no name may be made, changed or removed
-    kRead,      ///< a file that may not be read
-    kWrite,     ///< a file that may not be written
+    kNone,      ///< nothing was found
+    kPass,      ///< a folder without the right to pass through it (x)
+    kList,      ///< a folder without the right to list it (r)
+    kChange,    ///< a folder in which no name may be created, changed or removed
+    kRead,      ///< a file without the right to read it
+    kWrite,     ///< a file without the right to write it
     kFile,      ///< a file where a folder is expected
-    kDeadLink,  ///< a link to what is not there
+    kDeadLink,  ///< a link whose target does not exist
     kLoop,      ///< a link that leads to itself
     kReadOnly,  ///< a file system that is mounted read-only
-    kElse,      ///< the mode allows it: an access list, a server or a security module does not
+    kElse,      ///< the mode allows the call: an access list, a server or a security module refused it
   };
   Kind kind = Kind::kNone;
   std::string path;  ///< of the file or folder
   std::uint32_t owner = 0, mode = 0;
-  std::string owner_name = {};  ///< empty where it is not known
-  std::string target = {};      ///< of a dead link
+  std::string owner_name = {};  ///< empty if not known
+  std::string target = {};      ///< where a dead link points
 };
 
 struct User {
@@ -32,14 +32,14 @@ struct User {
   std::string name = {};
 };
 
-/// One sentence on what is missing, and what to do; empty for kNone. Pure.
+/// One sentence that says what is missing and what to do; empty for kNone. Pure.
 std::string obstacle_text(const Obstacle& obstacle, const User& user);
 
-/// Looks for what made `call` ("mkdir", "open", "rename to X") on `path` fail with `error` (EACCES, ELOOP, ENOENT,
-/// ENOTDIR, EROFS; nothing for others).
+/// Finds out why `call` ("mkdir", "open", "rename to X") on `path` failed with `error` (EACCES, ELOOP, ENOENT, ENOTDIR
+/// or EROFS; kNone for any other).
 Obstacle find_obstacle(int error, const std::string& path, const std::string& call);
 
-/// obstacle_text of find_obstacle for this process.
+/// The obstacle_text() of find_obstacle(), for the user of this process.
 std::string denied_hint(int error, const std::string& path, const std::string& call);
 
 }  // namespace titan::ckpt

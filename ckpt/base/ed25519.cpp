@@ -9,7 +9,7 @@
 namespace titan::ckpt {
 namespace {
 
-// What stands before the 32 bytes of a key. \source RFC 8410, sections 4 and 7
+// The DER bytes before the 32 bytes of a key. \source RFC 8410, sections 4 and 7
 constexpr std::array<std::uint8_t, 16> kPrivateDer{0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06,
                                                    0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
 constexpr std::array<std::uint8_t, 12> kPublicDer{0x30, 0x2a, 0x30, 0x05, 0x06, 0x03,
@@ -17,13 +17,13 @@ constexpr std::array<std::uint8_t, 12> kPublicDer{0x30, 0x2a, 0x30, 0x05, 0x06, 
 constexpr const char* kMakeKey = "`openssl genpkey -algorithm ed25519 -out KEY.pem` makes one";
 constexpr const char* kMakePublic = "`openssl pkey -in KEY.pem -pubout -out PUB.pem` makes one of a private key";
 
-/// Bytes that are cleared when they go.
+/// Bytes that the destructor clears.
 struct Secret {
   std::vector<std::uint8_t> bytes;
   ~Secret() { sodium_memzero(bytes.data(), bytes.size()); }
 };
 
-/// The bytes of the block `label` of a PEM text, in `out`; false where there is none, or it is malformed.
+/// Puts the bytes of the block `label` of a PEM text into `out`; false if there is none, or it is malformed.
 bool pem_block(std::string_view pem, std::string_view label, std::vector<std::uint8_t>& out) {
   const std::string begin = "-----BEGIN " + std::string(label) + "-----", end = "-----END " + std::string(label);
   const std::size_t first = pem.find(begin);
@@ -38,7 +38,7 @@ bool pem_block(std::string_view pem, std::string_view label, std::vector<std::ui
   return failed == 0;
 }
 
-/// What a file is that is not the key that was asked for.
+/// Describes a file that is not the key that was asked for.
 std::string looks_like(std::string_view pem) {
   const auto has = [&](std::string_view label) {
     return pem.find("-----BEGIN " + std::string(label) + "-----") != pem.npos;

@@ -1,5 +1,5 @@
 #pragma once
-// Ed25519 keys, as OpenSSL keeps them, and signatures. \source RFC 8032; RFC 8410 (the keys' DER); RFC 7468 (PEM)
+// Ed25519 signatures, and keys in the files of OpenSSL. \source RFC 8032; RFC 8410 (the keys' DER); RFC 7468 (PEM)
 #include <array>
 #include <cstdint>
 #include <string>
@@ -12,20 +12,20 @@ namespace titan::ckpt {
 using PublicKey = std::array<std::uint8_t, 32>;
 using Signature = std::array<std::uint8_t, 64>;
 
-inline constexpr std::size_t kMostKeyBytes = 16384;  ///< of a file that holds a key
+inline constexpr std::size_t kMostKeyBytes = 16384;  ///< the largest key file that is read
 
-/// A private key; its memory is cleared when it goes.
+/// A private key. The destructor clears its memory.
 class SigningKey {
  public:
-  /// Of the PEM text that `openssl genpkey -algorithm ed25519` writes; `what` names it. \error kInvalid: another key,
-  /// one with a password, or none
+  /// Reads the PEM text that `openssl genpkey -algorithm ed25519` writes; `what` names the file in errors.
+  /// \error kInvalid: no key, a key of another kind, or a key with a password
   static Result<SigningKey> of_pem(const std::string& what, std::string_view pem);
   SigningKey(SigningKey&& other) noexcept;
   SigningKey(const SigningKey&) = delete;
   SigningKey& operator=(const SigningKey&) = delete;
   ~SigningKey();
   PublicKey public_key() const;
-  /// The same signature each time.
+  /// Deterministic: the same message gives the same signature.
   Signature sign(std::string_view message) const;
 
  private:
@@ -33,7 +33,7 @@ class SigningKey {
   std::array<std::uint8_t, 64> secret_{};
 };
 
-/// Of the PEM text that `openssl pkey -pubout` writes. \error kInvalid
+/// Reads the PEM text that `openssl pkey -pubout` writes; `what` names the file in errors. \error kInvalid
 Result<PublicKey> public_key_of_pem(const std::string& what, std::string_view pem);
 
 bool signature_holds(const PublicKey& key, std::string_view message, const Signature& signature);

@@ -7,7 +7,7 @@ namespace titan::ckpt {
 /// The published exit codes of both programs (the table of the command-line contract).
 enum ExitCode : int {
   kExitDone = 0,
-  kExitDifferent = 1,  ///< a difference or damage was looked for and found
+  kExitDifferent = 1,  ///< the command looked for a difference or for damage, and found some
   kExitUsage = 2,
   kExitFailed = 3,
   kExitNotFound = 10,
@@ -20,13 +20,13 @@ enum ExitCode : int {
 };
 /// True for the codes of ExitCode.
 bool is_exit_code(int code);
-/// True where nothing went wrong: done, or saved and stopped early.
+/// True if nothing went wrong: the run is done, or it saved and stopped early.
 inline bool ended_well(int code) { return code == kExitDone || code == kExitSaved; }
-/// True where a stop ended the run before it was done, saved or not.
+/// True if a stop ended the run before it was done, with or without a save.
 inline bool stopped_early(int code) {
   return code == kExitSaved || code == kExitInterrupted || code == kExitTerminated;
 }
-/// Returns the exit code of a failure of the kind `code`.
+/// Returns the exit code for a failure of kind `code`.
 ExitCode exit_code(Code code);
 
 }  // namespace titan::ckpt

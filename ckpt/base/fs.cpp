@@ -14,7 +14,7 @@ Status make_one_dir(Fs& fs, const std::string& path) {
   }
   if (info.status().code != Code::kNotFound) return info.status();
   if (Status made = fs.make_dir(path); !made.ok()) {
-    // Another process may have made it first. Its name must be durable for us as well.
+    // Another process may have made it first. Its name must be durable for this process as well.
     Result<FileInfo> again = fs.stat(path);
     if (!again.ok() || again->type != FileType::kDirectory) return made;
   }
@@ -36,7 +36,7 @@ Result<std::vector<std::byte>> read_whole(File& file, const std::string& path, s
 Status File::set_read_only() { return unsupported("permissions are not offered by this file system"); }
 
 Result<FileInfo> Fs::stat_member(const std::string& folder, const std::string& member) {
-  // Each name is looked at in turn: stat() of the whole path tells only the type of the last one.
+  // Checks each name in turn: stat() of the whole path tells only the type of the last one.
   for (std::size_t end = member.find('/'); end != std::string::npos; end = member.find('/', end + 1)) {
     const std::string part = join_path(folder, member.substr(0, end));
     TITAN_ASSIGN_OR_RETURN(const FileInfo info, stat(part));
@@ -138,7 +138,7 @@ Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel) {
   Result<FileInfo> info = fs.stat(path);
   if (!info.ok()) return info.status().code == Code::kNotFound ? ok_status() : info.status();
   Status first;
-  // An entry that cannot be removed does not keep the others: go on, and report the first failure.
+  // After an entry that cannot be removed, continue with the others, and report the first failure.
   auto note = [&first](const Status& status) {
     if (first.ok() && !status.ok() && status.code != Code::kNotFound) first = status;
   };
@@ -162,7 +162,7 @@ Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel) {
 }
 
 // NFS repeats a mkdir whose reply was lost, and the second call finds the folder. An empty folder of that name is the
-// one that we asked for: nobody else has the id of this save.
+// one that this process made: no other process has the id of this save.
 Status make_own_dir(Fs& fs, const std::string& path) {
   const Status made = fs.make_dir(path);
   if (made.ok()) return made;

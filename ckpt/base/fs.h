@@ -1,5 +1,5 @@
 #pragma once
-// Fs: the only door to the file system. Tests put a memory or a failing implementation behind it.
+// Fs: the only door to the file system. Tests replace it with an implementation in memory or one that fails.
 //
 // Paths are plain strings, '/' separated. Every error names the path and the call. Implementations are thread-safe;
 // a File may be used from several threads through pread and pwrite.
@@ -15,23 +15,23 @@
 
 namespace titan::ckpt {
 
-/// An open file. The destructor closes without reporting: call close() where a late error matters (writers do).
+/// An open file. The destructor closes it without reporting errors: call close() if a late error matters (writers do).
 class File {
  public:
   virtual ~File() = default;
-  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt when the file ends before, kMediaError, kFailed on
-  /// other I/O errors.
+  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt when the file ends before that, kMediaError, kFailed
+  /// on other I/O errors.
   virtual Status pread(std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Writes all of `data` at `offset`. \error kFailed (disk full, quota, I/O error).
   virtual Status pwrite(std::uint64_t offset, std::span<const std::byte> data) = 0;
   /// Sets the size; bytes beyond the old end read as zeros.
   virtual Status truncate(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
-  /// Makes the data durable (fdatasync), whoever wrote it and however it was opened. After an error the inode is lost:
-  /// never call it again on this file.
+  /// Makes the data of the file durable (fdatasync), also data written by other processes or through other descriptors.
+  /// After an error the data may be lost although a second call would succeed: never call it again on this file.
   virtual Status datasync() = 0;
-  /// Takes write permission from everybody, this open file apart; not made durable.
-  /// \error kUnsupported (this store keeps no permissions, or the file is another user's: nothing has happened),
+  /// Takes write permission for this file from everybody; this open file can still be written. Not made durable.
+  /// \error kUnsupported (this store keeps no permissions, or the file belongs to another user: nothing has changed),
   /// kFailed
   virtual Status set_read_only();
   virtual Status close() = 0;
@@ -43,10 +43,10 @@ struct FileInfo {
   FileType type = FileType::kOther;
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;            ///< since the epoch, UTC
-  std::uint64_t links = 1;              ///< names of the file; its bytes are freed with the last
+  std::uint64_t links = 1;              ///< hard links: names of the file. The store frees its bytes with the last one
   std::uint64_t device = 0, inode = 0;  ///< equal for two names of one file
   std::uint64_t allocated = 0;          ///< bytes on disk; less than `size` for a file with holes
-  bool writable = true;                 ///< by its mode, for anybody at all
+  bool writable = true;                 ///< the mode lets at least one user write it
   bool operator==(const FileInfo&) const = default;
 };
 
@@ -56,63 +56,65 @@ struct DirEntry {
   bool operator==(const DirEntry&) const = default;
 };
 
-/// Who sees an advisory lock that was granted.
+/// Which processes respect an advisory lock that was granted.
 enum class LockReach {
-  kKernel,   ///< everybody who can reach the file: the store belongs to this host
-  kUnknown,  ///< this host; others perhaps, as their mount options say
-  kNone,     ///< nobody: the store has no such locks, and Fs::lock grants every one
+  kKernel,   ///< every process that can reach the file: only this host uses the store
+  kUnknown,  ///< processes of this host; those of other hosts if their mount options say so
+  kNone,     ///< none: the store has no such locks, and Fs::lock grants every request
 };
 
-/// An exclusive advisory lock on a file; released by the destructor or by the death of the process.
+/// An exclusive advisory lock on a file. The destructor, or the end of the process, releases it.
 class FileLock {
  public:
   virtual ~FileLock() = default;
   virtual LockReach reach() const { return LockReach::kKernel; }
-  /// Replaces the content of the lock file (who holds it); not made durable.
+  /// Replaces the content of the lock file, which names the holder; not made durable.
   virtual Status write(const std::string& text) = 0;
 };
 
-/// Offsets and buffers are multiples of it, for files from Fs::open_scan and Fs::create_large.
+/// Files of Fs::open_scan and Fs::create_large want offsets and buffers at multiples of this.
 inline constexpr std::uint64_t kScanAlignment = 4096;
 
 /// How the bytes of an open file are read.
 enum class Access {
   kCached,     ///< as usual
   kScan,       ///< see Fs::open_scan
-  kPastCache,  ///< from the store itself where it can do that, never from memory: to ask a second time after an error
+  kPastCache,  ///< from the store itself if it can do that, never from memory: for a second read after an error
 };
 
-/// One function for each thing that other code may ask of a file system; a store that lacks one keeps the default.
+/// Everything that other code may ask of a file system. A store that lacks a call keeps its default implementation.
 class Fs {
  public:
   virtual ~Fs() = default;
   /// Creates `path` for reading and writing (O_EXCL, O_NOFOLLOW). \error kFailed when it exists.
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
-  /// As create, for a large file that is written once: whole blocks go past the page cache where the store can do that,
-  /// which is faster, and leaves the cache to others. Where offset and memory of a write are multiples of
-  /// kScanAlignment, its whole blocks gain; the rest goes the usual way. truncate() takes the space from the store at
-  /// once, so that a disk that is too full is known before the first byte.
+  /// As create, for a large file that is written once. Whole blocks bypass the page cache if the store can do that:
+  /// this is faster, and other files keep their place in the cache. Only writes whose offset and memory are multiples
+  /// of kScanAlignment gain, and of them the whole blocks; the rest goes through the cache. truncate() reserves the
+  /// space at once, so that a disk that is too full is known before the first byte.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
-  /// Opens a file that create_large() of another process of this host has made and sized, to write into as well, in the
-  /// same way. It has no bytes of its own: truncate() is the maker's. \error kNotFound, kUnsupported
+  /// Opens a file that another process of this host made with create_large() and sized, so that this process writes its
+  /// part of it in the same way. Only the process that made the file calls truncate(). \error kNotFound, kUnsupported
   virtual Result<std::unique_ptr<File>> open_large(const std::string& path);
-  /// Some file of create_large() went through the page cache, since its store refuses another way.
+  /// True if a file of create_large() went through the page cache because its store refuses to bypass it.
   virtual bool refused_past_cache() const { return false; }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
-  /// As open_read, for a large file that is read once: what is not in memory already is read past the page cache where
-  /// the store can do that, which is faster and leaves the cache to others. Only whole multiples of kScanAlignment
-  /// gain.
+  /// As open_read, for a large file that is read once. Bytes that are not in memory yet are read past the page cache if
+  /// the store can do that: this is faster, and other files keep their place in the cache. Only whole multiples of
+  /// kScanAlignment gain.
   virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
-  /// Opens the regular file `member` ("model/x") of the folder `folder` for reading. No name below `folder` may be a
-  /// symbolic link, and nothing outside of it is reached; `folder` itself is followed. \error kNotFound, kCorrupt (a
-  /// link is in the way), kMediaError, kFailed
+  /// Opens the regular file `member` ("model/x") of the folder `folder` for reading. `folder` itself may be a symbolic
+  /// link; no name below it may be one, and nothing outside of it can be reached. \error kNotFound, kCorrupt (a link is
+  /// on the way), kMediaError, kFailed
   virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
                                                     Access access = Access::kCached);
-  /// What stat() says of `member` of `folder`, under the same rule; kCorrupt also where `member` itself is a link.
+  /// What stat() says of `member` in `folder`, under the rule of open_member; kCorrupt also if `member` itself is a
+  /// link.
   virtual Result<FileInfo> stat_member(const std::string& folder, const std::string& member);
-  /// Opens a regular file, made when missing, for reading and writing. A symbolic link is followed: for files that
-  /// people place, like a run's metrics. \error kFailed, kUnsupported (this file system does not offer it)
+  /// Opens a regular file for reading and writing, and creates it if it is missing. A symbolic link is followed: for
+  /// files that people place, such as a run's metrics. \error kFailed, kUnsupported (this file system does not offer
+  /// the call)
   virtual Result<std::unique_ptr<File>> open_update(const std::string& path);
   virtual Status make_dir(const std::string& path) = 0;  ///< parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
@@ -124,29 +126,28 @@ class Fs {
   /// Makes the names in `path` (creations, renames, removals) durable: fsync of the directory.
   virtual Status sync_dir(const std::string& path) = 0;
   virtual Result<std::vector<DirEntry>> list(const std::string& path) = 0;  ///< sorted by name; \error kNotFound
-  /// \error kNotFound when nothing is there; symbolic links are not followed (type kLink).
+  /// Symbolic links are not followed: their type is kLink. \error kNotFound
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
-  /// Whether this process may write the file `path`, or make names in the folder `path`, as far as the store tells
-  /// without a try. The default says ok. \error kFailed with the errno that a try would meet
+  /// Whether this process may write the file `path`, or create names in the folder `path`, as far as the store can tell
+  /// without a write. The default says ok. \error kFailed with the errno that a write would get
   virtual Status may_write(const std::string& path);
   /// Takes the lock on `path` (created when missing) without waiting.
-  /// \error kLocked with the present content of the file in `causes` when another holder lives.
+  /// \error kLocked when another live process holds it, with the present content of the file in `causes`
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
-  // Not every store can do what follows. kUnsupported, and only that, means: nothing has happened, do it another way
-  // (other device, not permitted, too many links, no such call here). A file system that has none of these calls
-  // inherits that answer.
+  // Not every store offers the calls below. kUnsupported always means: nothing has happened, do it another way (another
+  // device, not permitted, too many links, no such call). It is the default of all of them but real_path.
 
   /// Gives the file `from` the second name `to`, which must not exist. \error kUnsupported, kNotFound, kFailed
   virtual Status link(const std::string& from, const std::string& to);
   /// Creates `to` as a read-only file that shares the blocks of `from`, durable on return (its folder is not synced).
-  /// \error kUnsupported, kNotFound, kFailed; after an error `to` is not there
+  /// \error kUnsupported, kNotFound, kFailed; after an error `to` does not exist
   virtual Status reflink(const std::string& from, const std::string& to);
   /// Exchanges two existing names in one step. \error kUnsupported, kNotFound, kFailed
   virtual Status exchange(const std::string& a, const std::string& b);
-  /// The one absolute spelling of an existing path: symbolic links followed, no "." or "..". Here: by the text alone.
-  /// \error kNotFound
+  /// The canonical absolute form of an existing path: symbolic links followed, no "." or "..". The default works on the
+  /// text of the path alone. \error kNotFound
   virtual Result<std::string> real_path(const std::string& path);
 };
 
@@ -155,31 +156,31 @@ Fs& posix_fs();
 
 /// Reads a whole file. \error kCorrupt when it is larger than `limit` bytes.
 Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit);
-/// Reads the whole of `member` of `folder` (Fs::open_member). \error kCorrupt when it is larger than `limit` bytes,
-/// those of open_member.
+/// Reads the whole of `member` in `folder` (Fs::open_member). \error kCorrupt when it is larger than `limit` bytes, and
+/// the errors of open_member
 Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, const std::string& member,
                                            std::uint64_t limit);
-/// Creates `path` with `data`, datasync, close. The directory is not synced.
+/// Creates `path` with `data`, makes the file durable and closes it. The directory is not synced.
 Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> data);
-/// Ends the writing of a checkpoint's member: takes write permission from it where the store can, makes it durable,
+/// Finishes a member of a checkpoint: takes write permission from the file if the store can, makes it durable and
 /// closes it.
 Status finish_member(File& file);
-/// write_new_file of a checkpoint's member: read-only.
+/// Creates a member of a checkpoint with `data`: as write_new_file, and read-only.
 Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data);
 /// Creates `path` and every missing parent, syncing each parent that got a new name.
 Status make_dirs(Fs& fs, const std::string& path);
-/// Removes `path` with everything below it; missing is fine. `cancel` is asked before each removal: nothing more goes
-/// then. \error kFailed, kInterrupted, kTerminated
+/// Removes `path` with everything below it; missing is fine. `cancel` is asked before each removal, and nothing more is
+/// removed once it says stop. \error kFailed, kInterrupted, kTerminated
 Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel = {});
-/// Makes a folder that nobody else makes, or takes the empty one that is there. \error as Fs::make_dir
+/// Makes a folder whose name no other process uses, or takes it if it exists and is empty. \error as Fs::make_dir
 Status make_own_dir(Fs& fs, const std::string& path);
-/// What stands in an error about the link `path` inside a checkpoint.
+/// The error about the symbolic link `path` inside a checkpoint.
 Status link_refused(const std::string& path);
 /// The folder part of `path`: "." when there is none, "/" for a name in the root.
 std::string parent_path(const std::string& path);
-/// The part of `path` behind its last '/'.
+/// The part of `path` after its last '/'.
 std::string base_name(const std::string& path);
-/// `path` without slashes at its end; "/" stays.
+/// `path` without slashes at its end; "/" stays "/".
 std::string without_slashes(std::string path);
 /// Joins two parts with one '/'.
 std::string join_path(const std::string& a, const std::string& b);

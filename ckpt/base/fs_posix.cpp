@@ -48,14 +48,14 @@ class PosixLock final : public FileLock {
       : file_(std::move(file)), fd_(fd), path_(std::move(path)), reach_(reach) {}
   LockReach reach() const override { return reach_; }
   Status write(const std::string& text) override {
-    // Shortened last, so that a reader in between sees the new text with at most an old tail.
+    // Shortened last, so that a reader meanwhile sees the new text, at most with the end of the old one.
     TITAN_RETURN_IF_ERROR(file_->pwrite(0, std::as_bytes(std::span(text))));
     TITAN_RETURN_IF_ERROR(file_->truncate(text.size()));
     return send_written(fd_, path_);
   }
 
  private:
-  std::unique_ptr<PosixFile> file_;  // flock goes with the open file description
+  std::unique_ptr<PosixFile> file_;  // flock belongs to the open file description
   const int fd_;                     // of file_
   const std::string path_;
   const LockReach reach_;
@@ -153,7 +153,7 @@ class PosixFs final : public Fs {
       if (::link(from.c_str(), to.c_str()) < 0) return noreplace_error(errno, from, to);
       return remove_file(from);
     }
-    // A plain rename replaces only an empty directory, hence the look before; a full one it refuses.
+    // A plain rename replaces an empty directory (it refuses a full one), so look for one first.
     if (struct stat target{}; ::lstat(to.c_str(), &target) == 0) return noreplace_error(EEXIST, from, to);
     if (::rename(from.c_str(), to.c_str()) < 0) return noreplace_error(errno, from, to);
     return ok_status();
@@ -183,7 +183,7 @@ class PosixFs final : public Fs {
       if (item->d_type != DT_UNKNOWN) {
         info.st_mode = DTTOIF(item->d_type);
       } else if (::fstatat(::dirfd(dir.get()), item->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
-        if (errno == ENOENT) continue;  // removed since
+        if (errno == ENOENT) continue;  // removed meanwhile
         return from_read_errno(errno, join_path(path, name), "fstatat", OnMissing::kFailed);
       }
       entries.push_back({std::move(name), type_of(info.st_mode)});
@@ -240,7 +240,7 @@ class PosixFs final : public Fs {
     if (fd < 0) return from_errno(errno, to, "create");
     PosixFile target(fd, to);
     Status status;
-    // EINVAL, ENOTTY, EBADF: file systems without clones differ in how they say so.
+    // EINVAL, ENOTTY, EBADF: file systems without clones answer with different errors.
     if (retry([&] { return ::ioctl(fd, FICLONE, source); }) < 0)
       status =
           optional_error(errno, {EXDEV, EPERM, EOPNOTSUPP, ENOSYS, EINVAL, ENOTTY, EBADF}, from, "reflink to " + to);
@@ -265,12 +265,12 @@ class PosixFs final : public Fs {
   Walk walk() const { return no_replace_ == NoReplace::kFallback ? Walk::kByName : Walk::kKernel; }
 
   static Result<std::unique_ptr<File>> open_by_path(const std::string& path, Access access) {
-    // O_NONBLOCK: a FIFO under this name must not block us before we have seen that it is not a lock file.
+    // O_NONBLOCK: if this name is a FIFO, opening it must not block before we know what it is.
     return for_reading(retry([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }),
                        path, access);
   }
 
-  /// Takes `fd`, or the errno of the open that gave none.
+  /// Takes `fd`, or -1 with the errno of the open that failed.
   static Result<std::unique_ptr<File>> for_reading(int fd, const std::string& path, Access access) {
     if (fd < 0) return from_read_errno(errno, path, "open");
     auto file = std::make_unique<PosixFile>(fd, path);
@@ -281,7 +281,7 @@ class PosixFs final : public Fs {
     return make_scan_file(file->release(), path, access);
   }
 
-  /// kUnsupported for the errors in `means_no`: the store cannot do this here, another way may work.
+  /// kUnsupported for the errors in `means_no`: the store cannot do this, another way may work.
   static Status optional_error(int error, std::initializer_list<int> means_no, const std::string& path,
                                const std::string& call) {
     Status status = from_errno(error, path, call, OnMissing::kNotFound);

@@ -6,8 +6,8 @@
 
 namespace titan::ckpt {
 
-/// How rename_noreplace and open_member work: by the kernel's newer calls where it has them, or always the fallback
-/// (tests of the fallback).
+/// How rename_noreplace, exchange and open_member work: with newer calls of the kernel if it has them, or always
+/// without (so that tests reach the fallback).
 enum class NoReplace { kKernel, kFallback };
 
 /// posix_fs() is make_posix_fs(NoReplace::kKernel), made once.

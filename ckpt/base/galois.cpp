@@ -10,7 +10,7 @@ namespace {
 constexpr unsigned kPolynomial = 0x1D;  // below x^8
 constexpr std::uint32_t kCauchyRows = 16;
 
-// Bytes side by side, as wide as every machine of ours has them.
+// 16 bytes side by side: every supported machine has registers of that width.
 using Words16 [[gnu::vector_size(16)]] = std::uint64_t;
 constexpr std::uint64_t kEach = 0x0101010101010101;
 

@@ -1,6 +1,6 @@
 #pragma once
-// Arithmetic of GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1, and a Reed-Solomon code over it: of n blocks r
-// more are made, and any n of all give them all back. \source Plank, "Optimizing Cauchy Reed-Solomon Codes"
+// Arithmetic of GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1, and a Reed-Solomon code over it: r more blocks
+// are made of n blocks, and any n of the n + r restore all. \source Plank, "Optimizing Cauchy Reed-Solomon Codes"
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,19 +10,19 @@
 namespace titan::ckpt {
 
 std::uint8_t galois_product(std::uint8_t a, std::uint8_t b);
-/// 1 / a; a is not 0.
+/// 1 / a, for an `a` other than 0.
 std::uint8_t galois_inverse(std::uint8_t a);
 
-/// Adds `source` times factors[k] to targets[k], for each k; a target has at least the bytes of the source.
+/// Adds `source` times factors[k] to targets[k], for each k. Each target has at least as many bytes as the source.
 void galois_add(std::span<const std::byte> source, std::span<const std::uint8_t> factors,
                 std::span<const std::span<std::byte>> targets);
 
-/// The factor of block `column` in the made block `row`, of a Cauchy matrix: row < 16, column < 240.
+/// The factor of data block `column` in parity block `row`: an entry of a Cauchy matrix. row < 16, column < 240.
 std::uint8_t cauchy(std::uint32_t row, std::uint32_t column);
 
 /// Rows of a square matrix.
 using GaloisMatrix = std::vector<std::vector<std::uint8_t>>;
-/// None where it has no inverse.
+/// Empty if `matrix` has no inverse.
 std::optional<GaloisMatrix> galois_inverse(GaloisMatrix matrix);
 
 }  // namespace titan::ckpt

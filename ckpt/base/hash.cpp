@@ -25,8 +25,8 @@ const HashKernel& kernel() {
   return best;
 }
 
-// 16 characters at once, for a manifest has a digest per tensor. Byte i of the result is the value of hex digit i;
-// `good` keeps its ones where the characters are lower-case hex digits.
+// 16 characters at once, since a manifest has a digest per tensor. Byte i of the result is the value of hex digit i.
+// Byte i of `good` is cleared if character i is not a lower-case hex digit.
 using Bytes16 [[gnu::vector_size(16)]] = unsigned char;
 
 Bytes16 hex_values(const char* digits, Bytes16& good) {

@@ -22,13 +22,13 @@ struct Digest {
   std::string hex() const;  ///< 32 lower-case digits
 };
 
-/// The digest of 32 lower-case hex digits; nullopt for anything else. For texts with thousands of them.
+/// Reads 32 lower-case hex digits; nullopt for anything else. Fast enough for texts with thousands of digests.
 std::optional<Digest> digest_from_hex(std::string_view hex);
 
 Digest digest_of(std::span<const std::byte> data);
 Digest digest_of(std::string_view data);
 
-/// Incremental digest; update() in any pieces gives digest_of() of the concatenation.
+/// Incremental digest: however the data is divided among calls of update(), the result is digest_of() of all of it.
 class Hasher {
  public:
   Hasher();
@@ -54,7 +54,7 @@ class IdentityEncoder {
   void f64(double value);            ///< tag 'd'
   void boolean(bool value);          ///< tag 'b', one byte
   void digest(const Digest& value);  ///< tag 'h', 16 bytes
-  void absent();                     ///< tag '-': the field is not there
+  void absent();                     ///< tag '-': the field is missing
   void list(std::uint64_t count);    ///< tag 'l': `count` elements follow
   Digest finish() const;             ///< XXH3-128 of everything so far
   const std::string& bytes() const { return bytes_; }

@@ -1,6 +1,6 @@
 #pragma once
-// XXH3-128 compiled once per instruction set; hash.cpp takes the widest that the processor has. The digests are the
-// same.
+// XXH3-128, compiled once per instruction set. hash.cpp takes the widest one that the processor has; all give the same
+// digests.
 #include <cstddef>
 #include <cstdint>
 
@@ -20,12 +20,12 @@ struct HashKernel {
   Value (*digest)(const State& state);
 };
 
-/// Each is null where the compiler's target does not have it.
+/// Null if the compiler's target does not have the instruction set.
 const HashKernel* portable_hash_kernel();
 const HashKernel* avx2_hash_kernel();
 const HashKernel* avx512_hash_kernel();
 
-/// Those that this processor can run, slowest first; the first is the portable one.
+/// The kernels that this processor can run, slowest first. The first one is the portable one.
 struct HashKernels {
   const HashKernel* kernels[3];
   int count;

@@ -1,5 +1,5 @@
 #pragma once
-// Threads that help the caller where the system has some to give, and exceptions that end in a Status.
+// Threads that help the caller if the system can start them, and exceptions that become a Status.
 #include <exception>
 #include <functional>
 #include <thread>
@@ -9,11 +9,11 @@
 
 namespace titan::ckpt {
 
-/// "out of memory", or what the exception says. \error kFailed
+/// kFailed with "out of memory", or with the text of the exception.
 Status status_of(const std::exception& error);
 
-/// Calls `work`, which returns a Status; an exception becomes one as well. For threads: nothing catches what leaves
-/// them.
+/// Calls `work`, which returns a Status, and turns an exception into one. For threads: an exception that leaves a
+/// thread ends the process.
 template <typename Work>
 Status contained(const Work& work) {
   try {
@@ -23,7 +23,7 @@ Status contained(const Work& work) {
   }
 }
 
-/// For one caller. The destructor joins the threads, so nothing that they wait for may need the caller.
+/// The threads of one caller. The destructor joins them, so they must not wait for the caller then.
 class Helpers {
  public:
   Helpers() = default;
@@ -31,13 +31,13 @@ class Helpers {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  /// Starts a thread that runs `work`, which does not throw. Returns false where the system has no thread or memory for
-  /// it (a container's limit of processes); the caller goes on with the threads that it has.
+  /// Starts a thread that runs `work`, which does not throw. Returns false if the system has no thread or memory for it
+  /// (a container's limit of processes); the caller continues with the threads that it has.
   bool start(std::function<void()> work) noexcept;
   bool empty() const { return threads_.empty(); }
   void join();
 
-  /// For tests: after `count` more threads of this process there are none; a negative number lifts that.
+  /// For tests: lets this process start `count` more threads and then none; a negative number lifts the limit.
   static void allow_for_test(int count);
 
  private:

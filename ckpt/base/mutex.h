@@ -1,6 +1,6 @@
 #pragma once
-// A mutex whose use clang checks: reading or writing a member that is TITAN_GUARDED_BY(mutex_) without the lock is an
-// error of `clang -Wthread-safety` (tests/each_source.py). Other compilers see nothing of the attributes.
+// A mutex whose use clang checks: reading or writing a member marked TITAN_GUARDED_BY(mutex_) without the lock is an
+// error of `clang -Wthread-safety` (tests/each_source.py). For other compilers the attributes are empty.
 // \source https://clang.llvm.org/docs/ThreadSafetyAnalysis.html
 #include <algorithm>
 #include <chrono>
@@ -33,7 +33,7 @@ class TITAN_CAPABILITY Mutex {
   std::mutex mutex_;
 };
 
-/// Holds a Mutex while it lives, but for what lies between unlock() and lock(). Condition::wait takes it.
+/// Holds a Mutex while it lives, except between unlock() and lock(). Condition::wait takes it.
 class TITAN_SCOPED_LOCK MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TITAN_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -56,13 +56,13 @@ class TITAN_SCOPED_LOCK MutexLock {
   bool held_ = true;
 };
 
-/// Waits under a MutexLock. What is waited for stands in a loop around wait(), which may return though nobody notified:
-/// glibc before 2.41 can lose a wakeup, so a waiter looks again by itself now and then.
+/// Waits under a MutexLock. Call wait() in a loop that checks the condition, since it may return without notify_all():
+/// glibc before 2.41 can lose a wakeup, so wait() returns by itself every 100 ms.
 /// \source https://sourceware.org/bugzilla/show_bug.cgi?id=25847
 class Condition {
  public:
   void wait(MutexLock& lock) { changed_.wait_for(lock, kLook); }
-  /// Whether `deadline` has come.
+  /// Returns timeout once `deadline` has passed.
   std::cv_status wait_until(MutexLock& lock, std::chrono::steady_clock::time_point deadline) {
     changed_.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kLook));
     return std::chrono::steady_clock::now() < deadline ? std::cv_status::no_timeout : std::cv_status::timeout;

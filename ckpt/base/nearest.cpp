@@ -38,7 +38,7 @@ std::vector<std::string> nearest(std::string_view word, const std::vector<std::s
   for (const std::string& candidate : candidates) {
     const std::size_t longer = std::max(word.size(), candidate.size());
     const std::size_t shorter = std::min(word.size(), candidate.size());
-    // Replacing half of a short word makes another word, not a typo.
+    // Two edits in a short word make another word, not a typing error.
     const std::size_t allowed = std::min(kMaxEdits, longer / 2);
     const std::size_t distance = longer - shorter > allowed ? allowed + 1 : edit_distance(word, candidate);
     if (distance <= allowed) {

@@ -10,12 +10,12 @@ namespace titan::ckpt {
 /// Counts the insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b` (bytes).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Returns the candidates within two edits of `word`, or of which one is a prefix of the other (three bytes or more):
-/// nearest first, in the order given among equals, at most `limit`.
+/// Returns the candidates that are within two edits of `word` (fewer if both are shorter than four bytes), or of which
+/// one is a prefix of the other (three bytes or more). Nearest first, equals in the order given, at most `limit`.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
                                  std::size_t limit = 3);
 
-/// Returns "did you mean `a`?" or "did you mean `a`, `b` or `c`?"; empty when nothing is near.
+/// Returns "did you mean `a`?" or "did you mean `a`, `b` or `c`?"; empty when no candidate is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace titan::ckpt

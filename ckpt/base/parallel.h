@@ -1,5 +1,5 @@
 #pragma once
-// Independent pieces of work on a few threads.
+// Independent pieces of work on several threads.
 #include <cstddef>
 #include <functional>
 
@@ -7,12 +7,12 @@
 
 namespace titan::ckpt {
 
-/// Threads for work that waits for a disk as much as for a core: `wanted`, or when that is 0 one per core, 4 at least
-/// (a disk needs several reads under way), 16 at most.
+/// How many threads to use for work that waits for a disk as much as for a core: `wanted`, or if that is 0 one per
+/// core, at least 4 (a disk needs several reads at a time) and at most 16.
 unsigned io_threads(unsigned wanted);
 
-/// Calls `work(i)` for every i below `count`, each once, in order of i as threads become free; `threads` 1 uses the
-/// caller's, and so does the rest where the system has no more of them. After a failure, which an exception is too, no
+/// Calls `work(i)` once for every i below `count`, in order of i as threads become free. The caller's thread is one of
+/// `threads`; fewer do the work if the system cannot start them all. After a failure (an exception counts as one) no
 /// further index is begun. Returns the failure of the lowest index that failed.
 Status parallel_for(std::size_t count, unsigned threads, const std::function<Status(std::size_t)>& work);
 

@@ -55,7 +55,7 @@ Status PosixFile::pwrite(std::uint64_t offset, std::span<const std::byte> data) 
                       static_cast<off_t>(offset));
     });
     const int error = errno;
-    if (put < 0 && blocks > 0 && error == EINVAL) {  // a store that takes the flag and not our alignment
+    if (put < 0 && blocks > 0 && error == EINVAL) {  // the store takes the flag but not our alignment
       past_cache_ = false;
       *refused_ = true;
       continue;
@@ -90,7 +90,7 @@ Result<std::uint64_t> PosixFile::size() {
 }
 
 Status PosixFile::datasync() {
-  // Linux marks pages clean after reporting a failure once: a second call would succeed with data missing.
+  // Linux marks pages clean after it has reported a failure: a second call would succeed although data is missing.
   if (!lost_.ok()) return lost_;
   if (retry([&] { return ::fdatasync(fd_); }) < 0) lost_ = from_errno(errno, path_, "fdatasync");
   return lost_;
@@ -101,7 +101,7 @@ Status PosixFile::set_read_only() {
   if (::fstat(fd_, &info) < 0) return from_errno(errno, path_, "fstat");
   if ((info.st_mode & kAllWrite) == 0 || ::fchmod(fd_, info.st_mode & 07777 & ~kAllWrite) == 0) return ok_status();
   Status status = from_errno(errno, path_, "fchmod");
-  // The answers of stores without permissions, and of servers that let only the owner of the share change them.
+  // Answers of stores without permissions, and of servers on which only the owner of the share may change them.
   for (const int means_no : {EPERM, EACCES, EOPNOTSUPP, ENOSYS, EINVAL})
     if (errno == means_no) status.code = Code::kUnsupported;
   return status;
@@ -109,9 +109,9 @@ Status PosixFile::set_read_only() {
 
 Status PosixFile::close() {
   if (fd_ < 0) return failed(path_ + ": close: already closed");
-  if (direct_ >= 0) (void)::close(std::exchange(direct_, -1));  // its writes are answered, nothing is left to fail
+  if (direct_ >= 0) (void)::close(std::exchange(direct_, -1));  // all its writes were answered, so no error can be left
   int fd = std::exchange(fd_, -1);
-  // Never repeated: after EINTR the descriptor is gone on Linux, and may belong to another thread.
+  // Never repeated: on Linux the descriptor is closed even after EINTR, and may already belong to another thread.
   if (::close(fd) < 0 && errno != EINTR) return from_errno(errno, path_, "close");
   return ok_status();
 }

@@ -1,5 +1,5 @@
 #pragma once
-// An open file of the machine, and what its system calls answer. Part of PosixFs.
+// An open file of the machine, and the errors of its system calls. Part of PosixFs.
 #include <sys/stat.h>
 
 #include <atomic>
@@ -25,14 +25,14 @@ auto retry(Call call) {
 
 enum class OnMissing { kNotFound, kFailed };
 
-/// As errno_status, but a missing path is kNotFound where that is an answer and not a failure.
+/// As errno_status; with OnMissing::kNotFound, a missing path is kNotFound instead of kFailed.
 Status from_errno(int error, const std::string& path, const std::string& call, OnMissing missing = OnMissing::kFailed);
 /// As from_errno, for calls that read.
 Status from_read_errno(int error, const std::string& path, const std::string& call,
                        OnMissing missing = OnMissing::kNotFound);
 
-/// Fills `out` from `offset` on by read_some(offset, out), which returns as pread(2) does. \error kCorrupt: the file
-/// ends before; kMediaError, kFailed
+/// Fills `out` from `offset` on with calls of read_some(offset, out), which returns what pread(2) would.
+/// \error kCorrupt (the file ends before that), kMediaError, kFailed
 template <typename ReadSome>
 Status read_fully(const std::string& path, std::uint64_t offset, std::span<std::byte> out, ReadSome read_some) {
   const std::uint64_t end = offset + out.size();
@@ -52,8 +52,8 @@ class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   ~PosixFile() override;
-  /// Sends whole blocks past the page cache from now on. By the open file and not by its path, so that both descriptors
-  /// are the same file. Not every store has it.
+  /// From now on whole blocks bypass the page cache, if the store can do that. Opens a second descriptor through the
+  /// first one and not by the path, so that both are the same file.
   void write_past_cache(std::shared_ptr<std::atomic<bool>> refused);
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
@@ -68,16 +68,16 @@ class PosixFile final : public File {
   Status close() override;
 
  private:
-  // How many bytes of `data` can go past the cache: all whole blocks where everything is aligned.
+  // How many bytes of `data` can bypass the cache: all whole blocks if offset and memory are aligned, else 0.
   std::size_t whole_blocks(std::uint64_t offset, std::span<const std::byte> data) const;
 
-  // The kernel holds written bytes for seconds, and datasync() would wait for all of them. So a large file is sent to
-  // the disk as it grows. No error is lost: datasync() reports it.
+  // The kernel keeps written bytes in memory for seconds, and datasync() would wait for all of them. So this sends a
+  // large file to the disk while it grows. No error is lost: datasync() reports it.
   void begin_write_back(std::uint64_t put);
   int fd_, direct_ = -1;
   bool large_ = false;
   std::atomic<bool> past_cache_ = true;
-  std::shared_ptr<std::atomic<bool>> refused_;  ///< of the file system; set where direct_ was asked for
+  std::shared_ptr<std::atomic<bool>> refused_;  ///< the file system's; true if the store refuses direct_
   std::string path_;
   Status lost_;
   std::atomic<std::uint64_t> written_ = 0;

@@ -7,11 +7,11 @@
 
 namespace titan::ckpt {
 
-/// Takes the exclusive lock of the open file `fd` without waiting; kNone where the store has no such locks.
+/// Takes the exclusive lock of the open file `fd` without waiting; kNone if the store has no such locks.
 /// \error kLocked (another holder), kFailed
 Result<LockReach> take_flock(int fd, const std::string& path);
 
-/// Sends what was written through `fd` to the server, where the store has one. Costs nothing on a store of this host.
+/// Sends what was written through `fd` to the server, if the store has one. Costs nothing on a local store.
 Status send_written(int fd, const std::string& path);
 
 }  // namespace titan::ckpt

@@ -39,7 +39,7 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-/// `result`, its error being about `checkpoint` (Status::path).
+/// Returns `result`; an error then names `checkpoint` in Status::path.
 template <typename T>
 Result<T> about(Result<T> result, const std::string& checkpoint) {
   if (!result.ok()) return result.status().about(checkpoint);

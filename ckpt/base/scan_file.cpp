@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kBounce = std::size_t{1} << 20;
 
-// cachestat(2), which glibc does not know. \source include/uapi/linux/mman.h
+// cachestat(2), for which glibc has no wrapper. \source include/uapi/linux/mman.h
 constexpr long kCachestat = 451;
 struct CacheRange {
   std::uint64_t offset, length;
@@ -64,26 +64,26 @@ class ScanFile final : public File {
  private:
   Status read_only() const { return failed(path_ + ": opened for reading only"); }
 
-  // Only bytes that are not in the cache are read past it; bytes that were just written come from memory.
+  // Reads past the cache only bytes that are not in it; bytes that were just written come from memory.
   ssize_t read_some(std::uint64_t offset, std::span<std::byte> out) const {
     const auto place = static_cast<off_t>(offset);
     if (const std::size_t whole = whole_blocks(offset, out); whole > 0 && !cached(place, out.first(whole))) {
       const ssize_t got = ::pread(direct_, out.data(), whole, place);
-      // EINVAL: a store that takes the flag but not our alignment. A short read leaves the rest unaligned, or at the
+      // EINVAL: the store takes the flag but not our alignment. After a short read the rest is unaligned, or at the
       // end.
       if (got > 0 || (got < 0 && errno != EINVAL)) return got;
     }
     return ::pread(fd_, out.data(), out.size(), place);
   }
 
-  // How many bytes of `out` can be read past the cache as they lie.
+  // How many bytes of `out` can be read past the cache directly into `out`.
   std::size_t whole_blocks(std::uint64_t offset, std::span<std::byte> out) const {
     if (direct_ < 0 || !aligned(offset) || !aligned(reinterpret_cast<std::uintptr_t>(out.data()))) return 0;
     return out.size() / kScanAlignment * kScanAlignment;
   }
 
-  // Whether all of it is in memory. The kernel is asked, not tried: a read of a page, refused or not, makes it read on
-  // by itself, up to megabytes of what we are to read past it. Kernels before 6.5 can only be tried.
+  // Whether all of `out` is in memory. Asks the kernel instead of reading a page as a test: any read, refused or not,
+  // starts read-ahead of up to megabytes into the cache. Kernels before 6.5 cannot be asked, so a page is read there.
   bool cached(off_t place, std::span<std::byte> out) const {
     const CacheRange range{static_cast<std::uint64_t>(place), out.size()};
     CacheState state{};
@@ -95,8 +95,8 @@ class ScanFile final : public File {
     return ::preadv2(fd_, &first, 1, place, RWF_NOWAIT) == static_cast<ssize_t>(kScanAlignment);
   }
 
-  // Every byte comes from the store: as it lies where it can, else whole blocks go into our own buffer, and the part
-  // that was asked for is copied.
+  // Every byte comes from the store: directly into `out` if possible, else through our own buffer of whole blocks, from
+  // which the requested part is copied.
   ssize_t read_from_store(std::uint64_t offset, std::span<std::byte> out) const {
     if (const std::size_t whole = whole_blocks(offset, out); whole > 0) {
       const ssize_t got = ::pread(direct_, out.data(), whole, static_cast<off_t>(offset));
@@ -118,7 +118,7 @@ class ScanFile final : public File {
       }
     }
     (void)::posix_fadvise(fd_, static_cast<off_t>(begin), static_cast<off_t>(blocks),
-                          POSIX_FADV_DONTNEED);  // the next best
+                          POSIX_FADV_DONTNEED);  // the next best way
     return ::pread(fd_, out.data(), wanted, static_cast<off_t>(offset));
   }
 
@@ -131,9 +131,9 @@ class ScanFile final : public File {
 
 std::unique_ptr<File> make_scan_file(int fd, std::string path, Access access) {
   auto file = std::make_unique<ScanFile>(fd, std::move(path), access);
-  // By the open file and not by its path, so that both are the same file.
+  // Opened through the first descriptor and not by the path, so that both are the same file.
   const int direct = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT);
-  if (direct >= 0) file->use_direct(direct);  // not every store has it
+  if (direct >= 0) file->use_direct(direct);  // not every store supports it
   return file;
 }
 

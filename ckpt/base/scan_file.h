@@ -7,8 +7,8 @@
 
 namespace titan::ckpt {
 
-/// Takes `fd`, a regular file that is open for reading. kScan: what is in memory already comes from there; kPastCache:
-/// nothing does, where the store can do that.
+/// Takes `fd`, a regular file that is open for reading. kScan: bytes that are in memory already come from memory.
+/// kPastCache: all bytes come from the store, if it can do that.
 std::unique_ptr<File> make_scan_file(int fd, std::string path, Access access);
 
 }  // namespace titan::ckpt

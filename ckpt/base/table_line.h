@@ -1,5 +1,5 @@
 #pragma once
-// Causes of a Status that are lines of one table: people see them below each other, without "caused by:".
+// Causes of a Status that are lines of one table: they are printed below each other, without "caused by:".
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,14 +8,14 @@ namespace titan::ckpt {
 
 inline constexpr char kTableMark = '\t';
 
-/// `lines` as causes.
+/// Marks `lines` as lines of a table, to be the causes of a Status.
 inline std::vector<std::string> table_causes(std::vector<std::string> lines) {
   for (std::string& line : lines) line.insert(line.begin(), kTableMark);
   return lines;
 }
 
 inline bool is_table_line(std::string_view cause) { return cause.starts_with(kTableMark); }
-/// A cause as it reads.
+/// The text of a cause, without the mark of a table line.
 inline std::string cause_text(std::string_view cause) {
   return std::string(is_table_line(cause) ? cause.substr(1) : cause);
 }

@@ -10,10 +10,10 @@
 
 namespace titan::ckpt {
 
-/// `words` with `between` between them.
+/// All `words` as one text, with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
-/// The parts of `text` between separators: "a,,b" has three, "" has one.
+/// The parts of `text` between separators: "a,,b" has three parts, "" has one.
 std::vector<std::string> split(std::string_view text, char separator);
 
 /// `text` without spaces, tabs and carriage returns at its ends.
@@ -28,7 +28,7 @@ std::optional<T> number_of(std::string_view text) {
   return number;
 }
 
-/// The same bytes as text.
+/// The bytes as text, without a copy.
 inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

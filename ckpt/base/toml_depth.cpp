@@ -5,8 +5,8 @@
 namespace titan::ckpt {
 namespace {
 
-/// Returns the offset behind the string whose opening quote is at `begin`. A string without an end stops where the
-/// parser gives up.
+/// Returns the offset after the string whose opening quote is at `begin`. A string without an end stops where the
+/// parser stops with an error.
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   const char quote = text[begin];
   const bool several_lines = text.substr(begin, 3) == std::string(3, quote);
@@ -17,7 +17,7 @@ std::size_t end_of_string(std::string_view text, std::size_t begin) {
       return i;
     } else if (text[i] == quote) {
       if (!several_lines) return i + 1;
-      // Three quotes end it, and up to two more may stand before them.
+      // Three quotes end it, and up to two quotes may directly precede them.
       const std::size_t run = std::min(text.find_first_not_of(quote, i), text.size()) - i;
       if (run >= 3) return i + std::min<std::size_t>(run, 5);
       i += run - 1;
@@ -43,7 +43,7 @@ Status check_toml_depth(std::string_view text, const std::string& path) {
     if (c == '.') ++dots;
     if (c == '[' || c == '{') ++brackets;
     if ((c == ']' || c == '}') && brackets > 0) --brackets;
-    // A key goes on over blanks, digits and letters; anything else ends it.
+    // Blanks, digits and letters belong to a key; these characters end it.
     if (std::string_view("\n=,[]{}").find(c) != std::string_view::npos) dots = 0;
     if (dots >= kMaxTomlDepth || brackets > kMaxTomlDepth) {
       const auto line = 1 + std::ranges::count(text.substr(0, i), '\n');

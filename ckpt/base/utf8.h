@@ -9,24 +9,24 @@ namespace titan::ckpt {
 
 struct Utf8Char {
   std::uint32_t code = 0;
-  std::size_t bytes = 0;  ///< 0: not well-formed here
+  std::size_t bytes = 0;  ///< 0: the text does not begin with a well-formed character
 };
 
 /// Decodes the character at the start of `text`, which is not empty; overlong forms, surrogates and values past
 /// U+10FFFF are malformed.
 Utf8Char decode_utf8(std::string_view text);
 
-/// A control character that text has not: NUL and the like, but no white space, backspace or escape.
+/// A control character that does not occur in text: NUL and the like, but not white space, backspace or escape.
 constexpr bool is_odd_control(unsigned char c) { return c < 0x20 && (c < '\b' || c > '\r') && c != 0x1b; }
 
 struct TextScan {
-  /// The offset of the first byte that is not part of a well-formed sequence, else the size of the text. A sequence
-  /// that is cut off or goes wrong counts from its first byte.
+  /// Offset of the first byte that is not part of a well-formed sequence; the size of the text if there is none. For a
+  /// sequence that is cut off or malformed, the offset of its first byte.
   std::size_t valid = 0;
-  std::size_t control = std::string_view::npos;  ///< the first is_odd_control() before `valid`; npos: none
+  std::size_t control = std::string_view::npos;  ///< offset of the first is_odd_control() before `valid`; npos: none
 };
 
-/// Looks for both in one pass.
+/// Finds both offsets in one pass.
 TextScan scan_text(std::string_view text);
 
 /// True when `text` is well-formed UTF-8.

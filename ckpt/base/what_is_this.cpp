@@ -10,7 +10,7 @@ namespace {
 using Kind = FileKind;
 using namespace std::string_view_literals;
 
-// A name is looked up from the top, too, so that ".tar.gz" stands before ".gz".
+// The first row that fits counts, for names too, so ".tar.gz" comes before ".gz".
 constexpr FileSignature kSignatures[] = {
     {Kind::kLfsPointer, "a pointer of git-lfs, not the file itself", "version https://git-lfs.github.com/spec/"sv},
     {Kind::kScript, "a script", "#!/"sv},
@@ -66,9 +66,9 @@ bool has_at(std::string_view bytes, std::size_t at, std::string_view magic) {
   return bytes.size() >= at + magic.size() && bytes.substr(at, magic.size()) == magic;
 }
 
-// The name of the first member says what a zip is.
+// The name of the first member tells what kind of zip it is.
 Kind kind_of_zip(std::string_view bytes) {
-  constexpr std::size_t kName = 30, kLength = 26;  // bytes of a local header, and where the length of its name is
+  constexpr std::size_t kName = 30, kLength = 26;  // size of a local header, and the offset of its name length
   if (bytes.size() < kName) return Kind::kZip;
   const auto low = static_cast<unsigned char>(bytes[kLength]), high = static_cast<unsigned char>(bytes[kLength + 1]);
   const std::string_view name =
@@ -85,7 +85,7 @@ Kind kind_of_markup(std::string_view bytes) {
   return start.starts_with("<?xml") ? Kind::kErrorPage : Kind::kUnknown;
 }
 
-// The length of a header in JSON, then the header.
+// A safetensors file begins with the length of its JSON header, then the header.
 bool is_safetensors(std::string_view bytes) {
   return bytes.size() > 9 && bytes[5] == '\0' && bytes[6] == '\0' && bytes[7] == '\0' && bytes[8] == '{' &&
          (bytes[9] == '"' || bytes[9] == '}');

@@ -1,5 +1,5 @@
 #pragma once
-// What a file is by its first bytes and by its name: one table of signatures for all that look at files of others.
+// Recognises a file by its first bytes and by its name: one table of signatures for all code that reads foreign files.
 // Pure.
 #include <cstddef>
 #include <span>
@@ -45,28 +45,28 @@ enum class FileKind {
   kUtf16,
 };
 
-/// One way to recognise a kind: bytes at a place, or the end of a name.
+/// One way to recognise a kind: by bytes at an offset, or by the end of the name.
 struct FileSignature {
   FileKind kind;
   const char* what;              ///< with its article: "a zip archive"
-  std::string_view magic;        ///< at `at`; empty: the beginning says nothing
-  std::size_t at = 0;            ///< bytes from the beginning
-  std::string_view extension{};  ///< in lower case; empty: the name says nothing
+  std::string_view magic;        ///< the bytes that are expected at `at`; empty: recognised by the name alone
+  std::size_t at = 0;            ///< offset from the beginning of the file
+  std::string_view extension{};  ///< in lower case; empty: recognised by the bytes alone
 };
 
-/// All of them, the first that fits counts.
+/// All signatures. The first that fits counts.
 std::span<const FileSignature> file_signatures();
 
-/// Bytes of a file's beginning that are enough for every signature.
+/// So many bytes of a file's beginning are enough for every signature.
 inline constexpr std::size_t kSignatureBytes = 4096;
 
-/// What a file is whose first bytes are `beginning`: all of it, or kSignatureBytes and more.
+/// The kind of a file that begins with `beginning`: the whole file, or at least kSignatureBytes of it.
 FileKind what_is_this(std::string_view beginning);
-/// What a file is by its name.
+/// The kind of a file with this name.
 FileKind what_by_name(std::string_view name);
 /// "a zip archive"; "" for kUnknown.
 const char* kind_text(FileKind kind);
-/// Whether a text file cannot begin so, so that nobody means to train on it as text.
+/// True if a text file cannot begin like a file of this kind, so that nobody means to train on it as text.
 bool is_binary(FileKind kind);
 
 }  // namespace titan::ckpt

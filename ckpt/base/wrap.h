@@ -1,5 +1,5 @@
 #pragma once
-// Lines that are broken between words. Pure.
+// Breaks lines between words. Pure.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace titan::ckpt {
 
-/// Breaks `text` at blanks into lines of at most `width` characters; the first has `first` of them less. A word that is
-/// longer has a line of its own. Blanks within a line stay as they are.
+/// Breaks `text` at blanks into lines of at most `width` characters; the first line has `first` characters less. A word
+/// that is longer gets a line of its own. Blanks within a line stay.
 std::vector<std::string> wrap_words(std::string_view text, std::size_t width, std::size_t first = 0);
 
-/// The same as one text: lines after the first are indented by `indent` blanks, which count.
+/// The lines of wrap_words() as one text. Lines after the first are indented by `indent` blanks, which count as width.
 std::string wrapped_text(std::string_view text, std::size_t width, std::size_t indent);
 
 }  // namespace titan::ckpt

@@ -29,8 +29,8 @@ TITAN_INLINE Lane zip_high(Lane a, Lane b) {
   return {__builtin_shufflevector(a.v, b.v, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
 }
 
-// 16 elements of S bytes -> S planes. The bytes at even places of the stream are the even bytes of each element: half
-// the problem.
+// 16 elements of S bytes -> S planes. The bytes at even offsets of the stream are the even bytes of each element, so
+// each step halves the problem.
 template <std::size_t S>
 TITAN_INLINE std::array<Lane, S> split(const std::array<Lane, S>& stream) {
   if constexpr (S == 1) {
@@ -74,7 +74,7 @@ TITAN_INLINE std::array<Lane, S> join(const std::array<Lane, S>& planes) {
 }
 
 #if defined(__x86_64__)
-// 32 elements of 2 or 4 bytes -> as many planes, in 4 instructions per 32 bytes; gcc makes 12 of the general form.
+// 32 elements of 2 or 4 bytes -> as many planes, with 4 instructions per 32 bytes; gcc makes 12 of the general form.
 using Bytes32 [[gnu::vector_size(32)]] = char;
 using Ints8 [[gnu::vector_size(32)]] = int;
 using Longs4 [[gnu::vector_size(32)]] = long long;
@@ -85,7 +85,7 @@ using Longs4 [[gnu::vector_size(32)]] = long long;
   return v;
 }
 
-// Plane j of 8 elements of 4 bytes in the j-th 8 bytes.
+// Plane j of 8 elements of 4 bytes goes into the j-th 8 bytes.
 [[gnu::target("avx2")]] TITAN_INLINE Longs4 eight_by_four(const std::byte* from) {
   const Bytes32 v = load32(from);
   const Bytes32 grouped = __builtin_shufflevector(v, v, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 16, 20,
@@ -111,7 +111,7 @@ using Longs4 [[gnu::vector_size(32)]] = long long;
   return i;
 }
 
-// Plane j of 16 elements of 2 bytes in the j-th 16 bytes.
+// Plane j of 16 elements of 2 bytes goes into the j-th 16 bytes.
 [[gnu::target("avx2")]] TITAN_INLINE Longs4 sixteen_by_two(const std::byte* from) {
   const Bytes32 v = load32(from);
   const Bytes32 grouped = __builtin_shufflevector(v, v, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 16, 18,
@@ -133,7 +133,7 @@ using Longs4 [[gnu::vector_size(32)]] = long long;
 }
 #endif
 
-// How many of the first elements are done already, the fast way.
+// Handles the first elements the fast way and returns how many.
 template <std::size_t S>
 std::size_t shuffle_fast([[maybe_unused]] const std::byte* elements, [[maybe_unused]] std::size_t count,
                          [[maybe_unused]] std::size_t stride, [[maybe_unused]] std::byte* planes) {

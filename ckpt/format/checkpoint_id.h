@@ -13,7 +13,7 @@ namespace titan::ckpt {
 Digest tensor_digest(const std::vector<Digest>& leaves);
 /// Digest of component "model" or "optimizer" over all its tensors in bytewise name order.
 Digest component_digest(const Manifest& manifest, std::string_view component);
-/// The checkpoint's id. What is absent from `manifest` is not looked at; `tokens`: of the train state.
+/// The checkpoint's id. Components that `manifest` lacks are not read; `tokens` is that of the train state.
 Digest checkpoint_id(const Manifest& manifest, const LrSchedule& lr, const DataPosition& data, std::uint64_t tokens);
 
 }  // namespace titan::ckpt

@@ -16,21 +16,21 @@ namespace {
 
 // The first byte of a stored piece.
 enum class Form : std::uint8_t {
-  kEqual = 0,   // nothing follows: the piece is its base
-  kPlain = 1,   // its bytes follow
+  kEqual = 0,   // nothing follows: the piece equals its base
+  kPlain = 1,   // the bytes of the piece follow
   kPlanes = 2,  // a zstd frame of the differences, as planes of their bytes
-  kSteps = 3,   // a zstd frame of two bits an element, then of the differences that these cannot say, as planes
+  kSteps = 3,   // a zstd frame: two bits per element, then as planes the differences that two bits cannot express
 };
 
-// Entropy alone, as for compressed leaves: matches between planes of small differences are noise.
+// Only entropy coding, as for compressed leaves: matches between planes of small differences are noise.
 constexpr int kFastest = -1000;
 constexpr auto kLiterals = ZSTD_c_experimentalParam5;
 constexpr int kForced = 1;
-constexpr int kPieceWindowLog = 23;  // content is never longer than 5/4 of a piece
+constexpr int kPieceWindowLog = 23;  // content is at most 5/4 of a piece
 
-constexpr std::size_t kBlock = 4096;  // elements at a time: their differences stay in the first cache
-constexpr std::size_t kSeldom = 8;    // one element of so many at most is beyond two bits
-constexpr std::uint8_t kBeyond = 3;   // the two bits that say so
+constexpr std::size_t kBlock = 4096;  // elements per block: their differences stay in the first-level cache
+constexpr std::size_t kSeldom = 8;    // kSteps only if at most one element in so many is beyond two bits
+constexpr std::uint8_t kBeyond = 3;   // the two bits of an element whose difference is in the planes
 
 template <typename U>
 U folded(U base, U target) {
@@ -50,7 +50,7 @@ U element_at(const std::byte* bytes, std::size_t i) {
   return value;
 }
 
-/// Differences of `count` elements, from `base` or where that is null from zeros.
+/// Differences of `count` elements from `base`, or from zeros if it is null.
 template <typename U>
 void fold_block(const std::byte* base, const std::byte* target, std::size_t count, U* out) {
   if (base == nullptr)
@@ -59,8 +59,8 @@ void fold_block(const std::byte* base, const std::byte* target, std::size_t coun
     for (std::size_t i = 0; i < count; ++i) out[i] = folded<U>(element_at<U>(base, i), element_at<U>(target, i));
 }
 
-/// Two bits for each element into `packed`, and what is beyond them behind one another into `beyond`, which has
-/// elements / kSeldom places and is filled up to `count`. Returns false where more are beyond.
+/// Packs two bits per element into `packed`. Differences beyond two bits go into `beyond`, which has room for elements
+/// / kSeldom of them; `count` gets their number. Returns false if there are more.
 template <typename U>
 bool take_steps(const std::byte* base, const std::byte* target, std::size_t elements, std::byte* packed, U* beyond,
                 std::size_t& count) {
@@ -91,7 +91,7 @@ bool take_steps(const std::byte* base, const std::byte* target, std::size_t elem
   return true;
 }
 
-/// Elements from differences, the inverse of fold_block.
+/// Computes elements from differences: the inverse of fold_block.
 template <typename U>
 void put_folds(const std::byte* base, const U* folds, std::size_t count, std::byte* target) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -100,7 +100,7 @@ void put_folds(const std::byte* base, const U* folds, std::size_t count, std::by
   }
 }
 
-/// The four numbers that a byte of two bits each stands for.
+/// The four two-bit numbers in a byte.
 template <typename U>
 constexpr auto kUnpacked = [] {
   std::array<std::array<U, 4>, 256> all{};
@@ -109,7 +109,7 @@ constexpr auto kUnpacked = [] {
   return all;
 }();
 
-/// The inverse of take_steps; false where `folds` has not as many as are beyond.
+/// The inverse of take_steps; false if the number of `folds` is not that of the elements beyond two bits.
 template <typename U>
 bool put_steps(const std::byte* base, std::span<const std::byte> packed, std::span<const std::byte> folds,
                std::size_t elements, std::byte* target) {
@@ -137,7 +137,7 @@ bool put_steps(const std::byte* base, std::span<const std::byte> packed, std::sp
   return used == beyond;
 }
 
-/// Calls `work` with an unsigned number of `size` bytes.
+/// Calls `work` with an unsigned integer of `size` bytes.
 template <typename Work>
 auto with_element(std::size_t size, const Work& work) {
   switch (size) {
@@ -169,7 +169,7 @@ struct DifferenceEncoder::Impl {
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, kLiterals, kForced)) &&
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1)) &&
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0));
-  std::vector<std::byte> content, folds, out;  // only ever grow: what is cut off and comes back would be cleared
+  std::vector<std::byte> content, folds, out;  // never shrink, since growing again would clear them
   std::size_t size = 0;                        // of content
 
   ~Impl() { ZSTD_freeCCtx(context); }
@@ -184,7 +184,7 @@ std::span<const std::byte> DifferenceEncoder::Impl::plain(std::span<const std::b
   return std::span(out).first(1 + target.size());
 }
 
-/// Puts into `content` what is to be compressed.
+/// Fills `content` with the bytes to be compressed.
 Form DifferenceEncoder::Impl::fill(std::span<const std::byte> base, std::span<const std::byte> target,
                                    std::size_t element_size) {
   const std::size_t elements = target.size() / element_size, whole = elements * element_size;
@@ -240,7 +240,7 @@ Result<std::span<const std::byte>> DifferenceEncoder::encode(std::span<const std
 struct DifferenceDecoder::Impl {
   ZSTD_DCtx* context = ZSTD_createDCtx();
   bool ready = context && !ZSTD_isError(ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, kPieceWindowLog));
-  std::vector<std::byte> content, scratch;  // only ever grow
+  std::vector<std::byte> content, scratch;  // never shrink
   std::size_t size = 0;                     // of content
 
   ~Impl() { ZSTD_freeDCtx(context); }

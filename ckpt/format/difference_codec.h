@@ -1,7 +1,7 @@
 #pragma once
-// How a piece of numbers differs from the same piece of an older version: the bits of each element, as an integer, less
-// those of the old one. What training moves by little are small numbers, of a few kinds. One object per thread.
-// \source FORMAT.md, "Patch files"
+// Encodes how a piece of numbers differs from the same piece of an older version: each element as an integer, minus the
+// old element. Training moves most elements by little, so the differences are small numbers that compress well. One
+// object per thread. \source FORMAT.md, "Patch files"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,9 +18,9 @@ class DifferenceEncoder {
   DifferenceEncoder();
   ~DifferenceEncoder();
   DifferenceEncoder(DifferenceEncoder&&) noexcept;
-  /// Encodes `target` against `base` of the same size, or against zeros where `base` is empty. `element_size`: 1, 2, 4
-  /// or 8; bytes behind the last whole element are kept as they are. The result is valid until the next call. \error
-  /// kInvalid (sizes), kFailed (zstd)
+  /// Encodes `target` against `base` of the same size, or against zeros if `base` is empty. `element_size`: 1, 2, 4 or
+  /// 8; bytes after the last whole element are stored unchanged. The result is valid until the next call.
+  /// \error kInvalid (sizes), kFailed (zstd)
   Result<std::span<const std::byte>> encode(std::span<const std::byte> base, std::span<const std::byte> target,
                                             std::size_t element_size);
 
@@ -34,7 +34,7 @@ class DifferenceDecoder {
   DifferenceDecoder();
   ~DifferenceDecoder();
   DifferenceDecoder(DifferenceDecoder&&) noexcept;
-  /// Fills `target` from what encode() gave and the same base. \error kCorrupt (no such form, other sizes), kInvalid
+  /// Fills `target` from the bytes of encode() and the same base. \error kCorrupt (unknown form, other sizes), kInvalid
   Status decode(std::span<const std::byte> stored, std::span<const std::byte> base, std::size_t element_size,
                 std::span<std::byte> target);
 

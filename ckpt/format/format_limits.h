@@ -1,5 +1,5 @@
 #pragma once
-// How near a checkpoint is to what readers take. \source FORMAT.md, "manifest.json"
+// Warns before a checkpoint grows beyond what readers accept. \source FORMAT.md, "manifest.json"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace titan::ckpt {
 
-/// Bytes that a reader of a manifest counts for each of these, beside the lengths of names and settings.
+/// Bytes that a reader of a manifest counts for each of these, plus the lengths of names and settings.
 inline constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200,
                                kSettingCost = 160, kSmallCost = 100;
 
-/// What is beyond half of its limit, one line each: JSON members, and the manifest.
+/// One line for each JSON member, and for the manifest, that takes more than half of its limit.
 std::vector<std::string> near_limits(const Manifest& manifest);
 
 }  // namespace titan::ckpt

@@ -16,7 +16,7 @@ Hdf5Session::Hdf5Session() : lock_(library_mutex()) {
   static const bool once = [] {
     H5dont_atexit();
     H5open();
-    H5PLset_loading_state(0);  // never dlopen what the environment names
+    H5PLset_loading_state(0);  // never load plugins that the environment names
     return true;
   }();
   (void)once;

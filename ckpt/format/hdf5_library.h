@@ -1,5 +1,5 @@
 #pragma once
-// What every user of libhdf5 here shares. Internal: only the files of ckpt/format/ that call libhdf5 include this.
+// Shared by all code that calls libhdf5. Internal: only files of ckpt/format/ that call libhdf5 include this.
 #include <string>
 #include <utility>
 
@@ -28,8 +28,8 @@ class Id {
   herr_t (*close_)(hid_t);
 };
 
-/// Prepares the library and keeps other threads out of it while it lives: libhdf5 serves one caller at a time anyway,
-/// and holding our own lock keeps its per-thread settings simple.
+/// Prepares the library, and keeps other threads out of it while the session lives. libhdf5 serves one caller at a time
+/// anyway; a lock of our own keeps its per-thread settings simple.
 class Hdf5Session {
  public:
   Hdf5Session();
@@ -41,15 +41,15 @@ class Hdf5Session {
 /// "libhdf5 could not <what>".
 Status hdf5_failed(const std::string& what);
 
-/// Returns the element type. bfloat16 is committed to `file` under its name (call it once per file), unless `file` is
-/// negative.
+/// Returns the element type. A bfloat16 type is committed to `file` under its name (call once per file), unless `file`
+/// is negative.
 Id make_element_type(DType dtype, hid_t file);
 
-/// Creates a file in `image` without times, with checksummed headers that 1.8 and newer read. `metadata_bytes`: about
-/// how much metadata comes; it is kept together, and tiny files stay tiny.
+/// Creates a file in `image` without times, with checksummed headers that libhdf5 1.8 and newer read. `metadata_bytes`
+/// estimates the size of the metadata: it is kept together, and tiny files stay tiny.
 Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes);
-/// The same for a file whose raw data goes where the image says, without alignment; the first block of metadata has
-/// `block` bytes.
+/// As create_in_memory, for a file whose raw data goes without alignment where the image says. The first block of
+/// metadata has `block` bytes.
 Id create_stream_in_memory(MemoryImage* image, std::size_t block);
 
 }  // namespace titan::ckpt

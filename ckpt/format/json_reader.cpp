@@ -18,7 +18,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool ends_plain(char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; }
 
-// The first character from `p` on that ends the plain part of a string: a quote, a backslash or a control character;
+// The first character from `p` on that ends the plain part of a string (a quote, a backslash or a control character);
 // else `end`.
 const char* plain_end(const char* p, const char* end) {
 #if defined(__SSE2__)
@@ -92,7 +92,7 @@ bool JsonReader::literal(std::string_view word) {
 
 std::uint64_t JsonReader::u64() {
   skip_space();
-  // Up to 19 digits cannot overflow; from_chars looks at what is longer.
+  // Up to 19 digits cannot overflow; from_chars reads longer numbers.
   std::uint64_t value = 0;
   const char* end = at_;
   const char* const safe = end_ - at_ > 19 ? at_ + 19 : end_;
@@ -130,7 +130,7 @@ std::uint64_t JsonReader::u64_string() {
 
 std::string_view JsonReader::number() {
   skip_space();
-  // from_chars takes more forms than JSON ("inf", ".5", "01"), so the grammar comes first.
+  // from_chars accepts more forms than JSON ("inf", ".5", "01"), so the grammar is checked first.
   const char* const begin = at_;
   const char* p = at_;
   const auto digits = [&] {
@@ -188,7 +188,7 @@ std::string_view JsonReader::no_text(const char* why) {
   return {};
 }
 
-// Finishes a string that has an escape at the present place, or an error.
+// Reads the rest of a string from an escape on; or records an error.
 std::string_view JsonReader::escaped(const char* begin) {
   std::string& out = decoded_.emplace_back(begin, at_);
   while (at_ < end_ && *at_ != '"') {
@@ -270,7 +270,7 @@ std::vector<std::string> JsonReader::string_list() {
 }
 
 void JsonReader::skip() {
-  // Nobody looks at skipped strings, so they must not stay in memory.
+  // Nobody reads skipped strings, so they must not stay in memory.
   const std::size_t before = decoded_.size();
   switch (peek()) {
     case '{':

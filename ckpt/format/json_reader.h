@@ -1,12 +1,13 @@
 #pragma once
 // Pull reading of a JSON text (RFC 8259): strict syntax and UTF-8, exact 64-bit integers, exact doubles, bounded depth,
 // no document in memory. Decoders walk the text in order. The first error sticks: every later call returns an empty
-// value, so that a decoder looks at finish() once, at its end.
+// value, so that a decoder only has to check finish() at its end.
 //
 // Why no library, measured on a manifest of 10,000 tensors (1.8 MB), which must be read within 10 ms: the packaged
-// RapidJSON (1.1.0) has no pull interface, and its events through a token list took twice as long as this. simdjson's
-// On-Demand (3.0.1) behind this same interface passed the same tests but took 7.2 ms against 5.4 for the text and 12.0
-// against 10.0 with decoding and checks, and is packaged as a shared library only, which titan-ckpt must not load.
+// RapidJSON (1.1.0) has no pull interface, and collecting its events as tokens took twice as long as this reader.
+// simdjson's On-Demand (3.0.1) with the same interface passed the same tests but took 7.2 ms instead of 5.4 for the
+// text, and 12.0 instead of 10.0 with decoding and checks. It is packaged as a shared library only, which titan-ckpt
+// must not load.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -20,18 +21,18 @@
 
 namespace titan::ckpt {
 
-/// One function for each kind of value.
+/// Reads a JSON text value by value, with one function for each kind of value.
 class JsonReader {
  public:
-  /// Reads `text`, which outlives this. `what` names the text in messages.
+  /// Reads `text`, which must outlive the reader. `what` names the text in messages.
   JsonReader(std::string what, std::string_view text);
   JsonReader(const JsonReader&) = delete;
   JsonReader& operator=(const JsonReader&) = delete;
 
   bool ok() const { return status_.ok(); }
-  /// Checks that nothing follows; returns ok or the first error. \error kCorrupt, or what fail() was given
+  /// Checks that nothing follows; returns ok or the first error. \error kCorrupt, or the Status given to fail()
   const Status& finish();
-  /// Records an error at the present place; the first one wins.
+  /// Records an error at the present position; the first one wins.
   void fail(const std::string& message);
   void fail(Status status);
 
@@ -61,11 +62,11 @@ class JsonReader {
   double real();
   std::string_view number();  ///< any number, as it is written
   bool boolean();
-  bool null();              ///< consumes a null when it is next and says whether it was
-  std::string_view text();  ///< valid as long as this reader and its text
+  bool null();              ///< true if null is next, which is then consumed
+  std::string_view text();  ///< valid as long as this reader and the text that it reads
   Digest digest();
   std::vector<std::pair<std::string, std::string>> string_map();  ///< keys must ascend
-  /// The same; `member` is told the bytes of each key with its value, and may fail().
+  /// The same; `member` gets the number of bytes of each key with its value, and may call fail().
   std::vector<std::pair<std::string, std::string>> string_map(const std::function<void(std::size_t bytes)>& member);
   std::vector<std::string> string_list();
   void skip();   ///< any value
@@ -94,10 +95,10 @@ class JsonReader {
     unexpected(close == '}' ? "',' or '}'" : "',' or ']'");
     return false;
   }
-  bool refuse(const char* expected);  // of open(); false
+  bool refuse(const char* expected);  // the error of open(); returns false
   bool literal(std::string_view word);
   void unexpected(const char* expected);
-  void count_string();  // of a list or map that is kept; there is a bound
+  void count_string();  // counts a string of a list or map; their number is bounded
   std::string_view no_text(const char* why);
   std::string_view escaped(const char* begin);
   bool escape(std::string& out);
@@ -110,7 +111,7 @@ class JsonReader {
   int depth_ = 0;
   static constexpr int kMaxDepth = 64;
   std::size_t strings_ = 0;
-  std::deque<std::string> decoded_;  // strings with escapes; their addresses stay
+  std::deque<std::string> decoded_;  // strings with escapes; a deque, so that their addresses stay
   Status status_;
 };
 

@@ -12,7 +12,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Quoted and escaped.
+// `text` with quotes and escapes.
 std::string json_text(std::string_view text) {
   JsonWriter writer;
   std::string out = std::move(writer.value(text)).finish();
@@ -45,7 +45,7 @@ class JsonParser {
       case 't':
       case 'f': return JsonValue::boolean(json.boolean());
       case 'n':
-        if (!json.null()) json.skip();  // records what is wrong
+        if (!json.null()) json.skip();  // records the error
         break;
       default: return JsonValue(JsonValue::Kind::kNumber, std::string(json.number()));
     }

@@ -1,6 +1,6 @@
 #pragma once
-// A small JSON document as a value, for config.json and the like: keeps the order of keys and the spelling of numbers,
-// so that what is written back differs only where it was changed. Not for large texts.
+// A small JSON document as a value, for config.json and the like. It keeps the order of keys and the spelling of
+// numbers, so that a document that is written back differs only where it was changed. Not for large texts.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,14 +30,14 @@ class JsonValue {
   bool is_object() const { return kind_ == Kind::kObject; }
   const std::string* text() const { return kind_ == Kind::kText ? &text_ : nullptr; }
   std::optional<bool> as_bool() const;
-  std::optional<std::uint64_t> as_u64() const;  ///< whole and not negative, also as "8192.0"
+  std::optional<std::uint64_t> as_u64() const;  ///< a whole number that is not negative; "8192.0" is one too
   std::optional<double> as_double() const;
   const std::vector<JsonValue>& items() const { return items_; }
   const std::vector<Member>& members() const { return members_; }
 
-  /// The member `key` of an object; nullptr when it is not there or null.
+  /// The member `key` of an object; nullptr when it is missing or null.
   const JsonValue* find(std::string_view key) const;
-  void set(std::string_view key, JsonValue value);  ///< replaces in place, or appends
+  void set(std::string_view key, JsonValue value);  ///< replaces the value of the key, or appends the key
   void remove(std::string_view key);
 
   /// JSON text with an indent of two, ending in a newline.
@@ -50,15 +50,15 @@ class JsonValue {
   void append(std::string& out, int indent) const;
 
   Kind kind_ = Kind::kNull;
-  std::string text_;  // of a text, or digits
+  std::string text_;  // the text, or the digits of a number
   std::vector<JsonValue> items_;
   std::vector<Member> members_;
 };
 
 class JsonReader;
-/// Reads the value that comes next in `json`; keys of an object are unique. What is wrong sticks to the reader.
+/// Reads the next value of `json`; keys of an object must be unique. The reader keeps an error.
 JsonValue read_json_value(JsonReader& json);
-/// Parses `json`; keys of an object are unique. `what` names it in messages. \error kCorrupt
+/// Parses `json`; keys of an object must be unique. `what` names the text in messages. \error kCorrupt
 Result<JsonValue> parse_json(const std::string& what, std::string_view json);
 
 }  // namespace titan::ckpt

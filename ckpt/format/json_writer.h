@@ -1,5 +1,5 @@
 #pragma once
-// Writes JSON text in a fixed form: keys in call order, doubles in shortest round-trip form, line breaks where asked.
+// Writes JSON text in a fixed form: keys in call order, doubles in shortest round-trip form, line breaks on request.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,21 +28,21 @@ class JsonWriter {
   JsonWriter& value(const Digest& digest) { return value(std::string_view(digest.hex())); }
   JsonWriter& null() { return plain("null"); }
   JsonWriter& value(const std::optional<double>& number) { return number ? value(*number) : null(); }
-  JsonWriter& value(const std::vector<std::pair<std::string, std::string>>& entries);  ///< an object, a line each
+  JsonWriter& value(const std::vector<std::pair<std::string, std::string>>& entries);  ///< an object, a line per entry
   template <typename T>
   JsonWriter& value(const std::vector<T>& entries) {
     begin_list();
     for (const T& entry : entries) value(entry);
     return end_list();
   }
-  /// A key and its value, the next key and its value, and so on.
+  /// Takes a key, its value, the next key, its value, and so on.
   template <typename Value, typename... More>
   JsonWriter& members(std::string_view name, const Value& first, const More&... more) {
     key(name).value(first);
     if constexpr (sizeof...(more) > 0) members(more...);
     return *this;
   }
-  /// The same with a line for each.
+  /// As members(), each key on a line of its own.
   template <typename Value, typename... More>
   JsonWriter& lines(std::string_view name, const Value& first, const More&... more) {
     line().key(name).value(first);
@@ -50,14 +50,14 @@ class JsonWriter {
     return *this;
   }
 
-  /// The text, ended by a newline.
+  /// Returns the text, ended by a newline.
   std::string finish() &&;
 
  private:
   void separate();
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
-  JsonWriter& plain(std::string_view text);  // a value as it is written
+  JsonWriter& plain(std::string_view text);  // appends a value as it is
   std::string out_;
   bool comma_ = false;
   bool line_ = false;

@@ -18,7 +18,7 @@ inline constexpr const char* kTrainState = "train_state";
 inline constexpr const char* kResumeComponents[] = {kModel, kOptimizer, kLrScheduler, kDataloader, kTrainState};
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kMaxManifestMemory = std::uint64_t{96} << 20;  ///< \source FORMAT.md, "manifest.json"
-/// The largest JSON member `path` that a reader takes.
+/// The size limit of readers for the JSON member `path`.
 std::uint64_t max_json_bytes(std::string_view path);
 
 /// "<component>/shard-%05u.h5".
@@ -31,8 +31,7 @@ std::string step_name(std::uint64_t step);
 std::optional<std::uint64_t> parse_step_name(std::string_view name);
 /// Name of the unpublished folder of a save: "step-%08d.tmp-<save_id>".
 std::string temporary_name(std::uint64_t step, std::string_view save_id);
-/// True for 12 to 64 lower-case hex digits: what may stand behind ".tmp-". A user's "step-00000001.tmp-mine" is none of
-/// ours.
+/// True for 12 to 64 lower-case hex digits, the only ids after ".tmp-". A user's "step-00000001.tmp-mine" is foreign.
 bool is_save_id(std::string_view text);
 
 /// Accepts a member path: relative, no empty, "." or ".." part, printable ASCII without '\', at most 255 bytes.

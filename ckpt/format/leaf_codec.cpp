@@ -10,8 +10,8 @@
 namespace titan::ckpt {
 namespace {
 
-// After the shuffle matches are noise: a very negative level finds hardly any. But negative levels store literals raw
-// unless told otherwise, and the literals' entropy is all that there is to gain. The parameter and its value 1 (always)
+// After the shuffle, matches are noise, and a very negative level finds hardly any. But negative levels store literals
+// raw unless told otherwise, and the entropy of the literals is the whole gain. The parameter and its value 1 (always)
 // have names only in the static interface; the number is the public one of the shared library.
 constexpr int kLevel = -1000;
 constexpr auto kLiteralCompression = ZSTD_c_experimentalParam5;
@@ -45,7 +45,7 @@ struct LeafEncoder::Impl {
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1)) &&
                !ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 0));
   std::vector<std::byte> planes, out;
-  LeafDecoder decoder;  // of prove()
+  LeafDecoder decoder;  // for prove()
 
   ~Impl() { ZSTD_freeCCtx(context); }
 };
@@ -79,7 +79,7 @@ Status LeafEncoder::prove(const EncodedLeaf& encoded, const Digest& raw, std::si
   Impl& impl = *impl_;
   if (!fits(raw_bytes, element_size, chunk_bytes) || impl.planes.size() < chunk_bytes)
     return does_not_fit(raw_bytes, element_size, chunk_bytes);
-  const std::span<std::byte> back = std::span(impl.planes).first(raw_bytes);  // encode() needs them no more
+  const std::span<std::byte> back = std::span(impl.planes).first(raw_bytes);  // encode() no longer needs them
   Status decoded = impl.decoder.decode(encoded.bytes, encoded.filter_mask, element_size, chunk_bytes, back);
   if (decoded.ok() && digest_of(back) == raw) return decoded;
   Status wrong = failed(
@@ -101,7 +101,7 @@ struct LeafDecoder::Impl {
 LeafDecoder::LeafDecoder() = default;
 LeafDecoder::~LeafDecoder() = default;
 
-// Checks the stored form and, where it is a frame, puts its content into `planes`.
+// Checks the stored form and, if it is a frame, decompresses it into `planes`.
 Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask,
                                   std::size_t element_size, std::size_t chunk_bytes, std::size_t raw_bytes) {
   if (!fits(raw_bytes, element_size, chunk_bytes)) return does_not_fit(raw_bytes, element_size, chunk_bytes);
@@ -113,7 +113,7 @@ Status LeafDecoder::decode_planes(std::span<const std::byte> stored, std::uint32
   if (!impl_) impl_ = std::make_unique<Impl>();
   Impl& impl = *impl_;
   if (!impl.ready) return failed("zstd could not be set up");
-  // The size that a frame claims must be the one that the shape gives, so that a forged one cannot make us allocate.
+  // The size in a frame must be the one that follows from the shape, so that a forged frame cannot make us allocate.
   const unsigned long long content = ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (content == ZSTD_CONTENTSIZE_ERROR) return corrupt("a compressed leaf is no zstd frame");
   if (content != chunk_bytes) {

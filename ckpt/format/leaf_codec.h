@@ -1,7 +1,7 @@
 #pragma once
 // One leaf <-> its stored form under Codec::kZstd: byte shuffle over the whole chunk, then one zstd frame with forced
-// Huffman literals; kept raw where the frame is not smaller. One object per thread. \source FORMAT.md, "Compressed
-// pieces"
+// Huffman literals; the leaf is stored raw if the frame is not smaller. One object per thread.
+// \source FORMAT.md, "Compressed pieces"
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,16 +22,17 @@ class LeafEncoder {
  public:
   LeafEncoder();
   ~LeafEncoder();
-  /// Encodes a leaf of `raw.size()` bytes; a leaf shorter than `chunk_bytes` is padded with zeros first, as HDF5's edge
-  /// chunks are. \error kFailed (zstd), kInvalid (a chunk beyond kMaxChunkBytes)
+  /// Encodes a leaf of `raw.size()` bytes. A leaf shorter than `chunk_bytes` is first padded with zeros, as HDF5 pads
+  /// its edge chunks. \error kFailed (zstd), kInvalid (a chunk larger than kMaxChunkBytes)
   Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
-  /// Decodes what encode() returned last and compares it with `raw`, the digest of the leaf of `raw_bytes`, taken
-  /// before: the digest of stored bytes would cover up what a bad processor or memory did to them. \error kFailed when
-  /// it is another leaf
+  /// Decodes the leaf that encode() returned last, and compares it with `raw`, the digest of its `raw_bytes` bytes
+  /// taken before encoding. A digest of the stored bytes alone would hide an error of the processor or memory while
+  /// encoding.
+  /// \error kFailed when the leaf differs
   Status prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size,
                std::size_t chunk_bytes);
 
-  /// For tests: changes each frame before encode() returns it; null: none. Not thread-safe.
+  /// For tests: `spoil` changes each frame before encode() returns it; null turns that off. Not thread-safe.
   static void spoil_for_test(void (*spoil)(std::span<std::byte> frame));
 
  private:
@@ -43,13 +44,12 @@ class LeafDecoder {
  public:
   LeafDecoder();
   ~LeafDecoder();
-  /// Decodes into `raw` (exactly the leaf's raw bytes). The frame must say and hold exactly `chunk_bytes`.
-  /// \error kCorrupt (a frame that is not one, of another size, with bytes after it; an unknown mask), kInvalid (a
-  /// chunk beyond
+  /// Decodes into `raw` (exactly the leaf's raw bytes). The frame must declare and hold exactly `chunk_bytes`.
+  /// \error kCorrupt (not a frame, one of another size, bytes after it, an unknown mask), kInvalid (a chunk larger than
   /// kMaxChunkBytes, or a leaf that does not fit its chunk)
   Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
                 std::size_t chunk_bytes, std::span<std::byte> raw);
-  /// The digest of the leaf of `raw_bytes` bytes that decode() would give, without a buffer for it. \error as decode
+  /// The digest of the `raw_bytes` bytes that decode() would give, without a buffer for them. \error as decode
   Result<Digest> digest(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
                         std::size_t chunk_bytes, std::size_t raw_bytes);
 
@@ -57,7 +57,7 @@ class LeafDecoder {
   Status decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
                        std::size_t chunk_bytes, std::size_t raw_bytes);
   struct Impl;
-  std::unique_ptr<Impl> impl_;  // of the first frame: most checkpoints have none
+  std::unique_ptr<Impl> impl_;  // made for the first frame: most checkpoints have none
 };
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// The leaf table of a shard: where each leaf lies and its digests. \source FORMAT.md, "Shard file"
+// The leaf table of a shard: the offset and the digests of each leaf. \source FORMAT.md, "Shard file"
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
 #pragma once
-// Versions of the libraries that checkpoints are made with, to be shown.
+// Versions of the libraries that write checkpoints, as text.
 #include <string>
 
 namespace titan::ckpt {

@@ -1,5 +1,5 @@
 #pragma once
-// The manifest as a value. Bytes: manifest_codec.h. \source FORMAT.md, "manifest.json"
+// The manifest as a value. For its bytes, see manifest_codec.h. \source FORMAT.md, "manifest.json"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,33 +15,34 @@
 namespace titan::ckpt {
 
 inline constexpr std::uint32_t kFormatMajor = 1;
-/// the newest that this version knows; writers write the lowest that will do
+/// the newest minor that this version knows; writers write the lowest that suffices
 inline constexpr std::uint32_t kFormatMinor = 3;
 
-inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2, kMixtureMinor = 3;  ///< the first with a feature
+inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2, kMixtureMinor = 3;  ///< the first minor with each
 
 enum class FileRole { kShard, kJson, kDerived };
 
-/// A member file of a checkpoint. Shards: table and envelope; json and derived files: one whole-file digest.
+/// A member file of a checkpoint. A shard has digests of its table and envelope; a JSON or derived file has one digest
+/// of the whole file.
 struct FileEntry {
   std::string path;  ///< relative, '/' separated, no "..", e.g. "model/shard-00000.h5"
   FileRole role = FileRole::kShard;
   std::uint64_t bytes = 0;
-  std::uint64_t table_offset = 0;  ///< of the per-leaf table in the file
+  std::uint64_t table_offset = 0;  ///< where the leaf table begins in the file
   std::uint64_t table_rows = 0;
-  Digest table;     ///< over the rows' bytes
-  Digest envelope;  ///< over all bytes that are neither leaf data nor table, in file order
-  Digest whole;     ///< json and derived files
+  Digest table;     ///< digest of the table's bytes
+  Digest envelope;  ///< digest of all bytes that are neither leaf data nor table, in file order
+  Digest whole;     ///< digest of the whole file, for JSON and derived files
   bool operator==(const FileEntry&) const = default;
 };
 
-/// A run of leaves of one tensor in one file. Raw: leaf i starts at offset + (i - first) * leaf bytes.
+/// Consecutive leaves of one tensor in one file. In a raw piece, leaf i begins at offset + (i - first) * leaf bytes.
 struct Piece {
   std::uint32_t file = 0;  ///< index into Manifest::files
   std::uint64_t first_leaf = 0;
   std::uint64_t leaf_count = 0;
-  std::uint64_t offset = 0;  ///< of the first leaf's bytes in the file
-  std::uint64_t row = 0;     ///< of the first leaf in the file's table
+  std::uint64_t offset = 0;  ///< where the first leaf begins in the file
+  std::uint64_t row = 0;     ///< row of the first leaf in the file's table
   Codec codec = Codec::kRaw;
   bool operator==(const Piece&) const = default;
 };
@@ -49,8 +50,8 @@ struct Piece {
 struct StoredTensor {
   DType dtype = DType::kF32;
   std::uint64_t chunk = 0;    ///< chunk extent in elements: min(leaf, elements of the tensor)
-  Digest digest;              ///< over the leaf digests in order
-  std::vector<Piece> pieces;  ///< by first leaf; cover every leaf exactly once
+  Digest digest;              ///< digest of the leaf digests in order
+  std::vector<Piece> pieces;  ///< in order of the first leaf; together they cover every leaf exactly once
   bool operator==(const StoredTensor&) const = default;
 };
 
@@ -60,27 +61,27 @@ struct SlotTensor {
   bool operator==(const SlotTensor&) const = default;
 };
 
-/// One record per parameter, its optimizer slots inside.
+/// One record per parameter, with its optimizer slots.
 struct ParameterRecord {
   ParameterMeta meta;
-  std::optional<StoredTensor> model;  ///< absent when the component "model" is
+  std::optional<StoredTensor> model;  ///< absent when the component "model" is absent
   std::vector<SlotTensor> slots;      ///< empty when the component "optimizer" is absent
-  std::uint64_t optimizer_step = 0;   ///< Adam's t of this parameter; in the component's digest
+  std::uint64_t optimizer_step = 0;   ///< Adam's t of this parameter; part of the component's digest
   bool operator==(const ParameterRecord&) const = default;
 };
 
 struct ComponentEntry {
   std::string name;         ///< "model", "optimizer", "lr_scheduler", "dataloader", "train_state"
-  Digest digest;            ///< tensors: over (name, dtype, shape, tensor digest); JSON components: of the file
-  std::uint64_t bytes = 0;  ///< raw bytes of its leaves, or of the file
+  Digest digest;            ///< tensors: of (name, dtype, shape, tensor digest); JSON components: of the file
+  std::uint64_t bytes = 0;  ///< raw bytes of all leaves, or bytes of the file
   std::uint64_t stored_bytes = 0;
   std::uint32_t files = 0;
   bool operator==(const ComponentEntry&) const = default;
 };
 
-/// One of several checkpoints whose weighted sum a checkpoint is.
+/// One of several checkpoints whose weighted sum this checkpoint is.
 struct MergedSource {
-  Digest id;  ///< zeros: of another format
+  Digest id;  ///< zeros: a checkpoint of another format
   std::uint64_t step = 0;
   std::string path;
   double weight = 0;
@@ -91,7 +92,7 @@ struct DerivedFrom {
   Digest id;
   std::uint64_t step = 0;
   std::string path;
-  std::vector<MergedSource> merged;  ///< in the order of the sum; empty: made from this one alone
+  std::vector<MergedSource> merged;  ///< in the order of the sum; empty: the checkpoint was made from one alone
   bool operator==(const DerivedFrom&) const = default;
 };
 
@@ -103,9 +104,9 @@ struct Manifest {
   std::string created;  ///< RFC 3339 UTC
   std::string writer;   ///< program, version, git hash
   Mesh mesh;
-  std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1..; recorded, never needed to load
+  std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1, 2, ...; recorded only, not needed to load
   std::uint64_t leaf_elements = kDefaultLeafElements;
-  bool excluded = false;                   ///< dataloader.json names samples that are left out
+  bool excluded = false;                   ///< dataloader.json lists samples that are left out
   bool mixture = false;                    ///< dataloader.json has the sets of a mixture
   std::vector<ComponentEntry> components;  ///< an absent component has no entry
   std::vector<FileEntry> files;
@@ -119,12 +120,12 @@ struct Manifest {
   const StoredTensor* stored(const TensorRef& ref) const;
   StoredTensor* stored(const TensorRef& ref);
   std::string stored_name(const TensorRef& ref) const;  ///< "<parameter>" or "<parameter>.<slot>"
-  bool uses(Codec codec) const;                         ///< whether any piece is stored so
-  std::uint32_t lowest_minor() const;                   ///< the lowest minor version that can hold it
+  bool uses(Codec codec) const;                         ///< whether any piece has this codec
+  std::uint32_t lowest_minor() const;                   ///< the lowest minor version that can express this manifest
 };
 
-/// Parameters by name: built once for many questions, of models with tens of thousands of tensors. The manifest must
-/// outlive it unchanged.
+/// Parameters by name: built once for many look-ups in models with tens of thousands of tensors. The manifest must
+/// outlive the index unchanged.
 class ParameterIndex {
  public:
   explicit ParameterIndex(const Manifest& manifest);

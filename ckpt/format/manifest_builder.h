@@ -1,5 +1,5 @@
 #pragma once
-// The one place where a manifest is put together: files with their tensors, JSON members, sums of components, the id.
+// The one place where a manifest is assembled: files with their tensors, JSON members, totals of components, the id.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,28 +11,28 @@
 
 namespace titan::ckpt {
 
-/// What the id takes from the JSON components. What is absent from a checkpoint is not looked at.
+/// The parts of the JSON components that the id depends on. Parts of absent components are not read.
 struct IdState {
   LrSchedule lr;
   DataPosition data;
-  std::uint64_t tokens = 0;  ///< of the train state
+  std::uint64_t tokens = 0;  ///< from the train state
 };
 
-/// Begins with a manifest that has what the caller knows already: a frame, or that of the source of a tool.
+/// Completes a manifest that has what the caller knows already: a new one, or a copy of the manifest of a tool's
+/// source.
 class ManifestBuilder {
  public:
   explicit ManifestBuilder(Manifest& manifest) : manifest_(manifest) {}
 
   /// Adds a shard or a derived file; returns its index.
   std::uint32_t add_file(FileEntry file);
-  /// Adds `piece`, which lies in the file with that index, to the tensor of `ref`, which is there.
+  /// Adds `piece`, which is in file `file` (an index), to the tensor of `ref`, which must exist.
   void add_piece(const TensorRef& ref, Piece piece, std::uint32_t file);
-  /// Adds the JSON component `component` whose member has `text`, or puts `text` in the place of what is there.
+  /// Adds the JSON component `component` whose member has the bytes `text`, or replaces the one that exists.
   void put_json(const char* component, std::string_view text);
-  /// Sums up the files and tensors of component "model" or "optimizer": adds its entry, or renews the one that is
-  /// there.
+  /// Adds or replaces the entry of component "model" or "optimizer": the totals over its tensors and files.
   void sum_up(const char* component);
-  /// Sets the id and what the state asks of readers, once all else is in place.
+  /// Sets the id, and the features that the data position needs (excluded, mixture). Call it last.
   void seal(const IdState& state);
 
  private:
@@ -41,7 +41,7 @@ class ManifestBuilder {
   Manifest& manifest_;
 };
 
-/// The entry of a JSON or derived file with these bytes.
+/// The entry of a JSON or derived file with the content `bytes`.
 FileEntry whole_file(std::string path, FileRole role, std::span<const std::byte> bytes);
 
 }  // namespace titan::ckpt

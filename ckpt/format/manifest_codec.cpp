@@ -7,7 +7,7 @@
 namespace titan::ckpt {
 namespace {
 
-// The self-digest stands at a fixed place, so that it can be checked before any byte is interpreted.
+// The self-digest is at a fixed offset, so that it can be checked before any byte is interpreted.
 constexpr std::size_t kDigits = 32;
 constexpr std::string_view kZeros = "00000000000000000000000000000000";
 

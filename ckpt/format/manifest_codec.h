@@ -12,15 +12,15 @@ inline constexpr const char* kFormatName = "titan-checkpoint";
 inline constexpr std::string_view kManifestPrefix = "{\"self_digest\":\"";  ///< the first bytes, in every version
 const char* role_text(FileRole role);                                       ///< "shard", "json", "derived"
 
-/// Encodes with the self-digest in place, in Manifest::lowest_minor() (not `manifest.minor`). Equal manifests give
-/// equal bytes.
+/// Encodes `manifest` with its self-digest, as minor Manifest::lowest_minor() (not `manifest.minor`). Equal manifests
+/// give equal bytes.
 std::string encode_manifest(const Manifest& manifest);
 
-/// Checks that `text` begins as a manifest of any version and that its self-digest holds. \error kCorrupt
+/// Checks that `text` begins like a manifest of any version, and that its self-digest holds. \error kCorrupt
 Status check_self_digest(const std::string& what, std::string_view text);
 
-/// Replaces the self-digest's digits by the right ones (for texts that were edited). \error kCorrupt when there are
-/// none.
+/// Replaces the digits of the self-digest by the right ones, for a text that was edited. \error kCorrupt when it has
+/// none
 Result<std::string> with_self_digest(std::string text);
 
 }  // namespace titan::ckpt

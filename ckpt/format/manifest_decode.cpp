@@ -11,7 +11,7 @@
 namespace titan::ckpt {
 namespace {
 
-// What the decoded manifest may take in memory, whatever its text is made of. \source FORMAT.md, "manifest.json"
+// Limits the memory of the decoded manifest, whatever its text contains. \source FORMAT.md, "manifest.json"
 class Budget {
  public:
   explicit Budget(JsonReader& in) : in_(in) {}
@@ -80,7 +80,7 @@ Piece read_piece(JsonReader& in) {
   return piece;
 }
 
-// No Result here: a manifest has one of these per tensor, and speed counts.
+// Without a Result: a manifest has one dtype per tensor, and speed matters.
 DType read_dtype(JsonReader& in) {
   const std::string_view name = in.text();
   for (const DType dtype :
@@ -120,7 +120,7 @@ ParameterRecord read_parameter(JsonReader& in, Budget& budget) {
     record.meta.shape.push_back(in.u64());
   };
   const auto slots = [&] {
-    record.slots.reserve(2);  // Adam's
+    record.slots.reserve(2);  // those of Adam
     in.object([&](std::string_view slot) { record.slots.push_back({std::string(slot), read_stored(in, budget)}); });
   };
   const SeenKeys seen = read_object(
@@ -180,7 +180,7 @@ void read_format(JsonReader& in, Manifest& manifest) {
   }
 }
 
-// Returns whether compressed pieces are announced.
+// Returns whether the manifest announces compressed pieces.
 bool read_requires(JsonReader& in, Manifest& manifest) {
   bool zstd = false;
   std::vector<std::string> features;
@@ -203,7 +203,7 @@ bool read_requires(JsonReader& in, Manifest& manifest) {
   return zstd;
 }
 
-// Major version of `text`, 0 when it cannot be told; for texts whose self-digest does not hold.
+// Major version of `text`, 0 if it cannot be read; for texts whose self-digest does not hold.
 std::uint32_t peek_major(std::string_view text) {
   constexpr std::string_view kMajor = "\"major\":";
   const std::size_t at = text.substr(0, 512).find(kMajor);
@@ -220,7 +220,7 @@ std::uint32_t peek_major(std::string_view text) {
 
 Result<Manifest> decode_manifest(const std::string& what, std::string_view text) {
   if (Status intact = check_self_digest(what, text); !intact.ok()) {
-    // A future version may hash by another rule; then its number explains more than a wrong digest.
+    // A future version may hash by another rule; then its number is a better explanation than a wrong digest.
     const std::uint32_t major = peek_major(text);
     if (major <= kFormatMajor) return intact;
     Status newer = incompatible(what + ": format version " + std::to_string(major) +
@@ -242,7 +242,7 @@ Result<Manifest> decode_manifest(const std::string& what, std::string_view text)
   const auto components = [&] { each(kSettingCost, [&] { manifest.components.push_back(read_component(in)); }); };
   const auto files = [&] { each(kFileCost, [&] { manifest.files.push_back(read_file_entry(in)); }); };
   const auto parameters = [&] {
-    manifest.parameters.reserve(text.size() / 400);  // one of a small Llama with Adam has 450 bytes
+    manifest.parameters.reserve(text.size() / 400);  // a small Llama with Adam has 450 bytes per parameter
     in.array([&](std::size_t) { manifest.parameters.push_back(read_parameter(in, budget)); });
   };
   const auto config = [&] {

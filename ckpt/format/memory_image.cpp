@@ -12,7 +12,7 @@ void MemoryImage::write(std::uint64_t address, const void* data, std::size_t siz
   if (size == 0) return;
   const auto* bytes = static_cast<const std::byte*>(data);
   end = std::max(end, address + size);
-  // The extent that begins at or before the address and reaches it takes the bytes, else a new one does.
+  // The extent that begins at or before the address and reaches it gets the bytes, else a new extent.
   auto home = extents.upper_bound(address);
   if (home != extents.begin() && std::prev(home)->first + std::prev(home)->second.size() >= address) {
     --home;
@@ -23,7 +23,7 @@ void MemoryImage::write(std::uint64_t address, const void* data, std::size_t siz
   const std::uint64_t at = address - home->first;
   if (target.size() < at + size) target.resize(at + size);
   std::memcpy(target.data() + at, bytes, size);
-  // Merges the extents that now touch it, and keeps their part beyond the new bytes.
+  // Merges the following extents that it now touches, and keeps their bytes after the new ones.
   for (auto next = std::next(home); next != extents.end() && next->first <= home->first + target.size();
        next = extents.erase(next)) {
     const std::uint64_t have = home->first + target.size() - next->first;
@@ -47,14 +47,14 @@ void MemoryImage::read(std::uint64_t address, void* data, std::size_t size) cons
 std::uint64_t MemoryImage::allocate(bool raw, std::uint64_t size) {
   if (raw && raw_at) return *std::exchange(raw_at, std::nullopt);
   const std::uint64_t address = allocated;
-  // Addresses between the first block and `metadata_from` are handed out by `raw_at` alone.
+  // Addresses between the first block and `metadata_from` are assigned only by `raw_at`.
   allocated = std::max(address + size, metadata_from);
   return address;
 }
 
 namespace {
 
-// libhdf5 treats a driver's file as an H5FD_t with the driver's own fields behind it.
+// libhdf5 treats a driver's file as an H5FD_t that is followed by the driver's own fields.
 struct ImageFile {
   H5FD_t base;
   MemoryImage* image;
@@ -100,7 +100,7 @@ herr_t image_read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
 }
 
 herr_t image_write(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size, const void* buffer) {
-  // No exception passes through libhdf5, which is C.
+  // No exception may pass through libhdf5, which is C.
   try {
     if (type == H5FD_MEM_DRAW && !image_of(file).keep_raw)
       image_of(file).raw_writes.push_back({address, size});

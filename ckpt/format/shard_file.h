@@ -1,5 +1,5 @@
 #pragma once
-// The structure of a shard file: a pure function of its pieces. Bytes of leaves go around libhdf5.
+// The structure of a shard file, which depends on its pieces alone. The bytes of leaves do not go through libhdf5.
 // \source FORMAT.md, "Shard file"; HDF5 File Format Specification 3.0
 #include <cstddef>
 #include <cstdint>
@@ -17,33 +17,33 @@
 
 namespace titan::ckpt {
 
-/// Length of a compressed leaf as stored, and HDF5's mask of the filters that were skipped for it.
+/// The stored length of a compressed leaf, and HDF5's mask of the filters that were skipped for it.
 struct StoredLeaf {
   std::uint64_t bytes = 0;
   std::uint32_t filter_mask = 0;
   bool operator==(const StoredLeaf&) const = default;
 };
 
-/// One dataset: a run of leaves of one stored tensor.
+/// One dataset: consecutive leaves of one stored tensor.
 struct ShardPiece {
   std::string tensor;  ///< stored name
   DType dtype = DType::kF32;
-  LeafGrid grid;     ///< of the whole tensor
+  LeafGrid grid;     ///< the grid of the whole tensor
   LeafRange leaves;  ///< not empty
   Codec codec = Codec::kRaw;
   std::vector<StoredLeaf> stored = {};  ///< kZstd: one per leaf; empty for kRaw
   std::uint64_t elements() const { return grid.begin(leaves.end()) - grid.begin(leaves.first); }
-  std::uint64_t bytes() const { return elements() * dtype_size(dtype); }  ///< raw
+  std::uint64_t bytes() const { return elements() * dtype_size(dtype); }  ///< uncompressed
   std::uint64_t raw_bytes(std::uint64_t leaf) const { return grid.length(leaf) * dtype_size(dtype); }
   std::uint64_t chunk_bytes() const { return grid.chunk_extent() * dtype_size(dtype); }
-  /// Of leaf `leaf` in the file; kZstd: `stored` is set.
+  /// Bytes of leaf `leaf` in the file. For kZstd, `stored` must be set.
   std::uint64_t stored_bytes(std::uint64_t leaf) const {
     return codec == Codec::kRaw ? raw_bytes(leaf) : stored[leaf - leaves.first].bytes;
   }
   bool operator==(const ShardPiece&) const = default;
 };
 
-/// Everything of a shard file but leaves and table.
+/// All of a shard file except leaves and table.
 struct ShardSkeleton {
   struct Extent {
     std::uint64_t offset = 0;
@@ -51,28 +51,28 @@ struct ShardSkeleton {
   };
   std::uint64_t file_bytes = 0;
   std::vector<Extent> metadata;        ///< ascending, disjoint; all other bytes outside of leaves and table are zeros
-  std::vector<std::uint64_t> offsets;  ///< of each piece's first leaf
-  std::vector<std::vector<std::uint64_t>>
-      leaf_offsets;  ///< per piece: of every leaf where it is compressed, else empty
+  std::vector<std::uint64_t> offsets;  ///< of the first leaf of each piece
+  std::vector<std::vector<std::uint64_t>> leaf_offsets;  ///< per compressed piece: of every leaf; empty for a raw piece
   std::uint64_t table_offset = 0;
   std::uint64_t table_rows = 0;
   /// Offset of leaf `leaf` (an index in the tensor) of piece `p`.
   std::uint64_t leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p, std::uint64_t leaf) const;
 };
 
-/// A shard with compressed pieces is laid out as a stream, so that a leaf's place is known once the lengths of those
-/// before it are: from here on all leaves in order of the pieces without gaps, then the table, then metadata.
+/// A shard with compressed pieces is laid out as a stream, so that the offset of a leaf is known once the lengths of
+/// the leaves before it are. From this offset on: all leaves in the order of the pieces without gaps, the table,
+/// metadata.
 inline constexpr std::uint64_t kStreamBegin = 4096;
-bool is_stream(const std::vector<ShardPiece>& pieces);  ///< any of them is compressed
+bool is_stream(const std::vector<ShardPiece>& pieces);  ///< true if any piece is compressed
 
 /// The name with '%' and '/' percent-encoded.
 std::string escaped_name(const std::string& tensor);
 /// "<tensor>@<first leaf>", the tensor's name escaped.
 std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf);
 
-/// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Takes one process-wide
-/// lock.
-/// \error kInvalid (no or empty or equal pieces; stored lengths or masks of compressed leaves that cannot be), kFailed
+/// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Holds a process-wide
+/// lock meanwhile.
+/// \error kInvalid (no pieces, empty or equal pieces, impossible stored lengths or masks of compressed leaves), kFailed
 /// (libhdf5)
 Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces);
 
@@ -81,10 +81,10 @@ struct ByteRange {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// Returns [0, file_bytes) without `covered` (sorted here; may touch or overlap), ascending.
+/// Returns [0, file_bytes) without `covered`, in ascending order. `covered` may be unsorted, and may touch or overlap.
 std::vector<ByteRange> uncovered(std::vector<ByteRange> covered, std::uint64_t file_bytes);
 
-/// Digest over all bytes of the skeleton's file that are in neither a piece nor the table.
+/// Digest of all bytes of the skeleton's file that are in neither a piece nor the table.
 Digest envelope_digest(const ShardSkeleton& skeleton, const std::vector<ShardPiece>& pieces);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// `signature.json`: who vouches for the files of a checkpoint. Not a member of it. \source FORMAT.md, "Signatures"
+// `signature.json`: a signature over the files of a checkpoint. Not a member of it. \source FORMAT.md, "Signatures"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,25 +12,25 @@ namespace titan::ckpt {
 
 inline constexpr const char* kSignatureFile = "signature.json";
 inline constexpr std::uint64_t kMostSignatureBytes = std::uint64_t{64} << 20;
-inline constexpr std::uint64_t kSignedLeaf = std::uint64_t{1} << 20;  ///< bytes that are digested together
+inline constexpr std::uint64_t kSignedLeaf = std::uint64_t{1} << 20;  ///< bytes of a leaf of FileTree
 
 struct SignedFile {
   std::string path;
   std::uint64_t bytes = 0;
-  Blake2bDigest digest;  ///< FileTree
+  Blake2bDigest digest;  ///< by FileTree
   bool operator==(const SignedFile&) const = default;
 };
 
 struct SignatureFile {
   PublicKey key{};
   Signature signature{};
-  std::vector<SignedFile> files;  ///< by path
+  std::vector<SignedFile> files;  ///< in order of path
   bool operator==(const SignatureFile&) const = default;
 };
 
-/// The digest of a leaf: of a zero byte and the leaf.
+/// The digest of a leaf: the hash of a zero byte followed by the leaf.
 Blake2bDigest signed_leaf(std::span<const std::byte> leaf);
-/// The digest of a file, from those of its leaves in order.
+/// Computes the digest of a file from the digests of its leaves in order.
 class FileTree {
  public:
   explicit FileTree(std::uint64_t bytes);
@@ -44,7 +44,7 @@ class FileTree {
 /// The text that is signed.
 std::string signed_text(const std::vector<SignedFile>& files);
 std::string encode_signature(const SignatureFile& signature);
-/// \error kCorrupt, kIncompatible (a newer version)
+/// Reads `text`; `what` names it in messages. \error kCorrupt, kIncompatible (a newer version)
 Result<SignatureFile> decode_signature(const std::string& what, std::string_view text);
 
 }  // namespace titan::ckpt

@@ -53,7 +53,7 @@ MixedSet read_mixed_set(JsonReader& in) {
   return set;
 }
 
-/// Why the sets of `position` cannot be those of a mixture; empty: they can.
+/// Why the sets of `position` cannot be those of a mixture; empty if they can.
 std::string wrong_sets(const DataPosition& position) {
   constexpr std::uint64_t kAll = std::uint64_t{1} << 32, kMost = std::uint64_t{1} << 62;
   std::uint64_t shares = 0, samples = 0, files = 0;

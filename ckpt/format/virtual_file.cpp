@@ -10,14 +10,14 @@
 namespace titan::ckpt {
 namespace {
 
-// libhdf5 expands "%b" in the names of sources and reads "%%" as one "%".
+// libhdf5 expands "%b" in the names of source files and reads "%%" as "%".
 std::string literal(const std::string& name) {
   std::string text;
   for (const char c : name) text += c == '%' ? "%%" : std::string(1, c);
   return text;
 }
 
-// "." is HDF5's name of the group itself.
+// "." is HDF5's name for the group itself.
 std::string link_name(const std::string& tensor) { return tensor == "." ? "%2E" : escaped_name(tensor); }
 
 // A reader gets NaN for a piece whose shard is missing: libhdf5 reports no error. Integers have no NaN and read 0.
@@ -42,7 +42,7 @@ Id make_space(const std::vector<std::uint64_t>& shape) {
   return {H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose};
 }
 
-// Selects one box of `space` and the run of elements of `source` that it maps to, and adds the mapping.
+// Selects one box of `space` and the elements of `source` that are mapped to it, and adds the mapping.
 bool map_box(hid_t creation, hid_t space, const Box& box, const std::string& file, const std::string& dataset,
              hid_t source, hsize_t source_begin) {
   const std::vector<hsize_t> start(box.start.begin(), box.start.end()), block(box.count.begin(), box.count.end());
@@ -70,7 +70,7 @@ bool map_piece(hid_t creation, hid_t space, const VirtualTensor& tensor, const V
   return true;
 }
 
-// What datasets of one element type share.
+// Shared by all datasets of one element type.
 struct Kind {
   explicit Kind(DType d)
       : dtype(d),
@@ -88,7 +88,7 @@ struct Kind {
 Status add_dataset(hid_t file, const Kind& kind, const VirtualTensor& tensor) {
   const Id space = make_space(tensor.shape);
   bool ready = kind.ready && space.ok() &&
-               H5Pset_layout(kind.creation, H5D_CONTIGUOUS) >= 0;  // drops the mappings of the last one
+               H5Pset_layout(kind.creation, H5D_CONTIGUOUS) >= 0;  // removes the mappings of the dataset before
   for (const VirtualPiece& piece : tensor.pieces) ready = ready && map_piece(kind.creation, space, tensor, piece);
   if (!ready) return hdf5_failed("prepare the virtual dataset '" + tensor.name + "'");
   if (!tensor.shape.empty()) H5Sselect_all(space);
@@ -108,7 +108,7 @@ std::vector<Box> row_major_boxes(const std::vector<std::uint64_t>& shape, std::u
   std::vector<Box> boxes;
   if (rank == 0 && count > 0) boxes.emplace_back();
   for (const std::uint64_t end = begin + count; rank > 0 && begin < end;) {
-    // Finds the outermost dimension along which a whole index starts here and fits. The innermost one always fits.
+    // Finds the outermost dimension in which a whole index starts here and fits. The innermost one always fits.
     std::size_t d = 0;
     while (begin % stride[d] != 0 || end - begin < stride[d]) ++d;
     Box box{std::vector<std::uint64_t>(rank), shape};

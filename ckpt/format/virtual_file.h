@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of model/model.h5: virtual datasets over the pieces in shard files. A pure function of where the pieces
-// lie.
+// The bytes of model/model.h5: virtual datasets over the pieces in shard files. They depend only on the places of the
+// pieces.
 // \source FORMAT.md, "model/model.h5"; HDF5 RFC "Virtual Dataset" (HDF5 1.10)
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace titan::ckpt {
 
 /// Consecutive leaves of a tensor in a shard file.
 struct VirtualPiece {
-  std::string file;  ///< as seen from the folder of the virtual file: "shard-00000.h5"
+  std::string file;  ///< relative to the folder of the virtual file: "shard-00000.h5"
   LeafRange leaves;
   bool operator==(const VirtualPiece&) const = default;
 };
@@ -36,13 +36,13 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// Cuts the elements [begin, begin + count) in row-major order into boxes, each of which is a run of consecutive
-/// elements, in this order: at most 2 n - 1 for n dimensions (a matrix: the rest of a row, whole rows, the beginning of
-/// a row). Pure.
+/// Cuts the elements [begin, begin + count) in row-major order into boxes, in this order, so that the elements of each
+/// box are consecutive. At most 2 n - 1 boxes for n dimensions (a matrix: the rest of a row, whole rows, the beginning
+/// of a row). Pure.
 std::vector<Box> row_major_boxes(const std::vector<std::uint64_t>& shape, std::uint64_t begin, std::uint64_t count);
 
-/// Lays out the file. Deterministic for one version of libhdf5. Takes one process-wide lock. \error kFailed (libhdf5;
-/// equal names)
+/// Lays out the file. Deterministic for one version of libhdf5. Holds a process-wide lock meanwhile.
+/// \error kFailed (libhdf5, equal names)
 Result<std::vector<std::byte>> make_virtual_file(const std::vector<VirtualTensor>& tensors);
 
 }  // namespace titan::ckpt

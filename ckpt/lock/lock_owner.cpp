@@ -24,7 +24,7 @@ std::uint32_t count_from(const std::string& text) {
   return static_cast<std::uint32_t>(std::strtoul(text.c_str(), nullptr, 10));
 }
 
-// Seconds since the epoch at which process `pid` of this host started. Nothing where it does not run, or is a zombie.
+// Seconds since the epoch at which process `pid` of this host started; nullopt if it does not run, or is a zombie.
 std::optional<double> process_start(std::uint64_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat"),
       uptime("/proc/uptime");  // kernel state, not storage: does not go through Fs
@@ -32,7 +32,7 @@ std::optional<double> process_start(std::uint64_t pid) {
   std::getline(stat, text);
   double up = 0;
   uptime >> up;
-  const std::size_t name_end = text.rfind(')');  // the program's name may hold anything
+  const std::size_t name_end = text.rfind(')');  // the program's name may contain any character
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
   std::string field;
@@ -46,11 +46,11 @@ std::optional<double> process_start(std::uint64_t pid) {
 }  // namespace
 
 bool may_live(const LockOwner& holder, const LockOwner& self, double now) {
-  constexpr double kSlack = 5;  // clocks are set
+  constexpr double kSlack = 5;  // clocks may be corrected
   if (holder.heartbeat == 0) return false;
   if (!same_kernel(holder, self) || holder.host != self.host) return now - holder.heartbeat < kSilenceSeconds;
   const std::optional<double> started = process_start(holder.pid);
-  // A process that started after the last heartbeat is another one that got the dead holder's number.
+  // A process that started after the last heartbeat is a new one that got the number of the dead holder.
   return started && *started <= holder.heartbeat + kSlack;
 }
 

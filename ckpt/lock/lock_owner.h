@@ -13,30 +13,31 @@ struct LockOwner {
   std::uint64_t pid = 0;
   std::uint32_t restart_count = 0;
   std::string since;      ///< RFC 3339 UTC
-  double heartbeat = 0;   ///< seconds since the epoch by the holder's clock; 0: ended
-  std::string mark = {};  ///< random, one for each time a lock is taken; "" in notes of older versions
+  double heartbeat = 0;   ///< seconds since the epoch by the holder's clock; 0: the holder has ended
+  std::string mark = {};  ///< random, new each time a lock is taken; "" in notes of older versions
   bool operator==(const LockOwner&) const = default;
 };
 
-inline constexpr double kSilenceSeconds = 25;  ///< a note that stays the same for so long is a dead holder's
-inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first bytes of what encode_lock_owner() makes
+inline constexpr double kSilenceSeconds = 25;  ///< the holder of a note that did not change for so long is dead
+inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first bytes of a note of encode_lock_owner()
 
-/// One kernel decides about advisory locks of both: the boot ids say so, or the host names where one has no boot id.
+/// Whether one kernel grants the advisory locks of both: judged by boot ids, or by host names if one has no boot id.
 bool same_kernel(const LockOwner& a, const LockOwner& b);
 
-/// Padded to a multiple of 1,024 bytes, so that two writers at once leave one of the two notes and no mixture.
+/// Padded to a multiple of 1,024 bytes, so that two simultaneous writers leave one of the two notes and not a mixture.
 std::string encode_lock_owner(const LockOwner& owner);
-/// \error kCorrupt. Text after the value is ignored: a write cut short may leave an old tail.
+/// Reads a note. Ignores text after the JSON value, since a write that was cut short may leave the end of an old note.
+/// \error kCorrupt
 Result<LockOwner> decode_lock_owner(const std::string& text);
 
-/// Whether the holder that left this note may live, judged without its lock: on this host by its process, elsewhere by
-/// its last heartbeat. `now`: seconds since the epoch.
+/// Whether the holder that left this note may be alive, judged without taking its lock: by its process if that was on
+/// this host, else by its last heartbeat. `now`: seconds since the epoch.
 bool may_live(const LockOwner& holder, const LockOwner& self, double now);
 
 /// "process 42 on host a since T, job J, restart 1".
 std::string describe(const LockOwner& owner);
 
-/// This process on this host, now. The job is Slurm's or torchrun's, where the environment has one.
+/// This process on this host, now. The job id is that of Slurm or torchrun, if the environment has one.
 LockOwner this_process();
 
 }  // namespace titan::ckpt

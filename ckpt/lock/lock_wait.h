@@ -1,5 +1,5 @@
 #pragma once
-// How a process waits for a lock that another one may hold: the clock it uses, and whom it tells.
+// How a process waits for a lock that another process may hold: its clock, and whom it tells.
 #include <functional>
 #include <string>
 
@@ -8,16 +8,16 @@
 namespace titan::ckpt {
 
 struct LockWait {
-  LockWait();                   ///< the real clock; nobody is told, nobody can stop it
-  std::function<double()> now;  ///< seconds of a clock that only goes forward
+  LockWait();                   ///< the real clock; messages are dropped, nothing can stop the wait
+  std::function<double()> now;  ///< seconds of a monotonic clock
   std::function<void(double seconds)> sleep;
-  CancelToken cancel;  ///< ends the waiting, and the work on what dead processes left
+  CancelToken cancel;  ///< ends the wait, and the removal of what dead processes left
   std::function<void(const std::string&)>
-      say;            ///< that a start waits and for whom, a store without file locks, a heartbeat that fails
-  bool beats = true;  ///< a held lock writes its heartbeat from a thread; else its holder calls pulse()
+      say;            ///< gets messages: whom a start waits for, a store without file locks, a heartbeat that fails
+  bool beats = true;  ///< true: a thread writes the heartbeat of a held lock; false: the holder calls pulse()
 };
 
-/// What every lock of this process uses. A program changes it before it takes the first one.
+/// The LockWait of every lock in this process. A program changes it before it takes its first lock.
 LockWait& lock_wait();
 
 }  // namespace titan::ckpt

@@ -34,9 +34,9 @@ void say_once_that_notes_decide(const std::string& path, const LockWait& wait) {
       " s (Lustre has file locks where it is mounted with -o flock)");
 }
 
-// Whether the writer of the note `text` may live, although we have the advisory lock.
+// Whether the writer of the note `text` may be alive, although this process has the advisory lock.
 bool may_be_alive(const std::string& text, const Result<LockOwner>& holder, const LockOwner& self, LockReach reach) {
-  if (text.empty()) return false;  // of a process that died before it wrote
+  if (text.empty()) return false;  // its process died before it wrote a note
   if (!holder.ok()) return reach != LockReach::kKernel;
   if (holder->heartbeat == 0) return false;
   return reach == LockReach::kNone || !same_kernel(*holder, self);
@@ -55,13 +55,13 @@ Status watch(Fs& fs, const std::string& path, const std::string& first, const Lo
     wait.sleep(kLookSeconds);
     const auto text = read_text(fs, path);
     if (!text.ok() && text.status().code != Code::kCorrupt)
-      return text.status();  // corrupt: it shrinks while it is read
+      return text.status();  // kCorrupt: the file became shorter while it was read
     if (!text.ok() || *text != first) {
       const auto changed = decode_lock_owner(text.ok() ? *text : "");
       if (changed.ok() && changed->heartbeat == 0) return ok_status();
       return refuse(changed, self, NoteLock::Seen::kNoteMoves);
     }
-    // Nobody can write a heartbeat while the store hangs, so a slow read counts as a short one.
+    // Nobody can write a heartbeat while the store hangs, so a slow read counts only as a short time.
     const double now = wait.now();
     silent += std::min(now - last, 2 * kLookSeconds);
     last = now;
@@ -82,7 +82,7 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
   }
   const LockReach reach = (*lock)->reach();
   if (reach == LockReach::kNone) say_once_that_notes_decide(path, wait);
-  bool ours = reach == LockReach::kKernel;  // surely: then the file may be removed
+  bool ours = reach == LockReach::kKernel;  // the lock is certainly ours, so the file may be removed
   bool watched = false;
   const Status written = [&]() -> Status {
     const auto text = read_text(fs, path);
@@ -149,7 +149,7 @@ NoteLock::~NoteLock() {
   try {
     if (!look().ok()) return;
     self_.heartbeat = 0;
-    Status ignored = lock_->write(encode_lock_owner(self_));  // the next one watches the note then
+    Status ignored = lock_->write(encode_lock_owner(self_));  // on an error the next process watches the note
     (void)ignored;
   } catch (const std::bad_alloc&) {
     // Out of memory: the note stays as it is, as after a kill.

@@ -1,9 +1,9 @@
 #pragma once
-// A lock file with a note of its holder, for stores of every kind. \source FORMAT.md, "The lock of a run"
+// A lock file with a note that names its holder, for stores of every kind. \source FORMAT.md, "The lock of a run"
 //
-// Advisory locks decide where all hosts see them (one host, most network stores). Where another host may not see them,
-// or the store has none, the note decides: a holder rewrites it every few seconds, and whoever wants the lock watches
-// whether it changes.
+// If all hosts see advisory locks (one host, most network stores), these decide. If another host may not see them, or
+// the store has none, the note decides: the holder rewrites it every few seconds, and a process that wants the lock
+// watches whether the note changes.
 #include <functional>
 #include <memory>
 #include <span>
@@ -17,46 +17,47 @@
 
 namespace titan::ckpt {
 
-inline constexpr double kBeatSeconds = 5;  ///< between two heartbeats of a holder
-/// after this time, two that began in the same moment have both written their notes
+inline constexpr double kBeatSeconds = 5;  ///< time between two heartbeats of a holder
+/// after this time, two processes that claimed the lock in the same moment have both written their notes
 inline constexpr double kSettleSeconds = 1;
 
-/// A lock has two voices, the kernel's and the note's; each answer needs both.
+/// A held lock: the advisory lock of the kernel together with the note. A process has the lock only if it has both.
 class NoteLock {
  public:
-  /// How it is known that another process has the lock.
+  /// What shows that another process has the lock.
   enum class Seen {
     kDenied,      ///< the store refuses the advisory lock
-    kNoteMoves,   ///< its note changed while it was watched
-    kSameMoment,  ///< it claimed the lock when we did, and its note stands
+    kNoteMoves,   ///< the note changed while this process watched it
+    kSameMoment,  ///< both claimed the lock in the same moment, and the other's note remained
   };
-  /// Makes the error for a lock that `holder` has (not ok: its note cannot be read); self.heartbeat is when it began.
+  /// Makes the error about a lock that `holder` has (not ok: its note cannot be read). self.heartbeat is the time at
+  /// which this process began to try.
   using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Seen seen)>;
 
-  /// Takes the lock on `path`. Where the advisory lock does not tell whether a holder lives, watches its note. The lock
-  /// counts after settle(). `disposable`: after an error nothing of the file may stay.
-  /// \error what `refuse` makes (a holder lives), kNotFound (the file lost its name meanwhile: try again), kFailed
+  /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
+  /// valid only after settle(). With `disposable`, the file is removed after a failure if it can belong to nobody else.
+  /// \error that of `refuse` (a holder is alive), kNotFound (the file lost its name meanwhile: try again), kFailed
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
                                                  const LockWait& wait, bool disposable = false);
-  /// Where another host may have claimed one of `locks` in the same moment, waits a little and looks who has it. Then
-  /// starts the heartbeats.
+  /// Makes claimed locks valid. If another host may have claimed one of them in the same moment, waits for
+  /// kSettleSeconds and reads its note again. Then starts the heartbeats.
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
-  /// Writes into the note that the holder has ended, so that nobody has to watch it.
+  /// Writes into the note that the holder has ended, so that the next process does not have to watch it.
   ~NoteLock();
   NoteLock(const NoteLock&) = delete;
   NoteLock& operator=(const NoteLock&) = delete;
 
-  /// Calls beat() with the present time where the last beat is kBeatSeconds old; else returns what the last one found.
+  /// Calls beat() with the present time if the last heartbeat is at least kBeatSeconds old; else returns lost().
   Status pulse();
-  /// Refreshes the note. \error kLocked when another process has taken the lock: stop writing into the folder
+  /// Rewrites the note. \error kLocked when another process has taken the lock: stop writing into the folder
   Status beat(double now);
-  /// Looks at the note anew. \error kLocked when another process has taken the lock, or somebody removed it
+  /// Reads the note again. \error kLocked when another process has taken the lock, or the file was removed
   Status still_ours() const;
-  /// What a heartbeat found out: kLocked once the lock is lost. Reads nothing, and waits for no heartbeat.
+  /// kLocked once a heartbeat has found that the lock is lost. Reads no file, and waits for no heartbeat.
   Status lost() const;
-  /// Ends the heartbeat: the lock is about to be given up.
+  /// Ends the heartbeat, before the lock is given up.
   void stop_beating();
-  /// A random text that only the note of this claim has.
+  /// A random text that only the note of this claim contains.
   const std::string& mark() const { return self_.mark; }
   /// Whether a thread writes the heartbeat.
   bool beating() const { return thread_.joinable(); }
@@ -76,11 +77,11 @@ class NoteLock {
   LockOwner self_;
   const Refusal refuse_;
   const LockWait& wait_;
-  bool rivals_possible_ = false;                   // others may have claimed it in the same moment
-  mutable Mutex mutex_;                            // of the file, too
-  double last_beat_ TITAN_GUARDED_BY(mutex_) = 0;  // of wait_.now
+  bool rivals_possible_ = false;                   // another process may have claimed it in the same moment
+  mutable Mutex mutex_;                            // also guards the lock file
+  double last_beat_ TITAN_GUARDED_BY(mutex_) = 0;  // on the clock of wait_.now
   bool closing_ TITAN_GUARDED_BY(mutex_) = false;
-  mutable Mutex lost_mutex_;  // held for no reading or writing: who asks each step must not wait for a store
+  mutable Mutex lost_mutex_;  // never held during I/O: lost() is asked at each step and must not wait for the store
   Status lost_ TITAN_GUARDED_BY(lost_mutex_);
   Condition wake_;
   std::thread thread_;

@@ -13,13 +13,13 @@ bool has_lock(Fs& fs, const std::string& folder) {
   if (!info.ok() || info->type != FileType::kFile) return false;
   std::string begin(std::min<std::uint64_t>(info->size, kLockPrefix.size()), '\0');
   const auto file = fs.open_read(path);
-  // A file that cannot be read counts as ours. So does an empty one: a run may have died before it wrote its note.
+  // A file that cannot be read counts as a lock. So does an empty one: a run may have died before it wrote its note.
   if (!file.ok() || !(*file)->pread(0, std::as_writable_bytes(std::span(begin))).ok()) return true;
   return kLockPrefix.starts_with(begin);
 }
 
-// Walks up the path as typed; stops at ".." because the text no longer says what the parent is. A folder of steps may
-// have a lock of its own, which is not the run's: with `above` the search begins one folder higher.
+// Walks up the path as typed; stops at ".." because the text no longer tells the parent. A folder of steps may have a
+// lock that is not that of its run: with `above` the search begins one folder higher.
 std::optional<std::string> nearest_lock(Fs& fs, std::string folder, bool above) {
   for (;; folder = without_slashes(parent_path(folder)), above = false) {
     if (!above && has_lock(fs, folder)) return folder;

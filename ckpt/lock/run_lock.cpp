@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kStrangeAge = 60;
 
-/// The command line of a process of this host; empty where it is gone or another's. Kernel state, not storage: does not
-/// go through Fs.
+/// The command line of a process of this host; empty if it has ended or cannot be read. Kernel state, not storage: does
+/// not go through Fs.
 std::string command_of(std::uint64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
   std::string line;

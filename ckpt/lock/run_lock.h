@@ -12,14 +12,15 @@ inline constexpr const char* kRunLockFile = "run.lock";
 
 /// `<folder>/run.lock`.
 struct RunLock {
-  /// Takes the lock; self.heartbeat is the present time. May wait for kSilenceSeconds to see whether a holder on
-  /// another host lives. \error kLocked: who holds it since when; kFailed
+  /// Takes the lock; self.heartbeat is the present time. May wait for kSilenceSeconds to find out whether a holder on
+  /// another host is alive. \error kLocked: who holds the lock, and since when; kFailed
   static Result<std::unique_ptr<NoteLock>> take(Fs& fs, const std::string& folder, LockOwner self,
                                                 const LockWait& wait = lock_wait());
-  /// The same before NoteLock::settle, for whoever takes several.
+  /// As take(), but without NoteLock::settle: for callers that claim several locks and settle them together.
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& folder, const LockOwner& self,
                                                  const LockWait& wait = lock_wait());
-  /// Whether `folder` has a holder that lives, by its note alone: nothing is written or locked. \error kLocked, kFailed
+  /// Judges by the note alone whether a live process holds the lock of `folder`: writes nothing and takes no lock.
+  /// \error kLocked, kFailed
   static Status look(Fs& fs, const std::string& folder, const LockOwner& self);
 };
 

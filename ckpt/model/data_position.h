@@ -1,5 +1,5 @@
 #pragma once
-// The place of a run in its data as a checkpoint stores it (pure values). \source FORMAT.md, "dataloader.json"
+// A run's position in its data as a checkpoint stores it (pure values). \source FORMAT.md, "dataloader.json"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace titan::ckpt {
 
-/// One data file as the fingerprint sees it (no folder names).
+/// One data file in the fingerprint of the data (without its folder).
 struct DataFile {
   std::string name;  ///< base name
   std::uint64_t bytes = 0;
@@ -17,24 +17,25 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 
-/// A set of data that a mixture draws from.
+/// One set of data of a mixture.
 struct MixedSet {
   std::string name;           ///< base name of its path
-  std::uint64_t share = 0;    ///< of 2^32: its part of the samples
-  std::uint64_t samples = 0;  ///< in one pass over it
-  std::uint64_t drawn = 0;    ///< of it before DataPosition::epoch_base
-  std::uint64_t most = 0;     ///< that are drawn of it in all; 0: without end
-  bool stops = false;         ///< the data end when `most` are drawn; else the other sets take its share
-  std::uint64_t files = 0;    ///< of DataPosition::files, behind those of the sets before
-  /// Of `drawn` and `most`, those that do not count as its epochs: it did not give them itself, or cut otherwise.
+  std::uint64_t share = 0;    ///< its part of the samples, as a multiple of 2^-32
+  std::uint64_t samples = 0;  ///< samples in one pass over it
+  std::uint64_t drawn = 0;    ///< samples drawn from it before DataPosition::epoch_base
+  std::uint64_t most = 0;     ///< samples that are drawn from it in all; 0: no limit
+  bool stops = false;         ///< true: the data end when `most` are drawn; false: then the other sets take its share
+  std::uint64_t files = 0;    ///< how many of DataPosition::files are its own; they follow those of the sets before it
+  /// The part of `drawn` and `most` that does not count as epochs of this set: other data gave those samples, or they
+  /// were cut otherwise.
   std::uint64_t uncounted = 0;
   bool operator==(const MixedSet&) const = default;
 };
 
-/// Where the run is in its data: one number, independent of ranks.
+/// How far the run is in its data: one number for all ranks.
 struct DataPosition {
   std::uint64_t samples = 0;  ///< consumed since the start of the permutation sequence
-  /// value of `samples` at which epoch `first_epoch` began (a changed dataset starts a new one)
+  /// The value of `samples` at which epoch `first_epoch` began (a changed dataset starts a new epoch).
   std::uint64_t epoch_base = 0;
   std::uint64_t first_epoch = 0;  ///< epoch number at `epoch_base`
   std::uint64_t seed = 0;
@@ -45,14 +46,14 @@ struct DataPosition {
   std::string kind;       ///< "text" or "tokens"
   std::string tokenizer;  ///< "byte", or the digest of a tokenizer file, "none" for token files
   std::vector<DataFile> files;
-  SampleRanges excluded;  ///< left out, at or after `samples`
-  /// Of a mixture; empty: one set. Their shares hold from `epoch_base` on, and an epoch is as many samples as all of
-  /// them have in one pass.
+  SampleRanges excluded;  ///< samples that are left out, at or after `samples`
+  /// The sets of a mixture; empty if the data are one set. Their shares hold from `epoch_base` on. An epoch has as many
+  /// samples as one pass over every set.
   std::vector<MixedSet> sets;
   bool operator==(const DataPosition&) const = default;
 };
 
-/// Epoch of the last sample consumed at `position`; where none was consumed, of the first to come.
+/// Epoch of the last sample consumed at `position`; if none was consumed, the epoch of the first sample to come.
 std::uint64_t last_epoch(const DataPosition& position);
 
 }  // namespace titan::ckpt

@@ -1,6 +1,7 @@
 #pragma once
-// The two orders of the rows of query and key projections. Per head of d rows ours rotates neighbours (2j, 2j + 1),
-// Hugging Face's rotates halves (j, j + d/2). Of a weight whole rows move, of a bias elements.
+// The two orders of the rows of query and key projections. In each head of d rows, Titan's rotary embedding pairs
+// neighbours (2j, 2j + 1) and Hugging Face's pairs halves (j, j + d/2). In a weight whole rows move, in a bias
+// elements.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,25 +11,25 @@
 
 namespace titan::ckpt {
 
-/// The row in halves' order that is row `row` in neighbours' order.
+/// Row `row` of the neighbours' order is this row of the halves' order.
 constexpr std::uint64_t halves_row(std::uint64_t row, std::uint64_t head_dim) {
   const std::uint64_t i = row % head_dim;
   return row - i + i / 2 + i % 2 * (head_dim / 2);
 }
 
-/// The reverse.
+/// The inverse of halves_row().
 constexpr std::uint64_t neighbours_row(std::uint64_t row, std::uint64_t head_dim) {
   const std::uint64_t i = row % head_dim, half = head_dim / 2;
   return row - i + i % half * 2 + i / half;
 }
 
-/// A tensor of rows of `width` elements of `size` bytes each, whose rows lie in halves' order.
+/// A tensor in the halves' order: rows of `width` elements of `size` bytes each.
 struct HalvesRows {
   std::uint64_t head_dim = 0, width = 1, size = 4;
 };
 
-/// Fills `out` with elements from `first` on in neighbours' order. `read(element, bytes)` reads from the tensor as it
-/// lies. \error those of `read`
+/// Fills `out` with elements in the neighbours' order, from element `first` on. `read(element, bytes)` reads from the
+/// tensor, which is in the halves' order. \error those of `read`
 template <typename Read>
 Status read_as_neighbours(const HalvesRows& rows, std::uint64_t first, std::span<std::byte> out, Read&& read) {
   for (std::uint64_t at = first; !out.empty();) {

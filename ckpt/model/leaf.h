@@ -1,6 +1,6 @@
 #pragma once
-// The leaf grid: every logical tensor, row-major, cut into leaves of a fixed number of elements (the last may be
-// short). A pure function of the shape; the same for a parameter and its optimizer slots. \source FORMAT.md, "Leaves"
+// The leaf grid: every logical tensor, row-major, is cut into leaves of a fixed number of elements (the last may be
+// shorter). It depends on the shape alone, so a parameter and its slots have the same. \source FORMAT.md, "Leaves"
 #include <cstdint>
 #include <span>
 
@@ -22,12 +22,12 @@ struct LeafGrid {
   std::uint64_t count() const { return (elements + leaf_elements - 1) / leaf_elements; }
   /// First element of leaf `i`; `i == count()` gives `elements`.
   std::uint64_t begin(std::uint64_t i) const {
-    std::uint64_t at = 0;  // no division, which takes longer than all else that is done for a tensor of one leaf
+    std::uint64_t at = 0;  // no division: it would be the slowest part for a tensor of one leaf
     return __builtin_mul_overflow(i, leaf_elements, &at) || at > elements ? elements : at;
   }
   /// Elements of leaf `i`.
   std::uint64_t length(std::uint64_t i) const { return begin(i + 1) - begin(i); }
-  /// Extent of an HDF5 chunk: min(leaf, elements of the tensor), never of a piece.
+  /// Extent of an HDF5 chunk: min(leaf, elements of the whole tensor), whatever the piece.
   std::uint64_t chunk_extent() const { return elements < leaf_elements ? elements : leaf_elements; }
 };
 

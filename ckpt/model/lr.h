@@ -21,7 +21,8 @@ struct LrPhase {
   bool operator==(const LrPhase&) const = default;
 };
 
-/// The settings of the config that the phases came from; drift is config against these, never against phases.
+/// The settings of the config from which the phases were made. Drift compares the config with them, not with the
+/// phases.
 struct LrSettings {
   double peak = 0;                 ///< optimizer.lr
   std::uint64_t warmup_steps = 0;  ///< lr_scheduler.warmup_steps, as configured

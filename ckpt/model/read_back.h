@@ -2,10 +2,10 @@
 
 namespace titan::ckpt {
 
-/// What a save reads again of what it has written, before it publishes.
+/// How much of what a save has written it reads again before it publishes the step.
 enum class ReadBack {
   kOff,
-  kSampled,  ///< manifest, JSON members, leaf tables, envelopes, and at most one leaf of a hundred (one at least)
+  kSampled,  ///< manifest, JSON members, leaf tables, envelopes, and one leaf in a hundred (at least one)
   kAll,      ///< every byte
 };
 

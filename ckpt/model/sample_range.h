@@ -7,7 +7,7 @@
 
 namespace titan::ckpt {
 
-inline constexpr std::uint64_t kMaxSample = std::uint64_t{1} << 62;  ///< sample numbers are below
+inline constexpr std::uint64_t kMaxSample = std::uint64_t{1} << 62;  ///< every sample number is below this
 
 /// `count` samples from `first` on.
 struct SampleRange {
@@ -16,24 +16,24 @@ struct SampleRange {
   bool operator==(const SampleRange&) const = default;
 };
 
-/// Ascending, none empty, a gap between each two.
+/// In ascending order, none empty, with a gap between any two.
 using SampleRanges = std::vector<SampleRange>;
 
-/// Whether `ranges` ascend, are not empty, do not touch, and end at kMaxSample at most.
+/// Whether `ranges` ascend, are not empty, do not touch, and end at or before kMaxSample.
 bool is_in_order(const SampleRanges& ranges);
-/// `ranges` in any order, put in order.
+/// Sorts `ranges`, drops empty ones and joins those that touch or overlap.
 SampleRanges in_order(SampleRanges ranges);
 SampleRanges with_ranges(const SampleRanges& a, const SampleRanges& b);
-/// What is in `a` and not in `b`.
+/// The samples that are in `a` and not in `b`.
 SampleRanges without_ranges(const SampleRanges& a, const SampleRanges& b);
-/// What of `ranges` does not lie before `sample`.
+/// The samples of `ranges` from `sample` on.
 SampleRanges ahead_of(const SampleRanges& ranges, std::uint64_t sample);
-/// Number `index` (from 0) of the samples from `from` on that are not in `ranges`.
+/// Skips the samples in `ranges` and returns number `index` (from 0) of the others, counted from sample `from` on.
 std::uint64_t kept_sample(const SampleRanges& ranges, std::uint64_t from, std::uint64_t index);
 
-/// "32-39, 64": first and last of each.
+/// "32-39, 64": the first and last sample of each range.
 std::string ranges_text(const SampleRanges& ranges);
-/// Reads "32-39" or "64"; nothing where it is neither, or beyond kMaxSample.
+/// Reads "32-39" or "64"; nullopt for other text, or for samples from kMaxSample on.
 std::optional<SampleRange> parse_range(const std::string& text);
 
 }  // namespace titan::ckpt

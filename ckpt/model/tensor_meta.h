@@ -14,8 +14,8 @@ inline constexpr const char* kOptimizer = "optimizer";  ///< component of the op
 inline constexpr const char* kExpAvg = "exp_avg";
 inline constexpr const char* kExpAvgSq = "exp_avg_sq";
 
-/// One parameter: global name (torchtitan's), full shape, pipeline stage that holds it. In a list of ParameterMeta
-/// the order is the model's order, which leaf ranges of ranks follow.
+/// One parameter: global name (torchtitan's), full shape, and the pipeline stage that holds it. A list of ParameterMeta
+/// is in the model's order; the leaf ranges of ranks follow this order.
 struct ParameterMeta {
   std::string name;
   std::vector<std::uint64_t> shape;
@@ -25,8 +25,8 @@ struct ParameterMeta {
   LeafGrid grid(std::uint64_t leaf_elements) const { return {element_count(shape), leaf_elements}; }
 };
 
-/// Names one stored tensor: parameter `index` of the list, and its slot ("" = the parameter itself).
-/// Component "model" iff slot is empty, else "optimizer"; the stored tensor's name is "<name>" or "<name>.<slot>".
+/// Names one stored tensor: parameter `index` of the list, or a slot of it ("" = the parameter itself). A parameter
+/// belongs to component "model", a slot to "optimizer"; the stored tensor's name is "<name>" or "<name>.<slot>".
 struct TensorRef {
   std::uint32_t index = 0;
   std::string slot;

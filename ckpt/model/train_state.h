@@ -13,12 +13,12 @@ struct Attempt {
   std::uint32_t number = 1;
   std::string started;           ///< RFC 3339 UTC
   std::uint64_t first_step = 1;  ///< first step that it trained
-  std::uint64_t last_step = 0;   ///< last step so far
+  std::uint64_t last_step = 0;   ///< last step that it trained so far
   std::uint32_t dp = 1, pp = 1;
   std::string schedule;              ///< pipeline schedule
   std::string version;               ///< titan version and git hash
   std::string environment;           ///< libraries, BLAS, ISA, device, threads: one line
-  std::string policy;                ///< LR policy applied at this start, empty for none
+  std::string policy;                ///< LR policy applied at this start, empty if none was
   std::vector<std::string> changed;  ///< keys that differed and were allowed, "key: old -> new"
   std::vector<std::string> notes;    ///< environment drift and the like
   bool operator==(const Attempt&) const = default;
@@ -26,13 +26,13 @@ struct Attempt {
 
 struct TrainState {
   std::uint64_t step = 0;
-  std::uint64_t tokens = 0;  ///< seen so far
+  std::uint64_t tokens = 0;  ///< tokens trained on so far
   std::uint64_t seed = 0;    ///< run seed
-  std::string origin;        ///< id of the checkpoint that this run was started from, empty for none
+  std::string origin;        ///< id of the checkpoint that this run was started from, empty if there was none
   double wall_time_s = 0;    ///< training time over all attempts
   std::vector<Attempt> attempts;
-  Settings accepted;     ///< curve-shaping settings in force, on derived values (drift compares these)
-  Settings environment;  ///< the rest of the equivalence class: libraries, BLAS, ISA, device
+  Settings accepted;     ///< curve-shaping settings that were last accepted, with derived values (drift compares these)
+  Settings environment;  ///< the rest of the run's class: libraries, BLAS, ISA, device
   bool operator==(const TrainState&) const = default;
 };
 

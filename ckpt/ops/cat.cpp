@@ -27,7 +27,7 @@ const char* npy_type(DType dtype) {
     case DType::kI64: return "<i8";
     case DType::kI32: return "<i4";
     case DType::kU8: return "|u1";
-    case DType::kBF16: break;  // NumPy has none; the caller widens
+    case DType::kBF16: break;  // NumPy has no such type; the caller widens it
   }
   return "<f4";
 }
@@ -37,7 +37,7 @@ struct Selection {
   Slice slice;
 };
 
-/// A tensor by its name, or "name[..]"; a name that itself ends in brackets wins.
+/// Finds a tensor by its name or by "name[..]"; a name that itself ends in brackets comes first.
 Result<Selection> select(const CheckpointReader& reader, const std::string& path, const std::string& typed) {
   const std::vector<TensorRow> rows = tensor_rows(reader.manifest());
   const auto find = [&](const std::string& name) {
@@ -54,7 +54,7 @@ Result<Selection> select(const CheckpointReader& reader, const std::string& path
       .with_hint(no_match_hint(rows, name, path));
 }
 
-/// Texts of the elements [begin, end) of the selection.
+/// The elements [begin, end) of the selection as texts.
 Result<std::vector<std::string>> values(RangeReader& reader, const Selection& selection, std::uint64_t begin,
                                         std::uint64_t end) {
   std::vector<std::string> texts;
@@ -66,7 +66,7 @@ Result<std::vector<std::string>> values(RangeReader& reader, const Selection& se
   return texts;
 }
 
-/// Calls `take` with the bytes of the selection in order, in parts of about 1 MiB or one leaf at most.
+/// Calls `take` with the bytes of the selection in order, in parts of about 1 MiB or at most one leaf.
 template <typename Take>
 Status for_each_part(RangeReader& reader, const Slice& slice, Take take) {
   const std::uint64_t elements = slice.elements(), length = slice.run_length();
@@ -95,7 +95,7 @@ Result<std::uint64_t> write_values(File& file, RangeReader& reader, const Select
   const std::string header = npy_header(out_dtype, selection.slice.shape());
   TITAN_RETURN_IF_ERROR(file.pwrite(0, std::as_bytes(std::span(header))));
   std::uint64_t offset = header.size();
-  std::vector<std::byte> pending;  // short runs are gathered
+  std::vector<std::byte> pending;  // short runs are collected
   const auto flush = [&] {
     const Status status = file.pwrite(offset, pending);
     offset += pending.size();
@@ -116,7 +116,7 @@ Result<std::uint64_t> write_values(File& file, RangeReader& reader, const Select
   return offset;
 }
 
-/// Writes into a temporary beside `out` and renames, so that a reader sees the old file or the whole new one.
+/// Writes into a temporary next to `out` and renames it, so that a reader sees the old file or the whole new one.
 Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, RangeReader& reader, const Selection& selection,
                                 DType out_dtype, const CancelToken& cancel) {
   MadeFolder made(fs);
@@ -129,7 +129,7 @@ Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, RangeReader& rea
     return runs.pulse();
   };
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Temporary> temporary, Temporary::take(fs, out));
-  TITAN_RETURN_IF_ERROR(check_output_file(fs, out));  // again: a checkpoint may have been put back there
+  TITAN_RETURN_IF_ERROR(check_output_file(fs, out));  // again: a checkpoint may have appeared there
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.create(temporary->fresh()));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t written, write_values(*file, reader, selection, out_dtype, pulse));
   TITAN_RETURN_IF_ERROR(runs.still_ours());
@@ -144,7 +144,7 @@ Result<std::uint64_t> write_npy(Fs& fs, const std::string& out, RangeReader& rea
 std::string npy_header(DType dtype, const std::vector<std::uint64_t>& shape) {
   std::string text = "{'descr': '" + std::string(npy_type(dtype)) + "', 'fortran_order': False, 'shape': (";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? " " : "") + std::to_string(shape[i]) + ",";
-  if (shape.size() > 1) text.pop_back();  // only a one-tuple needs its comma
+  if (shape.size() > 1) text.pop_back();  // only a tuple of one needs its comma
   text += "), }";
   constexpr std::size_t kPrefix = 10;  // magic, version, length
   text.append((64 - (kPrefix + text.size() + 1) % 64) % 64, ' ');

@@ -1,5 +1,5 @@
 #pragma once
-// `cat`: one tensor or a slice of it, whatever its sharding: a preview, or a NumPy file.
+// `cat`: shows one tensor or a slice of it, whatever its sharding, or writes it as a NumPy file.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,28 +15,28 @@ struct CatOptions {
   std::string checkpoint;     ///< a folder, RUN@step or RUN@latest
   std::string tensor;         ///< stored name: "<parameter>" or "<parameter>.<slot>", with or without "[0:10, :]"
   std::string out;            ///< NumPy file to write; empty: none
-  std::uint64_t preview = 8;  ///< values shown at either end
+  std::uint64_t preview = 8;  ///< number of values shown at the beginning and at the end
   CancelToken cancel;         ///< polled while `out` is written
   CheckpointOpener open = CheckpointReader::open;
 };
 
 struct CatReport {
-  std::string path;  ///< of the checkpoint
+  std::string path;  ///< folder of the checkpoint
   std::uint64_t step = 0;
   Digest id;
   TensorRow tensor;
-  Slice slice;                           ///< what of it is shown and written
-  std::uint64_t elements = 0;            ///< of the slice
-  std::vector<std::string> first, last;  ///< shortest texts of values; `last` is empty when `first` has them all
+  Slice slice;                           ///< the part that is shown and written
+  std::uint64_t elements = 0;            ///< in the slice
+  std::vector<std::string> first, last;  ///< values as shortest texts; `last` is empty when `first` has them all
   std::string out;                       ///< as in the options
-  DType out_dtype = DType::kF32;         ///< of the file: bfloat16 becomes float32, which loses nothing
+  DType out_dtype = DType::kF32;         ///< element type of the file: bfloat16 becomes float32, without loss
   std::uint64_t out_bytes = 0;
 };
 
-/// Reads the leaves of the first and last values for the preview, and with `out` every leaf that the slice touches,
-/// each once, one at a time. `out` is replaced at once when it is complete; in a run folder, under the run's lock.
+/// Reads the leaves of the first and last values for the preview. With `out`, reads every leaf that the slice touches,
+/// each once, one at a time. `out` is replaced only when it is complete; in a run folder, under the run's lock.
 /// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kLocked, kCorrupt,
-/// kIncompatible, kFailed, kInterrupted, kTerminated.
+/// kIncompatible, kFailed, kInterrupted, kTerminated
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 
 /// The header of a NumPy file, format 1.0, padded so that data starts at a multiple of 64.

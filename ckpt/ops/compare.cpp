@@ -10,7 +10,7 @@ namespace titan::ckpt {
 
 namespace {
 
-/// Reads the elements [begin, end) of a tensor through whole leaves.
+/// Reads the elements [begin, end) of a tensor, in whole leaves.
 Result<std::span<const std::byte>> read_elements(const CheckpointReader& reader, const TensorRef& ref,
                                                  std::uint64_t begin, std::uint64_t end,
                                                  std::vector<std::byte>& buffer) {
@@ -22,7 +22,7 @@ Result<std::span<const std::byte>> read_elements(const CheckpointReader& reader,
   return std::span<const std::byte>(buffer).subspan((begin - grid.begin(first)) * size, (end - begin) * size);
 }
 
-/// float32 as it is, bfloat16 as the float32 of the same value, of which it is the upper half.
+/// float32 unchanged; bfloat16 as the float32 of equal value, whose upper half it is.
 std::vector<std::byte> widened(DType dtype, std::span<const std::byte> elements) {
   if (dtype == DType::kF32) return {elements.begin(), elements.end()};
   std::vector<std::byte> wide(elements.size() * 2);
@@ -30,7 +30,7 @@ std::vector<std::byte> widened(DType dtype, std::span<const std::byte> elements)
   return wide;
 }
 
-/// Of elements that are finite on both sides.
+/// Adds the products of elements that are finite on both sides.
 void add_norms(TensorDistance& distance, double x, double y) {
   if (!std::isfinite(x) || !std::isfinite(y)) return;
   distance.squares_a += x * x;
@@ -53,7 +53,7 @@ void add_element(TensorDistance& distance, double x, double y, const Tolerance& 
   distance.sum_squares += error * error;
 }
 
-// `Bits` is an integer of the element's size: bits are what "different" is about.
+// `Bits` is an integer of the element's size: two elements are different if their bits are.
 template <typename Bits, typename Value>
 void add_elements(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
                   std::span<const std::byte> b, const Tolerance& tolerance, Value value) {
@@ -90,7 +90,7 @@ double TensorDistance::norm() const { return std::sqrt(sum_squares); }
 double TensorDistance::change() const { return std::sqrt(sum_squares / squares_a); }
 
 double TensorDistance::cosine() const {
-  // Roots apart: the product of two sums may overflow.
+  // Separate roots, since the product of the two sums may overflow.
   return std::clamp(products / (std::sqrt(squares_a) * std::sqrt(squares_b)), -1.0, 1.0);
 }
 

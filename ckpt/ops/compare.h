@@ -1,5 +1,5 @@
 #pragma once
-// How far two stored tensors of the same shape are apart, by reading both.
+// The distance between two stored tensors of the same shape, computed by reading both.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,51 +9,51 @@
 
 namespace titan::ckpt {
 
-/// What counts as equal: |a - b| <= atol + rtol * |b|, as NumPy's allclose has it; two NaNs are equal.
+/// What counts as equal: |a - b| <= atol + rtol * |b|, as in NumPy's allclose; two NaNs are equal.
 struct Tolerance {
   double rtol = 0, atol = 0;
   bool operator==(const Tolerance&) const = default;
 };
 
-/// Sums that are collected in one pass over two tensors.
+/// Sums collected in one pass over two tensors.
 struct TensorDistance {
   std::uint64_t elements = 0;
   std::uint64_t different = 0;    ///< elements whose bits differ
-  std::uint64_t beyond = 0;       ///< of them: those outside of the tolerance
-  std::uint64_t first_index = 0;  ///< row-major, of the first different one
-  std::string first_a, first_b;   ///< its two values, shortest text
-  std::uint64_t non_finite = 0;   ///< different elements of which a side is NaN or infinite; not in maxima and sums
+  std::uint64_t beyond = 0;       ///< different elements outside of the tolerance
+  std::uint64_t first_index = 0;  ///< row-major index of the first different element
+  std::string first_a, first_b;   ///< its two values, as shortest texts
+  std::uint64_t non_finite = 0;   ///< different elements with NaN or infinity on a side; not part of maxima and sums
   double max_abs = 0;             ///< largest |a - b|
   double max_rel = 0;             ///< largest |a - b| / max(|a|, |b|)
-  double sum_abs = 0;             ///< of |a - b| over all elements
-  double sum_squares = 0;         ///< of (a - b)^2
-  /// Sums of a^2, b^2 and a b over the elements that are finite on both sides.
+  double sum_abs = 0;             ///< sum of |a - b| over all elements
+  double sum_squares = 0;         ///< sum of (a - b)^2
+  /// Sums of a^2, b^2 and a * b over the elements that are finite on both sides.
   double squares_a = 0, squares_b = 0, products = 0;
   bool operator==(const TensorDistance&) const = default;
 
-  /// Whether two finite values differ. If none do, maxima and sums say nothing.
+  /// Whether any two finite values differ. If not, maxima and sums mean nothing.
   bool measured() const { return different > non_finite; }
   double norm() const;  ///< |a - b|, Euclidean
-  /// |a - b| / |a|; infinite where a is all zeros.
+  /// |a - b| / |a|; infinite if a is all zeros.
   double change() const;
-  /// Between a and b as vectors, from -1 to 1; NaN where one is all zeros.
+  /// Cosine of the angle between a and b as vectors; NaN if one is all zeros.
   double cosine() const;
   double mean_abs() const { return elements == 0 ? 0 : sum_abs / static_cast<double>(elements); }
   double rms() const;
 };
 
-/// Adds the elements of `a` and `b` (same size, whole elements) that follow element `base` to `distance`. Pure.
+/// Adds the elements of `a` and `b` (same size, whole elements) to `distance`; the first has index `base`. Pure.
 void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
                   std::span<const std::byte> b, const Tolerance& tolerance = {});
 
-/// Appends the distance `next` of the elements that follow those of `distance`.
+/// Adds `next`, the distance of the elements that follow those of `distance`.
 void merge_distance(TensorDistance& distance, const TensorDistance& next);
 
-/// Equal types, or float32 and bfloat16: bfloat16 becomes float32 without loss.
+/// True for equal types, and for float32 with bfloat16, which becomes float32 without loss.
 bool comparable_by_value(DType a, DType b);
 
-/// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`; leaf sizes may differ, and dtypes as
-/// far as comparable_by_value() has it. Thread-safe. \error kCorrupt.
+/// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`. Leaf sizes may differ; dtypes must be
+/// comparable_by_value(). Thread-safe. \error kCorrupt
 Result<TensorDistance> leaf_distance(const CheckpointReader& a, const TensorRef& ref_a, LeafRange leaves,
                                      const CheckpointReader& b, const TensorRef& ref_b,
                                      const Tolerance& tolerance = {});

@@ -9,7 +9,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Of a float to bfloat16, its upper half: add half of the last place that stays, less one where that place is even.
+// A float as bfloat16, its upper half: adds half of the last kept place, and a little less if that place is even.
 std::uint16_t bf16_of(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   if (std::isnan(value))
@@ -32,14 +32,14 @@ std::uint16_t f16_of(float value) {
   return static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112 << 10)));
 }
 
-// Of a double to a float that rounds to 16 bits as the double would: to odd, so that no tie is made or unmade on the
-// way.
+// A double as a float that later rounds to 16 bits as the double would: rounds to odd, so that no tie appears or
+// disappears in between.
 float to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (!std::isfinite(nearest) || static_cast<double>(nearest) == value) return nearest;
   std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
   if ((bits & 1) == 0) {
-    // The odd neighbour lies on the other side of the value.
+    // The odd neighbour is on the other side of the value.
     const bool too_far = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
     bits = too_far ? bits - 1 : bits + 1;
   }

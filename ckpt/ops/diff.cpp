@@ -23,7 +23,7 @@ struct Pair {
   TensorRow a, b;
 };
 
-// What a diff of tensors may read at once from either side.
+// How much a diff of tensors reads at a time from either side.
 constexpr std::uint64_t kRunBytes = std::uint64_t{4} << 20;
 
 std::vector<TensorRow> chosen(const Manifest& manifest, const DiffScope& scope) {
@@ -31,9 +31,8 @@ std::vector<TensorRow> chosen(const Manifest& manifest, const DiffScope& scope) 
   return scope.only.empty() ? rows : matching_rows(rows, scope.only);
 }
 
-/// The tensors of both sides by name: those only on one side go to `out`, the others are returned in the order of `a`.
-/// A component that one side lacks altogether is one difference already, not one per tensor, unless only tensors are
-/// compared.
+/// Pairs the tensors of both sides by name and returns the pairs in the order of `a`; tensors of one side only go to
+/// `out`. A component that one side lacks is one difference, not one per tensor, unless only tensors are compared.
 std::vector<Pair> match(const Manifest& a, const Manifest& b, const DiffScope& scope, std::vector<Difference>& out) {
   std::unordered_map<std::string, TensorRow> others;
   std::vector<std::string> order;
@@ -86,7 +85,7 @@ class PairReader {
       count(found[i].elements * (dtype_size(pair.a.dtype) + dtype_size(pair.b.dtype)));
       return ok_status();
     }));
-    // Merged in order: sums then have the same last bits for any number of threads.
+    // Merged in order, so that the last bits of sums do not depend on the number of threads.
     std::vector<TensorDistance> distances(pairs_.size());
     for (std::size_t i = 0; i < runs_.size(); ++i) merge_distance(distances[runs_[i].tensor], found[i]);
     return distances;
@@ -118,7 +117,7 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
   for (Pair& pair : pairs) {
     of_components.push_back(pair.a.component);
     const bool same_dtype = pair.a.dtype == pair.b.dtype;
-    // A tolerance is a question about values, not about how they are stored.
+    // A tolerance is about values, not about how they are stored.
     const bool readable = same_dtype || (options.scope.tolerance && comparable_by_value(pair.a.dtype, pair.b.dtype));
     if (pair.a.shape != pair.b.shape || !readable) {
       report.differences.push_back(
@@ -146,7 +145,7 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
   return ok_status();
 }
 
-/// Compares the state outside of tensors. Where only parts are compared, another leaf size is just layout.
+/// Compares the state without tensors. If only parts are compared, another leaf size is only a note.
 void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& report) {
   std::size_t noted = 0;
   for (Difference& difference : state_differences(a, b)) {
@@ -163,7 +162,7 @@ void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& repo
   }
 }
 
-/// An error says which side it is about.
+/// Inspects one side; an error says which side it is about.
 Result<InspectReport> inspect_side(Fs& fs, const std::string& spec, const CheckpointOpener& open) {
   const Result<std::string> folder = resolve_checkpoint(fs, spec);
   return about(inspect_checkpoint(fs, spec, open), folder.ok() ? *folder : spec);

@@ -1,5 +1,5 @@
 #pragma once
-// `diff`: what differs between two checkpoints. State decides; layout, configuration and history are notes.
+// `diff`: what differs between two checkpoints. The state decides; layout, configuration and history are only notes.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,37 +13,37 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// What happened to one component.
+/// How far one component of the two checkpoints is apart.
 struct ComponentDistance {
   std::string name;
-  std::uint64_t tensors = 0, different = 0;  ///< that both sides have; of them, those whose bytes differ
-  TensorDistance distance;                   ///< of the different ones, as if they were one tensor
+  std::uint64_t tensors = 0, different = 0;  ///< tensors that both sides have; those whose bytes differ
+  TensorDistance distance;                   ///< over all different tensors, as if they were one tensor
 };
 
-/// One side.
+/// One of the two checkpoints.
 struct DiffSide {
   std::string path;
   Digest id;
   std::uint64_t step = 0;
 };
 
-/// What is compared. With neither member set, the ids decide.
+/// What is compared. If neither member is set, the ids decide.
 struct DiffScope {
-  std::string only;                    ///< glob: tensors whose names match, and nothing else; empty: the whole state
-  std::optional<Tolerance> tolerance;  ///< tensors that differ by less count as equal
+  std::string only;                    ///< compare only tensors whose names match this glob; empty: the whole state
+  std::optional<Tolerance> tolerance;  ///< tensors whose distance is within it count as equal
   bool operator==(const DiffScope&) const = default;
 };
 
 struct DiffReport {
   DiffSide a, b;
-  /// The ids are equal. With a foreign side: the tensors of the components that both have are equal.
+  /// The ids are equal; with a foreign side: the tensors of the components that both sides have are equal.
   bool state_equal = false;
-  bool foreign = false;             ///< a side is of another format: ids and digests say nothing, bytes were compared
-  bool notes_count = false;         ///< as asked for
-  DiffScope scope;                  ///< as asked for
-  std::uint64_t equal_tensors = 0;  ///< stored tensors that are the same on both sides
+  bool foreign = false;             ///< a side is of another format: it has no ids and digests, so bytes were compared
+  bool notes_count = false;         ///< as in the options
+  DiffScope scope;                  ///< as in the options
+  std::uint64_t equal_tensors = 0;  ///< stored tensors that are equal on both sides
   std::vector<Difference> within;   ///< tensors that differ within the tolerance
-  std::vector<ComponentDistance> components;  ///< those with tensors, in the order of `a`
+  std::vector<ComponentDistance> components;  ///< components with tensors, in the order of `a`
   std::vector<Difference> differences;
   std::vector<Difference> notes;
   std::vector<std::string> not_compared;  ///< what both hold and cannot be shown as tensors of ours
@@ -59,7 +59,7 @@ struct DiffReport {
 struct DiffOptions {
   std::string a, b;          ///< folders, RUN@step or RUN@latest
   bool notes_count = false;  ///< notes make the checkpoints different
-  /// Called while tensors are read: bytes so far, and how many in all.
+  /// Called while tensors are read, with the bytes read so far and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   CancelToken cancel;
   DiffScope scope;
@@ -68,13 +68,13 @@ struct DiffOptions {
 };
 
 /// Compares two checkpoints. If the ids are equal, only the two manifests are read. Otherwise tensors are compared by
-/// digest, and those that differ are read on several threads; the report does not depend on their number. With a scope,
-/// other leaf sizes are a note. Where a side is foreign, every tensor is read, and all that is not a tensor is a note.
-/// \error kNotFound (a checkpoint, or no tensor on either side matches `only`), kCorrupt, kIncompatible, kInterrupted,
-/// kTerminated.
+/// digest, and those that differ are read on several threads, whose number does not change the report. With a scope,
+/// different leaf sizes are a note. If a side is foreign, every tensor is read, and every other difference is a note.
+/// \error kNotFound (a checkpoint; or `only` matches no tensor on either side), kCorrupt, kIncompatible, kInterrupted,
+/// kTerminated
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 
-/// Adds up the tensors of each component. `pairs`: component of every tensor that both have. Pure.
+/// Adds up the tensors of each component. `pairs` names the component of every tensor that both sides have. Pure.
 std::vector<ComponentDistance> component_distances(const std::vector<std::string>& pairs,
                                                    const std::vector<Difference>& measured);
 

@@ -24,7 +24,7 @@ std::string number(double value) {
   return {buffer, result.ptr};
 }
 
-/// Without the last bits of what was computed: 0.003 x 0.1 is 0.00030000000000000003, and 3e-04 to people.
+/// Without the last bits of a computed value: 0.003 x 0.1 is 0.00030000000000000003, and 3e-04 for people.
 std::string plain(double value) {
   char buffer[64];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 15);
@@ -54,7 +54,7 @@ std::string text_of(const LrPhase& phase, std::string (*number_text)(double)) {
   if (phase.kind == PhaseKind::kConstant) return "constant " + number_text(phase.start) + from;
   std::string text = std::string(phase_kind_name(phase.kind)) + " " + number_text(phase.start) + " -> " +
                      number_text(phase.end) + " over " + number_text(phase.length) + " steps" + from;
-  // A stretched or started-within phase has its zero elsewhere than just before or at its first step.
+  // A phase that was stretched, or entered in its middle, has its zero elsewhere than at or just before its first step.
   const double lead = static_cast<double>(phase.first) - phase.origin;
   if (lead != 0 && lead != 1) text += " (origin " + number_text(phase.origin) + ")";
   return text;
@@ -117,7 +117,7 @@ void diff_components(const Manifest& a, const Manifest& b, std::vector<Differenc
   }
 }
 
-/// Adam's t. Thousands of parameters share it, so one line names the first.
+/// Compares Adam's t. Thousands of parameters share it, so one line names the first parameter.
 void diff_optimizer_steps(const Manifest& a, const Manifest& b, std::vector<Difference>& out) {
   if (a.component(kOptimizer) == nullptr || b.component(kOptimizer) == nullptr) return;
   std::uint64_t more = 0;
@@ -147,7 +147,7 @@ void note_settings(const std::string& kind, const Settings& a, const Settings& b
     if (values.first != values.second) out.push_back({kind, key, values.first, values.second, {}});
 }
 
-/// The rows of `settings` whose keys are in `others`, too.
+/// The rows of `settings` whose keys `others` has, too.
 Settings common(const Settings& settings, const Settings& others) {
   Settings rows;
   std::copy_if(settings.begin(), settings.end(), std::back_inserter(rows), [&](const auto& row) {
@@ -221,7 +221,7 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
     for (const std::uint32_t cut : m.stage_cuts) parts.push_back(std::to_string(cut));
     return parts.empty() ? std::string("none") : joined(parts);
   };
-  const bool foreign = a.foreign || b.foreign;  // has no mesh, and only what it knows of the model
+  const bool foreign = a.foreign || b.foreign;  // it has no mesh, and only a part of the model's configuration
   if (sorted(a.left_out) != sorted(b.left_out))
     out.push_back({"left_out", "left_out", left_out_text(a.left_out), left_out_text(b.left_out), {}});
   if (!foreign) layout.field("mesh", mesh(a.manifest), mesh(b.manifest));
@@ -233,7 +233,7 @@ std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& 
     note_settings("config", a.manifest.config, b.manifest.config, out);
   }
   if (a.lr && b.lr) {
-    const auto unnamed = [&](Settings settings) {  // what the configuration names was noted above
+    const auto unnamed = [&](Settings settings) {  // differences in the configuration are in the notes already
       std::erase_if(settings, [&](const auto& row) {
         return std::ranges::any_of(out, [&](const Difference& d) { return d.kind == "config" && d.name == row.first; });
       });

@@ -1,5 +1,5 @@
 #pragma once
-// The part of diff that compares values: all that is no tensor. Pure.
+// The part of diff that compares values: everything but tensors. Pure.
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,17 +14,17 @@ namespace titan::ckpt {
 struct Difference {
   std::string kind;
   std::string name;                        ///< of the field, tensor, component or key
-  std::string a, b;                        ///< the two values as text; "absent" for what is not there
+  std::string a, b;                        ///< the two values as text; "absent" for a missing one
   std::optional<TensorDistance> distance;  ///< tensors of equal shape, and of equal dtype unless a tolerance was given
-  std::string component = {};              ///< of a tensor
+  std::string component = {};              ///< for a tensor
   bool operator==(const Difference&) const = default;
 };
 
-/// What differs in the state outside tensors (step, tokens, schedule, data position, components, Adam steps).
+/// Differences of the state without tensors (step, tokens, schedule, data position, components, Adam steps).
 std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b);
-/// Layout, configuration and history.
+/// Differences of layout, configuration and history.
 std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b);
-/// Names that both sides leave out, ascending.
+/// Names that are `left_out` on both sides, ascending.
 std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b);
 
 /// One phase as text: "linear 0 -> 0.001 over 10 steps from step 1".

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostDonors = 100;  // their manifests are in memory
 
-/// A donor that is damaged itself, or lacks something, does not have it; any other failure is one of this call.
+/// A donor that is damaged or lacks something is passed over; any other failure ends the call.
 bool does_not_have(const Status& status) {
   return status.code == Code::kCorrupt || status.code == Code::kMediaError || status.code == Code::kNotFound;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Checkpoints from which lost parts of another one are taken. A digest says what is equal, so any step, copy or export
-// may be one.
+// Donors: checkpoints that replace the lost parts of a damaged one. Bytes are accepted by their digest, so any step,
+// copy or export may be a donor.
 #include <functional>
 #include <optional>
 #include <set>
@@ -12,41 +12,41 @@
 
 namespace titan::ckpt {
 
-/// Where a tensor's leaf lies among its elements, and what it is.
+/// A leaf that was lost: its place among the elements of a tensor, and its digest.
 struct WantedLeaf {
-  TensorRef ref;            ///< in the manifest of the checkpoint that lost it
-  std::uint64_t first = 0;  ///< element
-  Digest digest;            ///< of its raw bytes
+  TensorRef ref;            ///< in the manifest of the damaged checkpoint
+  std::uint64_t first = 0;  ///< its first element
+  Digest digest;            ///< digest of its raw bytes
 };
 
 class Donors {
  public:
-  /// How much one of them gave.
+  /// How much one donor gave.
   struct Given {
     std::string path;
     std::uint64_t leaves = 0, files = 0;
   };
 
-  /// Opens what `specs` name (resolve_checkpoints), each once. `lost`: the manifest of the damaged checkpoint, which
-  /// outlives this. \error of opening one
+  /// Opens the checkpoints that `specs` name (resolve_checkpoints), each once. `lost` is the manifest of the damaged
+  /// checkpoint and must outlive the result. \error kInvalid (too many), those of opening a donor
   static Result<Donors> open(Fs& fs, const Manifest& lost, const std::vector<std::string>& specs,
                              const CheckpointOpener& opener,
                              const std::function<std::string(Fs& fs, const std::string& spec)>& resolve);
 
   std::size_t count() const { return all_.size(); }
   const std::vector<Given>& given() const { return given_; }
-  /// Reads the leaf from the first donor whose bytes have the digest. False: none has. \error kFailed
+  /// Reads the leaf from the first donor whose bytes have the digest. Returns false if none has. \error kFailed
   Result<bool> leaf(const WantedLeaf& wanted, std::span<std::byte> out);
-  /// Reads elements from `first` on of the same tensor in donor `index`, whatever they are. False: it has no such
-  /// tensor, or cannot give it. \error kFailed
+  /// Reads elements of the same tensor in donor `index`, from element `first` on, without a check. Returns false if the
+  /// donor has no such tensor, or cannot read it. \error kFailed
   Result<bool> elements(std::size_t index, const TensorRef& ref, std::uint64_t first, std::span<std::byte> out);
-  /// The bytes of a JSON or derived member, from the first donor that has them. None: no donor has. \error kFailed
+  /// The bytes of a JSON or derived member, from the first donor that has them; nullopt if none has. \error kFailed
   Result<std::optional<std::vector<std::byte>>> member(const FileEntry& file);
 
  private:
   struct One {
     CheckpointReader reader;
-    ParameterIndex names;  ///< of its manifest, which stays where it is when this moves
+    ParameterIndex names;  ///< of its manifest, whose address stays when this object moves
   };
   Donors(Fs& fs, const Manifest& lost) : fs_(&fs), lost_(&lost) {}
   Result<std::vector<std::byte>> read_member_of(const CheckpointReader& reader, const FileEntry& file) const;

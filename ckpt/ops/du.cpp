@@ -15,11 +15,11 @@
 namespace titan::ckpt {
 namespace {
 
-// In the order of the rows.
+// In the order in which they are printed.
 constexpr const char* kRows[] = {kModel,          kOptimizer,  "state", "files of the model", "parity", "invalid steps",
                                  "damaged steps", "leftovers", "other", "logs and metrics"};
 
-/// Which row a name at the top of a step belongs to.
+/// The row for an entry of a step's folder.
 std::string row_of(const DirEntry& entry) {
   if (entry.type != FileType::kDirectory) return "state";
   const bool own = entry.name == kModel || entry.name == kOptimizer || is_parity(entry.name + "/");
@@ -39,7 +39,7 @@ void add_step(Fs& fs, const StepEntry& step, Places& places) {
   for (const DirEntry& entry : *entries) places[row_of(entry)].push_back(join_path(step.path, entry.name));
 }
 
-/// What lies in the run's folder beside that of its steps.
+/// Adds what is in the run's folder, except the folder of its steps.
 void add_beside(Fs& fs, const std::string& run, const std::string& folder, Places& places) {
   if (folder == run) return;
   const Result<std::vector<DirEntry>> entries = fs.list(run);

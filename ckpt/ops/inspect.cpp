@@ -34,7 +34,7 @@ bool matches(const std::string& name, const std::string& glob) {
   return name == glob || fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
-/// Sets `out` when the component is there; an absent one is not an error.
+/// Sets `out` if the component exists; a missing one is not an error.
 template <typename T>
 Status take(const Manifest& manifest, const char* component, Result<T> value, std::optional<T>& out) {
   if (manifest.component(component) == nullptr) return ok_status();

@@ -1,6 +1,6 @@
 #pragma once
-// `inspect`: everything that a checkpoint says about itself. Reads the manifest and the JSON components, no tensor
-// byte.
+// `inspect`: everything that a checkpoint says about itself. Reads the manifest and the JSON components, but no bytes
+// of tensors.
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,18 +27,18 @@ struct TensorRow {
   bool operator==(const TensorRow&) const = default;
 };
 
-/// All stored tensors: the model's in model order, then the optimizer's; at most `limit` of them.
+/// All stored tensors, at most `limit`: those of the model in model order, then those of the optimizer.
 std::vector<TensorRow> tensor_rows(const Manifest& manifest, std::size_t limit = SIZE_MAX);
-/// How many stored tensors there are.
+/// The number of stored tensors.
 std::size_t tensor_count(const Manifest& manifest);
-/// The rows whose name matches the shell pattern `glob` ("*" also crosses dots; a name without wildcards is itself).
+/// The rows whose names match the shell pattern `glob` ("*" also matches dots; a name without wildcards is itself).
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob);
 /// A hint for a name or pattern that matches none of `rows`: near names, or the command that lists the tensors of
 /// `checkpoint`.
 std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string& typed, const std::string& checkpoint);
 
 struct StageSummary {
-  std::uint64_t parameters = 0;  ///< tensors
+  std::uint64_t parameters = 0;  ///< number of tensors
   std::uint64_t elements = 0;
   std::string first, last;  ///< names of its first and last parameter in model order
   bool operator==(const StageSummary&) const = default;
@@ -52,18 +52,18 @@ struct InspectReport {
   std::optional<LrSchedule> lr;  ///< nullopt: the component is absent
   std::optional<DataPosition> data;
   std::optional<TrainState> train;
-  bool foreign = false;               ///< another format: `manifest.writer` names it; id and digests are zeros
-  std::vector<std::string> left_out;  ///< of another format: names of what cannot be shown as a tensor of ours
+  bool foreign = false;               ///< of another format, which `manifest.writer` names; id and digests are zeros
+  std::vector<std::string> left_out;  ///< for another format: names that have no form as a Titan tensor
 };
 
-/// "2: 'a', 'b'", the first five names; "none".
+/// "2: 'a', 'b'": the number of names and the first five; "none".
 std::string left_out_text(const std::vector<std::string>& names);
 
-/// Checks that no name of `left_out` is or matches `glob`, which has matched no tensor. \error kNotFound saying why it
-/// cannot be shown
+/// For a `glob` that matched no tensor: checks that it matches no name of `left_out` either. \error kNotFound, which
+/// says why that name cannot be shown
 Status check_left_out(const std::vector<std::string>& left_out, const std::string& glob);
 
-/// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible.
+/// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible
 Result<InspectReport> inspect_checkpoint(Fs& fs, const std::string& spec,
                                          const CheckpointOpener& open = CheckpointReader::open);
 

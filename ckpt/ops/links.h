@@ -1,5 +1,6 @@
 #pragma once
-// Files that several names may share: how many bytes they have, and how many are freed when these names go.
+// Files that may have several names (hard links): how many bytes they have, and how many are freed if the names added
+// here are removed.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,14 +12,14 @@ namespace titan::ckpt {
 
 class Links {
  public:
-  /// Adds the file, or every file below the folder, at `path`. What cannot be read counts as nothing.
+  /// Adds the file at `path`, or every file below the folder. What cannot be read is not counted.
   void add(Fs& fs, const std::string& path);
-  /// Adds what `other` has, other names of the same files perhaps.
+  /// Adds everything that `other` has. Both may have names of the same files.
   void add(const Links& other);
   std::uint64_t names() const { return names_; }
-  std::uint64_t bytes() const { return bytes_; }  ///< of all names
-  std::uint64_t once() const;                     ///< of all files, each counted once
-  std::uint64_t freed() const;                    ///< of the files all of whose names were added
+  std::uint64_t bytes() const { return bytes_; }  ///< sum over all names
+  std::uint64_t once() const;                     ///< sum over all files, each counted once
+  std::uint64_t freed() const;                    ///< sum over the files all of whose names were added
 
  private:
   void add_file(const FileInfo& info);

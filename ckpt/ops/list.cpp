@@ -9,7 +9,7 @@ namespace titan::ckpt {
 
 namespace {
 
-// What is wrong with an invalid step, and what follows.
+// Says what is wrong with an invalid step, and what to do.
 std::string what_to_do(const Status& validity) {
   if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound)
     return validity.message + "; a resume passes over it";
@@ -24,7 +24,7 @@ std::string why_not(const StepEntry& entry, const ResumeChoice& choice) {
   if (!entry.validity.ok()) return what_to_do(entry.validity);
   if (!entry.full) {
     const std::string missing = entry.manifest ? missing_components(*entry.manifest) : "";
-    // An import: the trainer continues from it when told that the data may begin anew.
+    // An import: the trainer continues from it if the data may start again.
     if (missing == kDataloader)
       return "no dataloader (position in the data): a resume needs `--allow training.dataset`";
     return "not a full checkpoint: a resume needs " + missing + " too";
@@ -54,7 +54,7 @@ ListedStep listed(Fs& fs, const StepEntry& entry, const ResumeChoice& choice) {
   return step;
 }
 
-/// A checkpoint that stands outside of a run: made by a tool, or given by its own name.
+/// A checkpoint outside of a run: made by a tool, or named by its own path.
 Result<ListReport> list_one(Fs& fs, const std::string& path) {
   StepEntry entry;
   entry.path = path;

@@ -1,5 +1,5 @@
 #pragma once
-// `ls`: the steps of a run, which one a resume takes, and why not the others.
+// `ls`: the steps of a run, the one that a resume takes, and why it does not take the others.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,12 +17,12 @@ struct ListedStep {
   bool valid = false;
   bool full = false;  ///< has every component that a resume needs
   bool pinned = false;
-  std::string link;          ///< the folder that it leads to, where the step is a symbolic link
-  bool moved_aside = false;  ///< an interrupted tool had moved it to `path`
-  bool resume = false;       ///< the one that a resume takes
-  std::string reason;        ///< why a resume does not take it; empty for the one it takes
-  std::uint64_t bytes = 0;   ///< of all its files
-  std::optional<Digest> id;  ///< id, mesh, created: only when the manifest could be read
+  std::string link;          ///< the folder that the step leads to, if it is a symbolic link
+  bool moved_aside = false;  ///< an interrupted tool moved it to `path`
+  bool resume = false;       ///< a resume takes this one
+  std::string reason;        ///< why a resume does not take it; empty for the one that it takes
+  std::uint64_t bytes = 0;   ///< size of all its files
+  std::optional<Digest> id;  ///< id, mesh and created are set only if the manifest could be read
   std::optional<Mesh> mesh;
   std::string created;
   std::int64_t mtime_ns = 0;  ///< of the folder
@@ -42,14 +42,14 @@ struct ListReport {
   std::vector<ListedStep> steps;  ///< newest first
   std::vector<ListedDamage> damaged;
   std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs
-  std::vector<std::string> foreign;    ///< anything else, never touched
+  std::vector<std::string> foreign;    ///< other names, never touched
 };
 
-/// Lists the steps of `run` (a run folder, its folder of steps, or one checkpoint, which need not stand in a run).
-/// \error kNotFound when there is no such run.
+/// Lists the steps of `run`: a run folder, its folder of steps, or one checkpoint, in a run or not. \error kNotFound
+/// when there is no such run
 Result<ListReport> list_run(Fs& fs, const std::string& run);
 
-/// Bytes of all regular files below `path`; what cannot be read counts as nothing.
+/// Size of all regular files below `path`; what cannot be read is not counted.
 std::uint64_t tree_bytes(Fs& fs, const std::string& path);
 
 }  // namespace titan::ckpt

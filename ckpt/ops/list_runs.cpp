@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kTail = 64 << 10;  // of metrics.jsonl: hundreds of lines
 
-/// The number behind `"key":`, our writer's form.
+/// The number after `"key":`, as titan-train writes it.
 template <typename T>
 std::optional<T> field(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
@@ -35,7 +35,7 @@ std::string tail_of(Fs& fs, const std::string& path) {
 }  // namespace
 
 std::optional<std::pair<std::uint64_t, double>> last_loss(std::string_view metrics) {
-  std::size_t end = metrics.rfind('\n');  // what follows is torn
+  std::size_t end = metrics.rfind('\n');  // a line without its end is ignored
   while (end != std::string_view::npos) {
     const std::size_t before = end == 0 ? std::string_view::npos : metrics.rfind('\n', end - 1);
     const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;

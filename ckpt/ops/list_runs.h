@@ -1,5 +1,5 @@
 #pragma once
-// `ls` of a folder of runs: a line for each.
+// `ls` of a folder of runs: one line per run.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,19 +11,19 @@
 namespace titan::ckpt {
 
 struct ListedRun {
-  std::string name;                        ///< of its folder
-  std::size_t steps = 0;                   ///< saved ones
+  std::string name;                        ///< name of its folder
+  std::size_t steps = 0;                   ///< number of saved steps
   std::optional<std::uint64_t> resume;     ///< the step that a resume takes
-  std::uint64_t bytes = 0;                 ///< of its steps
-  std::optional<ListedStep> newest;        ///< of them
-  std::optional<std::uint64_t> last_step;  ///< of metrics.jsonl, and its loss; nothing where it has none
+  std::uint64_t bytes = 0;                 ///< size of its steps
+  std::optional<ListedStep> newest;        ///< its newest step
+  std::optional<std::uint64_t> last_step;  ///< in metrics.jsonl, with its loss; empty if the file has none
   std::optional<double> last_loss;
 };
 
-/// The runs that lie in `folder` itself, by name; empty where there is none. \error kNotFound, kFailed
+/// The runs directly in `folder`, by name; empty if there are none. \error kNotFound, kFailed
 Result<std::vector<ListedRun>> list_runs(Fs& fs, const std::string& folder);
 
-/// Step and loss of the last step line of `metrics`, the text of a metrics.jsonl or the end of one.
+/// Step and loss in the last step line of `metrics`, the text of a metrics.jsonl or the end of one.
 std::optional<std::pair<std::uint64_t, double>> last_loss(std::string_view metrics);
 
 }  // namespace titan::ckpt

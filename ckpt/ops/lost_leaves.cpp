@@ -7,12 +7,12 @@
 namespace titan::ckpt {
 namespace {
 
-/// Damage, and what the store cannot give back.
+/// Damage, or bytes that the store cannot return.
 bool is_lost(const Status& status) {
   return status.code == Code::kCorrupt || status.code == Code::kMediaError || status.code == Code::kNotFound;
 }
 
-/// Whether these are the leaves of `tensor`: its digest is over theirs.
+/// Whether these digests are those of the leaves of `tensor`, whose digest is over them.
 bool proved(const std::vector<std::optional<Digest>>& known, const StoredTensor& tensor) {
   std::vector<Digest> all;
   for (const std::optional<Digest>& digest : known) {
@@ -34,7 +34,7 @@ Result<bool> LostLeaves::table_known(std::uint32_t file) {
 
 Result<bool> LostLeaves::own(const TensorRef& ref, const Piece& piece, std::uint64_t leaf, std::span<std::byte> out) {
   TITAN_ASSIGN_OR_RETURN(const bool known, table_known(piece.file));
-  if (!known && piece.codec != Codec::kRaw) return false;  // only its row says where it lies
+  if (!known && piece.codec != Codec::kRaw) return false;  // only the row of the leaf has its offset
   const auto bytes = [&]() -> Status {
     if (known) return reader_.read(ref, {leaf, 1}, out);
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
@@ -90,8 +90,8 @@ Result<bool> LostLeaves::fill_from_donor(std::size_t donor, const TensorRef& ref
   return true;
 }
 
-// A lost leaf table is made up for by the digest of the tensor: leaves that it is over are the right ones, whoever has
-// them.
+// If a leaf table is lost, the digest of the tensor replaces it: leaves from anywhere are the right ones if their
+// digests add up to it.
 Result<const LostLeaves::Digests*> LostLeaves::digests(const TensorRef& ref) {
   const std::string name = manifest_.stored_name(ref);
   if (name == tensor_) return &digests_;

@@ -1,6 +1,6 @@
 #pragma once
-// The leaves of a damaged checkpoint: what each must be, and its bytes, from the checkpoint itself where they are
-// whole, else from donors.
+// Finds the leaves of a damaged checkpoint: their digests, and their bytes, from the checkpoint itself if they are
+// whole there, else from donors (donors.h).
 #include <map>
 #include <optional>
 #include <span>
@@ -14,7 +14,7 @@ namespace titan::ckpt {
 
 class LostLeaves {
  public:
-  /// `reader` and `donors` outlive this.
+  /// `reader` and `donors` must outlive this object.
   LostLeaves(Fs& fs, const CheckpointReader& reader, Donors& donors)
       : fs_(fs),
         reader_(reader),
@@ -22,7 +22,8 @@ class LostLeaves {
         donors_(donors),
         shards_(fs, reader.path(), manifest_) {}
 
-  /// Reads leaf `leaf` of `piece` into `out`. False: neither the checkpoint nor a donor has it. \error kFailed
+  /// Reads leaf `leaf` of `piece` into `out`. Returns false if neither the checkpoint nor a donor has it.
+  /// \error kFailed
   Result<bool> read(const TensorRef& ref, const Piece& piece, std::uint64_t leaf, std::span<std::byte> out);
 
  private:
@@ -40,8 +41,8 @@ class LostLeaves {
   const Manifest& manifest_;
   Donors& donors_;
   ShardReader shards_;
-  std::map<std::uint32_t, bool> tables_;  ///< whether the leaf table of a file is whole
-  std::string tensor_;                    ///< whose digests are known
+  std::map<std::uint32_t, bool> tables_;  ///< by file: whether its leaf table is whole
+  std::string tensor_;                    ///< the tensor of `digests_`
   Digests digests_;
 };
 

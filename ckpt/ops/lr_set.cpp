@@ -39,8 +39,8 @@ Status check_settings(const LrSettings& next) {
   return ok_status();
 }
 
-// Brings the stored configuration into line. A setting that is not set has no row; the end of the curve has one only
-// where it was pinned.
+// Adjusts the stored configuration. A setting that is not set has no row; the end of the curve has a row only if it was
+// set.
 Settings new_config(Settings config, const LrSettings& next) {
   const bool pinned = setting(config, kTotalSteps) != kNotSet;
   Settings rows{{kTrainingSteps, std::to_string(next.total_steps)}};
@@ -134,7 +134,7 @@ Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options) {
 
 Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report) {
   TITAN_ASSIGN_OR_RETURN(const CheckpointReader reader, CheckpointReader::open(fs, report.src));
-  // Somebody may have replaced SRC since the preview. Then nothing is written.
+  // If somebody has replaced SRC since the preview, nothing is written.
   if (reader.manifest().id != report.old_id) return failed(report.src + " has changed since the preview");
   TITAN_ASSIGN_OR_RETURN(const NewState state, new_state(fs, reader, options, report));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite,

@@ -1,5 +1,5 @@
 #pragma once
-// `lr show`: a checkpoint's learning-rate curve, and what a policy would make of it.
+// `lr show`: the learning-rate curve of a checkpoint, and what each policy would make of it.
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,24 +19,25 @@ struct LrConfig {
 
 struct LrShowReport {
   std::string path;
-  std::uint64_t step = 0, training_steps = 0;  ///< training.steps of the stored configuration, 0 unknown
+  std::uint64_t step = 0, training_steps = 0;  ///< training.steps of the stored configuration, 0 if unknown
   std::uint64_t last = 0;                      ///< last step worth showing
   LrSchedule schedule;
   std::optional<LrConfig> config;
-  std::vector<std::string> changed;  ///< "key: checkpoint's -> config's"; empty = the config resumes without a flag
-  std::vector<LrPreview> previews;   ///< of every policy, when something changed
+  std::vector<std::string> changed;  ///< "key: checkpoint's -> config's"; empty: the config resumes without a flag
+  std::vector<LrPreview> previews;   ///< one per policy, if something changed
 };
 
-/// \error kIncompatible when the checkpoint has no LR schedule, and those of opening it
+/// Reads the curve of `checkpoint` and compares it with `config`. \error kIncompatible when the checkpoint has no LR
+/// schedule, and those of opening it
 Result<LrShowReport> lr_show(Fs& fs, const std::string& checkpoint, const std::optional<LrConfig>& config);
 
 inline constexpr const char* kTrainingSteps = "training.steps";
 
-/// training.steps of the stored configuration, 0 when it says none.
+/// training.steps of the stored configuration, 0 if it has none.
 std::uint64_t stored_training_steps(const Manifest& manifest);
-/// "key: before -> after" of every LR setting that differs.
+/// "key: before -> after" for every LR setting that differs.
 std::vector<std::string> changed_rows(const LrSettings& before, const LrSettings& after);
-/// Opens what the user named and reads its schedule. \error kIncompatible when it has none
+/// Opens the checkpoint that the user named and reads its schedule. \error kIncompatible when it has none
 Result<CheckpointReader> open_with_schedule(Fs& fs, const std::string& spec, LrSchedule* schedule);
 
 }  // namespace titan::ckpt

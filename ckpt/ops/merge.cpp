@@ -27,9 +27,9 @@ namespace {
 
 constexpr std::size_t kMostSources = 1000;  // their manifests are in memory
 constexpr unsigned kMostReaders = 6;        // each holds a leaf of sums, of a source and of the result: 4 MiB of fp32
-constexpr unsigned kWriters = 2;            // that hash and write meanwhile
+constexpr unsigned kWriters = 2;            // threads that hash and write meanwhile
 
-/// An open source. `order` is its place among the arguments.
+/// An open source. `order` is its index among the arguments.
 struct Opened {
   CheckpointReader reader;
   std::size_t order = 0;
@@ -70,7 +70,7 @@ Result<std::vector<Opened>> open_sources(Fs& fs, const MergeOptions& options) {
   return sources;
 }
 
-// The keys of a configuration by which models of equal tensors compute different things.
+// Keys of a configuration that make models with equal tensors compute different functions.
 constexpr const char* kFunctionKeys[] = {"model.n_heads",
                                          "model.n_kv_heads",
                                          "model.head_dim",
@@ -89,7 +89,7 @@ std::string tensor_text(const ParameterRecord& record) {
   return shape_text(record.meta.shape) + " " + std::string(dtype_name(record.model->dtype));
 }
 
-/// Checks that `other` is of the model of `base`. \error kIncompatible naming the first tensor or key that is not
+/// Checks that `other` has the model of `base`. \error kIncompatible, which names the first tensor or key that differs
 Status check_same_model(const CheckpointReader& base, const CheckpointReader& other) {
   const auto differs = [&](const std::string& what) {
     return incompatible(other.path() + " is another model than " + base.path() + ": " + what);
@@ -117,7 +117,7 @@ Status check_same_model(const CheckpointReader& base, const CheckpointReader& ot
   return ok_status();
 }
 
-/// Brings the sources into the order of the sums, with their weights. \error kInvalid
+/// Sorts the sources in the order of summation and sets their weights. \error kInvalid
 Status weigh(const MergeWeights& weights, std::vector<Opened>& sources) {
   if (!weights.given.empty() && weights.given.size() != sources.size())
     return invalid("--weights has " + std::to_string(weights.given.size()) + " weights for " +
@@ -152,7 +152,7 @@ Status weigh(const MergeWeights& weights, std::vector<Opened>& sources) {
   return ok_status();
 }
 
-/// What the weights stand for, where the sources are at different steps.
+/// Records the decay that the weights imitate, if the sources are at different steps.
 void note_decay(const std::vector<Opened>& sources, MergeReport& report) {
   std::vector<std::uint64_t> steps;
   std::vector<double> weights;
@@ -181,7 +181,7 @@ void note_decay(const std::vector<Opened>& sources, MergeReport& report) {
   report.after = decayed(report.before, steps, report.factors);
 }
 
-/// Hands out leaves of the sum, several of which are made at a time.
+/// Provides the leaves of the sum; several are computed at a time.
 class Adder {
  public:
   Adder(const std::vector<Opened>& sources, const Manifest& made, const MergeOptions& options, std::uint64_t total)
@@ -214,7 +214,7 @@ class Adder {
   struct Slot {
     explicit Slot(std::uint64_t largest) : memory(largest) {}
     std::vector<double> sums;
-    AlignedBuffer memory;  // of a source's leaf, which is read to where it is needed
+    AlignedBuffer memory;  // holds a source's leaf, aligned for reading
     std::vector<std::byte> out;
   };
 
@@ -256,12 +256,12 @@ class Adder {
   std::vector<ParameterIndex> indexes_;
   std::vector<Slot> slots_;
   std::size_t tensor_ = ~std::size_t{0};
-  std::uint64_t begin_ = 0, end_ = 0;  // leaves of tensor_ in slots_
+  std::uint64_t begin_ = 0, end_ = 0;  // the leaves of tensor_ that are in slots_
   std::atomic<std::uint64_t> done_ = 0;
   std::uint64_t total_;
 };
 
-/// The manifest of the sum before its files: model, configuration and step of the newest source.
+/// The manifest of the sum without its files: model, configuration and step are those of the newest source.
 Manifest frame(const Manifest& newest, const MergeOptions& options, const MergeReport& report) {
   Manifest made;
   made.step = newest.step;
@@ -279,7 +279,7 @@ Manifest frame(const Manifest& newest, const MergeOptions& options, const MergeR
   return made;
 }
 
-// The digest of the tokenizer that came with a source; nothing where none did.
+// The digest of the tokenizer that came with a source; nullopt if it has none.
 Result<std::optional<Digest>> tokenizer_of(Fs& fs, const CheckpointReader& reader) {
   for (const char* name : {"hf/tokenizer.json", "hf/tokenizer.model"})
     for (const ModelFilePlace& place : reader.model_files()) {
@@ -291,7 +291,7 @@ Result<std::optional<Digest>> tokenizer_of(Fs& fs, const CheckpointReader& reade
   return std::optional<Digest>();
 }
 
-// Files that come with a model are those of the newest source: the same ids may stand for other texts in the others.
+// The files that came with the newest source's model are kept. With another tokenizer, the same ids mean other texts.
 Status note_tokenizers(Fs& fs, const std::vector<Opened>& sources, MergeReport& report) {
   TITAN_ASSIGN_OR_RETURN(const std::optional<Digest> taken, tokenizer_of(fs, sources.back().reader));
   std::vector<std::string> others;
@@ -361,7 +361,7 @@ Result<MergeReport> merge_checkpoints(Fs& fs, const MergeOptions& options) {
     report.bytes += element_count(record.meta.shape) * dtype_size(record.model->dtype);
   note_decay(sources, report);
   TITAN_RETURN_IF_ERROR(note_tokenizers(fs, sources, report));
-  // A step's name is that of the newest source.
+  // If DST is named as a step, the name must be that of the newest source's step.
   const bool names_step = parse_step_name(base_name(options.dst)).has_value();
   for (const Opened& source : sources)
     if (!names_step || source.manifest().step == newest.step)

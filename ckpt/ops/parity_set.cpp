@@ -12,8 +12,8 @@
 namespace titan::ckpt {
 namespace {
 
-/// Whether all members are whole: parity of damaged ones would give them back as they are. `lost`: parity files are
-/// not, which can be made anew.
+/// Checks that all members are whole, since parity of damaged ones would restore the damage. Sets `lost` if only parity
+/// files are not whole, which can be made again.
 Status check_members(Fs& fs, const std::string& path, const ParityOptions& options, bool& lost) {
   TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                          verify_checkpoint(fs, path, options.progress, options.cancel, options.threads));

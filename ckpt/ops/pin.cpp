@@ -8,7 +8,7 @@
 namespace titan::ckpt {
 namespace {
 
-// A damaged step may lack its manifest: its name tells.
+// The manifest of a damaged step may be missing, so a name of a step is enough.
 Status check_checkpoint_folder(Fs& fs, const std::string& path) {
   const Result<FileInfo> manifest = fs.stat(join_path(path, kManifestFile));
   if (manifest.ok() || parse_step_name(base_name(without_slashes(path)))) return ok_status();
@@ -21,7 +21,7 @@ Result<PinnedStep> pin_one(Fs& fs, const std::string& path) {
   if (!step.changed) return step;
   TITAN_RETURN_IF_ERROR(write_new_file(fs, join_path(path, kPinFile), {}));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(path));
-  // The run may have begun to delete it before the pin was there.
+  // The run may have begun to delete it before the pin existed.
   if (!is_pinned(fs, path)) return not_found(path + " was deleted while it was pinned");
   return step;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// `pin` and `unpin`: the file .keep in a step, which neither a run's retention nor `prune` deletes.
+// `pin` and `unpin`: the file .keep in a step, which then neither a run's retention nor `prune` deletes.
 #include <string>
 #include <vector>
 
@@ -9,11 +9,11 @@ namespace titan::ckpt {
 
 struct PinnedStep {
   std::string path;
-  bool changed = false;  ///< else it was so already
+  bool changed = false;  ///< false: it was pinned or unpinned already
 };
 
-/// Pins the checkpoints that `specs` name (resolve_checkpoints), or takes their pins away. Takes no lock: a step of a
-/// live run is pinned too. All are looked at before the first is changed. \error kNotFound (no such step, or it was
+/// Pins the checkpoints that `specs` name (resolve_checkpoints), or unpins them. Takes no lock, so that steps of a live
+/// run can be pinned. All are checked before the first one is changed. \error kNotFound (no such step, or it was
 /// deleted meanwhile), kFailed
 Result<std::vector<PinnedStep>> pin_steps(Fs& fs, const std::vector<std::string>& specs, bool pin);
 

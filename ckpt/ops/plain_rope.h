@@ -1,11 +1,11 @@
 #pragma once
-// Configurations in which no row says that RoPE is not scaled.
+// Configurations without a row for the scaling of RoPE.
 #include "ckpt/model/settings.h"
 
 namespace titan::ckpt {
 
-/// `config`, sorted, with a row that says RoPE is not scaled where there is one of its base and none of its scaling:
-/// who compares models would else take a scaling that only one of them has for unknown in the other.
+/// Adds a row "RoPE is not scaled" to the sorted `config` if it has a row for RoPE's base and none for its scaling. A
+/// comparison of two models would else treat the missing row as unknown when only the other one is scaled.
 Settings with_plain_rope(const Settings& config);
 
 }  // namespace titan::ckpt

@@ -77,7 +77,8 @@ Status waiting_for(const StepEntry& newest) {
   return status.with_hint("let the run save once, or move " + newest.path + " away");
 }
 
-/// Most of a damaged step is usually whole, so it goes only when there is a better one.
+/// The error if no full step is whole: most parts of a damaged step usually are, so it is deleted only if a better one
+/// exists.
 Status nothing_whole(const std::string& folder) {
   return corrupt("nothing is deleted: " + folder +
                  " has no whole step, and a damaged one may be all that is left of the run")
@@ -93,7 +94,7 @@ class Prune {
     report_.dry_run = options_.dry_run;
     if (!options_.dry_run) {
       TITAN_ASSIGN_OR_RETURN(guard_, RunGuard::take(fs_, report_.folder, true));
-      // First, because a step that a dead tool had moved aside counts as well.
+      // Before all else, because a step that a dead tool moved aside counts, too.
       const std::vector<std::string> problems = put_back_all(fs_, report_.folder, &report_.restored);
       if (!problems.empty()) return failed("nothing is deleted: " + problems.front());
     }
@@ -109,8 +110,8 @@ class Prune {
   }
 
  private:
-  /// Makes the plan. Before anything may go, the newest full step must be proven whole. If it turns out damaged, it
-  /// counts as invalid, and the plan is made anew.
+  /// Makes the plan. Before anything is deleted, the newest full step must be proven whole. If it is damaged, it counts
+  /// as invalid, and the plan is made again.
   Status decide() {
     while (true) {
       verdicts_ = plan_prune(scan_, options_.rules);
@@ -136,7 +137,7 @@ class Prune {
 
   Result<bool> verify(StepEntry& entry) {
     if (options_.begin) options_.begin(entry.path);
-    PastCache store(fs_);  // what memory holds may be lost on the disk
+    PastCache store(fs_);  // bytes in memory may no longer be on the disk
     TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                            verify_checkpoint(store, entry.path, options_.progress, options_.cancel));
     if (found.damage.empty() && found.unreadable.empty()) {
@@ -144,7 +145,7 @@ class Prune {
       if (!same.ok()) return same.wrapped("nothing is deleted");
       return true;
     }
-    // A step that cannot be read is neither proven nor damaged. Nothing older may be deleted on its account.
+    // A step that cannot be read is neither proven nor damaged. No older step may be deleted because of it.
     if (found.damage.empty())
       return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " +
                          std::to_string(found.unreadable.size()) + " places, the first in " + found.unreadable[0].file +
@@ -161,7 +162,7 @@ class Prune {
     Links all;
     for (std::size_t i = 0; i < scan_.steps.size(); ++i) {
       const StepEntry& entry = scan_.steps[i];
-      // Only the name of a link is removed.
+      // Of a link, only the name is removed.
       Links own;
       if (entry.link.empty()) own.add(fs_, entry.path);
       Links lost;
@@ -201,7 +202,8 @@ class Prune {
     report_.bytes_freed = all.freed();
   }
 
-  /// Right before each deletion, which may take long: the folder is ours, and the step that was read whole still there.
+  /// Checked right before each deletion, which may take long: that the folder is still ours, and that the step that was
+  /// read whole is still there.
   Status may_delete() const {
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
     TITAN_RETURN_IF_ERROR(guard_.still_ours());
@@ -210,7 +212,7 @@ class Prune {
     return same.ok() ? same : same.wrapped("nothing more is deleted");
   }
 
-  /// Reading the newest step takes long, and so may each deletion. A pin that came meanwhile counts.
+  /// Checks for pins that were added meanwhile: reading the newest step takes long, and so may each deletion.
   template <typename Verdict>
   bool pinned_meanwhile(const std::string& path, Verdict& verdict, std::uint64_t bytes) {
     if (!is_pinned(fs_, path)) return false;
@@ -221,7 +223,8 @@ class Prune {
     return true;
   }
 
-  /// Reading the newest step takes long: what the plan saw of `step` must still lie at its path, which is no identity.
+  /// Checks that `step` is still the checkpoint of the plan, since reading the newest step takes long. The path alone
+  /// does not prove it.
   Status still_as_planned(std::uint64_t step) const {
     const auto entry = std::ranges::find(scan_.steps, step, &StepEntry::step);
     return check_id_at(fs_, entry->path, entry->manifest->id);
@@ -233,7 +236,7 @@ class Prune {
     TITAN_RETURN_IF_ERROR(may_delete());
     // A process may have died between the rename and the sync of a step that stays. Its name must be durable first.
     if (any_changes(verdicts_)) TITAN_RETURN_IF_ERROR(fs_.sync_dir(report_.folder));
-    // First, so that no old trash has the name that is needed now.
+    // Before the deletions, so that no old trash has a name that is needed now.
     report_.failures = recover_folder(fs_, report_.folder);
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
     for (PrunedDamage& damage : report_.damaged) {
@@ -257,7 +260,7 @@ class Prune {
     return ok_status();
   }
 
-  /// A failure is one of the report's; only a stop ends the work.
+  /// Deletes one step. A failure goes into the report; only a stop ends the work.
   Status delete_one(PrunedStep& step) {
     Status status = still_as_planned(step.step);
     if (status.ok()) status = delete_step(fs_, report_.folder, step_name(step.step), trash_id(), options_.cancel);
@@ -281,7 +284,7 @@ class Prune {
   RunGuard guard_;
   RunScan scan_;
   std::vector<PruneVerdict> verdicts_;
-  std::uint64_t damaged_ = 0;  // steps that looked valid
+  std::uint64_t damaged_ = 0;  // steps that looked valid and are damaged
   PruneReport report_;
 };
 

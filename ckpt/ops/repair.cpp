@@ -17,10 +17,10 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr unsigned kRepairThreads = 4;  // that hash, encode and write a shard
+constexpr unsigned kRepairThreads = 4;  // threads that hash, encode and write a shard
 constexpr std::size_t kNamedLost = 10'000;
 
-/// The pieces of one shard in the order of its table.
+/// The pieces of one shard, in the order of its table.
 struct ShardParts {
   std::vector<TensorRef> refs;
   std::vector<Piece> pieces;
@@ -49,7 +49,7 @@ class Repairer {
   Repairer(Fs& fs, const RepairOptions& options, const CheckpointReader& source, Donors& donors, RepairReport& report)
       : fs_(fs), options_(options), source_(source), donors_(donors), leaves_(fs, source, donors), report_(report) {}
 
-  /// Fills DST's temporary; `broken` are indexes of files. Leaves what nobody has to the report.
+  /// Fills DST's temporary; `broken` are indexes of files. Leaves that nobody has are recorded in the report.
   Status run(Rewrite& rewrite, const std::set<std::uint32_t>& broken, const ParityFound& parity) {
     made_ = derived_manifest(fs_, source_, options_);
     std::uint64_t bytes = 0;
@@ -121,7 +121,7 @@ class Repairer {
     return ok_status();
   }
 
-  /// Says of the piece `old` where it lies now.
+  /// Replaces the piece `old` in the manifest by `now`.
   void put_piece(const TensorRef& ref, const Piece& old, Piece now) {
     now.file = old.file;
     for (Piece& piece : made_.stored(ref)->pieces)
@@ -140,7 +140,7 @@ class Repairer {
     return ok_status();
   }
 
-  /// Every byte of the new checkpoint, its id among them, before anybody sees it.
+  /// Checks every byte of the new checkpoint, and its id, before it is published.
   Status prove(const std::string& folder) {
     if (options_.begin) options_.begin("verify " + options_.dst);
     TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
@@ -170,20 +170,20 @@ std::set<std::uint32_t> broken_files(const Manifest& manifest, const VerifyRepor
   for (const Damage& place : report.unreadable) names.insert(place.file);
   std::set<std::uint32_t> files;
   for (std::uint32_t i = 0; i < manifest.files.size(); ++i)
-    // Past the places that are named any shard may have more.
+    // If not all units were named, any shard may have further ones.
     if (names.contains(manifest.files[i].path) || (report.not_named > 0 && manifest.files[i].role == FileRole::kShard))
       files.insert(i);
   return files;
 }
 
-/// What is known of a damaged checkpoint: its manifest without parity, what is wrong with its members, and its parity.
+/// What is known about a damaged checkpoint: its manifest without parity, what is wrong with its members, its parity.
 struct Survey {
   Manifest manifest;
   VerifyReport found;
   ParityFound parity;
 };
 
-/// A folder without a manifest is a damaged checkpoint where parity files say what it was.
+/// A folder without a manifest is a damaged checkpoint if parity files tell what it was.
 Result<VerifyReport> verify_source_of(Fs& fs, const std::string& path, const RepairOptions& options) {
   Result<VerifyReport> found = verify_checkpoint(fs, path, options.progress, options.cancel, options.threads);
   if (found.status().code != Code::kNotFound || !has_parity(fs, path)) return found;
@@ -196,7 +196,7 @@ bool names_manifest(const std::vector<Damage>& places) {
   return std::any_of(places.begin(), places.end(), [](const Damage& one) { return one.file == kManifestFile; });
 }
 
-/// Without the manifest nothing says what there was, but for the copy in parity files.
+/// If the manifest is lost, only its copy in parity files tells what the checkpoint was.
 Result<std::optional<Survey>> survey(Fs& fs, const RepairOptions& options, VerifyReport found, RepairReport& report) {
   Survey seen;
   const ParityHooks hooks{[&] { return options.cancel.check(); }, {}};

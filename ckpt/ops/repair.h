@@ -1,6 +1,6 @@
 #pragma once
-// `verify --repair`: a checkpoint with the id of a damaged one, whose damaged files are made anew from its parity
-// files, or of what is whole in them and of what donors have.
+// `verify --repair`: makes a checkpoint with the id of a damaged one. Damaged files are made again from parity files,
+// or from their own whole parts and from donors (donors.h).
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -14,32 +14,32 @@ namespace titan::ckpt {
 
 struct RepairOptions : RewriteOptions {
   std::vector<std::string> donors;  ///< as resolve_checkpoints takes them
-  CheckpointOpener open;            ///< of donors
-  /// What a donor's name means, where it is of another format; empty: none is.
+  CheckpointOpener open;            ///< opens the donors
+  /// Turns the name of a donor of another format into its path; empty: no donor is of another format.
   std::function<std::string(Fs& fs, const std::string& spec)> resolve;
   VerifyProgress progress;                             ///< of each of the two checks
   std::function<void(const std::string& what)> begin;  ///< called when another part of the work begins
-  unsigned threads = 0;                                ///< of the checks; 0: as many as suit disk and cores
+  unsigned threads = 0;                                ///< for the checks; 0: as many as suit disk and cores
 };
 
 struct RepairReport {
   std::string src, dst;
   std::uint64_t step = 0;
   Digest id;
-  std::uint64_t places = 0;          ///< of SRC that were damaged or could not be read
-  std::vector<std::string> files;    ///< members that were made anew
+  std::uint64_t places = 0;          ///< units of SRC that were damaged or could not be read
+  std::vector<std::string> files;    ///< members that were made again
   std::vector<Donors::Given> given;  ///< what each donor gave
-  std::uint64_t by_parity = 0;       ///< of `files`, that parity files gave back
-  std::vector<Damage> lost;          ///< leaves and members that nobody has, 10,000 at most; nothing is written then
-  std::uint64_t not_named = 0;       ///< more of them
+  std::uint64_t by_parity = 0;       ///< how many of `files` came from parity files
+  std::vector<Damage> lost;  ///< leaves and members that could not be found, at most 10,000; if any, nothing is written
+  std::uint64_t not_named = 0;  ///< number of further ones
   bool written = false;
   std::vector<std::string> warnings;
   bool whole() const { return places == 0; }
 };
 
-/// Verifies SRC and makes DST where something is damaged, and everything lost is found by its digest; DST is verified
-/// before it is published, and has the id of SRC. Files that are whole are linked. Memory: as verify_checkpoint, and a
-/// few leaves. \error kNotFound, kIncompatible, kInvalid (names), as Rewrite
+/// Verifies SRC. If something is damaged and everything lost is found by its digest, makes DST with the id of SRC, and
+/// verifies it before it is published. Whole files are linked. Memory: as verify_checkpoint, and a few leaves.
+/// \error kNotFound, kIncompatible, kInvalid (names), as Rewrite
 Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options);
 
 }  // namespace titan::ckpt

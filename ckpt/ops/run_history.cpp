@@ -17,14 +17,14 @@ std::optional<std::string> value_of(const Settings& config, const std::string& k
   return row == config.end() ? std::nullopt : std::optional(row->second);
 }
 
-/// "key: before -> after" as a start notes it; a line of another form is a key without values.
+/// Reads "key: before -> after", as a start notes it. A line of another form becomes a key without values.
 KeyChange parse_change(const std::string& line) {
   const std::size_t colon = line.find(": "), arrow = line.find(" -> ", colon);
   if (colon == std::string::npos || arrow == std::string::npos) return {line, std::nullopt, std::nullopt, true};
   return {line.substr(0, colon), line.substr(colon + 2, arrow - colon - 2), line.substr(arrow + 4), true};
 }
 
-/// The newest attempt that trained `step`, by what the newest checkpoint knows; nullptr where that is not kept.
+/// The newest attempt that trained `step`, according to the newest checkpoint; nullptr if that attempt is not kept.
 HistoryEntry* entry_of(RunHistory& history, std::uint64_t step) {
   for (auto entry = history.attempts.rbegin(); entry != history.attempts.rend(); ++entry)
     if (entry->attempt.first_step <= step && step <= entry->attempt.last_step) return &*entry;
@@ -117,7 +117,8 @@ Result<std::vector<KeyOrigin>> blame_key(const RunHistory& history, const std::s
     for (const KeyChange& change : entry.changes) {
       keys.insert(change.key);
       if (change.key != key) continue;
-      // An attempt between that noted the change is the one, not the first whose configuration is known again.
+      // If an attempt in between noted the change, that one counts, not the first later one whose configuration is
+      // known.
       const bool noted = !change.allowed && !origins.empty() && origins.back().change.after == change.after;
       if (!noted) origins.push_back({i, change.allowed ? entry.attempt.number : entry.against + 1, change});
     }
@@ -129,7 +130,7 @@ Result<std::vector<KeyOrigin>> blame_key(const RunHistory& history, const std::s
     const std::string meant = did_you_mean(key, {keys.begin(), keys.end()});
     return meant.empty() ? unknown : unknown.with_hint(meant);
   }
-  // What the run began with, where the first change that is known says it.
+  // The value at the beginning of the run, if the first known change names it.
   const KeyOrigin first = origins.front();
   if (first.change.before) origins.insert(origins.begin(), {0, 1, {key, std::nullopt, first.change.before, false}});
   std::reverse(origins.begin(), origins.end());

@@ -1,5 +1,5 @@
 #pragma once
-// `log` and `blame`: the starts of a run as its checkpoints remember them, and which of them set a key.
+// `log` and `blame`: the starts of a run as its checkpoints record them, and which start set a key.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,48 +12,48 @@
 
 namespace titan::ckpt {
 
-/// A key that a start changed. A value that is not set is absent.
+/// A key that a start changed. `before` or `after` is empty if the key was not set.
 struct KeyChange {
   std::string key;
   std::optional<std::string> before, after;
-  bool allowed = false;  ///< it shapes the curve, and --allow or a policy let it change
+  bool allowed = false;  ///< the key shapes the loss curve, and --allow or a policy allowed the change
   bool operator==(const KeyChange&) const = default;
 };
 
 struct HistoryEntry {
   Attempt attempt;
-  std::vector<std::uint64_t> saved;  ///< its steps that are there, ascending
-  /// Its configuration, of its oldest step that is there; empty where none is.
+  std::vector<std::uint64_t> saved;  ///< its steps that still exist, ascending
+  /// The configuration in the oldest of these steps; empty if there are none.
   Settings config;
-  /// Allowed changes, then settings that differ from those of `against`; without `config` the former alone.
+  /// The allowed changes, then settings that differ from attempt `against`; without `config` only the former.
   std::vector<KeyChange> changes;
-  std::uint32_t against = 0;       ///< the last attempt before it whose configuration is known; 0: none is
-  std::vector<std::string> tools;  ///< what made its steps of others, a line each
+  std::uint32_t against = 0;       ///< the last earlier attempt whose configuration is known; 0: none
+  std::vector<std::string> tools;  ///< for steps that a tool made from another checkpoint: a line each
 };
 
 struct RunHistory {
-  std::string folder;                  ///< of the steps
-  std::string newest;                  ///< the step whose history this is
-  std::string origin;                  ///< id of the checkpoint that the run began from; empty for none
-  std::string gone;                    ///< which attempts are not kept; empty: all are
+  std::string folder;                  ///< that holds the steps
+  std::string newest;                  ///< path of the step whose history this is
+  std::string origin;                  ///< id of the checkpoint from which the run started; empty: none
+  std::string gone;                    ///< text about attempts that are not kept; empty: all are kept
   std::vector<HistoryEntry> attempts;  ///< oldest first
 };
 
-/// The history of a run by its newest state and the manifests of its valid steps, ascending; without paths. Pure.
+/// The history of a run by its newest state and the manifests of its valid steps, ascending. Does not set paths. Pure.
 RunHistory history_of(const TrainState& newest, const std::vector<const Manifest*>& steps);
-/// Reads the history of the newest step that has one, and the configurations of all valid steps.
+/// Reads the history in the newest step that has one, and the configurations of all valid steps.
 /// \error kNotFound (no run, or no step with a history), those of a step that cannot be judged
 Result<RunHistory> read_history(Fs& fs, const std::string& run);
 
 /// One start that set a key.
 struct KeyOrigin {
-  std::size_t entry = 0;    ///< of RunHistory::attempts
-  std::uint32_t since = 0;  ///< the first attempt that may have set it: of those between no configuration is known
+  std::size_t entry = 0;    ///< index in RunHistory::attempts
+  std::uint32_t since = 0;  ///< first attempt that may have set it: none up to `entry` has a known configuration
   KeyChange change;
 };
 
-/// The starts that set `key`, newest first; the last one is where it first is known.
-/// \error kInvalid: no configuration of the run has it
+/// The starts that set `key`, newest first; the last one is the first start for which the key is known.
+/// \error kInvalid: no configuration of the run has the key
 Result<std::vector<KeyOrigin>> blame_key(const RunHistory& history, const std::string& key);
 
 }  // namespace titan::ckpt

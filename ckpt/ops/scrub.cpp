@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMostStatus = std::uint64_t{16} << 20;
 constexpr std::uint64_t kStatusEach = 5;  // seconds
-constexpr double kNap = 0.2;              // seconds: so soon a stop is heard
+constexpr double kNap = 0.2;              // seconds between two checks for a stop
 
 std::string label_of(std::string_view line, const std::string& name) {
   const std::size_t at = line.find(name + "=\"");
@@ -54,7 +54,7 @@ class Scrubber {
     });
   }
 
-  /// What the file that will be replaced says, if it is this run's own.
+  /// Reads the status file that will be replaced, if it belongs to this run.
   Status read_status(const std::string& run) {
     TITAN_ASSIGN_OR_RETURN(const Parent parent, find_parent(fs_, options_.status));
     if (parent.missing) return no_folder(options_.status, parent.path);
@@ -74,7 +74,7 @@ class Scrubber {
     return ok_status();
   }
 
-  /// Takes over what an earlier call did of a round that is not complete. Steps that are gone are forgotten.
+  /// Takes over the results of an earlier call if its round is not complete. Steps that no longer exist are dropped.
   Status begin_round(const RunScan& scan) {
     TITAN_ASSIGN_OR_RETURN(const std::string run, fs_.real_path(options_.run));
     TITAN_RETURN_IF_ERROR(read_status(run));
@@ -109,7 +109,7 @@ class Scrubber {
       seen = done;
       slow_down(done);
       if (options_.progress) options_.progress(done, total);
-      if (options_.now() >= report_.status.at + kStatusEach) (void)write();  // the next one tells
+      if (options_.now() >= report_.status.at + kStatusEach) (void)write();  // an error shows at the next write
     };
     const Result<VerifySummary> found = verify_target(fs_, options);
     if (found.status().code == Code::kNotFound) {  // retention may have deleted it meanwhile
@@ -119,11 +119,11 @@ class Scrubber {
     TITAN_RETURN_IF_ERROR(found.status());
     report_.status.done.push_back({step.step, id_of(step), found->damage, found->unreadable_places, options_.now()});
     for (const VerifiedStep& one : found->steps) report_.verified.add(one);
-    (void)write();  // the next one tells
+    (void)write();  // an error shows at the next write
     return ok_status();
   }
 
-  /// Sleeps until `done` bytes of the step are no more than the rate allows.
+  /// Sleeps until the rate allows `done` bytes of the step.
   void slow_down(std::uint64_t done) {
     if (options_.rate == 0) return;
     const double due = static_cast<double>(done) / static_cast<double>(options_.rate);
@@ -134,7 +134,7 @@ class Scrubber {
       const double nap = std::min(left, kNap);
       if (options_.sleep) {
         options_.sleep(nap);
-        slept_ += nap;  // no time passes
+        slept_ += nap;  // in a test no time passes
       } else {
         std::this_thread::sleep_for(std::chrono::duration<double>(nap));
       }
@@ -149,7 +149,7 @@ class Scrubber {
   Fs& fs_;
   const ScrubOptions& options_;
   ScrubReport report_;
-  std::chrono::steady_clock::time_point start_;  // of the step
+  std::chrono::steady_clock::time_point start_;  // when the step began
   double slept_ = 0;
 };
 

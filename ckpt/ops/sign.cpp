@@ -17,8 +17,8 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr unsigned kMostSigners = 8;  // each holds a MiB
-constexpr int kDeepest = 8;           // folders below one of another format
+constexpr unsigned kMostSigners = 8;  // each has a buffer of 1 MiB
+constexpr int kDeepest = 8;           // most levels of folders in a checkpoint of another format
 
 Result<std::string> read_key(Fs& fs, const std::string& path) {
   const auto bytes = read_named_file(fs, path, "a key", kMostKeyBytes);
@@ -27,8 +27,8 @@ Result<std::string> read_key(Fs& fs, const std::string& path) {
   return std::string(text_of(*bytes));
 }
 
-/// The files below `path` + `below`, but for the signature and, of a checkpoint of ours (`ours`), the pin. What nobody
-/// can sign goes to `odd`; null: it is an error.
+/// The files below `path` + `below`, without the signature and, in a Titan checkpoint (`ours`), the pin. Things that
+/// cannot be signed go to `odd`; if it is null, they are an error.
 Status list_files(Fs& fs, const std::string& path, const std::string& below, int depth, bool ours,
                   std::set<std::string>& files, std::vector<std::string>* odd) {
   if (depth > kDeepest) {
@@ -54,7 +54,7 @@ Status list_files(Fs& fs, const std::string& path, const std::string& below, int
   return ok_status();
 }
 
-/// What a signature is over. \error kNotFound, kCorrupt
+/// The files that a signature is over. \error kNotFound, kCorrupt
 Result<std::set<std::string>> files_of(Fs& fs, const std::string& path) {
   std::set<std::string> files;
   if (!fs.stat(join_path(path, kManifestFile)).ok()) {
@@ -68,7 +68,7 @@ Result<std::set<std::string>> files_of(Fs& fs, const std::string& path) {
   return files;
 }
 
-/// Takes the digests of files, several leaves at a time.
+/// Computes the digests of files, several leaves at a time.
 class Digester {
  public:
   Digester(Fs& fs, const SignOptions& options, std::uint64_t total) : fs_(fs), options_(options), total_(total) {
@@ -112,7 +112,7 @@ std::string signature_path(const SignOptions& options) {
   return options.signature.empty() ? join_path(options.path, kSignatureFile) : options.signature;
 }
 
-/// Puts `text` at the path of the signature, whole.
+/// Replaces the signature file by one with `text`, as a whole.
 Status write_signature(Fs& fs, const SignOptions& options, const std::string& text) {
   if (!options.signature.empty()) {
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out, OutputFile::create(fs, options.signature));
@@ -222,7 +222,7 @@ Result<SignatureCheck> check_signature(Fs& fs, const SignOptions& options) {
     }
   }
   if (!check.wrong.empty()) return check;
-  // Another program may load a file that no manifest names.
+  // Another program may load a file that the manifest does not list.
   std::set<std::string> there;
   TITAN_RETURN_IF_ERROR(list_files(fs, options.path, "", 0, known.contains(kManifestFile), there, &check.wrong));
   for (const std::string& member : there)

@@ -1,5 +1,5 @@
 #pragma once
-// `sign` and `verify --key`: whether the files of a checkpoint are those that the owner of a key vouched for.
+// `sign` and `verify --key`: whether the files of a checkpoint are those that the owner of a key signed.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -12,11 +12,11 @@
 namespace titan::ckpt {
 
 struct SignOptions {
-  std::string path;  ///< of a checkpoint, a folder: ours, or of another format
-  std::string key;   ///< a file: a private key to sign, a public one to check
-  /// Where the signature is; empty: in the checkpoint
+  std::string path;  ///< folder of a Titan checkpoint or of one of another format
+  std::string key;   ///< key file: the private key to sign, the public key to check
+  /// The signature file; empty: the one in the checkpoint.
   std::string signature;
-  bool force = false;  ///< replaces a signature that is there
+  bool force = false;  ///< replaces an existing signature
   unsigned threads = 0;
   CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes
@@ -28,20 +28,20 @@ struct SignReport {
   std::uint64_t files = 0, bytes = 0;
 };
 
-/// Reads every byte once, in a MiB a thread, and writes the signature: of ours of all members and the manifest, of
-/// others of all files below the folder. The same files and key give the same bytes. \error kInvalid (the key, names),
-/// kNotFound, kCorrupt, kFailed, kInterrupted, kTerminated
+/// Reads every byte once, with a buffer of 1 MiB per thread, and writes the signature. It covers all members and the
+/// manifest of a Titan checkpoint, or all files below a folder of another format. The same files and key give the same
+/// bytes. \error kInvalid (the key, names), kNotFound, kCorrupt, kFailed, kInterrupted, kTerminated
 Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options);
 
 struct SignatureCheck {
   std::string path, signature;
-  PublicKey key{};                 ///< that was asked for
-  std::vector<std::string> wrong;  ///< why the signature does not hold: empty where it does
+  PublicKey key{};                 ///< the key that was asked for
+  std::vector<std::string> wrong;  ///< why the signature does not hold; empty if it holds
   std::uint64_t files = 0, bytes = 0;
 };
 
-/// Compares every byte with what was signed. \error kInvalid (the key), kNotFound (no checkpoint), kFailed,
-/// kMediaError, kInterrupted, kTerminated. No signature, or a damaged one, is an answer.
+/// Compares every byte with what was signed. A missing or damaged signature is an answer, not an error. \error kInvalid
+/// (the key), kNotFound (no checkpoint), kFailed, kMediaError, kInterrupted, kTerminated
 Result<SignatureCheck> check_signature(Fs& fs, const SignOptions& options);
 
 }  // namespace titan::ckpt

@@ -27,7 +27,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-// One part for dimension `dim` of `size` elements.
+// Reads the part of a slice for dimension `dim` of `size` elements.
 Result<Slice::Extent> parse_extent(std::string_view part, std::size_t dim, std::uint64_t size) {
   const auto wrong = [&] {
     return invalid("`" + std::string(part) +

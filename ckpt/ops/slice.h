@@ -1,5 +1,5 @@
 #pragma once
-// A part of a tensor, written as NumPy writes it: "[0:10, :, -1]". Pure.
+// A part of a tensor in NumPy's notation: "[0:10, :, -1]". Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,27 +19,27 @@ struct Slice {
     bool operator==(const Extent&) const = default;
   };
   std::vector<std::uint64_t> source;  ///< shape of the whole tensor
-  std::vector<Extent> extents;        ///< one per dimension of it
+  std::vector<Extent> extents;        ///< one per dimension of `source`
   bool operator==(const Slice&) const = default;
 
   std::vector<std::uint64_t> shape() const;  ///< of the result
   std::uint64_t elements() const;            ///< of the result
-  bool whole() const;                        ///< nothing is cut off; dropping a dimension of size 1 cuts nothing off
+  bool whole() const;  ///< every element is in the result; a dropped dimension of size 1 loses none
   /// Row-major index in the source of element `i` of the result.
   std::uint64_t source_index(std::uint64_t i) const;
-  /// How many elements of the result lie side by side in the source, counted from any multiple of this number.
+  /// How many consecutive elements of the result, from any multiple of this number on, are consecutive in the source.
   std::uint64_t run_length() const;
 };
 
-/// Everything of a tensor.
+/// The slice of all elements.
 Slice whole_slice(const std::vector<std::uint64_t>& shape);
 
 /// Splits "name[..]" at the last '[' when the text ends with ']'; else the second part is empty.
 std::pair<std::string, std::string> split_slice(const std::string& text);
 
-/// Reads "[..]" for a tensor of `shape`: per dimension an index, "a:b", "a:", ":b" or ":", negative ones count from the
-/// end, missing ones at the end mean ":". As in NumPy a range is cut to the dimension, an index outside of it is an
-/// error. \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported (a step)
+/// Reads "[..]" for a tensor of `shape`: per dimension an index, "a:b", "a:", ":b" or ":". Negative numbers count from
+/// the end; missing dimensions at the end mean ":". As in NumPy a range is cut to the dimension, and an index outside
+/// of it is an error. \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported (a step)
 Result<Slice> parse_slice(std::string_view text, const std::vector<std::uint64_t>& shape);
 
 }  // namespace titan::ckpt

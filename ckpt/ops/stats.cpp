@@ -11,7 +11,7 @@ namespace {
 // Small enough that the bytes are still in the cache when they are hashed and summed.
 constexpr std::uint64_t kCachedBytes = std::uint64_t{1} << 20;
 
-// A tensor in progress: statistics per leaf until the last leaf has come.
+// A tensor in progress: statistics per leaf until the last leaf is done.
 struct Partial {
   std::vector<TensorStats> leaves;
   std::uint64_t missing = 0;

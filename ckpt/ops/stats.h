@@ -1,5 +1,5 @@
 #pragma once
-// `inspect --stats`: statistics of stored tensors, read and checked leaf by leaf, on several threads.
+// `inspect --stats`: statistics of stored tensors, which are read and checked leaf by leaf on several threads.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -14,16 +14,16 @@ class Fs;
 
 struct StatsOptions {
   unsigned threads = 0;  ///< 0: as many as suit disk and cores
-  /// Called by one thread at a time: bytes so far, and how many in all.
+  /// Called by one thread at a time with the bytes read so far and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   CancelToken cancel;
   CheckpointOpener open = CheckpointReader::open;
 };
 
-/// Statistics of each of `rows` of the checkpoint at `path`, in their order. They are sums per leaf, merged in order of
-/// the leaves: equal for any layout, codec and number of threads. Holds one leaf or 4 MiB per thread and 80 bytes per
-/// leaf of the tensors under way. \error kNotFound, kCorrupt (a leaf does not match its digest), kIncompatible,
-/// kFailed, kInterrupted, kTerminated
+/// Statistics of each of `rows` of the checkpoint at `path`, in their order. They are computed per leaf and merged in
+/// the order of leaves, so they are equal for any layout, codec and number of threads. Holds one leaf or 4 MiB per
+/// thread, and 80 bytes per leaf of the tensors in progress. \error kNotFound, kCorrupt (a leaf does not match its
+/// digest), kIncompatible, kFailed, kInterrupted, kTerminated
 Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows,
                                                    const StatsOptions& options = {});
 

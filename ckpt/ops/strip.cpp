@@ -15,13 +15,13 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr unsigned kThreads = 4;  // that hash, encode and write a converted shard
+constexpr unsigned kThreads = 4;  // threads that hash, encode and write a converted shard
 
 bool keeps(const StripOptions& options, const std::string& component) {
   return options.keep == StripKeep::kModel ? component == kModel : component != kOptimizer;
 }
 
-// Files of the parameters and files of the slots.
+// The files of the parameters, and the files of the slots.
 std::pair<std::set<std::uint32_t>, std::set<std::uint32_t>> tensor_files(const Manifest& manifest) {
   std::pair<std::set<std::uint32_t>, std::set<std::uint32_t>> files;
   for (const ParameterRecord& record : manifest.parameters) {
@@ -41,7 +41,7 @@ bool converts(const ParameterRecord& record, DType to) {
 struct ShardPlan {
   std::string member;
   std::vector<ShardPiece> pieces;
-  std::vector<std::pair<std::uint32_t, std::size_t>> from;  ///< parameter, index into its pieces
+  std::vector<std::pair<std::uint32_t, std::size_t>> from;  ///< parameter, and index into its pieces
 };
 
 std::vector<ShardPlan> plan_shards(const Manifest& manifest, DType to) {
@@ -76,7 +76,7 @@ class Converter {
   Converter(const CheckpointReader& source, const StripOptions& options, StripReport& report)
       : source_(source), options_(options), report_(report) {}
 
-  /// Makes the shards of `manifest` anew in `rewrite` and lets its tensors say what was written.
+  /// Writes the shards of `manifest` again into `rewrite`, and puts their pieces and digests into `manifest`.
   Status run(Fs& fs, Rewrite& rewrite, Manifest& manifest) {
     const std::vector<ShardPlan> plans = plan_shards(manifest, *options_.dtype);
     for (const ShardPlan& plan : plans)
@@ -168,7 +168,7 @@ Status drop_components(Manifest& manifest, const StripOptions& options) {
   for (std::uint32_t i = 0; i < manifest.files.size(); ++i) {
     const FileEntry& file = manifest.files[i];
     bool keep = file.role == FileRole::kShard ? model.contains(i) : true;
-    if (is_parity(file.path)) keep = false;  // of other files
+    if (is_parity(file.path)) keep = false;  // parity of the old files
     if (file.role == FileRole::kJson) keep = keeps(options, file.path.substr(0, file.path.size() - 5));
     if (!keep) continue;
     moved[i] = static_cast<std::uint32_t>(files.size());

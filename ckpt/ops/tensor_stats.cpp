@@ -10,9 +10,9 @@
 namespace titan::ckpt {
 namespace {
 
-// A block is widened into a buffer that stays in the first-level cache, so that one kernel per width serves all dtypes.
+// A block is widened into a buffer that stays in the first-level cache, so that one kernel per width is enough.
 constexpr std::size_t kBlock = 512;
-// Independent sums: enough to hide the latency of an addition. Element i always goes to lane i mod kLanes.
+// Independent sums hide the latency of an addition. Element i always goes to lane i mod kLanes.
 constexpr std::size_t kLanes = 8;
 
 template <typename Real>
@@ -20,7 +20,7 @@ struct Lanes {
   std::array<double, kLanes> sum{}, squares{};
   std::array<Real, kLanes> low{}, high{};
   std::uint64_t zeros = 0, nans = 0, infinities = 0;
-  Real shift = 0;  // a finite element; sums of distances from it do not cancel as plain sums do
+  Real shift = 0;  // a finite element: sums of distances from it do not cancel as plain sums do
   bool any = false;
 };
 
@@ -61,7 +61,7 @@ TITAN_INLINE void load_wide(Double4& v, const std::byte* p) {
   }
 }
 
-// True when every element is finite: x - x is 0 then, and NaN otherwise.
+// True if every element is finite: only then is x - x equal to 0, else NaN.
 template <typename Real>
 TITAN_INLINE bool all_finite(const std::byte* block) {
   using Vector = typename Pack<Real>::Vector;
@@ -76,7 +76,7 @@ TITAN_INLINE bool all_finite(const std::byte* block) {
   return total == 0;
 }
 
-// A whole block of finite elements.
+// Adds a whole block of finite elements.
 template <typename Real>
 TITAN_INLINE void add_block(Lanes<Real>& lanes, const std::byte* block) {
   using Vector = typename Pack<Real>::Vector;
@@ -112,7 +112,7 @@ TITAN_INLINE void add_block(Lanes<Real>& lanes, const std::byte* block) {
     for (std::size_t l = 0; l < kSize; ++l) lanes.zeros += static_cast<std::uint64_t>(zeros[v][l]);
 }
 
-// The same, element by element: for a block with non-finite elements, and for the rest. Adds in the same lanes.
+// As above, element by element: for a block with non-finite elements, and for the rest. Uses the same lanes.
 template <typename Real>
 void add_slowly(Lanes<Real>& lanes, const Real* block, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -184,7 +184,7 @@ struct FromBF16 {
 
 struct FromF16 {
   TITAN_INLINE float operator()(std::uint16_t bits) const {
-    // A multiplication rebases the exponent, of subnormals too; the largest exponent means infinity or NaN.
+    // The multiplication corrects the exponent, also of subnormals; the largest exponent means infinity or NaN.
     const std::uint32_t rest = static_cast<std::uint32_t>(bits & 0x7fff) << 13,
                         sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
     const std::uint32_t special = (bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;

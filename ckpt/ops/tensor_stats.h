@@ -1,6 +1,6 @@
 #pragma once
-// Statistics of one tensor in one pass: pure accumulation, and a merge whose order the caller fixes, so that results do
-// not depend on threads. \source T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for
+// Statistics of one tensor in one pass: pure accumulation, and a merge whose order the caller chooses, so that results
+// do not depend on threads. \source T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for
 // computing sample variances", 1979
 #include <cstddef>
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace titan::ckpt {
 
-/// Of a run of elements. Non-finite ones are counted and in nothing else; sums are in double.
+/// Statistics of consecutive elements. Non-finite ones are counted and excluded from the rest; sums are in double.
 struct TensorStats {
   std::uint64_t elements = 0;
   std::uint64_t zeros = 0;  ///< of either sign
   std::uint64_t nans = 0;
   std::uint64_t infinities = 0;  ///< of either sign
-  double min = 0, max = 0;       ///< of the finite elements; 0 when there are none
+  double min = 0, max = 0;       ///< of the finite elements; 0 if there are none
   double mean = 0;
   double m2 = 0;  ///< sum of squared distances from the mean
   double sum_squares = 0;
@@ -31,7 +31,7 @@ struct TensorStats {
 /// Returns the statistics of the elements at `bytes` (whole elements, little-endian).
 TensorStats stats_of(DType dtype, std::span<const std::byte> bytes);
 
-/// Appends `next` to `stats`. Merging in another order may give other last bits.
+/// Adds `next` to `stats`. Another order of merging may give other last bits.
 void merge_stats(TensorStats& stats, const TensorStats& next);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// A step of a run loses all but its model, in its place.
+// Thins a step of a run: removes all components but its model, in place.
 #include <string>
 #include <vector>
 
@@ -11,19 +11,18 @@ namespace titan::ckpt {
 class Fs;
 
 struct ThinOptions {
-  std::string writer, created;  ///< of the new manifest
+  std::string writer, created;  ///< for the new manifest
   CancelToken cancel;
 };
 
-/// Whether a checkpoint has parameters, and files that no other component shares.
+/// Whether a checkpoint has parameters in files that no other component shares.
 bool has_model(const Manifest& manifest);
-/// The members that go.
+/// The members that thin_step() removes.
 std::vector<std::string> thinned_members(const Manifest& manifest);
 
-/// Makes the checkpoint of the parameters of `path` alone, from links to its files where the store has them, and puts
-/// it in the place of `path`: in one step, or as a rewrite with --force does, so that at any moment one of both is
-/// there or put back by the next start. The caller holds the lock of the run. \error as Rewrite; kInvalid: pinned
-/// meanwhile
+/// Makes a checkpoint of only the parameters of `path`, from links to its files if the store has links, and replaces
+/// `path` by it: in one step, or as a rewrite with --force does, so that at any moment one of the two exists or the
+/// next start puts it back. The caller must hold the lock of the run. \error as Rewrite; kInvalid: pinned meanwhile
 Status thin_step(Fs& fs, const std::string& path, const ThinOptions& options);
 
 }  // namespace titan::ckpt

@@ -44,11 +44,11 @@ Result<std::vector<std::string>> targets(Fs& fs, const std::string& target, bool
   return std::vector<std::string>{std::move(path)};
 }
 
-/// True for a folder that somebody deleted during the check: that is no damage. Deleting begins with a rename, so a
+/// True for a folder that somebody deleted during the check, which is not damage. A deletion begins with a rename, so a
 /// folder that still has its name is not being deleted.
 bool is_gone(Fs& fs, const std::string& path) { return fs.stat(path).status().code == Code::kNotFound; }
 
-/// Whether we may look at the step at all. A dead link or a missing right says nothing about what is stored.
+/// Whether the step can be read at all. A dead link or a missing right says nothing about what is stored.
 Status can_be_judged(Fs& fs, const std::string& path) {
   if (const Result<FileInfo> info = fs.stat(path); info.ok() && info->type == FileType::kLink)
     TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
@@ -57,7 +57,7 @@ Status can_be_judged(Fs& fs, const std::string& path) {
   return opened.error == EACCES ? std::move(opened).with_hint("make " + path + " readable for this user") : opened;
 }
 
-/// What makes a damaged checkpoint whole that has parity files.
+/// The command that makes a damaged checkpoint, or its parity files, whole again; "" if there is none.
 std::string way_of_parity(Fs& fs, const std::string& path, const VerifyReport& report) {
   if (report.damage.empty() || report.not_named > 0) return "";
   const auto of_parity = [](const Damage& place) { return is_parity(place.file); };
@@ -68,7 +68,7 @@ std::string way_of_parity(Fs& fs, const std::string& path, const VerifyReport& r
   return "it has parity files: `titan-ckpt verify " + path + " --repair -o DST` makes a whole one where they suffice";
 }
 
-/// Damage is part of the step, not an error.
+/// Verifies one step. Damage is part of the result, not an error.
 Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run, const VerifyOptions& options) {
   VerifiedStep step;
   step.path = path;
@@ -93,7 +93,7 @@ Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run,
 void VerifySummary::add(VerifiedStep step) {
   leaves += step.report.leaves;
   bytes += step.report.bytes;
-  // Places past the named 10,000 count as damage where there is any damage: with so many, a better sum helps nobody.
+  // Units after the first 10,000 count as damage if there is any damage: with so many, an exact number helps nobody.
   (step.report.damage.empty() ? unreadable_places : damage) += step.report.not_named;
   damage += step.report.damage.size();
   unreadable_places += step.report.unreadable.size();

@@ -10,7 +10,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Two loops without a branch in them, for the compiler to make vectors of.
+// Two loops without branches, which the compiler can vectorise.
 template <typename Load>
 void add_each(std::span<double> sums, double weight, bool first, Load load) {
   if (first) {

@@ -1,6 +1,6 @@
 #pragma once
-// Sums of tensors with weights, element by element in fp64: each product and each sum is rounded once, in the order of
-// the calls.
+// Weighted sums of tensors, element by element in fp64: each product and each sum is rounded once, in the order of the
+// calls.
 #include <cstddef>
 #include <span>
 
@@ -8,11 +8,11 @@
 
 namespace titan::ckpt {
 
-/// sum[i] += weight * in[i]; `first`: sum[i] = weight * in[i]. `in` holds as many elements of the floating-point type
-/// `dtype` as `sum`, little-endian.
+/// sum[i] += weight * in[i]; with `first`, sum[i] = weight * in[i]. `in` has as many elements as `sum`, of the
+/// floating-point type `dtype`, little-endian.
 void add_weighted(DType dtype, std::span<const std::byte> in, double weight, bool first, std::span<double> sum);
 
-/// The sums as elements of the floating-point type `dtype`, each rounded once to nearest, ties to even.
+/// Writes the sums as elements of the floating-point type `dtype`, each rounded once to nearest, ties to even.
 void round_sums(std::span<const double> sums, DType dtype, std::span<std::byte> out);
 
 }  // namespace titan::ckpt

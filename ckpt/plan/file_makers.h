@@ -1,5 +1,5 @@
 #pragma once
-// Which ranks write into the same shard files: ranks of one host, since only they see each other's unsynced bytes.
+// Which ranks share shard files: only ranks of one host, since another host may not see bytes that are not synced yet.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace titan::ckpt {
 
-/// By rank: the rank that makes its shard files. The ranks of a host, which `hosts` names by rank, are dealt in order
-/// to at most `files` makers, as evenly as can be; the lowest rank of each group makes the files.
+/// For each rank, the rank that makes the shard files it writes into. `hosts` names the host of each rank. The ranks of
+/// a host, in order, form at most `files` groups of nearly equal size; the lowest rank of a group makes its files.
 std::vector<std::uint32_t> file_makers(std::span<const std::string> hosts, std::uint32_t files);
 
 }  // namespace titan::ckpt

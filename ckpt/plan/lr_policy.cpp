@@ -35,14 +35,14 @@ double rate_at(const LrSchedule& schedule, std::uint64_t step) {
   return lr_at(schedule.phases, std::max<std::uint64_t>(step, 1));
 }
 
-/// For people: four digits.
+/// For people: four significant digits.
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
 }
 
-/// Settings of `next` that differ although the policy does not look at them. The end of the curve is always looked at.
+/// Settings of `next` that differ although the policy does not use them. Every policy uses the end of the curve.
 std::vector<std::string> ignored_changes(const LrSettings& old, const LrSettings& next, LrPolicy policy) {
   std::vector<std::string> takes;
   if (policy == LrPolicy::kRewarm || policy == LrPolicy::kConfig) return {};
@@ -82,7 +82,7 @@ PolicyResult extend(const LrSchedule& so_far, std::uint64_t step, const LrSettin
   const std::uint64_t old_room = old.total_steps - old_warmup;
   const std::uint64_t old_decay = decay_length(old.decay_ratio, old.total_steps, old_room, old_room);
   const LrPhase& coming = active_at(so_far.phases, step + 1);
-  // A rewarm to a lower peak warms "up" downwards.
+  // A rewarm to a lower peak is a "warm-up" that descends.
   const bool warming_up = coming.kind == PhaseKind::kLinear && coming.end == old.peak && coming.start != coming.end;
 
   PolicyResult result;

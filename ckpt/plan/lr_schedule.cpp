@@ -7,7 +7,7 @@
 namespace titan::ckpt {
 namespace {
 
-/// How much of the way from `end` back to `start` is left at progress `p`.
+/// The share of the way from `end` back to `start` that is left at progress `p`.
 double remaining(PhaseKind kind, double p) {
   switch (kind) {
     case PhaseKind::kLinear: return 1 - p;
@@ -35,7 +35,7 @@ PhaseKind decay_kind(const std::string& type) {
 std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room,
                            std::uint64_t otherwise) {
   if (!ratio) return std::min(otherwise, room);
-  // Rounds half to even. The comparisons are also false for NaN.
+  // Rounds half to even. The comparisons below are false for NaN, too.
   const double wanted = std::nearbyint(static_cast<double>(total) * *ratio);
   if (!(wanted >= 1)) return 0;
   return wanted < static_cast<double>(room) ? static_cast<std::uint64_t>(wanted) : room;
@@ -47,7 +47,7 @@ double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n) {
   for (const LrPhase& phase : phases)
     if (phase.first <= n) active = &phase;
   const double lr = active->end + (active->start - active->end) * remaining(active->kind, progress(*active, n));
-  // Rounding may overshoot an end by one unit; the curve must not.
+  // Rounding may pass an end by one unit; the curve must not.
   return std::clamp(lr, std::min(active->start, active->end), std::max(active->start, active->end));
 }
 

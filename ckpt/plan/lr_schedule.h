@@ -6,23 +6,23 @@
 
 namespace titan::ckpt {
 
-/// Returns lr(n) of the phase list for the 1-based step `n`. Clamped: past the last phase the curve stays at its end.
+/// Returns lr(n) of the phase list for the 1-based step `n`. After the end of the last phase the rate stays at its end.
 double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 
-/// Builds the curve of a config from step `base` + 1 on: warm-up from `from`, hold, decay to min_lr_factor * peak.
-/// `total_steps` counts from `base`; decay_type is linear, sqrt or cosine. `accepted` is `settings` as given.
+/// Builds the curve of a config from step `base` + 1 on: warm-up from the rate `from`, hold, decay to min_lr_factor *
+/// peak. `total_steps` counts from `base`; decay_type is linear, sqrt or cosine. `accepted` becomes `settings`.
 /// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (clamped past the end)
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
 
 /// The kind of phase that "linear", "sqrt" or "cosine" names.
 PhaseKind decay_kind(const std::string& type);
-/// Steps of a decay: `ratio` of `total`, rounded half to even as Python does, at most `room`; `otherwise` without a
-/// ratio.
+/// Number of steps of a decay: `ratio` * `total`, rounded half to even as Python does, and at most `room`. Without a
+/// ratio: `otherwise`.
 std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room,
                            std::uint64_t otherwise);
 
-/// First step from which on the rate stays 0 up to step `last`, not before `first`; last + 1 where it does not end at
-/// 0.
+/// The first step, not before `first`, from which the rate is 0 up to and including step `last`; last + 1 if there is
+/// no such step.
 std::uint64_t zero_from(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last);
 
 /// End of the curve: origin + length - 1 of the last phase.

@@ -10,7 +10,7 @@
 namespace titan::ckpt {
 namespace {
 
-// 1 at the first step, 0 one mean distance behind the last.
+// 1 at the first step, 0 one mean distance after the last.
 LrPhase decay_of(PhaseKind kind, std::span<const std::uint64_t> steps) {
   const double span = static_cast<double>(steps.back() - steps.front()), n = static_cast<double>(steps.size());
   return {1, kind, 1, 0, static_cast<double>(steps.front()), span * n / (n - 1)};

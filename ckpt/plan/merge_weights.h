@@ -1,7 +1,7 @@
 #pragma once
-// Weights of a sum of checkpoints, and the decay of the learning rate that they stand for: an update counts as much as
-// the checkpoints after it weigh. Pure. \source Tian et al., "WSM: Decay-Free Learning Rate Schedule via Checkpoint
-// Merging", 2025
+// Weights of a weighted sum of checkpoints, and the learning-rate decay that such a sum imitates: in the sum, an update
+// counts as much as the checkpoints that contain it weigh together. Pure.
+// \source Tian et al., "WSM: Decay-Free Learning Rate Schedule via Checkpoint Merging", 2025
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,29 +12,30 @@
 
 namespace titan::ckpt {
 
-/// 1/n each.
+/// n weights of 1/n.
 std::vector<double> mean_weights(std::size_t n);
-/// The weights after which updates count as a decay of `kind` to 0 would let them, which begins at the first of `steps`
-/// (ascending, two at least) and ends one mean distance behind the last. Of equal distances kLinear is the mean.
+/// The weights with which updates count as under a decay of `kind` to 0. The decay begins at the first of `steps`
+/// (ascending, at least two) and ends one mean distance after the last. At equal distances kLinear gives the mean.
 std::vector<double> decay_weights(PhaseKind kind, std::span<const std::uint64_t> steps);
-/// An exponential average: beta^(n-1) for the first of `n`, (1 - beta) * beta^(n-i) for the i-th.
+/// An exponential average: beta^(n-1) for the first of `n` checkpoints, (1 - beta) * beta^(n-i) for the i-th.
 std::vector<double> ema_weights(double beta, std::size_t n);
-/// Divided by their sum. \error kInvalid: one is not finite, or the sum is not above 0
+/// `weights` divided by their sum. \error kInvalid: the sum is not finite, or not above 0
 Result<std::vector<double>> normalised(std::vector<double> weights);
 
-/// The i-th is what updates between source i and source i + 1 count: the sum of the weights from i + 1 on.
+/// The i-th factor is what updates between checkpoint i and checkpoint i + 1 count: the sum of the weights from i + 1
+/// on.
 std::vector<double> decay_factors(std::span<const double> weights);
-/// The curve `phases` up to the last of `steps`, times `factors` between them. What lies before the first step is left
-/// as it is.
+/// The curve `phases` up to the last of `steps`, where the rates after the i-th step, up to the next, are multiplied by
+/// the i-th of `factors`. Rates up to the first step do not change.
 std::vector<LrPhase> decayed(const std::vector<LrPhase>& phases, std::span<const std::uint64_t> steps,
                              std::span<const double> factors);
 
-/// A decay by name, and how far it is from some factors at most.
+/// A kind of decay, and the largest distance of its factors from given ones.
 struct NearestDecay {
   PhaseKind kind = PhaseKind::kLinear;
   double gap = 0;
 };
-/// The kind of decay_weights whose factors are nearest to `factors`.
+/// The kind of decay whose factors (those of its decay_weights) are nearest to `factors`.
 NearestDecay nearest_decay(std::span<const std::uint64_t> steps, std::span<const double> factors);
 
 }  // namespace titan::ckpt

@@ -1,7 +1,7 @@
 // Sample n of a phase, of the sets [0, k) with shares q: at each node [lo, hi) of a balanced binary tree, mid =
-// (lo + hi) / 2, L = the shares of [lo, mid), T = those of [lo, hi), f(n) = floor((2nL + T) / 2T). Where f(n + 1) >
-// f(n) the sample is that of the left half with the number f(n), else that of the right half with the number n - f(n).
-// A phase ends when a set has given all that it may give; the next one begins at 0 with the sets that are left.
+// (lo + hi) / 2, L = the shares of [lo, mid), T = those of [lo, hi), f(n) = floor((2nL + T) / 2T). If f(n + 1) > f(n),
+// the sample is number f(n) of the left half, else number n - f(n) of the right half. A phase ends when a set has given
+// all its samples; the next one begins at 0 with the sets that are left.
 #include "ckpt/plan/mixture.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using Wide = unsigned __int128;
 
 constexpr std::size_t kLine = 600;                          // bytes of names in a line of words
 constexpr double kAll = 4294967296.0;                       // 2^32
-constexpr std::uint64_t kForEver = std::uint64_t{1} << 62;  // samples that no run reads
+constexpr std::uint64_t kForEver = std::uint64_t{1} << 62;  // more samples than any run reads
 
 /// How many of the first `n` samples of a node go to its left half.
 std::uint64_t to_the_left(std::uint64_t n, std::uint64_t left, std::uint64_t total) {
@@ -36,7 +36,7 @@ std::string percent(std::uint64_t share) {
   return text;
 }
 
-/// The only set of a position without a mixture, as a mixture would have it.
+/// The only set of a position without a mixture, in the form of a set of a mixture.
 MixedSet single_set(const DataPosition& position) {
   MixedSet set;
   set.name = position.files.size() == 1 ? position.files[0].name : std::to_string(position.files.size()) + " files";
@@ -52,7 +52,7 @@ std::vector<MixedSet> sets_of(const DataPosition& position) {
   return position.sets.empty() ? std::vector{single_set(position)} : position.sets;
 }
 
-/// "web 70 -> 60 %, 1 epoch"; empty: the same.
+/// "web 70 -> 60 %, 1 epoch"; empty if the sets are equal.
 std::string set_difference(const MixedSet& before, const MixedSet& after) {
   std::string text;
   if (before.share != after.share) text += " " + percent(before.share) + " -> " + percent(after.share) + " %";
@@ -81,7 +81,7 @@ double passes_of(const MixedSet& set, std::uint64_t drawn) {
 }
 
 std::vector<std::uint64_t> shares_of(std::span<const double> weights) {
-  // Of weights up to the largest double the sum would be infinite.
+  // With weights up to the largest double, their sum would be infinite.
   const double greatest = *std::max_element(weights.begin(), weights.end());
   double sum = 0;
   for (const double weight : weights) sum += weight / greatest;
@@ -99,7 +99,7 @@ std::vector<std::uint64_t> shares_of(std::span<const double> weights) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rest[a] > rest[b]; });
   const auto all = static_cast<std::uint64_t>(kAll);
   for (std::size_t i = 0; given < all; i = (i + 1) % order.size(), ++given) ++shares[order[i]];
-  // Rounding can have given one too many.
+  // Rounding may have given too many.
   for (std::size_t i = order.size(); given > all; --given) --shares[order[--i]];
   return shares;
 }
@@ -144,7 +144,7 @@ void Mixture::count(const Phase& phase, std::uint64_t n, std::size_t begin, std:
   count(phase, n - left, middle, end, counts);
 }
 
-/// Samples until the first of the sets of `phase` has given all that it may give.
+/// The number of samples until the first of the sets of `phase` has given all its samples.
 std::optional<std::uint64_t> Mixture::length(const Phase& phase, std::span<const MixedSet> sets) const {
   const auto is_over = [&](std::uint64_t samples) {
     std::vector<std::uint64_t> counts = phase.drawn;
@@ -222,7 +222,7 @@ Digest contents_of(std::span<const DataFile> files) {
 
 namespace {
 
-/// How many samples of each set came before the position, with the passes of other data that stand before a single one.
+/// How many samples of each set came before the position. For a single set, passes over earlier data are included.
 std::vector<std::uint64_t> drawn_of(const DataPosition& position) {
   if (!position.sets.empty()) return Mixture(position).drawn(position.samples);
   return {single_set(position).drawn + position.samples - position.epoch_base};
@@ -253,10 +253,10 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
     const std::uint64_t samples = before[i].samples;
     const bool cut_alike = !cut_anew && samples == set.samples && stored.seq_len == there.seq_len &&
                            stored.sample_stride == there.sample_stride;
-    // Samples that are cut anew begin with a pass that nobody has seen.
+    // Samples that are cut differently begin with a new pass.
     const std::uint64_t pass = std::max<std::uint64_t>(samples, 1);
     set.drawn = cut_alike ? drawn[i] : (drawn[i] + samples - 1) / pass * set.samples;
-    // What it gave itself counts, as a part of a pass.
+    // The samples that it gave itself still count, as a part of a pass.
     set.uncounted =
         cut_alike ? before[i].uncounted
                   : set.drawn - static_cast<std::uint64_t>(Wide{drawn[i] - before[i].uncounted} * set.samples / pass);

@@ -48,7 +48,7 @@ std::uint64_t smallest_bound(std::span<const OwnedRun> runs, std::uint32_t parts
     if (__builtin_mul_overflow(run.count, run.size, &elements) || __builtin_add_overflow(total, elements, &total))
       total = ~std::uint64_t{0};
   }
-  // The answer lies between a fair share, or the largest leaf, and everything in one range.
+  // The answer is between a fair share (or the largest leaf, if that is larger) and everything in one range.
   std::uint64_t low = std::max(largest, total / parts), high = total;
   while (low < high) {
     const std::uint64_t middle = low + (high - low) / 2;
@@ -65,7 +65,7 @@ std::uint64_t smallest_bound(std::span<const OwnedRun> runs, std::uint32_t parts
 struct Row {
   struct Place {
     std::uint32_t parameter;
-    std::uint64_t first;  // leaf of the run
+    std::uint64_t first;  // index in the parameter of the run's first leaf
   };
   std::vector<OwnedRun> runs;
   std::vector<Place> places;
@@ -75,13 +75,13 @@ struct Row {
     add(parameter, 0, {full, leaf_elements});
     add(parameter, full, {grid.count() - full, grid.elements % leaf_elements});
   }
-  /// Adds to `pieces` what each rank gets.
+  /// Adds the pieces of each rank to `pieces`.
   void deal_to(std::vector<std::vector<OwnedPiece>>& pieces) const {
     const auto take = [&](std::uint32_t part, std::size_t run, std::uint64_t first, std::uint64_t count) {
       const Place& place = places[run];
       std::vector<OwnedPiece>& own = pieces[part];
       if (!own.empty() && own.back().parameter == place.parameter) {
-        own.back().leaves.count += count;  // the short leaf behind the full ones
+        own.back().leaves.count += count;  // the short leaf after the full ones
       } else {
         own.push_back({place.parameter, {place.first + first, count}});
       }

@@ -1,8 +1,8 @@
 #pragma once
-// Which rank owns which leaves: a stage's leaves, in parameter order, are cut into one contiguous range per
-// data-parallel rank, or those of each group of parameters. This is ZeRO-1's split of the optimizer state: who owns a
-// leaf updates it and writes it. Pure arithmetic over runs of equal leaves: nothing here
-// walks single leaves, of which a large model has millions.
+// Which rank owns which leaves. The leaves of a stage, in parameter order, are cut into one contiguous range per
+// data-parallel rank; with groups of parameters, the leaves of each group are. This is ZeRO-1's split of the optimizer
+// state: the owner of a leaf updates it and writes it. Pure arithmetic over runs of equal leaves: nothing here visits
+// single leaves, of which a large model has millions.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,12 +22,12 @@ struct OwnedPiece {
 /// greedily from the left up to it. Worked out once per process, for all stages and ranks together, and kept.
 class Ownership {
  public:
-  /// `groups`: of each parameter, a small number; each rank gets an equal share of each group. Empty: all are one.
+  /// `groups` has a small number for each parameter: each rank gets an equal share of each group. Empty: one group.
   Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh,
             std::span<const std::uint32_t> groups = {});
 
-  /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; none for a
-  /// rank beyond the mesh.
+  /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; none if the
+  /// mesh has no such rank.
   std::span<const OwnedPiece> of(std::uint32_t rank) const;
   std::uint64_t leaf_elements() const { return leaf_elements_; }
   const Mesh& mesh() const { return mesh_; }
@@ -36,10 +36,10 @@ class Ownership {
   std::uint64_t leaf_elements_;
   Mesh mesh_;
   std::vector<OwnedPiece> pieces_;  // by rank
-  std::vector<std::size_t> first_;  // of each rank's pieces, and the end
+  std::vector<std::size_t> first_;  // index of each rank's first piece, then the number of all
 };
 
-/// Runs and ranges that partitions of this process have looked at so far: what the bench of scale bounds.
+/// Runs and ranges that all partitions of this process have visited so far: titan-bench-scale bounds this count.
 std::uint64_t partition_work();
 
 }  // namespace titan::ckpt

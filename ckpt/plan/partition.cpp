@@ -12,7 +12,7 @@ namespace {
 using Wide = unsigned __int128;  // squared costs need more than 64 bits
 constexpr Wide kNever = ~Wide{0};
 
-/// costs[i..j) for any i <= j in one subtraction.
+/// The sum of costs[i..j) for any i <= j with one subtraction.
 class PrefixSums {
  public:
   explicit PrefixSums(const std::vector<std::uint64_t>& costs) : sums_(costs.size() + 1) {
@@ -33,7 +33,7 @@ bool sum_fits(const std::vector<std::uint64_t>& costs) {
 
 /// First pass: the smallest possible cost of the largest stage.
 std::uint64_t smallest_bound(const PrefixSums& cost, std::size_t groups, std::uint32_t stages) {
-  // best[j]: the answer for groups [0, j) in as many stages as rounds done so far.
+  // best[j]: the answer for groups [0, j) in as many stages as there were rounds so far.
   std::vector<std::uint64_t> best(groups + 1);
   for (std::size_t j = 1; j <= groups; ++j) best[j] = cost(0, j);
   for (std::uint32_t k = 2; k <= stages; ++k) {
@@ -83,7 +83,7 @@ Result<std::vector<std::uint32_t>> partition_stages(const std::vector<std::uint6
       }
     }
   }
-  // Read off from the left, taking the smallest cut that keeps the optimum.
+  // Read the cuts off from the left, always the smallest one that keeps the optimum.
   std::vector<std::uint32_t> cuts;
   std::size_t i = 0;
   for (std::uint32_t k = stages; k > 1; --k) {

@@ -1,21 +1,21 @@
 #pragma once
-// Which rank of a pipeline a stage is on. Pure.
+// Which pipeline rank has which stages. Pure.
 #include <cstdint>
 
 namespace titan::ckpt {
 
 enum class Placement : std::uint8_t {
   kLoop,  ///< stage s on rank s mod ranks
-  kV,     ///< two stages a rank: s and 2 ranks - 1 - s
+  kV,     ///< two stages per rank: rank r has r and 2 * ranks - 1 - r
 };
 
-/// The rank, of `ranks`, that `stage` is on.
+/// The rank, of `ranks`, that has `stage`.
 constexpr std::uint32_t rank_of_stage(Placement placement, std::uint32_t ranks, std::uint32_t stage) {
   const std::uint32_t place = stage % ranks;
   return placement == Placement::kV && stage >= ranks ? ranks - 1 - place : place;
 }
 
-/// The stage that is the `chunk`-th of `rank`, in model order.
+/// The `chunk`-th stage of `rank`, in model order.
 constexpr std::uint32_t stage_of_chunk(Placement placement, std::uint32_t ranks, std::uint32_t rank,
                                        std::uint32_t chunk) {
   return placement == Placement::kV && chunk == 1 ? 2 * ranks - 1 - rank : chunk * ranks + rank;

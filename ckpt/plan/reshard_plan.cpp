@@ -10,12 +10,12 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint32_t kThreads = 4;                      // enough to keep a disk busy while others hash
-constexpr std::uint64_t kBuffer = std::uint64_t{4} << 20;  // more was not faster, less means more calls
+constexpr std::uint32_t kThreads = 4;                      // enough to keep a disk busy while other threads hash
+constexpr std::uint64_t kBuffer = std::uint64_t{4} << 20;  // larger was not faster, smaller means more calls
 constexpr std::uint64_t kSmallestBuffer = std::uint64_t{64} << 10;
 constexpr std::size_t kOpenFiles = 128;
-constexpr std::uint64_t kLeafBookkeeping = kLeafRowBytes + 24;  // a row of the new table and a leaf on its way
-constexpr std::uint64_t kDatasetBookkeeping = 1024;             // what libhdf5 holds while it lays out a file
+constexpr std::uint64_t kLeafBookkeeping = kLeafRowBytes + 24;  // a row of the new table and a moved leaf
+constexpr std::uint64_t kDatasetBookkeeping = 1024;             // memory of libhdf5 while it lays out a file
 constexpr std::uint64_t kCoderBytes = std::uint64_t{1} << 20;   // tables of zstd
 
 std::vector<ParameterMeta> parameters_of(const Manifest& manifest) {
@@ -24,7 +24,7 @@ std::vector<ParameterMeta> parameters_of(const Manifest& manifest) {
   return parameters;
 }
 
-// The first group of each stage but the first; stages are contiguous in groups.
+// The first group of stages 1, 2, ...; a stage is a contiguous range of groups.
 std::vector<std::uint32_t> cuts_of(const std::vector<ParameterMeta>& parameters, const ModelGroups& groups,
                                    std::uint32_t pp) {
   std::vector<std::uint32_t> cuts(pp, UINT32_MAX);
@@ -46,7 +46,7 @@ Status infeasible(std::vector<ParameterMeta> parameters, std::uint32_t pp) {
       .with_hint("use --pp " + std::to_string(largest));
 }
 
-/// Deals the stages between `cuts` out to the ranks.
+/// Assigns the stages between `cuts` to the ranks.
 Status deal_out(std::vector<ParameterMeta>& parameters, const ModelGroups& groups,
                 const std::vector<std::uint32_t>& cuts, std::uint32_t pp, Placement placement) {
   const std::size_t stages = cuts.size() + 1;
@@ -135,7 +135,7 @@ class Planner {
     }
   }
 
-  // Adds `leaves` of a stored tensor to `file`: one dataset, or more where the codec changes on the way.
+  // Adds `leaves` of a stored tensor to `file`: one dataset, or several if the codec changes within them.
   void add(const TensorRef& ref, LeafRange leaves, ReshardFile& file) {
     const StoredTensor* tensor = source_.stored(ref);
     if (!tensor) return;  // this parameter lacks the slot
@@ -197,7 +197,7 @@ Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std
     for (const ReshardPiece& piece : file.pieces)
       largest_leaf = std::max(largest_leaf, piece.shard.grid.chunk_extent() * dtype_size(piece.shard.dtype));
   }
-  // Files in groups: as many as may be open together, their tables within a quarter of the memory.
+  // Groups of files: as many as may be open together, with their tables in a quarter of the memory.
   std::uint64_t leaves = 0, most_leaves = 0;
   std::size_t open = 0;
   for (std::size_t i = 0; i < plan.files.size(); ++i) {
@@ -212,7 +212,7 @@ Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std
   const std::uint64_t fixed = table + datasets + most_leaves * kLeafBookkeeping;
   const bool recode = plan.to_encode + plan.to_decode > 0;
   moves.coder_bytes = recode ? 4 * largest_leaf + kCoderBytes : 0;
-  // a leaf is read whole; stored, it is never longer than its chunk
+  // a leaf is read whole; in stored form it is at most as long as its chunk
   const std::uint64_t smallest = std::max(kSmallestBuffer, largest_leaf);
   const std::uint64_t wanted = std::max(std::min(kBuffer, plan.bytes), smallest);
   const std::uint64_t needed = fixed + smallest + moves.coder_bytes;

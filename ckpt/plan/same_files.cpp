@@ -12,12 +12,12 @@ namespace {
 using Content = std::pair<std::uint64_t, Digest>;
 Content content_of(const DataFile& file) { return {file.bytes, file.blocks}; }
 
-/// Places of files that wait for a partner. Each is given out once, the first one first.
+/// Indexes of files that have no partner yet. Each is given out once, the lowest first.
 template <typename Key>
 class Waiting {
  public:
   void add(const Key& key, std::size_t place) { places_[key].push_back(place); }
-  /// The first place under `key` that `taken` does not have.
+  /// The first index under `key` that is not `taken`.
   std::optional<std::size_t> take(const Key& key, std::vector<bool>& taken) {
     const auto found = places_.find(key);
     if (found == places_.end()) return std::nullopt;
@@ -39,7 +39,7 @@ std::vector<DataFile> with_tokens(std::span<const DataFile> files) {
   return kept;
 }
 
-/// The place of each stored file's partner, where it has one.
+/// The index of each stored file's partner, if it has one.
 std::vector<std::optional<std::size_t>> pair_up(const std::vector<DataFile>& stored, const std::vector<DataFile>& there,
                                                 std::vector<bool>& taken) {
   Waiting<std::pair<Content, std::string>> by_name;

@@ -23,7 +23,7 @@ class Expander {
  private:
   Status wrong(const std::string& what) const { return invalid("stages `" + std::string(layout_) + "`: " + what); }
 
-  /// Reads "*n" at `at` and moves behind it; 1 where there is none.
+  /// Reads "*n" at `at` and moves past it; 1 if there is none.
   Result<std::size_t> repeat(std::size_t& at) {
     if (at >= text_.size() || text_[at] != '*') return std::size_t{1};
     std::size_t count = 0;

@@ -8,7 +8,7 @@
 namespace titan::ckpt {
 namespace {
 
-// "hf" of "hf/tokenizer.json"; empty for a name that these files do not have.
+// "hf" of "hf/tokenizer.json"; empty for a name that the files of a model cannot have.
 std::string format_of(const std::string& member) {
   const std::size_t slash = member.find('/');
   if (slash == std::string::npos || member.find('/', slash + 1) != std::string::npos) return "";
@@ -61,8 +61,8 @@ Result<std::vector<ModelFile>> read_model_files(Fs& fs, const std::vector<ModelF
       continue;
     }
     Result<std::vector<std::byte>> bytes = read_model_file(fs, place, left);
-    const bool held = place.digest && bytes.status().code == Code::kMediaError;  // it is there, and known
-    if (!bytes.ok() && place.folder.empty() && !held) {  // weights of another format do without it
+    const bool held = place.digest && bytes.status().code == Code::kMediaError;  // it exists, and is known
+    if (!bytes.ok() && place.folder.empty() && !held) {  // weights of another format can be used without it
       leave_out(place, bytes.status().message);
       continue;
     }

@@ -19,7 +19,7 @@ std::uint64_t RangeReader::stride() const {
 Status RangeReader::read(std::uint64_t first, std::span<std::byte> out) {
   for (std::uint64_t at = first, end = first + out.size() / size_; at < end;) {
     const std::uint64_t leaf = at / grid_.leaf_elements;
-    std::uint64_t whole = leaf;  // end of the leaves that are wanted from their start to their end
+    std::uint64_t whole = leaf;  // end of the leaves that are needed in full
     if (at == grid_.begin(leaf))
       while (whole < grid_.count() && grid_.begin(whole + 1) <= end) ++whole;
     std::uint64_t next;

@@ -1,5 +1,5 @@
 #pragma once
-// Any run of elements of a checkpoint's tensor, read in whole leaves, each checked against its digest.
+// Reads any range of elements of a checkpoint's tensor, in whole leaves, each checked against its digest.
 #include <vector>
 
 #include "ckpt/read/reader.h"
@@ -8,11 +8,12 @@ namespace titan::ckpt {
 
 class RangeReader {
  public:
-  /// `checkpoint` outlives this and holds `ref`.
+  /// `checkpoint` must outlive the reader and must hold `ref`.
   RangeReader(const CheckpointReader& checkpoint, TensorRef ref);
   std::uint64_t elements() const { return grid_.elements; }
   std::uint64_t element_size() const { return size_; }
-  /// How many elements to ask for at a time: whole leaves of about 1 MiB, which stay in a core's cache on their way.
+  /// How many elements to read at a time: whole leaves of about 1 MiB, which stay in a core's cache while they are
+  /// used.
   std::uint64_t stride() const;
   /// Fills `out` with elements from `first` on. \error kCorrupt, kFailed
   Status read(std::uint64_t first, std::span<std::byte> out);
@@ -22,7 +23,7 @@ class RangeReader {
   TensorRef ref_;
   LeafGrid grid_;
   std::uint64_t size_;
-  std::vector<std::byte> leaf_;  // the last one that was needed in part
+  std::vector<std::byte> leaf_;  // the last leaf of which only a part was needed
   std::uint64_t loaded_ = ~std::uint64_t{0};
 };
 

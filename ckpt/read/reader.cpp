@@ -48,7 +48,7 @@ class OurFiles final : public CheckpointContent {
   }
 
   Fs& fs_;
-  std::map<std::string, std::string> json_texts_;  // by component; not from the folder
+  std::map<std::string, std::string> json_texts_;  // by component; these texts did not come from the folder
   ShardReader shards_{fs_, path, manifest};
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// Reading a checkpoint: any leaf range of any tensor, by positioned reads, verified while reading. Never calls libhdf5.
+// Reading a checkpoint: any leaf range of any tensor, by positioned reads, verified while reading. Does not use
+// libhdf5.
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,13 +20,13 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// What a CheckpointReader reads: files of ours, or a checkpoint of another format under our names.
+/// What a CheckpointReader reads from: a Titan checkpoint, or one of another format, seen with Titan's names.
 class CheckpointContent {
  public:
   CheckpointContent(std::string from, Manifest content) : path(std::move(from)), manifest(std::move(content)) {}
   virtual ~CheckpointContent() = default;
   virtual bool foreign() const = 0;
-  /// Fills `out` with `leaves` of `ref`, which are there; it has their size. Thread-safe.
+  /// Fills `out` with `leaves` of `ref`. The leaves must exist, and `out` must have their size. Thread-safe.
   virtual Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) = 0;
   virtual Result<std::string> json_text(const char* component) const { return absent(component); }
   virtual Result<LrSchedule> lr_schedule() const { return absent(kLrScheduler); }
@@ -36,7 +37,7 @@ class CheckpointContent {
   virtual std::vector<std::string> left_out() const { return {}; }
 
   std::string path;
-  Manifest manifest;  ///< a foreign one: no files and no pieces; its digests mean nothing
+  Manifest manifest;  ///< of a foreign checkpoint: without files and pieces, and its digests mean nothing
 
  protected:
   Status absent(const char* component) const {
@@ -44,57 +45,57 @@ class CheckpointContent {
   }
 };
 
-/// Reads and checks the manifest of a checkpoint folder alone, by one open and no stat. \error as
-/// CheckpointReader::open
+/// Reads and checks only the manifest of a checkpoint folder, with one open and no stat.
+/// \error as CheckpointReader::open
 Result<Manifest> read_manifest(Fs& fs, const std::string& path);
 
 class CheckpointReader {
  public:
   /// Opens a checkpoint folder: parses the manifest, checks its self-digest and version, and that every member exists
-  /// with the exact size. \error kNotFound (no manifest there), kCorrupt, kIncompatible (newer format).
+  /// with the exact size. \error kNotFound (no manifest in `path`), kCorrupt, kIncompatible (newer format)
   static Result<CheckpointReader> open(Fs& fs, const std::string& path);
-  /// A checkpoint that another process opened, perhaps on another machine. Its files are not looked at before they are
-  /// read; digests are checked as always. `json`: texts of JSON components that came with the manifest; the others are
-  /// read from the folder.
+  /// Makes a reader of a checkpoint that another process opened, perhaps on another machine. Its files are not touched
+  /// until they are read; digests are checked then. `json` has the texts of JSON components that came with the
+  /// manifest; other components are read from the folder.
   static CheckpointReader known(Fs& fs, std::string path, Manifest manifest,
                                 std::map<std::string, std::string> json = {});
-  /// For a checkpoint of another format, which has no digests to check.
+  /// For a checkpoint of another format, whose bytes cannot be checked since it has no digests.
   explicit CheckpointReader(std::unique_ptr<CheckpointContent> content) : content_(std::move(content)) {}
 
   const std::string& path() const { return content_->path; }
   const Manifest& manifest() const { return content_->manifest; }
-  /// Gives the manifest away; nothing can be read afterwards.
+  /// Moves the manifest out; nothing can be read afterwards.
   Manifest take_manifest() && { return std::move(content_->manifest); }
-  /// A checkpoint of another format: id and digests are zeros.
+  /// True for a checkpoint of another format: its id and digests are zeros.
   bool foreign() const { return content_->foreign(); }
-  /// Names of what a foreign checkpoint holds and we cannot show.
+  /// Names of the parts of a foreign checkpoint that Titan cannot represent.
   std::vector<std::string> left_out() const { return content_->left_out(); }
 
   /// The files that came with the model.
   std::vector<ModelFilePlace> model_files() const { return content_->model_files(); }
-  /// Why others cannot be taken along, one line each.
+  /// Why other files of the model cannot be copied, one line each.
   std::vector<std::string> model_file_notes() const { return content_->model_file_notes(); }
 
   /// The bytes of a JSON component, checked against its digest. \error kCorrupt, kNotFound when the component is absent
   Result<std::string> json_text(const char* component) const { return content_->json_text(component); }
-  /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent.
+  /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent
   Result<LrSchedule> lr_schedule() const { return content_->lr_schedule(); }
   Result<DataPosition> data_position() const { return content_->data_position(); }
   Result<TrainState> train_state() const { return content_->train_state(); }
 
-  /// Reads `leaves` of `ref` into `out` (exactly their raw bytes), each leaf checked against its digest.
-  /// Thread-safe. \error kCorrupt naming file, tensor, leaf, offset; kNotFound when the tensor is absent.
+  /// Reads `leaves` of `ref` into `out` (exactly their raw bytes) and checks each leaf against its digest. Thread-safe.
+  /// \error kCorrupt, which names file, tensor, leaf and offset; kNotFound when the tensor is absent
   Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) const;
 
  private:
   std::unique_ptr<CheckpointContent> content_;
 };
 
-/// What the id of a checkpoint takes from the JSON components of `source`, as far as `manifest` has them.
+/// What the id of a checkpoint depends on in the JSON components of `source`; only components that `manifest` has.
 /// \error those of CheckpointReader::lr_schedule
 Result<IdState> id_state(const CheckpointReader& source, const Manifest& manifest);
 
-/// Opens a checkpoint to be looked at: CheckpointReader::open, or something that knows more formats.
+/// Opens a checkpoint for reading: CheckpointReader::open, or a function that also knows other formats.
 using CheckpointOpener = std::function<Result<CheckpointReader>(Fs& fs, const std::string& path)>;
 
 }  // namespace titan::ckpt

@@ -9,7 +9,7 @@ namespace {
 Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRange leaves, const CancelToken& stop,
                    std::vector<std::byte>& buffer) {
   const StoredTensor* stored = reader.manifest().stored(ref);
-  if (stored == nullptr) return ok_status();  // whoever loads it says so
+  if (stored == nullptr) return ok_status();  // the reader that loads it reports this
   const LeafGrid grid = reader.manifest().parameters[ref.index].meta.grid(reader.manifest().leaf_elements);
   for (std::uint64_t leaf = leaves.first; leaf < leaves.end(); ++leaf) {
     TITAN_RETURN_IF_ERROR(stop.check());
@@ -26,7 +26,7 @@ Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, cons
   PastCache store(fs);
   const CheckpointReader reader = CheckpointReader::known(store, path, manifest);
   const ParameterIndex by_name(manifest);
-  // Leaves of another size are refused by whoever loads them.
+  // The reader that loads the step refuses leaves of another size.
   if (part.owners.leaf_elements() != manifest.leaf_elements) return ok_status();
   std::vector<std::byte> buffer;
   for (const OwnedPiece& piece : part.owners.of(part.rank)) {

@@ -1,6 +1,6 @@
 #pragma once
-// A second reader checks damage that a rank met while loading. One node's bad memory or network does not prove that a
-// step is damaged.
+// When a rank finds damage while loading, a second process reads the same part again: one node's bad memory or network
+// does not prove that a step is damaged.
 #include <cstdint>
 #include <vector>
 
@@ -11,16 +11,17 @@
 
 namespace titan::ckpt {
 
-/// What a resume of rank `rank` reads: its own leaves of the parameters and, with `moments`, of both moments.
+/// The part of a checkpoint that rank `rank` reads to resume: its leaves of the parameters and, with `moments`, of both
+/// moments.
 struct RankPart {
-  const std::vector<ParameterMeta>& parameters;  ///< of the model, stages assigned
+  const std::vector<ParameterMeta>& parameters;  ///< those of the model, with stages assigned
   const Ownership& owners;
   std::uint32_t rank = 0;
   bool moments = true;
 };
 
-/// Reads `part` of the checkpoint `path` with every digest, past the page cache, one leaf at a time; keeps nothing.
-/// \error kCorrupt: the damage is confirmed; ok: this reader finds none; kMediaError, kFailed;
+/// Reads `part` of the checkpoint `path` past the page cache, one leaf at a time, checks every digest and keeps
+/// nothing. Returns ok if this process finds no damage. \error kCorrupt: the damage is confirmed; kMediaError, kFailed;
 /// kInterrupted, kTerminated (by `stop`)
 Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part,
                  const CancelToken& stop = {});

@@ -5,7 +5,7 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::size_t kMostRanges = std::size_t{1} << 20;  // 16 MiB; our writers need one or a few per piece
+constexpr std::size_t kMostRanges = std::size_t{1} << 20;  // 16 MiB; Titan's writers need one or a few per piece
 constexpr std::uint64_t kOwnChunk = std::uint64_t{1}
                                     << 20;  // the largest compressed leaf that every thread has a buffer for
 
@@ -60,7 +60,7 @@ Result<std::unique_ptr<ShardCheck>> ShardCheck::open(Fs& fs, const std::string& 
   count(file.table_rows * kLeafRowBytes);
   check->cover(file.table_offset, file.table_offset + file.table_rows * kLeafRowBytes);
   for (const auto& [ref, piece] : pieces) {
-    if (piece->codec == Codec::kZstd) continue;  // where its leaves lie the rows say
+    if (piece->codec == Codec::kZstd) continue;  // only the rows have the offsets of its leaves
     const std::uint64_t bytes = PieceLeaves(manifest, ref, *piece).bytes({piece->first_leaf, piece->leaf_count});
     check->cover(piece->offset, piece->offset + bytes);
   }
@@ -110,7 +110,7 @@ Result<std::shared_ptr<const ShardCheck::Window>> ShardCheck::next_window() {
   return std::shared_ptr<const Window>(std::move(window));
 }
 
-// Moves `run` on by one run; returns false at the end of its window.
+// Advances `run` to the next run; returns false at the end of its window.
 bool ShardCheck::next_run(Run& run) const {
   const std::vector<Expected>& leaves = run.window->leaves;
   if (run.end == leaves.size()) return false;
@@ -146,7 +146,7 @@ Status ShardCheck::check(const Run& run, CheckTools& tools) {
   });
 }
 
-// A damaged table that is rebuilt from whole leaves has the expected digest.
+// If a table that is damaged is rebuilt from whole leaves, it has the expected digest.
 Status ShardCheck::check_rebuilding(CheckTools& tools) {
   Hasher rebuilt;
   std::uint64_t seen_leaves = 0;
@@ -171,7 +171,7 @@ Status ShardCheck::check_rebuilding(CheckTools& tools) {
     places_known_ = places_known_ && (!compressed() || seen_leaves == file_.table_rows);
     return ok_status();
   }
-  // The rows were wrong, not the leaves.
+  // Only the rows were damaged, not the leaves.
   std::vector<Damage> none;
   std::uint64_t left_out = 0;
   damaged_.take(none, left_out);
@@ -192,7 +192,7 @@ Status ShardCheck::read_run(const Run& run, CheckTools& tools, const Seen& seen)
     return read_leaf(leaves[index], rows[index], tools, [&](const LeafRow& actual) { seen(index, actual); });
   };
   if (bytes > kCheckRun) return one(run.begin);
-  // Whole pages, which a scan reads past the cache.
+  // Reads whole pages, because a scan reads only those past the cache.
   const std::uint64_t begin = first.offset / kScanAlignment * kScanAlignment;
   const std::uint64_t end =
       std::min((first.offset + bytes + kScanAlignment - 1) / kScanAlignment * kScanAlignment, file_.bytes);
@@ -236,7 +236,7 @@ Status ShardCheck::read_leaf(const Expected& leaf, const LeafRow& row, CheckTool
   return ok_status();
 }
 
-// Computes the row that a leaf must have from its bytes.
+// Computes the row of a leaf from its bytes.
 LeafRow ShardCheck::measure(const Expected& leaf, const LeafRow& row, std::span<const std::byte> bytes,
                             CheckTools& tools) const {
   if (leaf.compressed() && leaf.place.chunk_bytes > kOwnChunk) {
@@ -273,7 +273,7 @@ Status ShardCheck::finish(CheckTools& tools, std::vector<Damage>& damage, std::v
     return ok_status();
   }
   if (overlap(covered_) && table_intact_) table_damaged("its rows overlap each other or the table");
-  // Compressed leaves whose places are unknown cannot be told from the bytes around them.
+  // Compressed leaves whose offsets are unknown cannot be told apart from the bytes around them.
   const bool all_rows_seen = next_row_ == file_.table_rows || !compressed();
   if (some_lost_ || !(table_intact_ ? all_rows_seen : places_known_)) return ok_status();
   Hasher envelope;

@@ -1,6 +1,6 @@
 #pragma once
-// The check of one shard file against its digests, cut into runs of leaves that threads take one after another. Of the
-// leaf table only a window is in memory.
+// Checks one shard file against its digests. The check is divided into runs of leaves, which threads take one by one.
+// Of the leaf table only a window is in memory.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -19,26 +19,28 @@
 
 namespace titan::ckpt {
 
-inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes of leaves that are read at once
+inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes of leaves that are read with one call
 
-/// Feeds [begin, end) of `file` to `hasher`, one buffer at a time; `count` is told the bytes read.
+/// Feeds [begin, end) of `file` to `hasher`, one `buffer` at a time; calls `count` with the number of bytes read.
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
                   const std::function<void(std::uint64_t)>& count, Hasher& hasher);
 
-/// Decodes compressed leaves that are larger than most, for all threads: such a leaf and its frame may take 128 MiB.
+/// Decodes the compressed leaves that are too large for a buffer per thread, for all threads, one at a time: such a
+/// leaf and its frame may take 128 MiB.
 struct LargeLeafReader {
   Mutex mutex;
   LeafReader reader TITAN_GUARDED_BY(mutex);
 };
 
-/// Places that were found wrong, up to a bound; thread-safe.
+/// A list of damaged or unreadable units, up to a limit; thread-safe.
 class PlaceList {
  public:
-  /// `room`: how many more may be named, shared between lists.
+  /// `room`: how many more units may be named; lists share it.
   explicit PlaceList(std::atomic<std::int64_t>& room) : room_(room) {}
-  /// `order` decides the place in the list.
+  /// Adds `damage`. take() sorts by `order`.
   void add(std::uint64_t order, Damage damage);
-  /// Moves the places out, in order; adds those that were not named to `left_out`.
+  /// Appends the units to `places`, sorted, and empties the list; adds the number of units over the limit to
+  /// `left_out`.
   void take(std::vector<Damage>& places, std::uint64_t& left_out);
 
  private:
@@ -48,22 +50,23 @@ class PlaceList {
   std::uint64_t left_out_ TITAN_GUARDED_BY(mutex_) = 0;
 };
 
-/// What a thread works with.
+/// The buffers and helpers of one thread.
 struct CheckTools {
   AlignedBuffer buffer{kCheckRun + 2 * kScanAlignment};  // a run, and the rest of its first and last page
   LeafReader reader;
   LargeLeafReader* large = nullptr;
-  std::function<void(std::uint64_t bytes)> count;  ///< told of bytes read; thread-safe
+  std::function<void(std::uint64_t bytes)> count;  ///< called with the number of bytes read; thread-safe
 };
 
-/// It hands out runs of leaves to one caller at a time, and checks them in many threads; both need the same tables.
+/// Hands out runs of leaves to one caller at a time; many threads check them at the same time. Both need the same
+/// tables, so both are in one class.
 class ShardCheck {
  public:
-  /// The pieces that lie in the shard, in any order.
+  /// The pieces in the shard, in any order.
   using Pieces = std::vector<std::pair<TensorRef, const Piece*>>;
 
-  /// What the manifest says about one leaf of the shard. The row of the table says where a compressed leaf lies. A leaf
-  /// whose row is impossible is lost; its place is then the row itself.
+  /// What the manifest says about one leaf of the shard. For a compressed leaf the row of the table gives the offset. A
+  /// leaf whose row is impossible is `lost`; `offset` and `bytes` are then those of the row itself.
   struct Expected {
     const TensorRef* ref = nullptr;
     std::uint64_t leaf = 0, row = 0;
@@ -72,31 +75,32 @@ class ShardCheck {
     bool lost = false;
     bool compressed() const { return place.codec == Codec::kZstd; }
   };
-  /// Some rows of the table, and their leaves.
+  /// Consecutive rows of the table, and their leaves.
   struct Window {
     std::vector<LeafRow> rows;
     std::vector<Expected> leaves;
   };
-  /// Leaves [begin, end) of a window, which lie side by side and have kCheckRun bytes at most, or one larger leaf.
-  /// Without a window: all leaves of the shard, one after the other.
+  /// Leaves [begin, end) of a window: leaves without gaps between them of at most kCheckRun bytes together, or one
+  /// larger leaf. Without a window: all leaves of the shard.
   struct Run {
     std::shared_ptr<const Window> window;
     std::size_t begin = 0, end = 0;
   };
 
-  /// Opens file `index` and reads its leaf table through. The manifest and `pieces` outlive this. \error kMediaError
-  /// (its leaves cannot be checked), kFailed, kCorrupt (it cannot be read)
+  /// Opens file `index` and reads the whole leaf table once. The manifest and `pieces` must outlive the result.
+  /// \error kMediaError (the leaves cannot be checked), kFailed, kCorrupt (the file cannot be read)
   static Result<std::unique_ptr<ShardCheck>> open(Fs& fs, const std::string& folder, const Manifest& manifest,
                                                   std::uint32_t index, Pieces& pieces,
                                                   const std::function<void(std::uint64_t)>& count,
                                                   std::atomic<std::int64_t>& room);
 
-  /// Hands out the next run; false at the end. One caller at a time. \error as check
+  /// Sets `run` to the next run; false at the end. Only one caller at a time. \error as check
   Result<bool> next(Run& run);
-  /// Reads and hashes the leaves of `run`, and decodes compressed ones. A leaf that the store cannot give back is
-  /// noted, no error. Thread-safe for different runs. \error kFailed, kCorrupt (they cannot be read)
+  /// Reads and hashes the leaves of `run`, and decodes compressed ones. A leaf that the store cannot return is recorded
+  /// as unreadable and is not an error. Thread-safe for different runs. \error kFailed, kCorrupt (the leaves cannot be
+  /// read)
   Status check(const Run& run, CheckTools& tools);
-  /// After all runs: hashes what is outside of leaves and table, and appends the damage in order.
+  /// Call it after all runs: hashes all bytes outside of leaves and table, and appends the damage in order.
   Status finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable,
                 std::uint64_t& left_out);
 
@@ -110,7 +114,7 @@ class ShardCheck {
   Result<std::shared_ptr<const Window>> next_window();
   Expected expected(std::uint64_t row, const LeafRow& stored);
   void cover(std::uint64_t begin, std::uint64_t end);
-  bool compressed() const;  ///< whether it has a piece whose places only the rows know
+  bool compressed() const;  ///< whether any piece is compressed, so that only the rows know the offsets
   bool next_run(Run& run) const;
   Status check_rebuilding(CheckTools& tools);
   Status read_run(const Run& run, CheckTools& tools, const Seen& seen);
@@ -126,14 +130,14 @@ class ShardCheck {
   std::unique_ptr<File> handle_;
   bool table_intact_ = false;
 
-  std::size_t piece_ = 0;  // of the next row
+  std::size_t piece_ = 0;  // the piece of the next row
   std::uint64_t next_row_ = 0;
-  Run at_;                          // the end of what was handed out
-  std::vector<ByteRange> covered_;  // leaves and table; neighbours are one
+  Run at_;                          // the run that was handed out last
+  std::vector<ByteRange> covered_;  // leaves and table; adjacent ranges are joined
   bool scattered_ = false;          // too many ranges to keep
   bool some_lost_ = false;
 
-  // Where the table is damaged, all is checked in one run.
+  // If the table is damaged, one run checks all leaves.
   bool all_handed_out_ = false, leaves_intact_ = true, places_known_ = true;
 
   PlaceList damaged_, unreadable_;

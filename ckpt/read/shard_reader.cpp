@@ -9,10 +9,10 @@ namespace titan::ckpt {
 namespace {
 
 constexpr std::size_t kOpenFiles = 128;
-constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are still in the cache
-constexpr std::uint64_t kReaders = 4;                         // reads in flight keep a store busy
+constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;  // hash while the bytes are in the cache
+constexpr std::uint64_t kReaders = 4;                         // simultaneous reads keep a store busy
 
-// 1 MiB per open file. Parts of a longer table are read when they are needed.
+// 1 MiB per open file. Of a longer table, only the needed parts are read.
 constexpr std::uint64_t kRowsHeld = kRowsAtOnce;
 
 }  // namespace
@@ -101,7 +101,7 @@ Result<std::shared_ptr<File>> ShardReader::open(std::uint32_t file) {
   TITAN_ASSIGN_OR_RETURN(std::shared_ptr<File> opened,
                          fs_.open_member(folder_, manifest_.files[file].path, Access::kScan));
   if (open_order_.size() >= kOpenFiles) {
-    open_files_.erase(open_order_.front());  // one that is in use lives on in its user's pointer
+    open_files_.erase(open_order_.front());  // a file in use stays open through its user's pointer
     tables_.erase(open_order_.front());
     open_order_.pop_front();
   }
@@ -136,7 +136,7 @@ Result<std::shared_ptr<const ShardReader::Rows>> ShardReader::kept_table(std::ui
     return known == tables_.end() ? nullptr : known->second;
   };
   if (auto rows = held()) return rows;
-  const MutexLock reading(table_mutex_);  // threads that begin together read a table once
+  const MutexLock reading(table_mutex_);  // so that threads that begin together read a table only once
   if (auto rows = held()) return rows;
   const FileEntry& entry = manifest_.files[file];
   TITAN_RETURN_IF_ERROR(check_table(handle, file));
@@ -214,7 +214,7 @@ Status ShardReader::read_part(const PieceLeaves& place, LeafRange leaves, std::s
 }
 
 // Reads and checks the bytes of `leaves`, which are neighbours in the file. Reads past the page cache need aligned
-// memory: they go through `block` unless `out` is aligned.
+// memory, so they use `block` unless `out` is aligned.
 Status ShardReader::read_run(File& file, const PieceLeaves& place, std::span<const LeafRow> rows, LeafRange leaves,
                              std::span<std::byte> out) {
   const bool in_place = is_aligned(out.data());
@@ -268,7 +268,7 @@ Status ShardReader::read_compressed(File& file, const PieceLeaves& place, const 
     out = out.subspan(bytes);
   }
   give_back(std::move(reader));
-  if (status.code == Code::kCorrupt) status.message += " stored";  // not the bytes that were asked for
+  if (status.code == Code::kCorrupt) status.message += " stored";  // the size in it is that of the stored bytes
   return status;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// The one door to stored leaves: opens the shards of a checkpoint, checks their leaf tables and rows, and reads leaves
-// as they are stored or decoded. A table is read a few rows at a time: what a manifest claims of its length costs no
-// memory.
+// The only code that reads stored leaves: it opens the shards of a checkpoint, checks their leaf tables and rows, and
+// reads leaves in their stored form or decoded. A table is read a few rows at a time, so that the table length in a
+// manifest, true or not, costs no memory.
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -23,12 +23,12 @@ namespace titan::ckpt {
 
 inline constexpr std::uint64_t kRowsAtOnce = 16384;  ///< 1 MiB of the table
 
-/// Refuses a table of more than 64 MiB in a file that has no bytes on disk: reading its zeros could take days. \error
-/// kCorrupt
+/// Refuses a table of more than 64 MiB in a file that has no bytes on disk: to read its zeros could take days.
+/// \error kCorrupt
 Status check_table_on_disk(const FileEntry& entry, const FileInfo& info, const std::string& path);
-/// The digest of the table of `entry` as it lies in `file`, read in parts. \error those of File::pread
+/// The digest of the table of `entry` as stored in `file`, read in parts. \error those of File::pread
 Result<Digest> table_digest(File& file, const FileEntry& entry);
-/// Reads rows [first, first + count) of the table, all of which are in it. \error those of File::pread
+/// Reads rows [first, first + count) of the table, which must have them. \error those of File::pread
 Result<std::vector<LeafRow>> read_rows(File& file, const FileEntry& entry, std::uint64_t first, std::uint64_t count);
 
 /// What the manifest says about a leaf of a shard.
@@ -37,18 +37,19 @@ struct LeafPlace {
   std::uint64_t chunk_bytes = 0;
   std::uint64_t element_size = 0;
   Codec codec = Codec::kRaw;
-  /// In the file; nullopt: only its row says. So it is for compressed leaves behind the first of their piece.
+  /// Offset in the file; nullopt if only the row of the leaf has it: for compressed leaves after the first of a piece.
   std::optional<std::uint64_t> offset;
 };
 
-/// Whether `row` can be that leaf's in a file of `file_bytes`; nothing is read or allocated for one that cannot.
+/// Whether `row` is possible for the leaf of `place` in a file of `file_bytes`. Check it before anything is read or
+/// allocated for the row.
 bool row_fits(const LeafRow& row, const LeafPlace& place, std::uint64_t file_bytes);
 
-/// A piece and the places of its leaves. The manifest outlives it.
+/// A piece and the places of its leaves. The manifest must outlive it.
 class PieceLeaves {
  public:
   PieceLeaves(const Manifest& manifest, const TensorRef& ref, const Piece& piece);
-  /// Of leaf `leaf` (an index in the tensor), which is in the piece.
+  /// The place of leaf `leaf` (an index in the tensor), which must be in the piece.
   LeafPlace at(std::uint64_t leaf) const;
   /// Raw bytes of `leaves`.
   std::uint64_t bytes(LeafRange leaves) const {
@@ -64,18 +65,18 @@ class PieceLeaves {
   std::uint64_t size_;
 };
 
-/// Decodes leaves and takes their digests. One object per thread.
+/// Decodes leaves and computes their digests. One object per thread.
 class LeafReader {
  public:
-  /// Reads and decodes the compressed leaf at `row`, which fits, into `raw`; checks the raw digest.
-  /// \error kCorrupt (no frame, another digest; the message names no place), kFailed (I/O)
+  /// Reads and decodes the compressed leaf of `row` into `raw`, and checks the raw digest. row_fits() must hold.
+  /// \error kCorrupt (not a frame, or another digest; the message names no place), kFailed (I/O)
   Status read(File& file, const LeafRow& row, const LeafPlace& place, std::span<std::byte> raw);
-  /// Returns the row that the bytes at `row`, which fits, would have: equal to `row` when they are whole. Bytes that
-  /// cannot be decoded have another raw digest than `row`, whatever it says. \error kFailed (I/O)
+  /// Returns the row that fits the stored bytes; equal to `row` if the leaf is whole. row_fits() must hold. Bytes that
+  /// cannot be decoded get a raw digest that differs from that of `row`. \error kFailed (I/O)
   Result<LeafRow> measure(File& file, const LeafRow& row, const LeafPlace& place);
-  /// The same for stored bytes that were read already.
+  /// As above, for stored bytes that were read already.
   LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place);
-  /// Aligned memory, valid until the next call.
+  /// Aligned memory of `bytes`, valid until the next call.
   std::span<std::byte> block(std::size_t bytes);
 
  private:
@@ -87,24 +88,25 @@ class LeafReader {
 /// The shards of a checkpoint. Thread-safe.
 class ShardReader {
  public:
-  /// `manifest` outlives the reader.
+  /// `manifest` must outlive the reader.
   ShardReader(Fs& fs, std::string folder, const Manifest& manifest)
       : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
 
-  /// How many leaf tables are in memory: of open files alone.
+  /// The number of leaf tables in memory; only open files have one.
   std::size_t tables_held();
-  /// Opens shard `file`, or returns it where it is open. Files stay open up to a bound.
+  /// Opens shard `file`, or returns it if it is open. Files stay open, up to a limit.
   Result<std::shared_ptr<File>> open(std::uint32_t file);
   /// Reads the leaf table of shard `file` and checks it against its digest. \error kCorrupt, kFailed, kNotFound
   Result<std::vector<LeafRow>> table(std::uint32_t file);
-  /// The piece of `ref` that holds `leaf`, which is in the tensor.
+  /// The piece of `ref` that contains `leaf`, an index in the tensor.
   PieceLeaves piece(const TensorRef& ref, std::uint64_t leaf) const;
-  /// Checks that `row` can be that of leaf `leaf`. \error kCorrupt naming the leaf
+  /// Checks that `row` is possible for leaf `leaf`. \error kCorrupt, which names the leaf
   Status check_row(const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
-  /// "<what>: leaf 3 of tensor 'x' in y, offset 0, 16 bytes", as kCorrupt.
+  /// A kCorrupt with "<what>: leaf 3 of tensor 'x' in y, offset 0, 16 bytes".
   Status damaged(const std::string& what, const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
-  /// Reads `leaves`, which are in `piece`, into `out` (exactly their raw bytes), each checked against its digest; small
-  /// tables are kept while their file is open. \error kCorrupt naming file, tensor, leaf, offset; kFailed, kNotFound
+  /// Reads `leaves` of `piece` into `out` (exactly their raw bytes) and checks each leaf against its digest. Small
+  /// tables are kept while their file is open. \error kCorrupt, which names file, tensor, leaf and offset; kFailed,
+  /// kNotFound
   Status read(const TensorRef& ref, const Piece& piece, LeafRange leaves, std::span<std::byte> out);
 
  private:
@@ -131,9 +133,9 @@ class ShardReader {
   Mutex mutex_;
   std::map<std::uint32_t, std::shared_ptr<File>> open_files_ TITAN_GUARDED_BY(mutex_);
   std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);
-  // Of open files, tables that matched their digest; empty: too long to keep.
+  // Tables of open files that matched their digest; empty: too long to keep.
   std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_ TITAN_GUARDED_BY(mutex_);
-  // As many as threads ever read at once.
+  // Their number is that of the threads that read at the same time.
   std::vector<std::unique_ptr<LeafReader>> idle_readers_ TITAN_GUARDED_BY(mutex_);
 };
 

@@ -23,29 +23,29 @@ namespace titan::ckpt {
 namespace {
 
 constexpr std::size_t kOpenTables = 64;
-constexpr std::int64_t kNamed = 10'000;  // places; more are counted
+constexpr std::int64_t kNamed = 10'000;  // units; further ones are only counted
 
-// One member: what is known of it while threads work on it.
+// The state of one member while threads check it.
 struct Member {
   std::uint32_t index = 0;
-  std::unique_ptr<ShardCheck> shard;  // null: a member with one digest for all its bytes
-  bool handed_out = false;            // nothing more to begin
+  std::unique_ptr<ShardCheck> shard;  // null: a member with one digest of all its bytes
+  bool handed_out = false;            // no further task of it can begin
   std::uint64_t under_way = 0;
 };
 
 struct Task {
   std::shared_ptr<Member> member;
-  bool check = true;    // false: all is checked, what is left is to finish
-  ShardCheck::Run run;  // of a shard; of any other member: all of it
+  bool check = true;    // false: all of it is checked, and it must be finished
+  ShardCheck::Run run;  // the run of a shard; unused for other members, which are one task
 };
 
-// What was found in one member.
+// The findings in one member.
 struct Found {
   std::vector<Damage> damage, unreadable;
   std::uint64_t not_named = 0;
 };
 
-// One pass by several threads over all files: what they share is named here with its lock.
+// One pass of several threads over all files. Each member that threads share names its lock.
 class Verifier {
  public:
   Verifier(Fs& fs, const std::string& path, const Manifest& manifest, const VerifyProgress& progress,
@@ -137,7 +137,7 @@ class Verifier {
         }
         if (!run.ok() || !*run) {
           present_->handed_out = true;
-          if (present_->under_way > 0) continue;  // who comes last finishes
+          if (present_->under_way > 0) continue;  // the last thread that checks it finishes it
           task.check = false;
         }
       } else {
@@ -149,7 +149,7 @@ class Verifier {
     return false;
   }
 
-  // Notes a finding in the member `index`; past the limit it is only counted.
+  // Records a finding in member `index`; past the limit it is only counted.
   void add(std::uint32_t index, std::vector<Damage> Found::*list, const char* unit, std::string detail) {
     const FileEntry& file = manifest_.files[index];
     if (room_.fetch_sub(1) > 0) {
@@ -231,8 +231,8 @@ class Verifier {
     report_.damage.push_back({file, unit, "", 0, 0, bytes, std::move(detail)});
   }
 
-  // Computes the digest of a tensor from its rows. They were checked before and are read again here, so that nobody has
-  // to keep them. `present`: the file that was looked at last.
+  // Computes the digest of a tensor from its rows. The rows were checked before and are read again here, so that they
+  // do not have to stay in memory. `present`: the file that was read last.
   Result<Digest> digest_of_rows(const StoredTensor& tensor, std::uint32_t& present) {
     Hasher hasher;
     for (const Piece& piece : tensor.pieces) {
@@ -252,8 +252,8 @@ class Verifier {
     return hasher.digest();
   }
 
-  // Whole tables under a whole manifest must add up to its tensor, component and checkpoint digests; if they do not,
-  // the writer was wrong.
+  // If the manifest and all tables are whole, they must add up to the digests of tensors, components and checkpoint. If
+  // they do not, the writer made a mistake.
   Status check_sums() {
     const auto check_tensor = [&](const TensorRef& ref) -> Status {
       TITAN_RETURN_IF_ERROR(cancel_.check());
@@ -274,7 +274,7 @@ class Verifier {
       if (manifest_.parameters[i].model) TITAN_RETURN_IF_ERROR(check_tensor({i, ""}));
       for (const SlotTensor& slot : manifest_.parameters[i].slots) TITAN_RETURN_IF_ERROR(check_tensor({i, slot.name}));
       if (!report_.unreadable.empty())
-        return ok_status();  // a file that was read before cannot be read now: one place is enough
+        return ok_status();  // a file that could be read before cannot be read now: it is named once
     }
     tables_.clear();
     for (const char* name : {kModel, kOptimizer}) {
@@ -334,30 +334,30 @@ class Verifier {
   const CancelToken& cancel_;
   VerifyReport& report_;
   std::vector<ShardCheck::Pieces> by_file_;
-  std::vector<Found> found_;                 // by file, so that threads do not change the order
-  std::atomic<std::int64_t> room_ = kNamed;  // for names of places
+  std::vector<Found> found_;                 // by file, so that the order does not depend on threads
+  std::atomic<std::int64_t> room_ = kNamed;  // how many more units may be named
   LargeLeafReader large_;
   std::map<std::uint32_t, std::unique_ptr<File>> tables_;
 
   std::uint64_t total_ = 0;  // bytes of the members
-  Mutex mutex_;              // of the count of leaves, too
+  Mutex mutex_;              // also guards the count of leaves
   std::uint32_t next_file_ TITAN_GUARDED_BY(mutex_) = 0;
   std::shared_ptr<Member> present_ TITAN_GUARDED_BY(mutex_);
-  bool stopped_ TITAN_GUARDED_BY(mutex_) = false;  // by an error: no thread begins anything more
+  bool stopped_ TITAN_GUARDED_BY(mutex_) = false;  // after an error, no thread begins another task
 
   Mutex count_mutex_;
   std::uint64_t done_ TITAN_GUARDED_BY(count_mutex_) = 0;
 };
 
-// Reads the manifest of the checkpoint at `path`, without keeping its text. Returns none where it is damaged; the
-// damage goes to `report`.
+// Reads the manifest of the checkpoint at `path`, without keeping its text. Returns nullopt if it is damaged, and adds
+// the damage to `report`.
 Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, VerifyReport& report) {
   const auto info = fs.stat_member(path, kManifestFile);
   const auto found = [&](std::vector<Damage>& list, const char* unit, const Status& status) {
     list.push_back({kManifestFile, unit, "", 0, 0, info.ok() ? info->size : 0, status.to_string()});
     return std::optional<Manifest>();
   };
-  // Neither a media error nor damage ends the check: both go into the report.
+  // Neither a media error nor damage is an error of the check: both go into the report.
   const auto judged = [&](const Status& status, const char* unit) -> Result<std::optional<Manifest>> {
     if (status.code == Code::kMediaError) return found(report.unreadable, unit, status);
     if (status.code == Code::kCorrupt) return found(report.damage, unit, status);

@@ -12,38 +12,38 @@
 
 namespace titan::ckpt {
 
-/// One damaged or unreadable unit, the smallest that its digests can tell apart.
+/// One damaged or unreadable unit: the smallest part that has its own digest.
 struct Damage {
-  std::string file;          ///< member, or "manifest.json"
-  std::string unit;          ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing", "link";
-                             ///< unreadable ones also "file"
-  std::string tensor;        ///< stored tensor name, for leaves
+  std::string file;    ///< member, or "manifest.json"
+  std::string unit;    ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing", "link"; also
+                       ///< "file" if unreadable
+  std::string tensor;  ///< stored tensor name, for leaves
   std::uint64_t leaf = 0;    ///< index in the tensor, for leaves
   std::uint64_t offset = 0;  ///< in the file
-  std::uint64_t bytes = 0;   ///< length of the unit; of an envelope: the size of the file
+  std::uint64_t bytes = 0;   ///< length of the unit; for an envelope: the size of the file
   std::string detail;
   bool operator==(const Damage&) const = default;
 };
 
 struct VerifyReport {
-  Digest id;                       ///< that the manifest says; zeros where that is damaged
-  std::uint64_t leaves = 0;        ///< checked
-  std::uint64_t bytes = 0;         ///< read and checked
+  Digest id;                       ///< the id in the manifest; zeros if the manifest is damaged
+  std::uint64_t leaves = 0;        ///< leaves checked
+  std::uint64_t bytes = 0;         ///< bytes read and checked
   std::vector<Damage> damage;      ///< in order of the manifest's files
-  std::vector<Damage> unreadable;  ///< what the store could not give back (media errors): not known to be damaged, and
-                                   ///< not known to be whole
-  std::uint64_t not_named = 0;     ///< more such places; `damage` and `unreadable` have 10,000 at most
-  std::string note;                ///< what could not be checked; empty for our own checkpoints
+  std::vector<Damage> unreadable;  ///< what the store could not return (media errors): whole or damaged
+  std::uint64_t not_named = 0;     ///< further units; `damage` and `unreadable` have at most 10,000
+  std::string note;                ///< what could not be checked; empty for Titan checkpoints
 };
 
-/// Called now and then, from any verifying thread but by one at a time; `total` is known from the start.
+/// Called now and then by any verifying thread, one at a time; `total` is known from the start.
 using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
-/// Reads the whole checkpoint at `path` and reports all damage; a damaged manifest is reported as such and ends the
-/// check. `threads` read and hash (0: as many as suit disk and cores); the report does not depend on them. Stays below
-/// 256 MiB whatever the manifest claims: it holds the manifest, a few thousand rows of some leaf tables and a buffer
-/// per thread. \error kNotFound (no checkpoint there), kIncompatible (newer format), kFailed (a file cannot be read,
-/// but for media errors), kInterrupted, kTerminated (by `cancel`)
+/// Reads the whole checkpoint at `path` and reports all damage; a damaged manifest is reported and ends the check.
+/// `threads` read and hash (0: as many as suit disk and cores); the report does not depend on them. Memory stays below
+/// 256 MiB whatever the manifest claims: the manifest, a few thousand rows of some leaf tables, and a buffer per
+/// thread.
+/// \error kNotFound (no checkpoint at `path`), kIncompatible (newer format), kFailed (a file cannot be read for another
+/// reason than a media error), kInterrupted, kTerminated (by `cancel`)
 Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {},
                                        const CancelToken& cancel = {}, unsigned threads = 0);
 

@@ -21,7 +21,7 @@ Result<FileEntry> write_bytes(Fs& fs, const std::string& folder, const std::vect
   return entry;
 }
 
-// The newest bytes of this process and what they were built from.
+// The newest bytes of this process, and the tensors from which they were built.
 Result<Bytes> build_or_recall(std::vector<VirtualTensor> tensors) {
   static Mutex mutex;
   static std::vector<VirtualTensor> known;
@@ -44,7 +44,7 @@ Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest) {
     VirtualTensor tensor{record.meta.name, record.model->dtype, record.meta.shape, manifest.leaf_elements, {}};
     for (const Piece& piece : record.model->pieces) {
       const std::string& path = manifest.files[piece.file].path;
-      // Names without a folder: a reader looks for them beside the file, wherever the checkpoint lies.
+      // Names without a folder: HDF5 looks for them next to model.h5, wherever the checkpoint is.
       if (!path.starts_with(kFolder) || path.find('/', kFolder.size()) != std::string::npos)
         return invalid("leaves of '" + tensor.name + "' lie in " + path + ", expected a file in " +
                        std::string(kFolder));
@@ -73,7 +73,7 @@ Result<FileEntry> write_virtual_model(Fs& fs, const std::string& folder, const M
   return write_bytes(fs, folder, bytes);
 }
 
-// Where the system gives no thread, the bytes are built when they are asked for.
+// If the system has no thread, the bytes are built when they are needed.
 VirtualModelBuild::VirtualModelBuild(const Snapshot& snapshot)
     : bytes_(std::async(std::launch::async | std::launch::deferred,
                         [&snapshot] { return build_or_recall(virtual_tensors(snapshot)); })) {}

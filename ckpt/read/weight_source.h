@@ -1,5 +1,5 @@
 #pragma once
-// Tensors to read by name from a checkpoint of any format: what a new run takes its weights from.
+// Reads tensors by name from a checkpoint of any format, to start a new run from its weights.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,33 +18,34 @@ namespace titan::ckpt {
 class Fs;
 
 struct WeightInfo {
-  std::string name;  ///< as this toolkit names parameters
+  std::string name;  ///< Titan's name of the parameter
   DType dtype = DType::kF32;
   std::vector<std::uint64_t> shape;
 };
 
 class WeightSource {
  public:
-  /// All parameters of `reader` have weights. `id`: see id().
+  /// All parameters of `reader` must have weights. `id` is what id() returns.
   WeightSource(CheckpointReader reader, std::string id);
 
   const std::vector<WeightInfo>& tensors() const { return tensors_; }
   /// Where the weights come from, for messages.
   const std::string& path() const { return reader_.path(); }
-  /// In hex. Ours: equal ids, equal bits. Foreign: equal names, types, shapes and 4096 first elements of each tensor.
+  /// In hex. A Titan checkpoint: equal ids mean equal bits. A foreign one: equal names, types, shapes and first 4096
+  /// elements of each tensor.
   const std::string& id() const { return id_; }
-  /// Step at which they were saved; 0 where the format does not say.
+  /// Step at which the weights were saved; 0 if the format does not say.
   std::uint64_t step() const { return reader_.manifest().step; }
-  /// Null for other formats. With the manifest, others may read the weights through CheckpointReader::known.
+  /// Null for other formats. Other processes can read the weights from the manifest with CheckpointReader::known.
   const Manifest* manifest() const { return reader_.foreign() ? nullptr : &reader_.manifest(); }
-  /// The files that came with the model, and why others cannot be taken along.
+  /// The files that came with the model, and why other files cannot be copied.
   std::vector<ModelFilePlace> model_files() const { return reader_.model_files(); }
   std::vector<std::string> model_file_notes() const { return reader_.model_file_notes(); }
-  /// Names in the files of another format of what tensors() lacks.
+  /// Names in a foreign checkpoint's files of what tensors() lacks.
   std::vector<std::string> left_out() const { return reader_.left_out(); }
-  /// The rows "model.*" of the configuration that the checkpoint knows (key -> TOML text), sorted.
+  /// The rows "model.*" of the configuration in the checkpoint (key -> TOML text), sorted.
   Settings model_config() const;
-  /// Elements [first, first + count) of tensor `index`, row-major, into `out` (count x element size bytes).
+  /// Reads elements [first, first + count) of tensor `index`, row-major, into `out` (count * element size bytes).
   /// Thread-safe. \error kCorrupt (digests), kFailed
   Status read(std::size_t index, std::uint64_t first, std::uint64_t count, std::span<std::byte> out) const;
 
@@ -54,12 +55,10 @@ class WeightSource {
   std::string id_;
 };
 
-/// The component "model" of `reader`, ours or a view of a foreign checkpoint. A foreign one gets an id from its
-/// tensors' names, types, shapes and first elements. \error kIncompatible: it has no weights; kFailed,
-/// kCorrupt (foreign: reading)
+/// The component "model" of `reader`. A foreign checkpoint gets an id made of the names, types, shapes and first
+/// elements of its tensors. \error kIncompatible: no weights; kFailed, kCorrupt (while reading a foreign checkpoint)
 Result<std::unique_ptr<WeightSource>> weights_of(CheckpointReader reader);
-/// The component "model" of a checkpoint of this toolkit. \error see CheckpointReader::open; kIncompatible: it has no
-/// weights
+/// The component "model" of a Titan checkpoint. \error as CheckpointReader::open; kIncompatible: no weights
 Result<std::unique_ptr<WeightSource>> open_weights(Fs& fs, const std::string& path);
 
 /// Opens the weights at a path, whatever their format.

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kMarkLimit = 256;
 constexpr std::size_t kNameDigits = 16;
 
-// The mark that is there, or nothing.
+// The mark in the folder of steps; "" if there is none.
 Result<std::string> read_mark(Fs& fs, const std::string& checkpoint_dir) {
   const std::string path = join_path(checkpoint_dir, kNearMark);
   const auto bytes = read_file(fs, path, kMarkLimit);
@@ -31,7 +31,7 @@ Result<std::string> read_mark(Fs& fs, const std::string& checkpoint_dir) {
 Result<std::string> make_mark(Fs& fs, const std::string& checkpoint_dir) {
   const std::string mark = random_id(), text = mark + "\n";
   const std::string path = join_path(checkpoint_dir, kNearMark), fresh = join_path(checkpoint_dir, kNearMarkTemporary);
-  if (fs.stat(fresh).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(fresh));  // of a process that died
+  if (fs.stat(fresh).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(fresh));  // left by a process that died
   TITAN_RETURN_IF_ERROR(write_new_file(fs, fresh, std::as_bytes(std::span(text))));
   TITAN_RETURN_IF_ERROR(fs.rename(fresh, path));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
@@ -48,8 +48,8 @@ Result<std::string> folder_of(Fs& fs, const std::string& mark, const std::string
 }
 
 struct Place {
-  std::string path;   // where it lies or would be made
-  std::string there;  // what of it is there
+  std::string path;   // real path, of a folder that may not exist
+  std::string there;  // the part of it that exists
 };
 
 Place place_of(Fs& fs, const std::string& path) {

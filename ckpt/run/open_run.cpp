@@ -17,7 +17,7 @@ Status may_make_names(Fs& fs, const std::string& path) {
   if (!real.ok()) return failed(path + " leads nowhere").with_hint(denied_hint(real.status().error, path, "open"));
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(*real));
   if (info.type != FileType::kDirectory) return failed(path + " is a file: expected a folder");
-  // Not `real`: an error names the path that was typed.
+  // Not `real`: an error must name the path as typed.
   return fs.may_write(path.find('/') == std::string::npos ? "./" + path : path);
 }
 
@@ -25,7 +25,7 @@ Status may_make_names(Fs& fs, const std::string& path) {
 
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
   OpenRun run;
-  // The error names the folder that was typed; a path inside it would say nothing.
+  // The error names the folder as typed; a path inside it would mean nothing to the user.
   TITAN_RETURN_IF_ERROR(naming(make_dirs(fs, run_dir), "the run folder " + run_dir + " cannot be made"));
   TITAN_RETURN_IF_ERROR(naming(make_dirs(fs, checkpoint_dir), "the run folder " + run_dir + " cannot be used"));
   TITAN_ASSIGN_OR_RETURN(run.locks, RunGuard::take_run(fs, run_dir, checkpoint_dir));
@@ -38,7 +38,7 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
 }
 
 std::string nearest_there(Fs& fs, std::string path) {
-  // A link that leads nowhere counts as there: nothing can be made in its place.
+  // A link that leads nowhere exists: nothing can be made in its place.
   while (!fs.real_path(path).ok() && !fs.stat(path).ok() && parent_path(path) != path) path = parent_path(path);
   return path;
 }

@@ -16,7 +16,7 @@ bool is_rewrite(const DirEntry& entry) {
          entry.name.ends_with(kRewriteSuffix);
 }
 
-// Whether `path` is there. \error what keeps us from knowing
+// Whether `path` exists. \error if that cannot be found out
 Result<bool> is_there(Fs& fs, const std::string& path) {
   const Result<FileInfo> info = fs.stat(path);
   if (info.ok()) return true;
@@ -24,8 +24,8 @@ Result<bool> is_there(Fs& fs, const std::string& path) {
   return info.status();
 }
 
-// Takes the lock of the rewrite of `dst`, which proves that its tool is dead. Null where the tool lives (`alive`), and
-// where it died before it made a lock file: the file is not made here.
+// Takes the lock of the rewrite of `dst`, which proves that its tool is dead. Null if the tool is alive (`alive`), or
+// if it died before it made a lock file; this function does not make one.
 Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& dst, bool* alive) {
   *alive = false;
   TITAN_ASSIGN_OR_RETURN(const bool there, is_there(fs, rewrite_lock(dst)));
@@ -42,8 +42,8 @@ Result<std::unique_ptr<NoteLock>> lock_of_dead_tool(Fs& fs, const std::string& d
   return std::unique_ptr<NoteLock>();
 }
 
-// Recovers one rewrite, and removes its folder where `clean`. The lock goes last: the folder is ours as long as the
-// lock has a name.
+// Recovers one rewrite, and with `clean` removes its folder. The lock file is removed last: the folder belongs to this
+// process as long as the lock has a name.
 Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<std::string>* restored) {
   bool alive = false;
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<NoteLock> lock, lock_of_dead_tool(fs, dst, &alive));
@@ -60,7 +60,7 @@ Status recover_rewrite(Fs& fs, const std::string& dst, bool clean, std::vector<s
   if (lock) lock->stop_beating();
   const Status removed = remove_tree(fs, dst + kRewriteSuffix);
   if (removed.ok() || !lock) return removed;
-  // NFS keeps a name for the lock until it is closed. Another tool may have come, so only an empty folder is removed.
+  // NFS keeps a name for the lock until it is closed. Another tool may have started, so remove only an empty folder.
   lock.reset();
   return fs.remove_dir(dst + kRewriteSuffix).ok() ? ok_status() : removed;
 }
@@ -73,7 +73,8 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
     if (entries.status().code != Code::kNotFound) problems.push_back(one_line(entries.status()));
     return problems;
   }
-  // Dead processes may have renamed without a sync. The new names must be durable before what they replaced goes.
+  // Dead processes may have renamed without a sync. The new names must be durable before the replaced files are
+  // removed.
   if (clean && std::any_of(entries->begin(), entries->end(), is_leftover)) {
     const Status synced = fs.sync_dir(folder);
     clean = synced.ok();
@@ -83,7 +84,7 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
     const std::string path = join_path(folder, entry.name);
     Status status;
     if (is_rewrite(entry)) {
-      // A temporary that belongs to no step is left to the next tool that makes the same DST.
+      // A temporary that does not belong to a step is left to the next tool that makes the same DST.
       const std::string dst = path.substr(0, path.size() - std::string_view(kRewriteSuffix).size());
       status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
     } else if (clean && is_leftover(entry)) {

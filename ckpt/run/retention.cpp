@@ -14,7 +14,7 @@
 namespace titan::ckpt {
 namespace {
 
-// By what this process did, not only by a look.
+// Known from what this process did, not only from a check of structure.
 bool trusted(Verdict verdict) { return verdict == Verdict::kProved || verdict == Verdict::kSaved; }
 
 bool counts(Verdict verdict) { return trusted(verdict) || verdict == Verdict::kWhole; }
@@ -23,7 +23,7 @@ std::vector<RetainedStep>::const_iterator newest_trusted(const std::vector<Retai
   return std::find_if(steps.begin(), steps.end(), [](const RetainedStep& step) { return trusted(step.verdict); });
 }
 
-// The same check as a start makes. Reading every byte of every old step would take too long.
+// The same check as at a start. Reading every byte of every old step would take too long.
 Verdict verdict_on(const Result<Manifest>& manifest, std::uint64_t step) {
   if (!manifest.ok()) {
     const Code code = manifest.status().code;
@@ -33,7 +33,7 @@ Verdict verdict_on(const Result<Manifest>& manifest, std::uint64_t step) {
   return missing_components(*manifest).empty() ? Verdict::kWhole : Verdict::kPartial;
 }
 
-// What stays the same as long as nobody puts another file in its place; none where there is no file.
+// The facts about a file that change when another file replaces it; nullopt if there is no file.
 std::optional<FileInfo> file_at(Fs& fs, const std::string& path) {
   const Result<FileInfo> info = fs.stat(path);
   if (!info.ok()) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<FileInfo> file_at(Fs& fs, const std::string& path) {
   return file;
 }
 
-// Of equal losses the newer step.
+// Among equal losses the newer step wins.
 std::set<std::uint64_t> best_of(const std::vector<RetainedStep>& steps, std::uint64_t count) {
   std::vector<std::pair<double, std::uint64_t>> judged;
   for (const RetainedStep& step : steps)
@@ -77,7 +77,8 @@ std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps
   return expired;
 }
 
-// A step whose leaves were read in samples may be damaged. Of two the other one is left then.
+// A saved step of which only some leaves were read again may turn out damaged. If two of them remain, the other one is
+// left then.
 std::optional<std::uint64_t> step_to_prove(const std::vector<RetainedStep>& steps,
                                            const std::vector<std::uint64_t>& expired) {
   if (expired.empty()) return std::nullopt;
@@ -130,8 +131,7 @@ void Retention::saved(std::uint64_t step, const Digest& id, bool read_whole) {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
-    // The system gives no thread now. The next save tries again; until then the run keeps more steps than were asked
-    // for.
+    // The system has no thread now. The next save tries again; until then the run keeps more steps than it should.
     const MutexLock guard(mutex_);
     asked_ = false;
     options_.problem(std::string("no thread for deleting old steps: ") + error.what());
@@ -187,7 +187,7 @@ Retention::Known Retention::known(std::uint64_t step) {
   return found == known_.end() ? Known{} : found->second;
 }
 
-// What the run has learned meanwhile wins over a fresh look.
+// Stores `seen`, unless the run has learned something else about the step meanwhile.
 Verdict Retention::learn(std::uint64_t step, const Known& before, Known seen) {
   const MutexLock guard(mutex_);
   Known& now = known_[step];
@@ -195,15 +195,15 @@ Verdict Retention::learn(std::uint64_t step, const Known& before, Known seen) {
   return now.verdict;
 }
 
-// A look at the manifest's file tells whether the step is the one that was judged. Where it is another file the step is
-// judged again: with another id it is somebody else's, with the same one a copy that nobody has proved.
+// The manifest's file tells whether the step is the one that was judged before. If it is another file, the step is
+// judged again: with another id it is another checkpoint; with the same id it is a copy that was not proved.
 Verdict Retention::verdict_of(std::uint64_t step) {
   const Known before = known(step);
   if (before.verdict == Verdict::kDamaged) return before.verdict;
   const std::string path = path_of(step);
   const std::optional<FileInfo> file = file_at(fs_, join_path(path, kManifestFile));
   if (before.manifest && before.manifest == file) return before.verdict;
-  // Of what this process wrote or read only the id is asked for.
+  // If this process wrote or read the step, only its id is checked.
   const bool own = !before.manifest && trusted(before.verdict);
   const Result<Manifest> manifest = own ? read_manifest(fs_, path) : look_at_step(fs_, path);
   Known seen{verdict_on(manifest, step), before.id, file};
@@ -224,13 +224,13 @@ Verdict Retention::verdict_of(std::uint64_t step) {
   return learn(step, before, std::move(seen));
 }
 
-// Whether what the last look judged is still there.
+// Whether the step at its path is still the one that was judged last.
 bool Retention::unchanged(std::uint64_t step) {
   const std::optional<FileInfo> file = known(step).manifest;
   return file && file == file_at(fs_, join_path(path_of(step), kManifestFile));
 }
 
-// Reads a saved step whole. Returns false where nothing is known of it then.
+// Reads a saved step whole. Returns false if that shows neither that it is whole nor that it is damaged.
 bool Retention::prove(std::uint64_t step) {
   const Known before = known(step);
   const Result<Digest> id = prove_step(fs_, path_of(step), CancelToken(stop_), 1);
@@ -244,8 +244,8 @@ bool Retention::prove(std::uint64_t step) {
   return judged;
 }
 
-// Returns the steps, newest first. Each step is judged once; later passes look only at its name, its pin and whether
-// its manifest is the same file.
+// Returns the steps, newest first. Each step is judged once; later passes check only its name, its pin, and whether its
+// manifest is the same file.
 std::vector<RetainedStep> Retention::look() {
   std::vector<RetainedStep> steps;
   const Result<std::vector<DirEntry>> entries = fs_.list(options_.folder);
@@ -254,7 +254,7 @@ std::vector<RetainedStep> Retention::look() {
     return steps;
   }
   Status synced;
-  // An earlier deletion has renamed its step. That name must be durable before the files go.
+  // An earlier deletion renamed its step to this trash. The name must be durable before the files are removed.
   if (std::any_of(entries->begin(), entries->end(), is_trash)) synced = fs_.sync_dir(options_.folder);
   if (!synced.ok()) options_.problem("cannot remove what an earlier deletion left: " + one_line(synced));
   for (const DirEntry& entry : *entries) {
@@ -287,8 +287,8 @@ void Retention::pass() {
     if (options_.still_ours) {
       if (const Status ours = options_.still_ours(); !ours.ok()) return options_.problem(one_line(ours));
     }
-    // While earlier ones were deleted somebody may have pinned this step, or put another in its place or in that of the
-    // one that stays: the next pass looks again.
+    // While earlier steps were deleted, somebody may have pinned this step, or replaced it or the step that stays: the
+    // next pass checks again.
     if (!unchanged(stays->step)) return;
     if (is_pinned(fs_, path_of(step)) || !unchanged(step)) continue;
     if (options_.in_use && options_.in_use(step)) {

@@ -1,6 +1,6 @@
 #pragma once
-// Which old steps a run deletes after a save, and the thread that does it. Deleting may take minutes on a large store,
-// so it never happens between two steps of the training.
+// Which old steps a run deletes after a save, and the thread that deletes them. Deleting may take minutes on a large
+// store, so training never waits for it.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,81 +16,82 @@
 
 namespace titan::ckpt {
 
-/// What this process knows of a step.
+/// What this process knows about a step.
 enum class Verdict {
-  kUnknown,  ///< not looked at yet, or it could not be judged just now
-  kProved,   ///< every byte of it was read by this process, and held: loaded, or read again after it was written
-  kSaved,    ///< published by this process, and what checkpoint.verify_after_write asks for was read again
-  kWhole,    ///< manifest and sizes of members hold, and a resume finds all that it needs
+  kUnknown,  ///< not checked yet, or it could not be checked now
+  kProved,   ///< this process read every byte of it, and all held: while loading, or after it was written
+  kSaved,    ///< this process published it, and read again what checkpoint.verify_after_write asks for
+  kWhole,    ///< manifest and sizes of members hold, and it has all that a resume needs
   kPartial,  ///< valid, but no resume can start from it (weights only)
-  kDamaged,  ///< found damaged, by its structure or while loading; or another checkpoint lies there now
+  kDamaged,  ///< found damaged, by its structure or while loading; or another checkpoint is at its path now
 };
 
 struct RetainedStep {
   std::uint64_t step = 0;
   Verdict verdict = Verdict::kUnknown;
   bool pinned = false;
-  std::optional<double> loss = std::nullopt;  ///< of its validation
+  std::optional<double> loss = std::nullopt;  ///< validation loss
 };
 
 struct RetentionRules {
-  std::uint64_t keep_latest = 0;  ///< 0: all
-  std::uint64_t keep_every = 0;   ///< steps that this divides; 0: no such rule
-  std::uint64_t keep_best = 0;    ///< those with the lowest loss; 0: no such rule
+  std::uint64_t keep_latest = 0;  ///< number of newest steps to keep; 0: all
+  std::uint64_t keep_every = 0;   ///< keep steps that are multiples of this; 0: no such rule
+  std::uint64_t keep_best = 0;    ///< number of steps with the lowest loss to keep; 0: no such rule
 };
 
-/// The steps to delete so that the newest `keep_latest` proved, saved or whole ones remain, oldest first. `steps` are
-/// newest first. Pinned steps, step 0 and those of keep_every and keep_best stay, and count where they are among the
-/// newest. The newest proved or saved step stays, and so does every step that is damaged, partial or unknown. Without a
-/// proved or saved step nothing is deleted. Pure.
+/// The steps to delete, oldest first, so that the newest `keep_latest` of the proved, saved and whole steps remain.
+/// `steps` are newest first. Pinned steps, step 0 and those of keep_every and keep_best always stay; they count if they
+/// are among the newest. The newest proved or saved step stays too, and so does every damaged, partial or unknown step.
+/// Without any proved or saved step nothing is deleted. Pure.
 std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, const RetentionRules& rules);
 
-/// The step that must be read whole before `expired` may go: the newest saved one, where neither a proved step nor a
-/// second saved one would stay beside it. Pure.
+/// The step that must be read whole before `expired` may be deleted: the newest saved one, if no proved step and no
+/// other saved one would remain. Pure.
 std::optional<std::uint64_t> step_to_prove(const std::vector<RetainedStep>& steps,
                                            const std::vector<std::uint64_t>& expired);
 
 struct RetentionOptions {
-  std::string folder;  ///< of the steps
+  std::string folder;  ///< that holds the steps
   RetentionRules rules;
   std::function<Status()> still_ours;  ///< asked before each deletion; not ok: nothing more is deleted
-  std::function<void(const std::string& name)> deleted;     ///< called by the thread
-  std::function<void(const std::string& problem)> problem;  ///< called by the thread; no problem here ends a run
-  std::function<bool(std::uint64_t step)> in_use = {};  ///< somebody reads it: it goes in a later pass; may be empty
+  std::function<void(const std::string& name)> deleted;     ///< called by the thread after a deletion
+  std::function<void(const std::string& problem)> problem;  ///< called by the thread; no such problem ends a run
+  std::function<bool(std::uint64_t step)> in_use = {};      ///< true: being read, a later pass deletes it; may be empty
 };
 
-/// Deletes expired steps of one run, in a thread of its own. Calls may come from one other thread.
+/// Deletes expired steps of one run, in a thread of its own. One other thread may call it.
 class Retention {
  public:
   Retention(Fs& fs, RetentionOptions options);
-  /// Ends after the file whose deletion is under way, or in the middle of a read; the rest is the next start's.
+  /// Stops after the file that is being deleted, or in the middle of a read; the next start removes the rest.
   ~Retention();
   Retention(const Retention&) = delete;
   Retention& operator=(const Retention&) = delete;
 
-  /// What loading a step has shown. `id`: of the checkpoint that was loaded.
+  /// Records what loading `step` has shown. `id` is that of the checkpoint that was loaded.
   void judge(std::uint64_t step, Verdict verdict, std::optional<Digest> id = std::nullopt);
-  /// The validation loss of a step, saved or not.
+  /// Records the validation loss of a step, which may not be saved.
   void validated(std::uint64_t step, double loss);
-  /// `step` was committed by this process, as `id`; `read_whole` as Published's. A pass over the folder begins. Returns
-  /// at once.
+  /// Records that this process committed `step` as checkpoint `id`; `read_whole` as in Published. Starts a pass over
+  /// the folder and returns at once.
   void saved(std::uint64_t step, const Digest& id, bool read_whole);
-  /// A pass is under way, or asked for.
+  /// True while a pass is running or requested.
   bool busy();
-  /// Nothing is in use any more: a pass begins where one has left something for that.
+  /// Call it when no step is in use any more: starts a pass if an earlier one had to keep a step that was in use.
   void release();
-  /// Waits until every pass that was asked for is over. False: `gives_up` said so, which is asked ten times a second.
+  /// Waits until every requested pass is done. Returns false if `gives_up`, which is asked ten times a second, says
+  /// true.
   bool finish(const std::function<bool()>& gives_up = {});
-  /// One pass, in the calling thread: removes trash that an earlier deletion left, judges what is unknown or has become
-  /// another checkpoint, deletes what is expired. Reads the newest step whole where step_to_prove() asks for it.
+  /// One pass, in the calling thread: removes trash of earlier deletions, judges steps that are unknown or have become
+  /// another checkpoint, and deletes expired ones. Reads a step whole if step_to_prove() asks for it.
   void pass();
 
  private:
-  /// A step as this process knows it: a path is no identity.
+  /// What this process knows of a step. The path alone does not identify a checkpoint.
   struct Known {
     Verdict verdict = Verdict::kUnknown;
     std::optional<Digest> id;
-    std::optional<FileInfo> manifest;  ///< the file that was looked at
+    std::optional<FileInfo> manifest;  ///< the manifest file at the last check
     bool operator==(const Known&) const = default;
   };
   void work();
@@ -113,7 +114,7 @@ class Retention {
   bool asked_ TITAN_GUARDED_BY(mutex_) = false;
   bool busy_ TITAN_GUARDED_BY(mutex_) = false;
   bool left_for_use_ TITAN_GUARDED_BY(mutex_) = false;
-  CancelSource stop_;  ///< asked by the destructor
+  CancelSource stop_;  ///< requested by the destructor
   std::thread thread_;
 };
 

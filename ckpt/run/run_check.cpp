@@ -6,8 +6,8 @@ namespace titan::ckpt {
 namespace {
 
 Result<Manifest> check_json(const CheckpointReader& reader) {
-  // Every resume needs the small JSON components, so their digests are checked here. Those of leaves are checked while
-  // loading.
+  // Every resume needs the small JSON components, so their digests are checked here. Digests of leaves are checked
+  // while loading.
   const Manifest& manifest = reader.manifest();
   if (manifest.component(kLrScheduler)) TITAN_RETURN_IF_ERROR(reader.lr_schedule().status());
   if (manifest.component(kDataloader)) TITAN_RETURN_IF_ERROR(reader.data_position().status());

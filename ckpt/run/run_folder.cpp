@@ -13,14 +13,14 @@ namespace {
 constexpr std::string_view kTrashPrefix = ".trash-";
 constexpr std::string_view kDamagedPrefix = ".damaged-";
 
-/// "latest" and its temporary (nothing of ours reads them), the lock of a folder of steps that belongs to no run, and
-/// the mark of a run with a near folder.
+/// "latest" and its temporary (Titan itself does not read them), the lock of a folder of steps without a run, and the
+/// mark of a run with a near folder.
 bool is_ours(const DirEntry& entry) {
   return entry.type == FileType::kFile && (entry.name == "latest" || entry.name == kLatestTemporary ||
                                            entry.name == kRunLockFile || entry.name == kNearMark);
 }
 
-/// select_resume over a list of steps, each judged before it is looked at.
+/// select_resume over a list of steps; `judge` is called for each step first.
 template <typename Steps, typename Judge>
 ResumeChoice choose(Steps& steps, const Judge& judge) {
   ResumeChoice choice;
@@ -60,7 +60,7 @@ Result<std::string> follow_step(Fs& fs, const std::string& path) {
   return nowhere;
 }
 
-// A step name, '-' and an id. Any other name is not ours.
+// A step name, '-' and an id. Any other name is foreign.
 static bool is_step_and_id(std::string_view text) {
   const std::size_t dash = text.rfind('-');
   return dash != std::string_view::npos && dash + 1 < text.size() && parse_step_name(text.substr(0, dash));
@@ -140,13 +140,13 @@ void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look) {
   }
 }
 
-// The step whose rewrite `name` is the temporary of.
+// The step of whose rewrite `name` is the temporary.
 static std::optional<std::uint64_t> rewritten_step(std::string_view name) {
   if (!name.ends_with(kRewriteSuffix)) return std::nullopt;
   return parse_step_name(name.substr(0, name.size() - std::string_view(kRewriteSuffix).size()));
 }
 
-// Takes the steps that interrupted tools had moved aside out of the leftovers: those folders still hold them.
+// Removes steps that interrupted tools had moved aside from the list of leftovers: those folders still hold them.
 static Status find_moved_aside(Fs& fs, const std::string& checkpoint_dir, RunScan& scan) {
   std::vector<std::string> rest;
   for (std::string& name : scan.leftovers) {
@@ -211,7 +211,8 @@ ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>&
 
 bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && !scan.steps.front().validity.ok(); }
 
-// Renames and syncs first, so that a half-deleted folder never looks like a checkpoint. Of a link, only the name goes.
+// Renames and syncs first, so that a half-deleted folder never looks like a checkpoint. Of a link only the name is
+// removed.
 static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const std::string& name,
                              const std::string& trash_name, const CancelToken& cancel) {
   const std::string path = join_path(checkpoint_dir, name), trash = join_path(checkpoint_dir, trash_name);

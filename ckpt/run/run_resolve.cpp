@@ -40,15 +40,15 @@ Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vect
       return step.path;
     }
     const Status& why = manifest.status();
-    // The step may be of a newer version, or unreadable just now. It may be the one that is meant, so no older step is
-    // taken for it.
+    // The step may be of a newer version, or unreadable only now. It may be the one that the user means, so an older
+    // step must not replace it.
     if (why.code != Code::kCorrupt && why.code != Code::kNotFound) return why;
     none.causes.push_back(step_name(step.step) + ": " + why.message);
   }
   return none;
 }
 
-/// True for a folder, also through links.
+/// True for a folder, or a link to one.
 bool is_folder(Fs& fs, const std::string& path) {
   const Result<std::string> real = fs.real_path(path);
   const Result<FileInfo> info = fs.stat(real.ok() ? *real : path);
@@ -126,7 +126,7 @@ Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const St
     if (manifest.code != Code::kNotFound) return manifest;
     Result<std::string> dir = resolve_run(fs, spec);
     if (!dir.ok() && dir.status().code != Code::kNotFound && is_folder(fs, spec)) return dir.status();
-    if (!dir.ok()) return spec;  // perhaps a foreign format: its reader will tell
+    if (!dir.ok()) return spec;  // perhaps a foreign format: its reader will report the error
     TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, *dir));
     return not_found(spec + " is a run folder, not a checkpoint: " + describe(scan.steps))
         .with_hint("name a step: " + spec + "@latest");

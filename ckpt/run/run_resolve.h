@@ -1,5 +1,5 @@
 #pragma once
-// From what a user typed to a checkpoint folder.
+// Finds the checkpoint folder that a user's text means.
 #include <string>
 #include <vector>
 
@@ -8,20 +8,20 @@
 namespace titan::ckpt {
 
 /// Turns what a user typed into a checkpoint folder. An existing path wins; else the text is RUN@step or RUN@latest
-/// (the newest valid step, full or not). The steps of RUN lie in `<RUN>/checkpoint`, or in RUN itself. A step named by
-/// number is returned unchecked and never replaced by another. RUN@latest passes over proven damage alone, as
-/// select_resume does; `skipped` gets one line for each such step. \error kNotFound naming the steps that exist; for
-/// RUN@latest the error of a step that could not be judged; kFailed (a folder that cannot be read)
+/// (the newest valid step, full or not). The steps of RUN are in `<RUN>/checkpoint` or in RUN itself. A step named by
+/// number is returned unchecked and never replaced by another one. RUN@latest passes over proven damage only, as
+/// select_resume does; `skipped` gets one line for each such step. \error kNotFound, which names the steps that exist;
+/// for RUN@latest the error of a step that could not be judged; kFailed (a folder that cannot be read)
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped = nullptr);
-/// The same with another check.
+/// As above, with `check` in place of the default check.
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,
                                        std::vector<std::string>* skipped = nullptr);
-/// The checkpoints that `spec` names: steps of a run with RUN@300..400 (both ends count) or a shell pattern of step
-/// numbers, RUN@*00, ascending and unchecked; else the one of resolve_checkpoint. \error kNotFound: none of its steps
-/// is meant
+/// The checkpoints that `spec` names: steps of a run by a range RUN@300..400 (both ends count) or a shell pattern of
+/// step numbers RUN@*00, ascending and unchecked; else the one of resolve_checkpoint. \error kNotFound: the run has no
+/// such step
 Result<std::vector<std::string>> resolve_checkpoints(Fs& fs, const std::string& spec);
-/// The folder with the steps of `run`: `<run>/checkpoint` when it exists, else `run` when it holds steps. \error
-/// kNotFound, kFailed
+/// The folder with the steps of `run`: `<run>/checkpoint` if it exists, else `run` if it holds steps.
+/// \error kNotFound, kFailed
 Result<std::string> resolve_run(Fs& fs, const std::string& run);
 
 }  // namespace titan::ckpt

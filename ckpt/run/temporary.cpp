@@ -9,8 +9,8 @@
 namespace titan::ckpt {
 namespace {
 
-// Makes `folder` where it is missing and takes the lock in it. A tool that finishes removes the file while it holds
-// the lock; the lock is then taken anew.
+// Creates `folder` if it is missing and takes the lock in it. A tool that ends removes the lock file while it holds the
+// lock; the lock is then taken again.
 Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder, const std::string& dst) {
   const auto refuse = [dst](const Result<LockOwner>& holder, const LockOwner&, NoteLock::Seen) {
     Status status = locked("another process is writing " + dst).with_hint("wait until it ends, or choose another name");
@@ -19,7 +19,7 @@ Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder,
   };
   Status last;
   for (int attempt = 0; attempt < 20; ++attempt) {
-    Status made = fs.make_dir(folder);  // may be there
+    Status made = fs.make_dir(folder);  // may exist already
     Result<std::unique_ptr<NoteLock>> lock =
         NoteLock::claim(fs, join_path(folder, "lock"), this_process(), refuse, lock_wait(), true);
     if (lock.ok()) {
@@ -29,7 +29,7 @@ Result<std::unique_ptr<NoteLock>> lock_folder(Fs& fs, const std::string& folder,
     last = lock.status();
     if (last.code == Code::kLocked) return last;
     if (last.code != Code::kNotFound && fs.stat(folder).ok()) {
-      (void)fs.remove_dir(folder);  // only if it is empty, so only if it is ours
+      (void)fs.remove_dir(folder);  // removes only an empty folder, so only one that this process made
       return last;
     }
     if (!made.ok() && !fs.stat(folder).ok()) return made;
@@ -48,33 +48,34 @@ Temporary::~Temporary() {
   try {
     (void)remove();
   } catch (const std::bad_alloc&) {
-    // Nothing can be removed without memory. The program still says why it ends, and the next tool clears the rest.
+    // Nothing can be removed without memory. The program still reports its error, and the next tool clears the rest.
   }
 }
 
 Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& dst) {
   std::unique_ptr<Temporary> temporary(new Temporary(fs, dst));
-  temporary->keep();  // nothing of ours is there yet
+  temporary->keep();  // the folder has nothing of this process yet
   Result<std::unique_ptr<NoteLock>> lock = lock_folder(fs, temporary->folder_, dst);
   // The message names DST, since nobody typed the name of the temporary.
   if (lock.status().code == Code::kFailed) return lock.status().wrapped(dst + " cannot be made");
   if (!lock.ok()) return lock.status();
   temporary->lock_ = std::move(*lock);
   const Status cleared = temporary->clear();
-  // A checkpoint that could not go back, or may be the only whole one, stays where it is for the next tool.
+  // A checkpoint that could not be moved back, or may be the only whole one, stays for the next tool.
   const auto holds = [&](const std::string& path) { return fs.stat(path).status().code != Code::kNotFound; };
   temporary->kept_ = !cleared.ok() && (holds(temporary->aside_) || holds(join_path(temporary->fresh_, kManifestFile)));
   TITAN_RETURN_IF_ERROR(cleared);
   return temporary;
 }
 
-// Until DST is there and whole, the checkpoint that was moved aside may be the only copy.
+// Until DST exists and is whole, the checkpoint that was moved aside may be the only copy.
 Status Temporary::clear() {
   TITAN_RETURN_IF_ERROR(put_back(fs_, dst_));
   const bool empty =
       fs_.stat(aside_).status().code == Code::kNotFound && fs_.stat(fresh_).status().code == Code::kNotFound;
   if (empty) return ok_status();
-  // The dead tool may have renamed without a sync. DST must be durable before the checkpoint that it replaced goes.
+  // The dead tool may have renamed without a sync. DST must be durable before the checkpoint that it replaced is
+  // removed.
   TITAN_RETURN_IF_ERROR(fs_.sync_dir(parent_path(dst_)));
   const CancelToken cancel = lock_wait().cancel;
   TITAN_RETURN_IF_ERROR(check_removable(fs_, dst_, cancel));
@@ -82,12 +83,12 @@ Status Temporary::clear() {
   return remove_tree(fs_, fresh_, cancel);
 }
 
-// The lock goes last: the folder is ours as long as the lock has a name.
+// The lock file is removed last: the folder belongs to this process as long as the lock has a name.
 std::vector<std::string> Temporary::remove() {
   kept_ = true;
   std::vector<std::string> failures;
   if (const Status ours = still_ours(); ours.code == Code::kLocked)
-    return {ours.message};  // what lies there is another tool's now
+    return {ours.message};  // the folder belongs to another tool now
   for (const std::string& path : {fresh_, aside_, join_path(folder_, "lock")}) {
     if (path.ends_with("/lock")) lock_->stop_beating();
     if (const Status removed = remove_tree(fs_, path); !removed.ok()) failures.push_back(removed.message);

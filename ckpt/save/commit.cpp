@@ -16,7 +16,7 @@
 namespace titan::ckpt {
 namespace {
 
-// The pieces and leaf digests of one stored tensor, by first leaf.
+// The pieces and leaf digests of each stored tensor.
 using ItemsFound = std::map<std::pair<std::uint32_t, std::string>, std::vector<const RankReceipt::Item*>>;
 
 Result<StoredTensor> assemble(const Snapshot& snapshot, const TensorRef& ref, const ItemsFound& found,
@@ -89,7 +89,8 @@ Status add_tensors(const Snapshot& snapshot, const std::vector<RankReceipt>& rec
   return ok_status();
 }
 
-// Derived members follow all others. model.h5 was made from the plan, so it is compared with what the ranks wrote.
+// Derived members come after all others. model.h5 was made from the plan, so the plan is compared with what the ranks
+// wrote.
 Status add_derived(const Snapshot& snapshot, const std::vector<RankReceipt>& receipts, Manifest& manifest) {
   for (const RankReceipt& receipt : receipts) {
     for (const FileEntry& file : receipt.files) {
@@ -111,7 +112,7 @@ Status add_json(Fs& fs, const std::string& tmp_dir, const char* component, const
   return ok_status();
 }
 
-// What rank 0 writes, in one piece each. Shards were read back by the ranks that made them.
+// Reads back the members that rank 0 writes, each as a whole. Shards were read back by the ranks that made them.
 Status read_back_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifest, ReadBack how) {
   for (const FileEntry& file : manifest.files) {
     const bool asked =
@@ -121,7 +122,7 @@ Status read_back_members(Fs& fs, const std::string& tmp_dir, const Manifest& man
   return ok_status();
 }
 
-// A JSON component must read back as the value that was given. Otherwise resuming would change the run.
+// A JSON component must read back as the value that was given; else a resume would change the run.
 template <typename T>
 Status check_text(const char* component, const std::string& text, const T& value,
                   Result<T> (*decode)(const std::string&, std::string_view)) {

@@ -11,7 +11,7 @@ namespace titan::ckpt {
 
 Status write_component(Fs& fs, const std::string& folder, const char* component, const std::vector<TensorRef>& refs,
                        const ElementProvider& elements, Manifest& manifest, unsigned threads) {
-  std::vector<std::size_t> chosen;  // tensors without elements have no place in a file
+  std::vector<std::size_t> chosen;  // tensors without elements have no piece
   std::vector<ShardPiece> pieces;
   for (std::size_t i = 0; i < refs.size(); ++i) {
     const LeafGrid grid = manifest.parameters[refs[i].index].meta.grid(manifest.leaf_elements);

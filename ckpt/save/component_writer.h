@@ -1,5 +1,5 @@
 #pragma once
-// Writes the tensors of one component as a single shard: for checkpoints that one process makes in one go.
+// Writes the tensors of one component as a single shard: for checkpoints that a single process makes.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace titan::ckpt {
 
-/// Hands out the raw bytes of the elements from `first` on of `refs[tensor]`: filled into `scratch`, which has the
-/// length that is wanted, or a view of them that lasts until the next call. Called from one thread, in order.
+/// Returns the raw bytes of consecutive elements of `refs[tensor]` from `first` on, as many as `scratch` holds: either
+/// written into `scratch`, or a view that stays valid until the next call. Called from one thread, in order.
 using ElementProvider = std::function<Result<std::span<const std::byte>>(std::size_t tensor, std::uint64_t first,
                                                                          std::span<std::byte> scratch)>;
 
-/// Writes `<folder>/<component>/shard-00000.h5` with the tensors `refs` in this order. They are in `manifest` with
-/// dtype and chunk, without pieces; they get pieces and digests there, and the component its entry. The folder of the
-/// component is there; its names are not synced. \error kFailed, what `elements` returns
+/// Writes `<folder>/<component>/shard-00000.h5` with the tensors `refs` in this order. `manifest` must have these
+/// tensors with dtype and chunk, without pieces; they get their pieces and digests, and the component gets its entry.
+/// The folder of the component must exist; its names are not synced. \error kFailed, the errors of `elements`
 Status write_component(Fs& fs, const std::string& folder, const char* component, const std::vector<TensorRef>& refs,
                        const ElementProvider& elements, Manifest& manifest, unsigned threads);
 

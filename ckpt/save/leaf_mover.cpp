@@ -12,15 +12,15 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint64_t kReadThrough = std::uint64_t{64} << 10;  // a gap up to this is read rather than skipped
+constexpr std::uint64_t kReadThrough = std::uint64_t{64} << 10;  // a gap up to this size is read, not skipped
 
-/// A leaf on its way.
+/// A leaf that is being moved.
 struct Travelling {
-  LeafRow row;              ///< of the source
-  std::uint64_t leaf = 0;   ///< in its tensor
-  std::uint32_t from = 0;   ///< file of the source
-  std::uint32_t to = 0;     ///< file of the group
-  std::uint32_t piece = 0;  ///< of that file
+  LeafRow row;              ///< in the source
+  std::uint64_t leaf = 0;   ///< index in its tensor
+  std::uint32_t from = 0;   ///< file index in the source
+  std::uint32_t to = 0;     ///< file index in the group
+  std::uint32_t piece = 0;  ///< piece index in that file
   bool decode = false;      ///< its codec changes to raw
 };
 
@@ -28,7 +28,7 @@ struct Travelling {
 struct Target {
   const ReshardFile* plan = nullptr;
   std::unique_ptr<ShardWriter> writer;
-  std::atomic<std::uint64_t> left = 0;  ///< leaves
+  std::atomic<std::uint64_t> left = 0;  ///< leaves that are not written yet
   WrittenShard written;
 };
 
@@ -70,7 +70,7 @@ class Group {
     bool empty() const { return first == end; }
   };
 
-  // Looks up every leaf of the group in the tables of the source, one table at a time.
+  // Finds every leaf of the group in the tables of the source, one table at a time.
   Status collect(std::span<const ReshardFile> files) {
     struct Visit {
       std::uint32_t to, piece;
@@ -108,7 +108,8 @@ class Group {
     return ok_status();
   }
 
-  /// Takes the next leaves that one read brings; `done`: raw bytes that this thread has moved since it last asked.
+  /// Takes the leaves of the next read; `done` is the number of raw bytes that this thread has moved since its last
+  /// call.
   Batch next(std::uint64_t done) {
     const MutexLock lock(mutex_);
     if (done > 0 && hooks_.advanced) hooks_.advanced(done);
@@ -135,7 +136,7 @@ class Group {
     return batch;
   }
 
-  // Of several failures, the first one in the source is reported.
+  // Among several failures, the first one in the order of the source is reported.
   void fail_locked(std::size_t at, Status status) TITAN_REQUIRES(mutex_) {
     stopped_ = true;
     if (error_.ok() || at < error_at_) {
@@ -151,7 +152,7 @@ class Group {
     });
     if (status.ok()) return;
     const MutexLock lock(mutex_);
-    fail_locked(leaves_.size(), std::move(status));  // what names a leaf says more
+    fail_locked(leaves_.size(), std::move(status));  // ranks after a failure that names a leaf, which says more
   }
 
   void work() {
@@ -192,7 +193,7 @@ class Group {
       return bytes.subspan(leaf.row.offset - begin, leaf.row.stored_bytes);
     };
     for (std::size_t i = batch.first; i < batch.end; ++i) {
-      // For raw leaves the digest of the content is that of the stored bytes.
+      // For raw leaves the digest of the content equals that of the stored bytes.
       if (digest_of(stored(leaves_[i])) != leaves_[i].row.stored)
         return damaged("data do not match their digest", leaves_[i]);
     }
@@ -211,7 +212,7 @@ class Group {
     return ok_status();
   }
 
-  // The end of the leaves from `first` on that are neighbours in both files. One write takes them all.
+  // The end of the leaves from `first` on that are neighbours in both files, so that one write is enough for them.
   std::size_t run_of(std::size_t first, std::size_t end) const {
     std::size_t next = first + 1;
     if (leaves_[first].decode) return next;
@@ -251,7 +252,7 @@ class Group {
     return targets_[leaf.to].writer->put(leaf.piece, leaf.leaf, raw, leaf.row.raw, leaf.row.raw);
   }
 
-  // The thread that brings the last leaf of a file syncs it while the others go on.
+  // The thread that writes the last leaf of a file syncs it while the others continue.
   Status finish(std::uint32_t to, std::uint64_t leaves) {
     Target& target = targets_[to];
     if (target.left.fetch_sub(leaves) != leaves) return ok_status();
@@ -270,7 +271,7 @@ class Group {
   const MoveHooks& hooks_;
   MoveCounts& counts_;
   std::vector<Target> targets_;
-  std::vector<std::vector<ShardPiece>> pieces_;  // until the writers have them
+  std::vector<std::vector<ShardPiece>> pieces_;  // until the writers take them
   std::vector<Travelling> leaves_;               // in the order of the source
 
   Mutex mutex_;

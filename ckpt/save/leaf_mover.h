@@ -1,7 +1,6 @@
 #pragma once
-// Moves stored leaves from the shards of one checkpoint into new shards: in the order of the source, by positioned
-// reads of several MiB, on several threads, each leaf checked on the way. A leaf is decoded only where its codec
-// changes.
+// Moves stored leaves from the shards of one checkpoint into new shards: in the order of the source, with positioned
+// reads of several MiB, on several threads. Each leaf is checked. A leaf is decoded only if its codec changes.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,10 +12,10 @@
 
 namespace titan::ckpt {
 
-/// What a long move calls between reads, from one thread at a time; an error ends the move.
+/// Functions that a long move calls between reads, from one thread at a time; an error ends the move.
 struct MoveHooks {
-  std::function<Status()> check;                          ///< asked to stop, or lost a lock
-  std::function<void(std::uint64_t raw_bytes)> advanced;  ///< these were moved since the last call
+  std::function<Status()> check;  ///< not ok when the move was asked to stop, or a lock was lost
+  std::function<void(std::uint64_t raw_bytes)> advanced;  ///< gets the bytes moved since its last call
 };
 
 struct MoveCounts {
@@ -25,14 +24,14 @@ struct MoveCounts {
   std::uint64_t decoded = 0, encoded = 0;  ///< leaves
 };
 
-/// Fills shards of one group of files together.
+/// Writes the shards of one group of files at the same time.
 class LeafMover {
  public:
   LeafMover(Fs& fs, ShardReader& source, const MovePlan& plan, const MoveHooks& hooks)
       : fs_(fs), source_(source), plan_(plan), hooks_(hooks) {}
 
-  /// Writes `files` (none of which has leaves to encode) below `folder` and returns what was written, in the same
-  /// order. \error kCorrupt naming the leaf, kFailed, what the hooks return
+  /// Writes `files` below `folder` and returns what was written, in the same order. No file may have leaves to encode.
+  /// \error kCorrupt, which names the leaf; kFailed, the errors of the hooks
   Result<std::vector<WrittenShard>> run(const std::string& folder, std::span<const ReshardFile> files,
                                         MoveCounts& counts);
 

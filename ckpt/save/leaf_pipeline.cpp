@@ -49,14 +49,14 @@ class Ring {
 
   bool has_threads() const { return !threads_.empty(); }
 
-  // A slot's scratch to fetch into; empty after an error.
+  // The scratch of a slot, to fetch a leaf into; empty after an error.
   std::span<std::byte> next_scratch() {
     MutexLock lock(mutex_);
     while (free_.empty() && status_.ok()) changed_.wait(lock);
     return status_.ok() ? free_.front()->scratch.all() : std::span<std::byte>();
   }
 
-  // Hands the leaf in the present slot to the threads; it is copied unless it was fetched into the scratch.
+  // Gives the leaf in the present slot to the threads. It is copied unless it was fetched into the scratch.
   void push(FetchedLeaf leaf) {
     Slot* slot = free_front();
     if (leaf.raw.data() != slot->scratch.all().data()) {
@@ -87,7 +87,7 @@ class Ring {
 
  private:
   struct Slot {
-    AlignedBuffer scratch;  // so that a leaf can be written past the page cache (Fs::create_large)
+    AlignedBuffer scratch;  // aligned, so that a leaf can bypass the page cache (Fs::create_large)
     FetchedLeaf leaf;
   };
 
@@ -143,7 +143,7 @@ class Ring {
   Helpers threads_;
 };
 
-// Everything in the caller's thread, without copying leaves.
+// Does everything in the caller's thread, without copying leaves.
 Status run_alone(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch,
                  const LeafStore& store) {
   LeafEncoder encoder;

@@ -1,5 +1,5 @@
 #pragma once
-// Leaves fetched one after another, stored by several threads: the bounded ring behind write_shard().
+// One thread fetches leaves in order, several threads store them: the bounded ring of buffers of write_shard().
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace titan::ckpt {
 
-/// One leaf on its way, as the provider gave it.
+/// One leaf, as the provider returned it.
 struct FetchedLeaf {
   std::size_t piece = 0;
   std::uint64_t leaf = 0;
@@ -22,15 +22,15 @@ struct FetchedLeaf {
   std::span<const std::byte> raw;
 };
 
-/// Stores one leaf; runs in several threads at once, each with an encoder of its own.
+/// Stores one leaf. Runs in several threads at the same time, each with its own encoder.
 using LeafStore = std::function<Status(const FetchedLeaf& leaf, LeafEncoder& encoder)>;
 
 class Turnstile;
 
-/// Calls `fetch` for every leaf of `pieces` in order from this thread, and `store` for each from `threads` threads (1:
-/// this one, without copying the leaf), or fewer where the system has no more. Returns when all leaves are stored, or
-/// after the first error, which also stops `turnstile`, so that no store waits for ever. `path` names the file in
-/// messages. \error kFailed (a leaf of the wrong size), what `fetch` and `store` return
+/// Calls `fetch` in this thread for every leaf of `pieces` in order, and `store` for each leaf in `threads` threads, or
+/// in fewer if the system has no more. 1 thread means this one; then leaves are not copied. Returns when all leaves are
+/// stored, or after the first error, which also stops `turnstile` so that no `store` waits forever. `path` names the
+/// file in messages. \error kFailed (a leaf of the wrong size), the errors of `fetch` and `store`
 Status run_leaf_pipeline(const std::vector<ShardPiece>& pieces, const std::string& path, const LeafProvider& fetch,
                          const LeafStore& store, unsigned threads, Turnstile& turnstile);
 

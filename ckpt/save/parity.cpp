@@ -12,17 +12,17 @@
 namespace titan::ckpt {
 namespace {
 
-constexpr std::uint64_t kStripe = std::uint64_t{1} << 20;  // bytes of each member that are worked on at once
-constexpr unsigned kStripesAtOnce = 4;                     // each by a thread
+constexpr std::uint64_t kStripe = std::uint64_t{1} << 20;  // bytes of each member per step of the work
+constexpr unsigned kStripesAtOnce = 4;                     // each in its own thread
 
-/// One member that is read, or a parity file behind its head. Beyond its end it is zeros.
+/// A member that is read, or the parity in a parity file. Bytes after its end count as zeros.
 struct Source {
   std::unique_ptr<File> file;
   std::uint64_t begin = 0, bytes = 0;
-  std::vector<std::uint8_t> factors;  ///< in each of the sums
+  std::vector<std::uint8_t> factors;  ///< one for each sum
 };
 
-/// Some sums of sources times factors, stripe by stripe in order. `put` gets each of a stripe's sums.
+/// Computes `sums` sums of the sources times their factors, stripe by stripe in order; `put` gets each sum of a stripe.
 Status sum_up(const std::vector<Source>& sources, std::size_t sums, std::uint64_t length, const ParityHooks& hooks,
               const std::function<Status(std::size_t sum, std::uint64_t at, std::span<const std::byte>)>& put) {
   struct Stripe {
@@ -65,7 +65,7 @@ Result<Source> open_source(Fs& fs, const std::string& folder, const FileEntry& e
   return source;
 }
 
-/// A parity file that is being written: its bytes are hashed on their way.
+/// A parity file that is being written; its bytes are hashed as they are written.
 class ParityFile {
  public:
   static Result<ParityFile> create(Fs& fs, const std::string& folder, const ParityHeader& header,
@@ -101,7 +101,7 @@ class ParityFile {
   std::uint64_t at_ = 0;
 };
 
-/// What a parity file says of itself, where every byte of it is whole; none where it is not, or is no such file.
+/// The header and manifest of a parity file whose bytes are all whole; empty if they are not, or it is another file.
 struct WholeParity {
   ParityHeader header;
   std::string manifest;
@@ -138,7 +138,7 @@ Result<std::optional<WholeParity>> read_parity(Fs& fs, const std::string& folder
   return found.status();
 }
 
-/// Solves for the lost members of one group.
+/// Computes the lost members of one group.
 Status rebuild_group(Fs& fs, const std::string& folder, const ParityFound& found, const ParityGroup& group,
                      std::uint32_t number, const std::vector<std::uint32_t>& lost, const std::string& to,
                      const ParityHooks& hooks) {
@@ -152,7 +152,7 @@ Status rebuild_group(Fs& fs, const std::string& folder, const ParityFound& found
   }
   const std::optional<GaloisMatrix> inverse = galois_inverse(std::move(matrix));
   if (!inverse) return failed("parity files that cannot be solved");
-  // Each lost member is a sum of the parity files and of the members that are there.
+  // Each lost member is a sum of the parity files and of the members that exist.
   std::vector<Source> sources;
   for (std::uint32_t member = group.first; member < group.end; ++member) {
     if (std::find(lost.begin(), lost.end(), member) != lost.end()) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// Makes parity files of the members of a checkpoint, and lost members of parity files. Streams: a few MiB of memory.
+// Makes parity files from the members of a checkpoint, and lost members from parity files, with a few MiB of memory.
 // \source FORMAT.md, "Parity"
 #include <cstdint>
 #include <functional>
@@ -15,30 +15,30 @@
 namespace titan::ckpt {
 
 struct ParityHooks {
-  std::function<Status()> check;                      ///< asked now and then: a stop, a lock
-  std::function<void(std::uint64_t bytes)> advanced;  ///< bytes of members that were read
+  std::function<Status()> check;  ///< called now and then; not ok ends the work: a stop, or a lost lock
+  std::function<void(std::uint64_t bytes)> advanced;  ///< gets the number of bytes of members that were read
 };
 
-/// Writes `rows` parity files for each group of `manifest`, which has none, into `folder`, where its members lie, and
-/// adds their entries to it. They are durable, the names in `parity/` are not. \error kFailed, those of the hooks
+/// Writes `rows` parity files per group of `manifest`, which has none yet, into `folder`, where its members are, and
+/// adds them to `manifest`. The files are durable; the names in `parity/` are not. \error kFailed, those of the hooks
 Status write_parity(Fs& fs, const std::string& folder, std::uint32_t rows, Manifest& manifest,
                     const ParityHooks& hooks = {});
 
-/// The parity files that lie in a folder and are whole, whatever its manifest says.
+/// The parity files in a folder that are whole. The manifest of the folder is not needed to find them.
 struct ParityFound {
-  /// What they say the folder held, without them; none: there is none that is whole.
+  /// The manifest without parity files that they contain; empty if no parity file is whole.
   std::optional<Manifest> manifest;
   std::uint32_t rows = 0;
-  std::set<std::uint32_t> whole;  ///< numbers
+  std::set<std::uint32_t> whole;  ///< numbers of the whole parity files
 };
-/// Reads every byte of them. `wanted`: only those that go with a checkpoint of this manifest without parity; without
-/// it, those that go with the first one that is whole. \error kFailed, those of the hooks
+/// Reads every byte of the parity files. Returns those that contain `wanted`, a manifest without parity files; without
+/// `wanted`, those that contain the same manifest as the first whole one. \error kFailed, those of the hooks
 Result<ParityFound> find_parity(Fs& fs, const std::string& folder, const std::optional<Manifest>& wanted,
                                 const ParityHooks& hooks = {});
 
-/// Makes the members `lost` (indexes in `found.manifest`) anew in `to`, byte for byte, from those of `folder` that are
-/// not lost. Members of a group that lost more than it has parity files for are left out: `made` says which were made.
-/// Folders of the members are there. \error kFailed, those of the hooks
+/// Makes the members `lost` (indexes in `found.manifest`) again in `to`, byte for byte, from the other members in
+/// `folder` and the parity files. A group that lost more members than it has parity files is left out; `made` gets the
+/// indexes of the members that were made. Their folders in `to` must exist. \error kFailed, those of the hooks
 Status rebuild_members(Fs& fs, const std::string& folder, const ParityFound& found, const std::set<std::uint32_t>& lost,
                        const std::string& to, std::set<std::uint32_t>& made, const ParityHooks& hooks = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-// What was written is read again from the store, past the page cache, before it counts as saved.
+// Reads what a save has written again from the store, past the page cache, before the save counts.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,16 +12,17 @@
 
 namespace titan::ckpt {
 
-/// The leaves of `count` that kSampled reads: one in a hundred, one at least, spread over the file; `seed` moves them.
+/// The leaves, of `count`, that kSampled reads: one in a hundred but at least one, spread over the file. `seed` shifts
+/// them.
 std::vector<std::uint64_t> sampled_leaves(std::uint64_t count, std::uint64_t seed);
 
-/// Reads of the shard `entry` in `folder`, whose leaves are `rows`, what `how` asks for: table, envelope and leaves
-/// must have the digests of what was written. Up to `threads` read.
-/// \error kFailed with the errno EIO: the store gives back something else, or cannot read it
+/// Reads the parts of shard `entry` in `folder` that `how` asks for, with up to `threads` threads. Table, envelope and
+/// leaves must have the digests of what was written; `rows` are those of its leaves.
+/// \error kFailed with errno EIO: the store returns other bytes, or cannot read the file
 Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std::span<const LeafRow> rows, ReadBack how,
                  unsigned threads);
 
-/// Reads the member `entry` of `folder`, which has one digest for all its bytes, in the same way. \error as above
+/// Reads the member `entry` of `folder`, which has one digest of all its bytes, in the same way. \error as read_back()
 Status read_back_whole(Fs& fs, const std::string& folder, const FileEntry& entry);
 
 }  // namespace titan::ckpt

@@ -1,8 +1,8 @@
 #include "ckpt/save/receipt.h"
 
-// Bytes of a RankReceipt: magic, then fields in order, then the digest of all that; integers are u64 little-endian,
-// strings have a u64 length. The digest finds what a network changed: a leaf's digest that is wrong would be found at
-// the next load only. Receipts travel between ranks of one save and are never stored, so there is no version to keep.
+// Bytes of a RankReceipt: magic, then the fields in order, then the digest of all that; integers are u64 little-endian,
+// strings have a u64 length. The digest finds changes on the network: a wrong leaf digest would be found only at the
+// next load. Receipts are sent between ranks of one save and never stored, so the form needs no version.
 
 #include <algorithm>
 #include <cstring>
@@ -29,7 +29,7 @@ class Out {
   std::string bytes{kMagic};
 };
 
-// After the first read beyond the end every value is empty and ok is false.
+// After the first read past the end, every value is empty and ok is false.
 class In {
  public:
   explicit In(std::string_view bytes) : rest_(bytes) {}
@@ -64,7 +64,7 @@ class In {
     if (ok) std::memcpy(digest.bytes.data(), bytes.data(), bytes.size());
     return digest;
   }
-  /// A number of elements, each of which takes at least `least` bytes.
+  /// Reads a number of elements, each of which takes at least `least` bytes.
   std::uint64_t count(std::uint64_t least) {
     const std::uint64_t value = u64();
     if (value > rest_.size() / least) ok = false;

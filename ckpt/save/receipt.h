@@ -10,11 +10,11 @@
 
 namespace titan::ckpt {
 
-/// What one rank wrote. Sent to rank 0 as bytes.
+/// The files and leaves that one rank wrote. It is sent to rank 0 as bytes.
 struct RankReceipt {
   std::uint32_t rank = 0;  ///< stage * dp + dp_rank
   std::vector<FileEntry> files;
-  /// Per stored tensor piece in plan order: where it lies and its leaf digests.
+  /// A piece of a stored tensor, in plan order: its place and the digests of its leaves.
   struct Item {
     TensorRef ref;
     Piece piece;  ///< piece.file indexes `files` of this receipt

@@ -65,7 +65,7 @@ class Resharder {
     return ok_status();
   }
 
-  // Files whose leaves are only copied are filled together, the others one by one.
+  // Files whose leaves are only copied are written together, the others one by one.
   Status group(LeafMover& mover, std::span<const ReshardFile> files) {
     while (!files.empty()) {
       std::size_t count = 0;
@@ -106,7 +106,7 @@ class Resharder {
     return ok_status();
   }
 
-  // Files are ordered by component and rank; the leaves of a tensor ascend with the rank.
+  // Files are in order of component and rank; the leaves of a tensor ascend with the rank.
   void add(const ReshardFile& planned, WrittenShard written) {
     const std::uint32_t file = builder_.add_file(std::move(written.file));
     for (std::size_t i = 0; i < planned.pieces.size(); ++i) {
@@ -136,7 +136,7 @@ class Resharder {
     return ok_status();
   }
 
-  // JSON files are copied byte for byte. Derived files are made anew here or carried by the caller.
+  // JSON files are copied byte for byte. Derived files are made again here, or carried by the caller.
   Status json_members() {
     for (const FileEntry& file : source_.manifest().files) {
       if (file.role != FileRole::kJson) continue;

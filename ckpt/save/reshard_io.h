@@ -1,6 +1,6 @@
 #pragma once
-// Carries out a reshard plan: writes the shards and JSON members of the new checkpoint into a folder and proves that it
-// is the same state. Locks, names and publishing are rewrite.h's.
+// Carries out a reshard plan: writes the shards and JSON members of the new checkpoint into a folder and checks that
+// the state is the same. Locks, names and publishing are done by rewrite.h.
 #include <string>
 
 #include "ckpt/read/reader.h"
@@ -8,11 +8,11 @@
 
 namespace titan::ckpt {
 
-/// Fills `folder` (which is empty) from `source` and returns the manifest of the new checkpoint; `created`, `writer`
-/// and `derived_from` are left as they are in the source. Every file is durable, the names in component folders are
-/// not. The digests of tensors and components and the id are computed anew from what was moved and must be those of the
-/// source.
-/// \error kCorrupt naming the leaf, table, tensor, member or the id that does not hold; kFailed; what the hooks return
+/// Fills the empty `folder` from `source` and returns the manifest of the new checkpoint; its `created`, `writer` and
+/// `derived_from` are still those of the source. Every file is durable; the names in component folders are not. The
+/// digests of tensors and components and the id are computed again from the moved leaves and must equal the source's.
+/// \error kCorrupt, which names the leaf, table, tensor, member or id that does not hold; kFailed; the errors of the
+/// hooks
 Result<Manifest> write_resharded(Fs& fs, const CheckpointReader& source, const ReshardPlan& plan, const MovePlan& moves,
                                  const std::string& folder, const MoveHooks& hooks, MoveCounts& counts);
 

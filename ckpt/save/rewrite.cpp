@@ -30,7 +30,7 @@ bool inside(const std::string& path, const std::string& folder) {
   return path.starts_with(folder == "/" ? folder : folder + "/");
 }
 
-// Only a folder whose manifest matches its own digest may be replaced.
+// Of folders, only one whose manifest matches its self-digest may be replaced.
 Status check_checkpoint(Fs& fs, const std::string& dst) {
   const std::string manifest_path = join_path(dst, kManifestFile);
   const auto is_one = [&]() -> Status {
@@ -60,7 +60,7 @@ Status check_replaceable(Fs& fs, const std::string& dst, bool force, const Repla
   return check_unpinned(fs, dst);
 }
 
-/// RUN@step and RUN@latest name checkpoints that are there: a folder of that name would hide them.
+/// RUN@step and RUN@latest name existing checkpoints: a folder with such a name would hide them.
 bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
   const std::size_t at = dst.rfind('@');
   if (at == std::string::npos || at == 0) return false;
@@ -69,7 +69,7 @@ bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
   return (number || which == "latest") && fs.stat(dst.substr(0, at)).ok();
 }
 
-/// DST is not SRC, not inside of it and not around it. `real_dst`: without links.
+/// Checks that DST is not SRC, not inside it and does not contain it. `real_dst` has no links.
 Status check_apart(Fs& fs, const std::string& src, const std::string& dst, const std::string& real_dst) {
   TITAN_ASSIGN_OR_RETURN(const std::string real_src, fs.real_path(src));
   if (real_dst == real_src)
@@ -99,7 +99,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
   std::string real_dst = join_path(names.parent.real, name);
   if (there.ok()) {
-    // A link may lead anywhere, SRC included.
+    // A link may lead anywhere, even to SRC.
     if (const auto resolved = fs.real_path(names.dst); resolved.ok()) real_dst = *resolved;
   }
   if (!src.empty()) TITAN_RETURN_IF_ERROR(check_apart(fs, src, dst, real_dst));
@@ -141,15 +141,15 @@ struct Rewrite::Impl {
   std::string src;
   std::vector<std::string> sources;  ///< SRC, and what made_also_of() names
   Names names;
-  MadeFolder made;  ///< outlives what lies in it
+  MadeFolder made;  ///< destroyed after what is in it
   RunGuard runs;
   std::unique_ptr<Temporary> temporary;
   std::vector<std::string> warnings;
 
   explicit Impl(Fs& f) : fs(f), made(f) {}
 
-  // NFS repeats a rename whose reply was lost, and the second one fails. It was done where the same folder lies under
-  // the new name and nothing under the old one. `before`: of `from`.
+  // NFS repeats a rename whose reply was lost, and the second one fails. The rename was done if the same folder has the
+  // new name and nothing has the old one. `before` are the facts about `from`.
   Status move(const Result<FileInfo>& before, const std::string& from, const std::string& to) {
     const Status moved = fs.rename_noreplace(from, to);
     if (moved.ok() || !before.ok() || fs.stat(from).status().code != Code::kNotFound) return moved;
@@ -157,18 +157,18 @@ struct Rewrite::Impl {
     return after.ok() && after->device == before->device && after->inode == before->inode ? ok_status() : moved;
   }
 
-  // `from`: what becomes DST, the temporary folder or a file in it.
+  // Replaces DST by `from`, the temporary folder or a file in it.
   Status replace(const std::string& from) {
     const Status exchanged = fs.exchange(from, names.dst);
     if (exchanged.code != Code::kUnsupported) return exchanged;
-    // The folder that takes the old checkpoint in must survive a crash.
+    // The folder into which the old checkpoint is moved must survive a crash.
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent.path));
     const auto fresh = fs.stat(from), old = fs.stat(names.dst);
     TITAN_RETURN_IF_ERROR(move(old, names.dst, temporary->aside()));
     const Status moved = move(fresh, from, names.dst);
     if (moved.ok()) return moved;
     if (const Status back = move(old, temporary->aside(), names.dst); !back.ok()) {
-      temporary->keep();  // the old one lies in the temporary: leave it
+      temporary->keep();  // the old checkpoint is in the temporary: leave it there
       return moved.wrapped("the old " + names.dst + " lies in " + temporary->aside() + " now");
     }
     return moved;
@@ -186,20 +186,20 @@ struct Rewrite::Impl {
     return what + ": its files are others" + (src == names.dst ? " now" : "") + "; `titan-ckpt sign` signs it";
   }
 
-  // The last step of all ways to publish.
+  // The last step of every publish function.
   Status move_into_place(const std::string& from) {
     const std::string left = signature_left();
     TITAN_RETURN_IF_ERROR(runs.still_ours());
     TITAN_RETURN_IF_ERROR(temporary->still_ours());
     if (names.replaces) {
-      // Somebody may have pinned DST during the work.
+      // Somebody may have pinned DST meanwhile.
       TITAN_RETURN_IF_ERROR(check_unpinned(fs, names.dst));
       TITAN_RETURN_IF_ERROR(replace(from));
     } else if (Status moved = move(fs.stat(from), from, names.dst); !moved.ok()) {
       if (!fs.stat(names.dst).ok()) return moved;
       return invalid(names.dst + " was made by somebody else meanwhile").with_hint("choose another name");
     }
-    temporary->keep();  // should the sync fail, what was replaced stays in the temporary
+    temporary->keep();  // if the sync fails, the replaced checkpoint stays in the temporary
     TITAN_RETURN_IF_ERROR(fs.sync_dir(names.parent.path));
     warnings = temporary->remove();
     if (!left.empty()) warnings.push_back(left);
@@ -229,7 +229,7 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin(Fs& fs, const std::string& src, 
     TITAN_ASSIGN_OR_RETURN(impl->runs, RunGuard::take(fs, impl->names.parent.path, steps));
   }
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
-  // Checked again under the lock: DST may have come, gone, or been put back.
+  // Checked again under the lock: DST may have been made, removed or put back meanwhile.
   TITAN_ASSIGN_OR_RETURN(impl->names, check_names(fs, src, dst, force, replaceable));
   TITAN_RETURN_IF_ERROR(fs.make_dir(impl->temporary->fresh()));
   return std::unique_ptr<Rewrite>(new Rewrite(std::move(impl)));

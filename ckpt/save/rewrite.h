@@ -1,6 +1,7 @@
 #pragma once
-// The frame of every tool that makes a checkpoint DST from another, SRC: checks both names, takes locks, makes a
-// temporary beside DST, publishes it whole or leaves nothing. SRC is never touched; empty: DST is made of nothing.
+// The frame of every tool that makes a checkpoint DST from another one, SRC: checks both names, takes locks, makes a
+// temporary next to DST, and publishes it whole or leaves nothing. SRC is never changed. An empty SRC: DST is made of
+// other things than a checkpoint.
 // \source FORMAT.md, "Rewriting"
 #include <functional>
 #include <memory>
@@ -14,64 +15,63 @@
 
 namespace titan::ckpt {
 
-/// Says ok when the existing folder or file `dst` is what may be replaced with --force, and why not otherwise.
+/// Returns ok if --force may replace the existing folder or file `dst`, else why not.
 using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;
 
-/// The checks of begin() alone; nothing is made or locked. For --dry-run, which has to refuse what the real call would.
-/// \error kInvalid, kFailed
+/// Only the checks of begin(); nothing is created or locked. For --dry-run, which must refuse what the real call would
+/// refuse. \error kInvalid, kFailed
 Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force,
                      const ReplaceCheck& replaceable = {});
 
-/// ok where `dst` may hold `step`: readers of a run take a folder named step-%08d that holds another for damaged.
-/// \error kInvalid
+/// Checks that `step` may be saved as `dst`: readers of a run treat a folder named step-%08d that holds another step as
+/// damaged. \error kInvalid
 Status check_step_name(const std::string& dst, std::uint64_t step);
 
-/// True when a resume would not find `dst`: it is not named step-%08d with the checkpoint's step.
+/// True when a resume would not find `dst`, because it is not named step-%08d with the step of the checkpoint.
 bool hidden_from_resume(const std::string& dst, std::uint64_t step);
 
 class Rewrite {
  public:
-  /// Checks that DST can be made (its folder exists, or the one above, and is made; it is not there, or is a checkpoint
-  /// without `.keep` and `force` is set; it is not SRC, not inside SRC or another checkpoint of ours, not around SRC),
-  /// takes the lock of the run that DST lies in, at any depth, if it lies in one, then that of `<DST>.tmp-rewrite`,
-  /// clears what a dead tool left there, and makes a new folder in it.
-  /// `replaceable` is for a DST that is no checkpoint of ours; it decides what `force` may replace.
-  /// \error kInvalid (names), kLocked (a run or tool in that folder, or another tool on the same DST), kFailed
-  /// `in_own_run`: the caller holds the lock of the run that DST lies in.
+  /// Checks that DST can be made. Its folder exists, or is created if only that one is missing. DST does not exist, or
+  /// it is a checkpoint without `.keep` and `force` is set. DST is not SRC, not inside SRC or another Titan checkpoint,
+  /// and does not contain SRC. Then takes the lock of the run that DST is in, at any depth, if there is one (not with
+  /// `in_own_run`: the caller holds it), then the lock of `<DST>.tmp-rewrite`, removes what a dead tool left in that
+  /// folder, and makes a new folder in it. For a DST that is not a Titan checkpoint, `replaceable` decides whether
+  /// `force` may replace it. \error kInvalid (names), kLocked (a run or tool in that folder, or another tool on the
+  /// same DST), kFailed
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
                                                 const ReplaceCheck& replaceable = {}, bool in_own_run = false);
-  /// The same for a checkpoint that becomes a part of itself: SRC and DST are `path`, which lies in a run whose lock
-  /// the caller holds. publish() puts the new one in its place as `force` does. \error kLocked (another tool on it),
-  /// kFailed
+  /// As begin(), for a checkpoint that is replaced by a part of itself: SRC and DST are `path`, which is in a run whose
+  /// lock the caller holds. publish() replaces it as with `force`. \error kLocked (another tool works on it), kFailed
   static Result<std::unique_ptr<Rewrite>> begin_in_place(Fs& fs, const std::string& path);
   /// Removes the temporary unless publish() succeeded.
   ~Rewrite();
   Rewrite(const Rewrite&) = delete;
   Rewrite& operator=(const Rewrite&) = delete;
 
-  const std::string& folder() const;  ///< the temporary, to be filled; empty at first
-  /// \error kFailed when less than `bytes` x 1.05 are free beside DST
+  const std::string& folder() const;  ///< the temporary to be filled; empty at first
+  /// Checks the free space. \error kFailed when less than `bytes` * 1.05 are free at DST
   Status need_space(std::uint64_t bytes) const;
-  /// Tells the other hosts that the holder of the run's lock lives. Call between files, and about every 10 s in long
-  /// work. Cheap; does nothing more often than every 5 s. \error kLocked when a run has taken the folder over
+  /// Writes the heartbeat of the locks. Call it between files, and about every 10 s during long work. Cheap: writes at
+  /// most every 5 s. \error kLocked when a run has taken the folder over
   Status beat();
-  /// carry_file of `member` of SRC, with its folder made when missing; a copy beats and polls `cancel`.
+  /// carry_file() of `member` of SRC; creates its folder if it is missing. A copy calls beat() and polls `cancel`.
   Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
-  /// The same for a member whose bytes are checked first where it has one digest and less than 64 MiB. \error kCorrupt
+  /// The same for a member of the manifest. If it has one digest and less than 64 MiB, its bytes are checked first.
+  /// \error kCorrupt
   Result<Carried> carry(const FileEntry& file, const CancelToken& cancel = {});
-  /// Creates `member` with `text`, synced, and its folder when missing.
+  /// Creates `member` with `text`, and its folder if it is missing; synced.
   Status write(const std::string& member, const std::string& text);
-  /// Makes the folder of `member` in the temporary when missing.
+  /// Creates the folder of `member` in the temporary if it is missing.
   Status make_folder_of(const std::string& member);
   /// Syncs the folders of the members, writes `manifest` (write_manifest), renames the temporary to DST without
-  /// replacing (with `force`: exchanges, or moves the old one aside first) and syncs the parent. Then removes what was
-  /// replaced; call once.
-  /// \error kInvalid (somebody made DST meanwhile), kFailed. When only the last sync fails, DST may be there all the
-  /// same.
+  /// replacing (with `force`: exchanges, or moves the old DST aside first), syncs the parent, then removes what was
+  /// replaced. Call it once. \error kInvalid (DST appeared meanwhile), kFailed. If only the last sync fails, DST may
+  /// exist already.
   Status publish(const Manifest& manifest);
-  /// The same for a folder that needs no manifest, and whose folders are synced: syncs it, and renames.
+  /// As publish(), for a folder without a manifest whose folders are synced: syncs the temporary itself and renames it.
   Status publish_folder();
-  /// The same for one file of the folder, durable by itself, which becomes DST.
+  /// As publish(), for one file of the folder, already durable, which becomes DST.
   Status publish_file(const std::string& name);
   /// DST is made of these checkpoints, too: the warnings name those among them and SRC that are signed, as DST is not.
   void made_also_of(std::vector<std::string> sources);

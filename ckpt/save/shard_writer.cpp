@@ -14,7 +14,7 @@ struct ShardWriter::Impl {
   std::vector<ShardPiece> pieces;
   std::vector<std::size_t> first_row;  // per piece
   std::vector<LeafRow> rows;
-  std::vector<unsigned char> written;  // per row; a byte each, so that threads may set different ones
+  std::vector<unsigned char> written;  // per row, one byte each, so that threads may set different rows
   ShardSkeleton skeleton;
   std::unique_ptr<File> file;
 
@@ -35,7 +35,7 @@ struct ShardWriter::Impl {
     return failed("leaf " + std::to_string(leaf) + " of '" + pieces[piece].tensor + "' for " + path + what);
   }
 
-  // Notes that a leaf is in the file.
+  // Records that a leaf is in the file.
   Status enter(std::size_t piece, std::uint64_t leaf, const LeafRow& entry) {
     const std::size_t at = row(piece, leaf);
     if (std::exchange(written[at], 1)) return wrong(piece, leaf, " was written before");
@@ -43,7 +43,7 @@ struct ShardWriter::Impl {
     return ok_status();
   }
 
-  // Writes what the skeleton holds and sets the file's size.
+  // Writes the bytes of the skeleton and sets the file's size.
   Status write_skeleton() {
     TITAN_RETURN_IF_ERROR(file->truncate(skeleton.file_bytes));
     for (const ShardSkeleton::Extent& extent : skeleton.metadata)
@@ -113,7 +113,7 @@ Status ShardWriter::Impl::put_run(std::size_t p, std::uint64_t first, std::span<
   return ok_status();
 }
 
-// Encodes leaves and appends them. Their lengths are known only at the end, so libhdf5's structure comes behind the
+// Encodes leaves and appends them. Their lengths are known only at the end, so libhdf5's structure comes after the
 // leaves, at addresses that we choose. This takes one pass, and one leaf per thread in memory.
 Result<WrittenShard> ShardWriter::Impl::stream(const LeafProvider& leaf, const ShardWriteOptions& options) {
   for (ShardPiece& piece : pieces) {

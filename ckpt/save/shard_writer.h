@@ -1,6 +1,6 @@
 #pragma once
-// Writes one shard file: the skeleton of shard_file.h plus leaves. Two ways in: write_shard() fetches raw leaves one
-// after another and encodes them; ShardWriter takes leaves whose stored lengths are known, in any order, from any
+// Writes one shard file: the skeleton of shard_file.h plus leaves. There are two ways: write_shard() fetches raw leaves
+// one after another and encodes them; ShardWriter takes leaves whose stored lengths are known, in any order, from any
 // thread.
 #include <cstddef>
 #include <cstdint>
@@ -19,56 +19,55 @@
 
 namespace titan::ckpt {
 
-/// Returns the raw bytes of leaf `leaf` of piece `piece`; see TensorSource::leaf for who owns them. Called from the
-/// thread that called write_shard, in order of pieces and leaves.
+/// Returns the raw bytes of leaf `leaf` of piece `piece`; TensorSource::leaf says how long they are valid. Called from
+/// the thread that called write_shard, in order of pieces and leaves.
 using LeafProvider = std::function<Result<std::span<const std::byte>>(std::size_t piece, std::uint64_t leaf,
                                                                       std::span<std::byte> scratch)>;
 
 struct WrittenShard {
   FileEntry file;
-  std::vector<Piece> pieces;                ///< one per given piece; `file` is 0
-  std::vector<std::vector<Digest>> leaves;  ///< raw digests per piece
+  std::vector<Piece> pieces;                ///< one per given piece; their `file` is 0
+  std::vector<std::vector<Digest>> leaves;  ///< raw digests of the leaves of each piece
 };
 
 struct ShardWriteOptions {
-  unsigned threads = 1;                 ///< that hash, encode and write; 1: the caller's own
-  bool prove = true;                    ///< decode what was compressed and compare it, before it is written
-  ReadBack read_back = ReadBack::kOff;  ///< of the finished file, from the store
+  unsigned threads = 1;                 ///< threads that hash, encode and write; 1: the caller's own
+  bool prove = true;                    ///< decode each compressed leaf and compare it before it is written
+  ReadBack read_back = ReadBack::kOff;  ///< how much of the finished file is read again from the store
 };
 
-/// Creates `<folder>/<member>`, writes every leaf, then the leaf table; datasync and close. Leaves of kZstd pieces are
-/// encoded (their `stored` is not looked at). Equal input gives equal bytes for any number of threads. Holds four
-/// leaves per thread and one more. The folder's names are not synced.
-/// \error kFailed (I/O, zstd, a leaf of the wrong size, or what read_back() says), kInvalid (no pieces; a compressed chunk beyond
-/// kMaxChunkBytes), whatever
-/// `leaf` returns
+/// Creates `<folder>/<member>`, writes every leaf, then the leaf table, makes the file durable and closes it. Leaves of
+/// kZstd pieces are encoded (their `stored` is ignored). Equal input gives equal bytes for any number of threads. Holds
+/// four leaves per thread and one more. The folder's names are not synced.
+/// \error kFailed (I/O, zstd, a leaf of the wrong size, as read_back()), kInvalid (no pieces; a compressed chunk larger
+/// than kMaxChunkBytes), the errors of `leaf`
 Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member,
                                  const std::vector<ShardPiece>& pieces, const LeafProvider& leaf,
                                  const ShardWriteOptions& options = {});
 
-/// A shard whose leaves' stored lengths are known before the first byte: raw pieces, and compressed leaves that are
-/// moved undecoded. put() is thread-safe for different leaves; they may come in any order.
+/// A shard whose stored lengths are known before the first byte: raw pieces, and compressed leaves that are moved
+/// without decoding. put() is thread-safe for different leaves, which may come in any order.
 class ShardWriter {
  public:
-  /// Creates `<folder>/<member>` at its full size with everything but leaves and table. kZstd pieces need `stored`.
+  /// Creates `<folder>/<member>` at its full size with all bytes except leaves and table. kZstd pieces need `stored`.
   /// \error kInvalid (as make_skeleton), kFailed (I/O)
   static Result<std::unique_ptr<ShardWriter>> create(Fs& fs, const std::string& folder, const std::string& member,
                                                      std::vector<ShardPiece> pieces);
-  /// Opens the file that create() has made of the same pieces in another process of this host, to put leaves into it
-  /// as well. \error kNotFound, kFailed
+  /// Opens the file that create() has made for the same pieces in another process of this host, to put leaves into it,
+  /// too. \error kNotFound, kFailed
   static Result<std::unique_ptr<ShardWriter>> join(Fs& fs, const std::string& folder, const std::string& member,
                                                    std::vector<ShardPiece> pieces);
-  /// Closes without reporting; what is not finished is a leftover of the temporary folder.
+  /// Closes without reporting errors. A file without finish() is a leftover of the temporary folder.
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
 
   const std::vector<ShardPiece>& pieces() const;
   std::uint64_t offset(std::size_t piece, std::uint64_t leaf) const;  ///< in the file; `leaf` is an index in the tensor
-  std::uint64_t stored_bytes(std::size_t piece, std::uint64_t leaf) const;  ///< that put() expects
+  std::uint64_t stored_bytes(std::size_t piece, std::uint64_t leaf) const;  ///< the length that put() expects
 
-  /// Writes the stored bytes of one leaf. The caller vouches for the digests: it has checked `bytes` against `stored`.
-  /// Leaves that are neighbours in the file may come as one write with put_run().
+  /// Writes the stored bytes of one leaf. The caller must have checked that `bytes` has the digest `stored`. For leaves
+  /// that are neighbours in the file, put_run() does one write.
   /// \error kFailed (I/O, another length than announced, a leaf that was put before)
   Status put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw,
              const Digest& stored);
@@ -76,22 +75,23 @@ class ShardWriter {
   struct LeafDigests {
     Digest raw, stored;
   };
-  /// As put() for `digests.size()` leaves from `first` on: `bytes` are their stored bytes without gaps. Leaves of one
-  /// piece are neighbours in every file that this class or write_shard() makes.
+  /// As put(), for the `digests.size()` leaves from `first` on: `bytes` has their stored bytes without gaps. Leaves of
+  /// one piece are neighbours in every file that this class or write_shard() makes.
   Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
                  std::span<const LeafDigests> digests);
 
-  /// Notes a whole piece that a writer who joined has put and made durable, at `placed`, with these raw digests.
-  /// \error kFailed (another place or number of leaves than in this file, a leaf that was put before)
+  /// Records a whole piece that another process has put after join() and made durable, at `placed`, with these raw
+  /// digests. \error kFailed (another place or number of leaves than in this file, a leaf that was put before)
   Status take_over(std::size_t piece, const Piece& placed, const std::vector<Digest>& digests);
-  /// Where a piece lies, and the raw digests of its leaves, all of which were put.
+  /// The place of a piece and the raw digests of its leaves. All of them must have been put.
   Result<std::pair<Piece, std::vector<Digest>>> placed(std::size_t piece) const;
-  /// Ends the part of a writer who joined: datasync and close; call once. \error kFailed
+  /// Ends the work of a process that called join(): makes its leaves durable and closes; call once. \error kFailed
   Status leave();
-  /// The rows of the leaf table; of leaves that were not put they are empty.
+  /// The rows of the leaf table; those of leaves that were not put are empty.
   std::span<const LeafRow> rows() const;
 
-  /// Writes the leaf table, datasync, close; call once. \error kFailed (I/O, or a leaf that was never put: named)
+  /// Writes the leaf table, makes the file durable and closes it; call once. \error kFailed (I/O, or a leaf that was
+  /// never put: it is named)
   Result<WrittenShard> finish();
 
  private:

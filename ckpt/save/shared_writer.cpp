@@ -20,10 +20,10 @@ SharedWriter::SharedWriter(Fs& fs, std::string tmp_dir, const Snapshot& snapshot
   components_.push_back(plan(kModel, {""}));
   components_.push_back(plan(kOptimizer, snapshot.slots));
   std::erase_if(components_, [](const Component& component) { return component.pieces.empty(); });
-  if (rank == 0) derived_.emplace(snapshot);  // in a thread, beside the shards
+  if (rank == 0) derived_.emplace(snapshot);  // in a thread, while the shards are written
 }
 
-// All pieces of the group in one file: by slot, then by rank.
+// All pieces of the group in one file, in order of slot, then of rank.
 SharedWriter::Component SharedWriter::plan(const char* name, const std::vector<std::string>& slots) const {
   Component component{name, {}, {}, nullptr};
   const std::shared_ptr<const Ownership> ownership = ownership_of(snapshot_);
@@ -59,7 +59,7 @@ Result<RankReceipt> SharedWriter::write(TensorSource& source) {
 }
 
 Status SharedWriter::write_own(Component& component, TensorSource& source, RankReceipt& receipt) {
-  std::vector<std::size_t> own;  // places in the file
+  std::vector<std::size_t> own;  // indexes of own pieces in the file
   std::vector<ShardPiece> pieces;
   for (std::size_t i = 0; i < component.places.size(); ++i) {
     if (component.places[i].rank != rank_) continue;
@@ -81,7 +81,7 @@ Status SharedWriter::write_own(Component& component, TensorSource& source, RankR
   Turnstile unused;
   TITAN_RETURN_IF_ERROR(
       run_leaf_pipeline(pieces, join_path(tmp_dir_, member(component)), fetch, store, threads_, unused));
-  if (makes_files()) return ok_status();  // complete() takes its pieces from the file's table
+  if (makes_files()) return ok_status();  // complete() reads its pieces from the file's table
   TITAN_RETURN_IF_ERROR(writer.leave());
   for (const std::size_t place : own) {
     TITAN_ASSIGN_OR_RETURN(auto placed, writer.placed(place));
@@ -90,7 +90,7 @@ Status SharedWriter::write_own(Component& component, TensorSource& source, RankR
   return ok_status();
 }
 
-// Its items come in the order of the places.
+// The items of `other` are in the order of the places.
 Status SharedWriter::take_over(const RankReceipt& other) {
   auto item = other.items.begin();
   for (Component& component : components_) {

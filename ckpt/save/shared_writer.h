@@ -1,11 +1,11 @@
 #pragma once
-// The part of one rank in a save whose shard files several ranks of a host write. The lowest of them makes the files;
-// each puts its leaves at their places and makes them durable; then the maker adds the tables. Between these steps the
-// ranks must hear of each other, which is the caller's business:
+// The part of one rank in a save whose shard files several ranks of a host write together. The lowest of these ranks,
+// the maker, creates the files; each rank writes its leaves at their places and makes them durable; then the maker adds
+// the tables. Between these steps the caller must let the ranks communicate:
 //
-//   all    make()      then all ranks agree that it went well
-//   all    write()     then all ranks agree, and writers send what they got to their maker
-//   makers complete()  with what their writers sent
+//   all    make()      then all ranks agree that no make() failed
+//   all    write()     then all ranks agree, and each sends its receipt to its maker
+//   makers complete()  with the receipts that they were sent
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,26 +24,26 @@ namespace titan::ckpt {
 
 class SharedWriter {
  public:
-  /// Keeps what it is given; `snapshot` holds raw leaves.
+  /// Keeps references to its arguments; `snapshot` must have raw leaves.
   SharedWriter(Fs& fs, std::string tmp_dir, const Snapshot& snapshot, std::uint32_t rank, unsigned threads);
   SharedWriter(const SharedWriter&) = delete;
   SharedWriter& operator=(const SharedWriter&) = delete;
 
   bool makes_files() const { return maker_ == rank_; }
 
-  /// Creates the files at their full size; nothing to do for a rank that makes none. \error kFailed
+  /// Creates the files at their full size; does nothing on a rank that makes none. \error kFailed
   Status make();
-  /// Writes the leaves that this rank owns, asking `source` for one after another. The receipt has pieces and digests,
-  /// and no files. On a rank that makes no files its leaves are durable on return; a maker syncs in complete().
-  /// \error kFailed, what `source` returns
+  /// Writes the leaves that this rank owns, which it reads from `source` one after another. The receipt has pieces and
+  /// digests but no files. On a rank that makes no files the leaves are durable on return; a maker syncs in complete().
+  /// \error kFailed, the errors of `source`
   Result<RankReceipt> write(TensorSource& source);
-  /// Ends the files of this rank, which makes them: tables, sync, folders, and what is read back. `others` are the
-  /// receipts of those that wrote into them. Returns the receipt for all of them. \error kFailed
+  /// Completes the files that this rank makes: tables, sync, folders, read-back. `others` are the receipts of the ranks
+  /// that wrote into them. Returns the receipt for all of them. \error kFailed
   Result<RankReceipt> complete(const std::vector<RankReceipt>& others);
 
  private:
   struct Place {
-    std::uint32_t rank = 0;  ///< that writes it
+    std::uint32_t rank = 0;  ///< the rank that writes it
     TensorRef ref;
   };
   /// The file of one component.
@@ -65,8 +65,8 @@ class SharedWriter {
   const Snapshot& snapshot_;
   const std::uint32_t rank_, maker_;
   const unsigned threads_;
-  std::vector<Component> components_;         ///< those with leaves of any rank of the group
-  std::optional<VirtualModelBuild> derived_;  ///< rank 0's
+  std::vector<Component> components_;         ///< those in which a rank of the group has leaves
+  std::optional<VirtualModelBuild> derived_;  ///< only on rank 0
 };
 
 }  // namespace titan::ckpt

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kManifestOnItsWay = "manifest.json.tmp";
 
-// A member of the copy, and which bytes of it were written.
+// A member of the copy, and the ranges of it that were written.
 class Target {
  public:
   Target(std::unique_ptr<File> file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
@@ -55,10 +55,10 @@ class Target {
   const std::unique_ptr<File> file_;
   const std::uint64_t size_;
   Mutex mutex_;
-  std::map<std::uint64_t, std::uint64_t> written_ TITAN_GUARDED_BY(mutex_);  // begin -> end, apart from each other
+  std::map<std::uint64_t, std::uint64_t> written_ TITAN_GUARDED_BY(mutex_);  // begin -> end; ranges do not touch
 };
 
-// What is read of a file goes into its copy.
+// A file of the source: whatever is read from it is written into its copy.
 class CopiedFile final : public File {
  public:
   CopiedFile(std::unique_ptr<File> source, Target& target) : source_(std::move(source)), target_(target) {}
@@ -78,7 +78,7 @@ class CopiedFile final : public File {
   Target& target_;
 };
 
-// The members of a checkpoint, for a verifier: what it reads of them to check it is written into the folder `to`.
+// The members of a checkpoint for the verifier: everything that it reads to check them is written into the folder `to`.
 class CopyingFs final : public MediaWatch {
  public:
   CopyingFs(Fs& fs, std::string to) : MediaWatch(fs), fs_(fs), to_(std::move(to)) {}
@@ -94,7 +94,7 @@ class CopyingFs final : public MediaWatch {
     return std::unique_ptr<File>(std::make_unique<CopiedFile>(std::move(source), *target));
   }
 
-  // Makes all that was written durable, but for its folder's place.
+  // Makes everything that was written durable, except the name of the folder.
   Status finish() {
     const MutexLock lock(mutex_);
     for (const auto& [member, target] : targets_) TITAN_RETURN_IF_ERROR(target->finish(member));
@@ -131,7 +131,7 @@ Status check_room(Fs& fs, const Manifest& manifest, const std::string& checkpoin
   return full;
 }
 
-// Every byte goes through the verifier's hands, and from there into the copy.
+// The verifier reads every byte, which is written into the copy at the same time.
 Status fill(Fs& fs, const std::string& from, const std::string& to, const StepCopyOptions& options) {
   CopyingFs copying(fs, to);
   TITAN_ASSIGN_OR_RETURN(const VerifyReport report,
@@ -146,7 +146,7 @@ Status fill(Fs& fs, const std::string& from, const std::string& to, const StepCo
   return copying.finish();
 }
 
-// Reads the copy past the page cache, as a save reads what it wrote.
+// Reads the copy again past the page cache, as a save reads back what it wrote.
 Status read_copy(Fs& fs, const std::string& to, const Manifest& manifest, const StepCopyOptions& options) {
   if (options.read_back == ReadBack::kOff) return ok_status();
   for (const FileEntry& file : manifest.files) {

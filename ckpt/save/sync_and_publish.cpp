@@ -25,14 +25,14 @@ Status check_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifes
   return ok_status();
 }
 
-// What happened to the step that already had this number.
+// What was done about an existing step with this number.
 struct Way {
-  bool already_there = false;  // it is this one, read whole; the new copy is dropped
-  std::string damaged_aside;   // where it was moved, being damaged
-  std::string unexpected;      // what nobody knew of it before, in words
+  bool already_there = false;  // it is the same step, read whole; the new copy is dropped
+  std::string damaged_aside;   // where it was moved because it is damaged
+  std::string unexpected;      // a warning about what was not known of it before
 };
 
-// Only proven damage is moved aside: not a newer format, not a folder that cannot be read just now.
+// Only proven damage is moved aside, not a newer format, and not a folder that cannot be read now.
 bool is_damage(const Status& status) { return status.code == Code::kCorrupt || status.code == Code::kNotFound; }
 
 Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir, const Manifest& manifest,
@@ -44,7 +44,7 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
     if (info.status().code == Code::kNotFound) return way;
     return info.status();
   }
-  // The same check as a start makes. A step that no start would take equals nothing.
+  // The same check as at a start. A step that no start would take is not the same step.
   auto present = look_at_step(fs, final_path);
   // One failed read proves nothing, so the step is read a second time.
   if (!present.ok() && is_damage(present.status())) present = look_at_step(fs, final_path);
@@ -53,7 +53,7 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
     return present.status().wrapped("cannot tell whether " + final_path + " is valid");
   const bool looks_valid = present.ok() && !known_damaged, foreign = looks_valid && present->id != manifest.id;
   if (looks_valid && !foreign) {
-    // An equal id may stand over other bytes: over a copy that somebody put back, for one.
+    // The bytes may differ although the id is equal, for example in a copy that somebody put back.
     const Result<Digest> read = prove_step(fs, final_path);
     way.already_there = read.ok() && *read == manifest.id;
     if (way.already_there) return way;
@@ -76,7 +76,7 @@ Result<Way> make_way(Fs& fs, const std::string& checkpoint_dir, const std::strin
   return way;
 }
 
-// A copy out of checkpoint.near may come behind a save of a newer step.
+// A copy from checkpoint.near may be published after a save of a newer step.
 Result<std::uint64_t> newest_whole(Fs& fs, const std::string& checkpoint_dir, std::uint64_t published) {
   TITAN_ASSIGN_OR_RETURN(const RunScan scan, list_steps(fs, checkpoint_dir));
   for (const StepEntry& entry : scan.steps)  // newest first
@@ -84,14 +84,14 @@ Result<std::uint64_t> newest_whole(Fs& fs, const std::string& checkpoint_dir, st
   return published;
 }
 
-// `published`: a step that is there.
+// `published` is a step that exists.
 Status write_latest(Fs& fs, const std::string& checkpoint_dir, std::uint64_t published) {
-  static Mutex mutex;  // a copy and a save may end at once
+  static Mutex mutex;  // a copy and a save may end at the same time
   const MutexLock lock(mutex);
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t newest, newest_whole(fs, checkpoint_dir, published));
   const std::string tmp = join_path(checkpoint_dir, kLatestTemporary);
   const std::string text = step_name(newest) + "\n";
-  // A process that died may have left one.
+  // A process that died may have left the file.
   if (const auto old = fs.stat(tmp); old.ok()) {
     TITAN_RETURN_IF_ERROR(fs.remove_file(tmp));
   } else if (old.status().code != Code::kNotFound) {
@@ -107,14 +107,14 @@ Status write_latest(Fs& fs, const std::string& checkpoint_dir, std::uint64_t pub
 }
 
 // NFS repeats a call whose reply was lost. The second rename then fails, since the first one has moved the source. So a
-// failed rename counts as done where its result is there; it is made durable as always.
+// failed rename counts as done if its result exists; it is made durable as always.
 
 bool holds_text(Fs& fs, const std::string& path, const std::string& text) {
   const auto bytes = read_file(fs, path, text.size());
   return bytes.ok() && std::ranges::equal(*bytes, std::as_bytes(std::span(text)));
 }
 
-// `before`: of `from`. The folder itself must lie there: an equal manifest proves nothing.
+// `before` are the facts about `from`. The folder itself must be at `to`: an equal manifest proves nothing.
 bool has_moved(Fs& fs, const FileInfo& before, const std::string& from, const std::string& to) {
   if (fs.stat(from).status().code != Code::kNotFound) return false;
   const Result<FileInfo> after = fs.stat(to);
@@ -133,7 +133,7 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
   }
   auto read_back = decode_manifest("the new manifest", text);
   if (!read_back.ok()) return failed(read_back.status().message).wrapped("the new manifest would not be readable");
-  read_back->minor = manifest.minor;  // the written one follows from the pieces
+  read_back->minor = manifest.minor;  // encoding derives the minor from the content
   if (*read_back != manifest) return failed("the new manifest would read back as another one");
   const std::string tmp = join_path(tmp_dir, std::string(kManifestFile) + ".tmp");
   TITAN_RETURN_IF_ERROR(write_member(fs, tmp, std::as_bytes(std::span(text))));

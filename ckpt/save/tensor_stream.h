@@ -1,5 +1,5 @@
 #pragma once
-// Where tensors come from and go to, one leaf at a time: the seam between ckpt and trainers or converters.
+// Where a save gets its tensors, one leaf at a time: the interface between ckpt and trainers or converters.
 #include <cstddef>
 #include <span>
 
@@ -8,12 +8,12 @@
 
 namespace titan::ckpt {
 
-/// Hands out the raw bytes of leaves. Calls may come from one thread at a time.
+/// Provides the raw bytes of leaves. It is called by one thread at a time.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
-  /// Returns the bytes of leaf `leaf`: either a view that stays valid until the next call, or filled into `scratch`
-  /// (which is large enough for one leaf) and returned as a part of it.
+  /// Returns the bytes of leaf `leaf`: either a view that stays valid until the next call, or a part of `scratch`
+  /// (which has room for one leaf) after filling it.
   virtual Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf,
                                                   std::span<std::byte> scratch) = 0;
 };

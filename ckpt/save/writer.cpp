@@ -69,7 +69,7 @@ Status check_snapshot(const Snapshot& snapshot) {
   return check_settings("environment", snapshot.train.environment);
 }
 
-// The folder is never made here. If the store was unmounted under a run, a new folder would lie on another disk.
+// The folder is never created here. If its store was unmounted during the run, a new folder would be on another disk.
 Status check_there(Fs& fs, const std::string& dir) {
   const auto real = fs.real_path(dir);
   const Status status = real.ok() ? fs.stat(*real).status() : real.status();
@@ -78,8 +78,8 @@ Status check_there(Fs& fs, const std::string& dir) {
       .with_hint("was its store unmounted, or the folder moved? start the run again when it is back");
 }
 
-// Of one parity file for each group: as large as the largest file, one of the optimizer, of ranks that own equally
-// much.
+// The size of one parity file per group. It is that of the group's largest file: a file of the optimizer, of ranks that
+// own equally much.
 std::uint64_t parity_estimate(const Snapshot& snapshot, std::uint64_t bytes) {
   std::set<std::uint32_t> makers;
   for (std::uint32_t rank = 0; rank < snapshot.mesh.world(); ++rank) makers.insert(maker_of(snapshot, rank));
@@ -87,7 +87,7 @@ std::uint64_t parity_estimate(const Snapshot& snapshot, std::uint64_t bytes) {
   return groups * (bytes / files + bytes / (4 * files));
 }
 
-// The most space that a save needs, nearly: compression that gains nothing adds padding and an index per tensor.
+// An upper bound for the space of a save, nearly: compression without a gain adds padding and an index per tensor.
 std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   const bool zstd = snapshot.codec == Codec::kZstd;
   std::uint64_t bytes = std::uint64_t{1} << 20;
@@ -191,7 +191,7 @@ Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapsho
   const std::shared_ptr<const Ownership> ownership = ownership_of(snapshot);
   const std::span<const OwnedPiece> owned = ownership->of(rank);
   std::optional<VirtualModelBuild> derived;
-  if (rank == 0) derived.emplace(snapshot);  // in a thread, beside the model's shard
+  if (rank == 0) derived.emplace(snapshot);  // in a thread, while the model's shard is written
   TITAN_RETURN_IF_ERROR(write_component(fs, tmp_dir, kModel, plan_pieces(snapshot, owned, {""}), source,
                                         {threads, snapshot.prove, snapshot.read_back}, receipt));
   if (derived) {

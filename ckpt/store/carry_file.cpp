@@ -40,13 +40,13 @@ Result<Carried> carry_file(Fs& fs, const std::string& folder, const std::string&
                            const std::function<Status()>& pulse) {
   const std::string from = join_path(folder, member);
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> source, fs.open_member(folder, member));
-  // Whoever wrote this file may not have synced it, and the new checkpoint depends on it.
+  // The writer of this file may not have synced it, and the new checkpoint depends on it.
   TITAN_RETURN_IF_ERROR(source->datasync());
   Carried carried;
   const Status linked = fs.link(from, to);
   if (!linked.ok()) {
     if (linked.code != Code::kUnsupported) return linked;
-    carried.reason = linked.message.substr(linked.message.rfind(": ") + 2);  // the paths are the caller's to name
+    carried.reason = linked.message.substr(linked.message.rfind(": ") + 2);  // the caller names the paths
     carried.method = CarryMethod::kReflink;
     const Status cloned = fs.reflink(from, to);
     if (!cloned.ok()) {

@@ -1,6 +1,6 @@
 #pragma once
-// Takes a published file over into another checkpoint without opening it for writing. Shared by every tool that
-// rewrites.
+// Gives a published file a second place in another checkpoint, without opening it for writing. Every tool that makes a
+// checkpoint from another one uses it.
 #include <functional>
 #include <string>
 
@@ -13,14 +13,15 @@ const char* carry_name(CarryMethod method);  ///< "hard link", "reflink", "copy"
 
 struct Carried {
   CarryMethod method = CarryMethod::kLink;
-  std::string reason;  ///< why it is no hard link; empty for one
+  std::string reason;  ///< why it is not a hard link; empty if it is one
 };
 
 /// Makes `member` of `folder` durable (fdatasync), then makes `to` a hard link of it; else a reflink; else a copy, both
-/// read-only and synced. No name below `folder` may be a link. Falls back where the file system answers kUnsupported
-/// (another device, links not permitted, too many links, not supported); every other error ends it. `to` must not
-/// exist; after an error it is not there. The folder of `to` is not synced. `pulse` is called between the blocks of a
-/// copy; an error of it ends the call. \error kFailed, kMediaError, kNotFound, kCorrupt (a link), those of `pulse`
+/// read-only and synced. No name below `folder` may be a link. The next method is tried if the file system answers
+/// kUnsupported (another device, links not permitted, too many links, no such call); every other error ends the call.
+/// `to` must not exist; after an error it does not. The folder of `to` is not synced. `pulse` is called between the
+/// blocks of a copy; its error ends the call. \error kFailed, kMediaError, kNotFound, kCorrupt (a link), those of
+/// `pulse`
 Result<Carried> carry_file(Fs& fs, const std::string& folder, const std::string& member, const std::string& to,
                            const std::function<Status()>& pulse = {});
 

@@ -9,7 +9,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Other programs have files of that name too, so its first bytes decide. A file that cannot be read counts as ours.
+// Other programs use that file name too, so its first bytes decide. A file that cannot be read counts as a manifest.
 bool is_checkpoint(Fs& fs, const std::string& folder) {
   const std::string path = join_path(folder, kManifestFile);
   if (const auto info = fs.stat(path); !info.ok() || info->type != FileType::kFile) return false;
@@ -25,8 +25,8 @@ bool is_checkpoint(Fs& fs, const std::string& folder) {
 
 Status check_outside_checkpoints(Fs& fs, const std::string& path) {
   Result<std::string> real = fs.real_path(parent_path(path));
-  if (!real.ok()) real = fs.real_path(parent_path(parent_path(path)));  // one missing level is made
-  if (!real.ok()) return ok_status();                                   // the creation tells why
+  if (!real.ok()) real = fs.real_path(parent_path(parent_path(path)));  // one missing level will be created
+  if (!real.ok()) return ok_status();                                   // creating it will say why it fails
   for (std::string folder = *real;; folder = parent_path(folder)) {
     if (is_checkpoint(fs, folder))
       return invalid(path + " lies inside the checkpoint " + folder)

@@ -36,7 +36,7 @@ class WatchedFile final : public File {
 }  // namespace
 
 std::string encode_place(const UnreadablePlace& place) {
-  // The paths come last: they may hold any byte but zero.
+  // The paths come last: they may contain any byte but zero.
   return std::to_string(place.offset) + " " + std::to_string(place.bytes) + " " + std::to_string(place.folder.size()) +
          " " + place.folder + place.member;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Remembers which place of which file the store could not give back, and reads such a place a second time.
+// Remembers which part of which file the store could not return, and reads that part a second time.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,22 +9,22 @@
 
 namespace titan::ckpt {
 
-/// Where a read ended with a media error.
+/// The part of a file whose read ended with a media error.
 struct UnreadablePlace {
-  std::string folder, member;  ///< as given to Fs::open_member; `member` is empty for a folder that cannot be listed
-  std::uint64_t offset = 0, bytes = 0;  ///< no bytes: the file could not be opened or looked at
+  std::string folder, member;  ///< arguments of Fs::open_member; `member` is empty for a folder that cannot be listed
+  std::uint64_t offset = 0, bytes = 0;  ///< bytes 0: open or stat failed
   bool operator==(const UnreadablePlace&) const = default;
 };
 
-/// One line of text, for another rank.
+/// One line of text, to be sent to another rank.
 std::string encode_place(const UnreadablePlace& place);
-/// \error kCorrupt
+/// Reads a line of encode_place(). \error kCorrupt
 Result<UnreadablePlace> decode_place(const std::string& text);
-/// Reads `place` again, past the page cache. Returns ok when it can be read, else why not: kMediaError confirms what
-/// was found.
+/// Reads `place` again, past the page cache. Returns ok when it can be read, else why not; kMediaError confirms the
+/// first error.
 Status read_again(Fs& fs, const UnreadablePlace& place);
 
-/// Another Fs, for reading alone, that remembers the last media error. Thread-safe; outlives the files that it opened.
+/// A read-only Fs over another one; it remembers the last media error. Thread-safe; must outlive the files it opened.
 class MediaWatch : public Fs {
  public:
   explicit MediaWatch(Fs& inner) : inner_(inner) {}
@@ -41,7 +41,7 @@ class MediaWatch : public Fs {
   Result<std::string> real_path(const std::string& path) override { return inner_.real_path(path); }
   Result<std::uint64_t> free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
 
-  // For reading alone.
+  // Everything that writes is refused.
   Result<std::unique_ptr<File>> create(const std::string& path) override { return no(path); }
   Status make_dir(const std::string& path) override { return no(path); }
   Status remove_file(const std::string& path) override { return no(path); }
@@ -51,7 +51,7 @@ class MediaWatch : public Fs {
   Status sync_dir(const std::string& path) override { return no(path); }
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override { return no(path); }
 
-  /// Remembers `place` when `status` is a media error; returns `status`. For the files that it opened.
+  /// Remembers `place` if `status` is a media error; returns `status`. The files that this Fs opened call it.
   const Status& note(const Status& status, const UnreadablePlace& place);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// A file that a tool makes for its user, outside checkpoints. It appears under its name whole, or not at all.
+// A file that a tool makes for its user, outside checkpoints. Its name appears only once the file is complete.
 #include <memory>
 #include <span>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace titan::ckpt {
 
-/// Grows under a temporary name and gets its own name in publish(). The destructor removes an unpublished file.
+/// The file grows under a temporary name and gets its own name in publish(). The destructor removes an unpublished
+/// file.
 class OutputFile {
  public:
   /// Makes one missing level of folders. \error kInvalid: `out` must not be written (check_output_file, find_parent);
@@ -21,13 +22,13 @@ class OutputFile {
 
   const std::string& temporary() const { return temporary_; }
   Status append(std::span<const std::byte> bytes);
-  /// Durable under its name once this is ok. \error as create: somebody may have put something else there
+  /// On success the file is durable under its name. \error as create: another file may have appeared at `out`
   Status publish();
 
  private:
   OutputFile(Fs& fs, const std::string& out);
   Fs& fs_;
-  MadeFolder made_;  // goes after what lies in it
+  MadeFolder made_;  // destroyed after the file in it
   std::string out_, temporary_;
   std::unique_ptr<File> file_;
   std::uint64_t offset_ = 0;

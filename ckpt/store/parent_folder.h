@@ -1,6 +1,6 @@
 #pragma once
-// The folder that something new will lie in. Where it is missing it is made: one level, since more of them are rather a
-// slip.
+// The folder in which something new is made. It is created if it is missing, but only this one level: a path with two
+// missing levels is probably mistyped.
 #include <string>
 
 #include "ckpt/base/fs.h"
@@ -9,12 +9,12 @@ namespace titan::ckpt {
 
 struct Parent {
   std::string path;      ///< as typed
-  std::string real;      ///< without links
-  bool missing = false;  ///< and the folder that it lies in is there
+  std::string real;      ///< with links resolved
+  bool missing = false;  ///< true: `path` does not exist, but its own parent does
 };
 
-/// The folder of `path`, which has no slash at its end. Makes nothing. \error kInvalid (two levels are missing, or
-/// something else than a folder is in the way), kFailed
+/// The folder of `path`, which has no slash at its end. Creates nothing. \error kInvalid (two levels are missing, or a
+/// name on the way is not a folder), kFailed
 Result<Parent> find_parent(Fs& fs, const std::string& path);
 
 /// What is said where `folder`, in which `path` should be made, is not there and is not made. \error kInvalid
@@ -27,7 +27,7 @@ class MadeFolder {
   ~MadeFolder();
   MadeFolder(const MadeFolder&) = delete;
   MadeFolder& operator=(const MadeFolder&) = delete;
-  /// Makes `parent` where it is missing; its name is durable then. Once.
+  /// Creates `parent` if it is missing, and makes its name durable. Call it once.
   Status make(const Parent& parent);
 
  private:

@@ -1,11 +1,11 @@
 #pragma once
-// Reads the members of a checkpoint from the store itself: memory may hold the very bytes that were written, or that
+// Reads the members of a checkpoint from the store itself: memory may hold exactly the bytes that were written, or that
 // another reader saw.
 #include "ckpt/store/media_watch.h"
 
 namespace titan::ckpt {
 
-/// Another Fs, for reading alone, whose members come past the page cache however they are opened.
+/// A read-only Fs over another one, whose members bypass the page cache however they are opened.
 class PastCache final : public MediaWatch {
  public:
   using MediaWatch::MediaWatch;

@@ -1,16 +1,16 @@
 #pragma once
-// Lets threads that work in parallel pass one by one, in order of a sequence.
+// Lets parallel threads pass one by one, in the order of their sequence numbers.
 #include <cstdint>
 
 #include "ckpt/base/mutex.h"
 
 namespace titan::ckpt {
 
-/// Thread-safe.
+/// Thread-safe. The first sequence number is 0.
 class Turnstile {
  public:
-  /// Waits until `sequence` - 1 has passed, runs `step`, lets `sequence` + 1 pass. Returns false, without `step`, after
-  /// stop().
+  /// Waits until `sequence` - 1 has passed, runs `step`, then lets `sequence` + 1 pass. After stop() returns false
+  /// without running `step`.
   template <typename Step>
   bool pass(std::uint64_t sequence, const Step& step) {
     MutexLock lock(mutex_);
@@ -21,7 +21,7 @@ class Turnstile {
     changed_.notify_all();
     return true;
   }
-  /// Wakes everyone who waits: someone before them failed.
+  /// Wakes all waiting threads after a failure: their pass() returns false.
   void stop() {
     const MutexLock lock(mutex_);
     stopped_ = true;

@@ -13,7 +13,7 @@ namespace {
 
 using ckpt::Result;
 
-/// Smaller saves are mostly calls and waiting: they say nothing of how fast a large one is.
+/// The time of smaller saves is mostly that of calls and waiting: it does not show how fast a large save is.
 constexpr double kTellingBytes = 1ull << 30;
 constexpr std::uint64_t kLarger[] = {1'000'000'000, 8'000'000'000, 70'000'000'000, 405'000'000'000};
 

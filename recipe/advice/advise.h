@@ -1,6 +1,6 @@
 #pragma once
-// `advise`: how often a run should save and how many steps it should keep, from its own records. What they lack is
-// said, not guessed.
+// `advise`: how often a run should save and how many steps it should keep, from its own records. What the records lack
+// is reported, not guessed.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,28 +15,28 @@
 namespace titan::recipe {
 
 struct AdviseOptions {
-  std::string run;                      ///< as typed
-  double mtbf_s = 24 * 3600;            ///< a failure comes every so many seconds, on average
-  std::optional<std::uint64_t> budget;  ///< bytes of disk for the steps of this run
+  std::string run;                      ///< as the user typed it
+  double mtbf_s = 24 * 3600;            ///< mean time between failures
+  std::optional<std::uint64_t> budget;  ///< disk space for the steps of this run, in bytes
 };
 
-/// How a save interval does.
+/// A save interval and the time that it loses.
 struct IntervalAdvice {
   std::uint64_t steps = 0;
   double seconds = 0;
   LostShare lost;
 };
 
-/// A larger model, saved as this one is.
+/// A larger model, if it is saved at the same speed.
 struct LargerRun {
   std::uint64_t parameters = 0;
   std::uint64_t save_bytes = 0;
-  std::optional<double> save_s, interval_s;  ///< at the speed of this run's saves, where that says something
+  std::optional<double> save_s, interval_s;  ///< from the speed of this run's saves, if that can be measured
 };
 
 struct AdviseReport {
-  std::string metrics;  ///< its metrics.jsonl
-  std::string folder;   ///< of its steps; empty without any
+  std::string metrics;  ///< path of its metrics.jsonl
+  std::string folder;   ///< that holds its steps; empty if there is none
   SaveRecord record;
   double mtbf_s = 0;
   // From its config.toml.
@@ -46,22 +46,22 @@ struct AdviseReport {
   std::uint64_t keep_latest_k = 0;
   std::uint64_t steps = 0;  ///< training.steps
 
-  std::optional<double> cost_s;             ///< of a save, as far as training waits for it
-  std::optional<IntervalAdvice> now, best;  ///< now: with the interval of config.toml
+  std::optional<double> cost_s;             ///< seconds that training waits for a save
+  std::optional<IntervalAdvice> now, best;  ///< now: with the interval in config.toml
 
-  std::uint64_t steps_there = 0, bytes_there = 0;  ///< steps, and bytes of all that lies in the folder of steps
-  std::optional<std::uint64_t> one_save;           ///< bytes of the newest full step, else of the last save
-  std::optional<std::uint64_t> needed;             ///< with keep_latest_k, one more while it is written
+  std::uint64_t steps_there = 0, bytes_there = 0;  ///< number of steps, and size of everything in their folder
+  std::optional<std::uint64_t> one_save;           ///< size of the newest full step, else of the last save
+  std::optional<std::uint64_t> needed;             ///< size of keep_latest_k steps and of the one that is being written
   std::optional<std::uint64_t> free;
   std::optional<std::uint64_t> budget;
   std::optional<RetentionFit> fit;
 
-  std::uint64_t parameters = 0;  ///< 0: not known
+  std::uint64_t parameters = 0;  ///< 0: unknown
   std::vector<LargerRun> larger;
-  std::vector<std::string> not_known;  ///< what the records lack, and what follows from that
+  std::vector<std::string> not_known;  ///< what the records lack, and which answers are missing for that
 };
 
-/// \error kNotFound (no metrics.jsonl), those of read_metrics
+/// Reads the records of a run and advises. \error kNotFound (no metrics.jsonl), those of read_metrics
 ckpt::Result<AdviseReport> advise_run(ckpt::Fs& fs, const AdviseOptions& options);
 
 }  // namespace titan::recipe

@@ -33,7 +33,7 @@ void SaveRecordBuilder::take(const MetricsLine& line) {
     record_.last_step = line.step;
     if (!is_positive(line.time_s)) return;
     record_.steps_total_s += *line.time_s;
-    // The first step of a start warms up.
+    // The first step of a start includes the warm-up.
     if (steps_of_start_++ > 0) remember(steps_, *line.time_s, kSteps);
   } else if (line.event == "save_failed") {
     ++record_.failed;

@@ -16,8 +16,8 @@
 namespace titan::recipe {
 namespace {
 
-// Components that were started anew are stored beside the settings. A command line that is given again then starts them
-// anew only once.
+// Components that were started again are stored with the settings, so that repeating the same command line starts them
+// again only once.
 constexpr const char* kExcludeRow = "checkpoint.exclude_from_loading";
 constexpr const char* kExcludeSamples = "training.exclude_samples";
 
@@ -27,7 +27,7 @@ bool contains(const std::vector<std::string>& words, const char* word) {
 
 std::string from_step(const StoredRun& stored) { return "from step " + std::to_string(stored.state.step + 1) + " on"; }
 
-/// How much the bias-corrected moment grows at t when its beta changes: (1 - old^t) / (1 - new^t).
+/// The factor by which the bias-corrected moment at t grows when its beta changes: (1 - old^t) / (1 - new^t).
 std::string beta_factor(const Change& change, const StoredRun& stored, const char* moment) {
   const double t = static_cast<double>(stored.optimizer_step);
   const auto old_beta = ckpt::number_of<double>(change.drift.stored),
@@ -61,7 +61,7 @@ std::uint64_t unseen(const ckpt::DataPosition& data) {
   return into == 0 ? 0 : data.samples_per_epoch - into;
 }
 
-/// The first epoch number that no sample so far came from.
+/// The first epoch of which no sample was used so far.
 std::uint64_t next_epoch(const ckpt::DataPosition& data) {
   if (!data.sets.empty()) {
     const std::vector<std::uint64_t> drawn = ckpt::Mixture(data).drawn(data.samples);
@@ -77,13 +77,12 @@ ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosi
   dataset.samples = dataset.epoch_base = stored.samples;
   dataset.excluded = ckpt::ahead_of(dataset.excluded, dataset.samples);
   dataset.first_epoch = next_epoch(stored);
-  // continued_mixture() has what was drawn of each set.
-  dataset.seed = stored.seed;  // of the run, whatever the dataset was opened with
+  // continued_mixture() knows how many samples were drawn of each set.
+  dataset.seed = stored.seed;  // the seed of the run, whatever the dataset was opened with
   return dataset;
 }
 
-/// The dataset as it is there, under the names and in the order of the checkpoint where its contents are the
-/// checkpoint's.
+/// The present dataset, with the names and order of the checkpoint if the contents are the checkpoint's.
 ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPosition dataset, const ckpt::FileMatch& match,
                              bool cut_anew = false) {
   if (!dataset.sets.empty()) return ckpt::continued_mixture(stored, dataset, cut_anew);
@@ -93,7 +92,7 @@ ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPositio
 
 ChangeEffect effect_of(const Drift& drift, const Config& config, bool other_kind) {
   const bool tokenizer_follows = drift.key == "model.tokenizer" && other_kind;
-  // Whole documents lie in other samples where they end elsewhere.
+  // With whole documents, another document end gives other samples.
   const bool cuts = drift.key == "training.document_end" && config.training.pack == "whole";
   return tokenizer_follows || cuts ? ChangeEffect::kNewEpoch : change_effect(drift.key);
 }
@@ -102,8 +101,8 @@ bool is_of_sets(const Drift& drift) { return drift.key == "training.datasets" ||
 
 /// What a change means for the data.
 struct DataChange {
-  bool other_kind = false;  ///< texts, and then ids, or the other way round
-  bool fresh = false;       ///< they begin anew
+  bool other_kind = false;  ///< texts became ids, or ids became texts
+  bool fresh = false;       ///< they start again
   bool mixed = false;       ///< there are several sets now
   bool was_mixed = false;   ///< there were
   bool cut_anew = false;    ///< samples are others than before, or in another order
@@ -151,7 +150,7 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
   return change;
 }
 
-/// A key that follows another one has no line of its own beside it, and what several keys do is said at the first.
+/// Drops the line of a key that follows another one, and says what several keys do only at the first of them.
 void say_once(std::vector<Change>& changes) {
   const std::vector<Change> all = changes;
   std::erase_if(changes, [&](const Change& change) {
@@ -168,8 +167,8 @@ void say_once(std::vector<Change>& changes) {
   }
 }
 
-/// The policy to begin with: after the end of a curve only a new warm-up learns much, and within it the rest of it can
-/// be stretched.
+/// The policy to try first: after the end of a curve only a new warm-up learns much; before it, the rest of the curve
+/// can be stretched.
 const char* suggested_policy(const Continuation& run, const StoredRun& stored) {
   using enum ckpt::LrPolicy;
   const bool over = ckpt::curve_end(stored.lr.phases) <= stored.state.step;
@@ -191,7 +190,7 @@ std::string question(const Continuation& run, const StoredRun& stored) {
   return what + ": how should the learning rate go on?";
 }
 
-/// Both values of every setting, and what each policy makes of them.
+/// Both values of every setting, and the curve of each policy.
 std::vector<std::string> tables(const Continuation& run, bool with_changes) {
   std::vector<std::string> lines;
   if (with_changes) lines = change_table(run.changes);
@@ -200,7 +199,7 @@ std::vector<std::string> tables(const Continuation& run, bool with_changes) {
   return lines;
 }
 
-// What is to be typed besides stands in a line to paste: "..." is the command as it was typed.
+// What has to be added to the command is a line to paste: "..." stands for the command as it was typed.
 constexpr const char* kPaste = "\n    ... ";
 
 Status not_allowed(const Continuation& run, const StoredRun& stored) {
@@ -242,7 +241,7 @@ Status no_policy(const Continuation& run, const StoredRun& stored) {
                           "--lr_scheduler.on_change=" + suggested_policy(run, stored));
 }
 
-/// The components of `exclude` that were not started anew already ("a,b" of an earlier start).
+/// The components of `exclude` that an earlier start did not start again already (`before`: "a,b").
 std::vector<std::string> not_yet_excluded(const std::vector<std::string>& exclude, const std::string& before) {
   std::vector<std::string> rest;
   for (const std::string& component : exclude)
@@ -292,19 +291,19 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   Continuation run;
   const ckpt::FileMatch match = ckpt::match_files(stored.data.files, configured.files);
   const ckpt::DataPosition dataset = as_stored(stored.data, configured, match);
-  // else the bytes mean other tokens, or the checkpoint does not say
+  // if false, the bytes mean other tokens, or the checkpoint does not say
   const bool known = stored.data.kind == configured.kind;
   if (known) run.same_data = ckpt::same_files_note(match);
   run.lr = stored.lr;
   run.data = stored.data;
   run.accepted = first_settings(config, plan, dataset, seed, permission);
 
-  // Components that another run left out do not count: this run has left out nothing yet.
+  // Components that another run excluded do not count: this run has not excluded any yet.
   std::vector<std::string> exclude =
       not_yet_excluded(permission.exclude, stored.elsewhere ? "" : ckpt::setting(stored.state.accepted, kExcludeRow));
   if (!stored.has_optimizer && !contains(exclude, "optimizer")) exclude.emplace_back("optimizer");
   const bool anew_lr = contains(exclude, "lr_scheduler");
-  // An imported checkpoint may lack the data position or the schedule: what it lacks begins anew, as if it were
+  // An imported checkpoint may lack the data position or the schedule: what is missing starts again, as if it were
   // excluded.
   run.fresh_data = contains(exclude, "dataloader") || stored.data.kind.empty();
   run.fresh_optimizer = contains(exclude, "optimizer");
@@ -323,7 +322,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   if (known && !data.mixed) data.other_files = ckpt::other_files_note(match);
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
-    // The row counts samples: it differs where these are cut otherwise, though nobody has changed a set.
+    // This row counts samples: if samples are cut otherwise it differs, although nobody has changed a set.
     if (row.key == "training.datasets" && data.cut_anew && data.mixed && data.other_sets.empty()) continue;
     if (row.key == kExcludeSamples && excludes_alike(stored.data, row.stored, configured.excluded)) continue;
     Change change = describe(row, stored, config, plan, permission.on_change.has_value(), data);
@@ -369,7 +368,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     run.data.seed = stored.state.seed;
     run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
   }
-  // Every start warns of this, not only the one that chose the curve.
+  // Every start gives this warning, not only the one that chose the curve.
   const std::string rests =
       ckpt::zero_rate_warning(run.lr.phases, stored.state.step + 1, static_cast<std::uint64_t>(config.training.steps));
   if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);

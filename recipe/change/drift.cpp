@@ -36,7 +36,7 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
   return toml_string(what + ", " + std::to_string(bytes) + " bytes, " + encoder.finish().hex().substr(0, 16));
 }
 
-/// What a mixture is, wherever its sets lie and whatever has been drawn of them.
+/// What defines a mixture, wherever its sets are and however many samples were drawn.
 std::string mixture_row(const ckpt::DataPosition& data) {
   if (data.sets.empty()) return kNotSet;
   ckpt::IdentityEncoder encoder;
@@ -57,7 +57,7 @@ std::string mixture_row(const ckpt::DataPosition& data) {
                      encoder.finish().hex().substr(0, 16));
 }
 
-/// Derived values by key; they replace what the config says.
+/// Derived values by key; they replace the values of the config.
 std::map<std::string, std::string> derived_values(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                                   const ckpt::DataPosition& data) {
   const bool held_back = config.validation.enable && !config.validation.dataset_path;
@@ -91,8 +91,8 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   return values;
 }
 
-/// Whether a checkpoint without a row `key` counts as having `value`: it is older than the key and ran with its
-/// default, or its trainer has no such setting.
+/// Whether a checkpoint without a row `key` counts as having `value`: it is older than the key and used its default, or
+/// its trainer has no such setting.
 bool stands_for(const std::string& key, const std::string& value) {
   if (key == "model.name") return true;  // follows from the rest of the model
   const Key* found = find_key(key);
@@ -142,7 +142,7 @@ bool cut_alike(const ckpt::Settings& stored, const ckpt::Settings& current) {
 std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current) {
   const std::vector<Drift> drift = find_drift(stored, current);
   if (drift.empty()) return "";
-  // From another device most other differences follow.
+  // Most other differences follow from another device.
   const auto device = std::ranges::find(drift, "device", &Drift::key);
   const Drift& told = device != drift.end() ? *device : drift[0];
   return told.key + ": " + told.stored + " in the checkpoint, " + told.config + " now";

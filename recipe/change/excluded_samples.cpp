@@ -6,7 +6,7 @@
 namespace titan::recipe {
 namespace {
 
-/// The ranges of a row as it is stored: "\"32-39, 64\"".
+/// The ranges in a row, which is stored as "\"32-39, 64\"".
 ckpt::SampleRanges ranges_of_row(const std::string& row) {
   ckpt::SampleRanges ranges;
   if (row.size() < 2 || row.front() != '"') return ranges;

@@ -1,5 +1,5 @@
 #pragma once
-// training.exclude_samples, and what becomes of it when a run goes on. Pure.
+// training.exclude_samples, and which exclusions hold when a run resumes. Pure.
 #include <string>
 #include <vector>
 
@@ -8,11 +8,12 @@
 
 namespace titan::recipe {
 
-/// The ranges of training.exclude_samples. \error kInvalid, naming the word
+/// The ranges in training.exclude_samples. \error kInvalid, which names the word
 ckpt::Result<ckpt::SampleRanges> excluded_samples(const std::vector<std::string>& words);
 
-/// What a run that goes on from `stored` leaves out: what the checkpoint says, with what the configuration says in the
-/// place of what it said then (`row`, of the accepted settings). Nothing of that lies behind the position.
+/// The samples that a run leaves out when it resumes from `stored`: those of the checkpoint, where the ranges that its
+/// configuration named (`row` of its accepted settings) are replaced by `configured`. Samples before the position are
+/// dropped.
 ckpt::SampleRanges still_excluded(const ckpt::DataPosition& stored, const std::string& row,
                                   const ckpt::SampleRanges& configured);
 

@@ -22,7 +22,7 @@ bool says_all(const ckpt::Settings& rows) {
   return std::ranges::all_of(kModelDimensions, [&](const char* key) { return ckpt::has_setting(rows, key); });
 }
 
-/// The value as the key table has it; nothing for a row that cannot be read.
+/// The value in the form of the key table; nullopt for a row that cannot be read.
 std::optional<Value> read_row(const std::string& key, const std::string& text) {
   Config config;
   if (!set_value(*find_key(key), parse_override_value(text), config).ok()) return std::nullopt;
@@ -39,8 +39,8 @@ std::string shown(const std::string& key, const std::optional<Value>& value) {
   return key == kScaling ? "\"none\"" : key == "model.sliding_window_layers" ? "\"all\"" : "false";
 }
 
-/// Keeps the checkpoint's RoPE scaling where the checkpoint says everything else about its model. The flavour's name
-/// does not decide: in earlier versions flavours scaled nothing.
+/// Keeps the checkpoint's RoPE scaling if the checkpoint describes everything else of its model. The flavour's name
+/// does not decide, because flavours did not scale RoPE in earlier versions.
 Result<LoadedConfig> with_scaling_of(const LoadedConfig& alone, const ckpt::Settings& rows, const std::string& path) {
   if (given(alone, kScaling) || !says_all(rows)) return alone;
   const std::string row = ckpt::setting(rows, kScaling);
@@ -94,7 +94,7 @@ std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ck
   if (loaded.config.model.flavor || says_all(rows)) return missing;
   for (const char* key : kModelDimensions)
     if (!given(loaded, key) && !ckpt::has_setting(rows, key)) missing.emplace_back(key);
-  // A checkpoint without eps and theta tells us nothing about RoPE scaling.
+  // A checkpoint without eps and theta does not tell whether RoPE is scaled.
   if (!given(loaded, kScaling) && !ckpt::has_setting(rows, kScaling))
     missing.emplace_back(std::string(kScaling) + " (\"none\" without scaling)");
   // Both follow from the number of heads and the shapes.
@@ -129,7 +129,7 @@ std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings
 
 std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loaded, const ckpt::Settings& rows,
                             const ckpt::TrainState& state) {
-  // A run that began at step 1 and without weights has its whole model from its configuration.
+  // The whole model of a run that began at step 1 and without weights comes from its configuration.
   const bool began_here = state.origin.empty() && !state.attempts.empty() && state.attempts.front().first_step == 1;
   if (!began_here || model_source(loaded).empty()) return "";
   const auto dims = model_dims(alone.config);

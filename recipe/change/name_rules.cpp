@@ -21,7 +21,7 @@ const char* const kSayRows =
 
 namespace {
 
-/// The parts that the wildcards of `pattern` stand for in `name`, or nothing. `dots`: a wildcard may cross dots.
+/// The texts that the wildcards of `pattern` match in `name`, or nullopt. `dots`: a wildcard may match dots.
 std::optional<std::vector<std::string>> wildcards(std::string_view pattern, std::string_view name, bool dots) {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos) return pattern == name ? std::optional(std::vector<std::string>{}) : std::nullopt;
@@ -55,7 +55,7 @@ Result<std::vector<std::string>> words(const TomlEntry& entry, const std::string
   return out;
 }
 
-/// Whose names a part with rows of queries or keys has.
+/// The layout that has a name for queries or keys.
 enum class Owner { kNobody, kInterleaved, kHalves, kBoth };
 
 /// "wq" of "layers.#.attention.wq.weight".
@@ -181,7 +181,7 @@ bool has_head_rows(std::string_view name) { return owner_of(name) != Owner::kNob
 
 std::string rows_unsaid(std::string_view from, std::string_view to, const NameRules& rules) {
   const Owner owner = owner_of(to);
-  // Norms of heads are called the same in both: the projections beside them are asked about.
+  // Norms of heads have the same name in both layouts: the projections next to them decide.
   if (rules.rows || owner == Owner::kNobody || owner == Owner::kBoth || owner_of(from) == owner) return "";
   return std::string(from) + " (renamed to " + std::string(to) +
          "): rows of queries and keys lie otherwise under such names, and the rules do not say how";

@@ -14,7 +14,7 @@ constexpr const char* kScheduleKeys = "lr_scheduler.*";
 /// Whether `key` is unset, so that its row is derived from another key.
 bool follows(const Key& key, const Config& config) { return !key.unset_follows.empty() && !get_value(key, config); }
 
-/// Rows of accepted settings that permission for `name` opens.
+/// The rows of accepted settings that may differ if `name` is allowed.
 std::vector<std::string> opened_rows(const std::string& name, const Config& config) {
   std::vector<std::string> rows;
   if (name == kScheduleKeys) {
@@ -73,7 +73,7 @@ Result<Permission> read_permission(const Config& config, const std::vector<std::
   Permission permission;
   std::vector<std::string> names = allowed_names();
   const bool with_weights = config.checkpoint.initial_load_path && config.checkpoint.initial_load_model_only;
-  // These names are always accepted, so that a job script may keep them when --init-from is dropped. A resumed run
+  // These names are always accepted, so that a job script can keep them when --init-from is removed. A resumed run
   // ignores them.
   for (std::string& name : names_of_keys([](const Key& key) { return key.transfer == TransferRule::kPermission; }))
     names.push_back(std::move(name));

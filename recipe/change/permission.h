@@ -1,5 +1,5 @@
 #pragma once
-// What a user permits a resumed run to change, and what each change then does. Pure.
+// What a user permits a resumed run to change, and what each change does. Pure.
 #include <optional>
 #include <set>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace titan::recipe {
 
-/// KeyFacts::effect of the row `key`; kNever when there is no such key.
+/// KeyFacts::effect of the row `key`; kNever if there is no such key.
 ChangeEffect change_effect(const std::string& key);
 
 /// What this start may change.
@@ -22,12 +22,12 @@ struct Permission {
   std::vector<std::string> exclude;  ///< checkpoint.exclude_from_loading, sorted
 };
 
-/// Reads the permission of `config` and of the words of --allow (each KEY[,KEY...]; "lr_scheduler.*" stands for its
-/// keys). With weights to start from, keys of RoPE and eps are permitted too, for that start.
-/// \error kInvalid: an unknown key, one that can never change within a run, one that may change freely
+/// Reads the permission from `config` and the values of --allow (each KEY[,KEY...]; "lr_scheduler.*" stands for all its
+/// keys). At a start from weights, keys of RoPE and eps are permitted, too, for that start only.
+/// \error kInvalid: an unknown key, one that can never change within a run, one that may change without permission
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow);
 
-/// The key to edit so that the row `key` changes: while it is unset, the key that it follows.
+/// The key to edit so that the row `key` changes: the key that it follows while it is unset, else itself.
 std::string typed_name(const std::string& key, const Config& config);
 /// The key to name in --allow so that the row `key` may differ.
 std::string allow_name(const std::string& key, const Config& config);

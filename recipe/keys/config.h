@@ -1,6 +1,6 @@
 #pragma once
-// The typed configuration: one member per key of the key table, named as the key. Defaults stand here and only here;
-// the table (key_table.h) adds doc, range and class to each.
+// The typed configuration: one member per key of the key table, with the key's name. Defaults are only in this file;
+// the table (key_table.h) adds documentation, range and class of each key.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,21 +16,21 @@ struct Config {
     std::string description = "default job";
     std::string dump_folder = "./outputs";
     bool print_config = false;
-    std::int64_t threads_per_rank = 0;  ///< 0: cores / local ranks at the first start, then the checkpoint's
+    std::int64_t threads_per_rank = 0;  ///< 0: cores / local ranks at the first start, later the checkpoint's value
   } job;
 
   struct Model {
     std::string name = "llama3";
     std::optional<std::string> flavor;
-    std::string tokenizer = "byte";             ///< or a path
-    std::optional<std::string> hf_assets_path;  ///< torchtitan's name for such a path
+    std::string tokenizer = "byte";             ///< "byte" or a path
+    std::optional<std::string> hf_assets_path;  ///< torchtitan's key for the path of a tokenizer
     std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
     std::optional<double> norm_eps, rope_theta;
-    std::optional<std::string> rope_scaling;  ///< "none" is a value: a flavour that is given would scale
+    std::optional<std::string> rope_scaling;  ///< "none" is not the same as unset: unset, a given flavour scales RoPE
     std::optional<bool> tied_embeddings, qkv_bias, qk_norm, whole_qk_norm, post_norm;
     std::optional<std::int64_t> n_experts, experts_per_token;
     std::optional<bool> route_norm;
-    std::optional<std::int64_t> sliding_window;        ///< tokens; 0: none
+    std::optional<std::int64_t> sliding_window;        ///< tokens; 0: no window
     std::optional<std::string> sliding_window_layers;  ///< "all", "0-3, 8"
   } model;
 
@@ -52,81 +52,81 @@ struct Config {
 
   struct Training {
     std::string dataset = "text";
-    std::string corpus;  ///< the data that torchtitan would download ("c4"); no key: nothing is read from it here
+    std::string corpus;  ///< the data that torchtitan would download ("c4"); not a key, and no data are read from it
     std::optional<std::string> dataset_path;  ///< file, folder, or comma-separated list
-    std::vector<std::string> datasets;        ///< of a mixture: "path=FILE weight=0.7 epochs=2" each
-    std::string token_dtype = "uint16";       ///< of raw token files: uint16, uint32
-    std::string text_field = "text";          ///< of a line of JSON lines
+    std::vector<std::string> datasets;        ///< sets of a mixture, each "path=FILE weight=0.7 epochs=2"
+    std::string token_dtype = "uint16";       ///< for raw token files: uint16, uint32
+    std::string text_field = "text";          ///< the field with the text, for JSON lines
     bool document_mask = false;
     std::string pack = "cut";                  ///< cut, whole
-    std::optional<std::int64_t> document_end;  ///< the id that ends documents of files that do not say
+    std::optional<std::int64_t> document_end;  ///< the id that ends documents, for files that do not say
     bool shuffle = true;
-    std::optional<std::int64_t> sample_stride;  ///< none: seq_len
+    std::optional<std::int64_t> sample_stride;  ///< unset: seq_len
     std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;
     double max_norm = 1.0;
     double norm_type = 2.0;              ///< 1 to 16, or infinity
     std::string on_nonfinite = "abort";  ///< abort, skip, rollback
-    std::int64_t max_skips = 10;         ///< in a row
+    std::int64_t max_skips = 10;         ///< consecutive ones
     std::int64_t max_rollbacks = 3;
-    std::vector<std::string> exclude_samples;  ///< "32-39" or "64" each
+    std::vector<std::string> exclude_samples;  ///< each "32-39" or "64"
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
     std::string reduction = "canonical";
     std::string device = "auto";
-    std::string attention = "auto";         ///< auto, flash, cudnn, math; on a GPU
+    std::string attention = "auto";         ///< on a GPU: auto, flash, cudnn, math
     std::string cpu_gemm = "auto";          ///< auto, mkl, onednn
     std::int64_t loss_chunk = 0;            ///< tokens; 0: the whole micro-batch
-    std::optional<double> router_aux_loss;  ///< weight of the loss that balances experts; none: 0.001
-    double ema = 0;  ///< decay of the average of the parameters that is kept beside them; 0: none
+    std::optional<double> router_aux_loss;  ///< weight of the loss that balances experts; unset: 0.001
+    double ema = 0;  ///< decay of the average of the parameters that the run keeps; 0: keeps none
   } training;
 
   struct Parallelism {
     std::int64_t data_parallel_replicate_degree = 1, data_parallel_shard_degree = -1;
     std::int64_t pipeline_parallel_degree = 1;
     std::string pipeline_parallel_schedule = "1F1B";
-    std::string pipeline_parallel_schedule_csv;  ///< a path; empty: none
+    std::string pipeline_parallel_schedule_csv;  ///< path of a schedule table; empty: none
     std::optional<std::int64_t> pipeline_parallel_layers_per_stage;
     std::optional<std::string> pipeline_parallel_layout;
-    std::vector<std::string> module_fqns_per_model_part;  ///< the names of a stage with blanks between
+    std::vector<std::string> module_fqns_per_model_part;  ///< per stage: module names with blanks between them
     std::optional<std::int64_t> pipeline_parallel_first_stage_less_layers, pipeline_parallel_last_stage_less_layers;
     std::string stage_cost = "flops";     ///< flops, params, uniform, measured, "embedding=0,layer=1,head=3.5"
     std::vector<std::string> stage_pins;  ///< "layers.4=1"
     std::optional<std::int64_t> min_layers_per_stage, max_layers_per_stage;
-    std::optional<std::string> memory_limit;  ///< of a rank: "24GiB"
+    std::optional<std::string> memory_limit;  ///< per rank: "24GiB"
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
     std::string gradient_exchange = "late";  ///< late, node, always
-    std::int64_t exchange_parts = 0;         ///< 0: as the device needs
-    /// torchtitan's ranks that share one batch (tensor x context parallel); no key: no such ranks here
+    std::int64_t exchange_parts = 0;         ///< 0: as many as suit the device
+    /// torchtitan's ranks that share a batch (tensor x context parallel); not a key: Titan has no such ranks
     std::int64_t ranks_of_a_batch = 1;
   } parallelism;
 
   struct ActivationCheckpoint {
     std::string mode = "none";              ///< none, full, selective
-    std::string selective_ac_option = "2";  ///< every so many layers
+    std::string selective_ac_option = "2";  ///< recompute every n-th layer
   } activation_checkpoint;
 
   struct Checkpoint {
     bool enable = true;
     std::string folder = "checkpoint";
     SaveInterval interval;
-    double mtbf_seconds = 86400;  ///< of the interval "auto"
+    double mtbf_seconds = 86400;  ///< for the interval "auto"
     std::int64_t keep_latest_k = 10;
-    std::int64_t keep_every = 0;            ///< steps; 0: none
-    std::int64_t keep_best = 0;             ///< steps with the lowest validation loss
-    std::optional<std::string> on_publish;  ///< of this start alone: stored nowhere
+    std::int64_t keep_every = 0;            ///< steps; 0: no such rule
+    std::int64_t keep_best = 0;             ///< number of steps with the lowest validation loss
+    std::optional<std::string> on_publish;  ///< for this start only: not stored
     double on_publish_timeout_seconds = 600;
     bool enable_first_step_checkpoint = false;
     bool last_save_model_only = false;
     std::string compression = "none";
     bool verify_compression = true;
     std::string verify_after_write = "sampled";  ///< off, sampled, all
-    std::int64_t parity = 0;                     ///< files of a step that may be lost
+    std::int64_t parity = 0;                     ///< parity files per group: so many files may be lost
     std::string async_mode = "async";            ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
-    std::int64_t files_per_host = 4;             ///< of raw shards, most of each component; 0: one for each rank
+    std::int64_t files_per_host = 4;             ///< most raw shards of a component per host; 0: one per rank
     std::string on_save_error = "continue";      ///< stop, continue
-    std::optional<std::string> near;             ///< folder that saves are published in first; none: they are not
-    std::int64_t max_save_failures = 3;          ///< in a row, of "continue"
+    std::optional<std::string> near;             ///< the folder in which saves are published first; unset: none
+    std::int64_t max_save_failures = 3;          ///< consecutive ones that "continue" allows
     std::string on_drift = "error";
     std::string on_read_error = "stop";
     std::int64_t load_step = -1;
@@ -141,10 +141,10 @@ struct Config {
 
   struct Validation {
     bool enable = false;
-    std::optional<std::string> dataset_path;  ///< none: the tail held back from training data
+    std::optional<std::string> dataset_path;  ///< unset: the tail held back from the training data
     double holdout = 0.05;                    ///< share of the token stream, at its end, that training never sees
     std::int64_t local_batch_size = 8, freq = 10, steps = -1;
-    std::optional<std::int64_t> seq_len;  ///< none: training.seq_len
+    std::optional<std::int64_t> seq_len;  ///< unset: training.seq_len
   } validation;
 
   struct Metrics {
@@ -152,8 +152,8 @@ struct Config {
     bool disable_color_printing = false;
     bool enable_tensorboard = false;
     std::string save_tb_folder = "tb";
-    std::optional<double> peak_tflops;       ///< none: by the device's name; unknown for processors
-    std::optional<std::string> status_file;  ///< below job.dump_folder unless absolute; none: not written
+    std::optional<double> peak_tflops;       ///< unset: by the device's name; unknown for CPUs
+    std::optional<std::string> status_file;  ///< below job.dump_folder unless absolute; unset: not written
   } metrics;
 
   struct Profiling {
@@ -170,7 +170,7 @@ struct Config {
   struct Debug {
     std::optional<std::int64_t> seed;
     std::optional<std::int64_t> stop_at_step;
-    bool deterministic = true;  ///< on a GPU; the CPU always is
+    bool deterministic = true;  ///< on a GPU; the CPU is always deterministic
   } debug;
 };
 

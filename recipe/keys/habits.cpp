@@ -4,7 +4,7 @@
 
 namespace titan::recipe {
 
-// Names of Hugging Face's TrainingArguments and config.json, nanoGPT, Megatron, Lightning, litGPT, nanotron.
+// Names in Hugging Face's TrainingArguments and config.json, nanoGPT, Megatron, Lightning, litGPT and nanotron.
 const std::vector<Habit>& habits() {
   constexpr const char* kSteps = "steps, not epochs";
   constexpr const char* kWarmup = "a number of steps";
@@ -136,7 +136,7 @@ const std::vector<Habit>& habits() {
 }
 
 const Habit* find_habit(std::string_view typed) {
-  std::string last(typed.substr(typed.find_last_of('.') + 1));  // npos + 1 is 0: all of it
+  std::string last(typed.substr(typed.find_last_of('.') + 1));  // npos + 1 is 0: the whole name
   std::ranges::replace(last, '-', '_');
   const auto found = std::ranges::find(habits(), last, &Habit::name);
   return found == habits().end() ? nullptr : &*found;

@@ -1,5 +1,5 @@
 #pragma once
-// What other trainers call a key, for "did you mean". Example: "lr_warmup_iters" means lr_scheduler.warmup_steps.
+// The names of keys in other trainers, for "did you mean". Example: "lr_warmup_iters" means lr_scheduler.warmup_steps.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,14 +7,14 @@
 namespace titan::recipe {
 
 struct Habit {
-  const char* name;  ///< of the other program; the last part, with "_"
-  const char* key;   ///< ours, or a flag ("--nproc N")
-  const char* note;  ///< how ours differs; empty when only the name does
+  const char* name;  ///< name in the other program: the last part, with "_"
+  const char* key;   ///< Titan's key, or a flag ("--nproc N")
+  const char* note;  ///< how Titan's key differs; empty if only the name differs
 };
 
 const std::vector<Habit>& habits();
 
-/// The habit of a typed name, or null. Its section is ignored, and "-" counts as "_".
+/// The habit for a typed name, or null. The section in the name is ignored, and "-" counts as "_".
 const Habit* find_habit(std::string_view typed);
 
 }  // namespace titan::recipe

@@ -55,7 +55,7 @@ bool is_none(const Value& value) {
   return text && *text == "none";
 }
 
-/// Whether `word` is one of the values that come later; "*" stands for every value that is not a choice.
+/// Whether `word` is in KeyFacts::later; "*" stands for every value that is not a choice.
 bool comes_later(const Key& key, const std::string& word) {
   return std::ranges::find(key.later, word) != key.later.end() || std::ranges::find(key.later, "*") != key.later.end();
 }
@@ -87,8 +87,8 @@ Status wrong(const Key& key, const Value& value) {
 
 using Words = std::vector<std::string>;
 
-/// A list of strings, or one string with commas between its items. A table of the list is the string of its words.
-/// `lists`: an item may be a list of strings.
+/// A list of strings, or one string with commas between its items. A table in the list becomes a string of its words.
+/// `lists`: an item may itself be a list of strings.
 std::optional<Words> convert_words(const Value& value, bool lists = false) {
   Words words;
   if (const auto* text = value.as<std::string>()) {
@@ -115,7 +115,7 @@ std::optional<Words> convert_words(const Value& value, bool lists = false) {
   return words;
 }
 
-/// A number of steps, or what parse_save_interval() takes.
+/// A number of steps, or a text for parse_save_interval().
 std::optional<SaveInterval> convert_interval(const Value& value) {
   if (const auto* text = value.as<std::string>()) return parse_save_interval(*text);
   const auto* steps = value.as<std::int64_t>();
@@ -150,7 +150,7 @@ bool same_word(const Key& key, const std::string& a, const std::string& b) {
 }
 
 Status check_string(const Key& key, const Value& value, const std::string& text) {
-  // A name with NUL in it would be cut there by every system call.
+  // Every system call would cut a name at the NUL.
   if (text.find('\0') != std::string::npos) return ckpt::invalid("expected text without NUL, found " + describe(value));
   if (text.empty() && key.name == "job.dump_folder")
     return ckpt::invalid("expected the name of a folder, found " + describe(value));
@@ -219,7 +219,7 @@ bool same_on_all_ranks(const std::string& name) {
   if (key != nullptr && key->of_machine) return false;
   return key == nullptr || key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout ||
          key->cls == KeyClass::kSaving || name.starts_with("validation.") || name.starts_with("profiling.") ||
-         name.starts_with("lr_scheduler.") || name == "training.cpu_gemm";  // of the machine of rank 0
+         name.starts_with("lr_scheduler.") || name == "training.cpu_gemm";  // decided for the machine of rank 0
 }
 
 std::string canonical_name(std::string_view name) {
@@ -229,7 +229,7 @@ std::string canonical_name(std::string_view name) {
 }
 
 std::string suggest_key(std::string_view name) {
-  // "validation.batch_size" is nearer to its own section.
+  // "validation.batch_size" rather means a key of its own section.
   if (const Habit* habit = find_habit(name); habit != nullptr && !name.starts_with("validation.")) return habit->key;
   std::vector<std::string> names;
   for (const Key& key : key_table())
@@ -272,7 +272,7 @@ std::string expectation(const Key& key) {
 }
 
 std::optional<Value> get_value(const Key& key, const Config& config) {
-  // The slot function only forms an address; nothing is written through it here.
+  // The slot function only computes an address; nothing is written through it here.
   return std::visit(
       []<typename T>(T* place) -> std::optional<Value> {
         if constexpr (Unwrapped<T>::optional) {

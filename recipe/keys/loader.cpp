@@ -17,7 +17,7 @@ namespace titan::recipe {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 16u << 20;
-constexpr std::size_t kMostProblems = 20;  // shown of one configuration
+constexpr std::size_t kMostProblems = 20;  // shown for one configuration
 
 Result<std::string> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
@@ -56,7 +56,7 @@ class Loader {
       return fail(
           ckpt::invalid(key_at.text() + ": " + typed_name + " and " + earlier->second + " are the same key; keep one"));
     last_origin_[name] = value_at;
-    // A flag replaces the value of the file, so the file's value is no longer an error.
+    // A flag replaces the value of the file, so the file's wrong value is no longer an error.
     if (const auto wrong = wrong_values_.extract(name); wrong && value_at.kind == Origin::Kind::kFlag)
       drop(wrong.mapped().message);
     if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
@@ -73,7 +73,7 @@ class Loader {
     if (key->slot) loaded_.origins[name] = value_at;
   }
 
-  /// Values of a file that are not supported, and change neither the curve nor what can be resumed, become one warning.
+  /// Combines the ignored values of a file (KeyFacts::pass_over) into one warning.
   void pass_over(const std::string& path) {
     std::string plain, replaced;
     for (const auto& [name, wrong] : wrong_values_) {
@@ -89,8 +89,8 @@ class Loader {
     loaded_.warnings.push_back(path + ": " + plain + (plain.empty() || replaced.empty() ? "" : "; ") + replaced);
   }
 
-  /// Takes out the errors about keys of torchtitan that are not supported here. The rest of the configuration stays
-  /// valid.
+  /// Removes the errors about keys of torchtitan that are not supported, and returns them. The rest of the
+  /// configuration stays valid.
   Status take_refused() {
     Loader refused;
     for (const auto& [name, wrong] : wrong_values_)
@@ -127,12 +127,12 @@ class Loader {
     return all;
   }
 
-  /// A value that is not taken.
+  /// A value that was refused.
   struct Wrong {
-    std::string message;  ///< among problems_
+    std::string message;  ///< also in problems_
     const Key* key = nullptr;
     Value value;
-    bool from_file = false;  ///< and not supported
+    bool from_file = false;  ///< from the file, and not supported
   };
 
   void drop(const std::string& message) {
@@ -143,7 +143,7 @@ class Loader {
     return std::ranges::any_of(key_table(), [&](const Key& key) { return key.name.starts_with(name + "."); });
   }
 
-  /// A key of another section is no suggestion where it cannot have the value.
+  /// A key of another section is suggested only if it can have the value.
   bool may_be(const std::string& name, const std::string& near, const Value& value) const {
     const Key* const key = find_key(near);
     const auto last = [](const std::string& text) { return text.substr(text.rfind('.') + 1); };
@@ -167,7 +167,7 @@ class Loader {
   }
 
   LoadedConfig loaded_;
-  std::map<std::string, std::string> names_;  ///< canonical name -> name first used
+  std::map<std::string, std::string> names_;  ///< canonical name -> the name that was used first
   std::map<std::string, Origin> last_origin_;
   std::map<std::string, Wrong> wrong_values_;  ///< by canonical name
   std::vector<Status> problems_;

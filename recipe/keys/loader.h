@@ -1,5 +1,5 @@
 #pragma once
-// From a TOML file and command-line overrides to a checked Config that knows where each value came from.
+// Loads a TOML file and command-line overrides into a checked Config, and records where each value came from.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,7 +15,7 @@ struct Origin {
   enum class Kind { kDefault, kFile, kFlag, kCheckpoint };
   Kind kind = Kind::kDefault;
   std::string source;                  ///< path of the file or checkpoint, or the flag as typed ("--training.steps")
-  std::uint32_t line = 0, column = 0;  ///< in the file, 1-based
+  std::uint32_t line = 0, column = 0;  ///< in the file, from 1
   bool operator==(const Origin&) const = default;
   /// "default", "run.toml:3:9", "flag --training.steps", "checkpoint run/checkpoint/step-00000100".
   std::string text() const;
@@ -23,23 +23,22 @@ struct Origin {
 
 struct LoadedConfig {
   Config config;
-  std::map<std::string, Origin> origins;  ///< of every key with a slot
+  std::map<std::string, Origin> origins;  ///< for every key with a slot
   std::vector<std::string> warnings;
 };
 
-/// Reads `path` (none when empty: defaults) and applies `overrides`: the command-line arguments that are about keys, as
-/// typed: --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value,
-/// --set=... In names '-' and '_' are equal. Precedence: flag > --set > file > default; the last of several flags wins.
-/// Whether the dimensions make a model is not checked here (run_config.h).
-/// A value of another program's file that shapes neither the curve nor what can be resumed is passed over with one
-/// warning (Key::pass_over). With `refused`, keys of torchtitan that are not supported do not fail the call: their
-/// errors go there, and the configuration is loaded without them.
+/// Reads `path` (empty: only defaults) and applies `overrides`, the command-line arguments about keys as typed:
+/// --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=... In
+/// names '-' equals '_'. Precedence: flag > --set > file > default; the last of several flags wins. Does not check
+/// whether the dimensions make a model (run_config.h). A value in another program's file that changes neither the loss
+/// curve nor what can be resumed is ignored with a warning (KeyFacts::pass_over). With `refused`, unsupported keys of
+/// torchtitan do not fail the call: their errors go to `refused`, and the configuration is loaded without them.
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
-/// only values that are not built yet. Several problems become causes of one Status.
+/// only values that are not built yet. Several problems become causes of one Status
 Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                                  Status* refused = nullptr);
 
-/// As load_config, on the text of a file named `path`.
+/// As load_config, for the text of a file named `path`.
 Result<LoadedConfig> load_config_text(std::string_view text, const std::string& path,
                                       const std::vector<std::string>& overrides = {}, Status* refused = nullptr);
 

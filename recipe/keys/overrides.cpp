@@ -27,7 +27,7 @@ std::string negated_flag(const std::string& name) {
   return key && (is_bool(*key) || !key->slot) && !key_of(name) ? positive : "";
 }
 
-/// A flag's value, by what its key takes: text keys take the text as it is unless it is a quoted TOML string.
+/// Reads a flag's value by the type of its key: a text key takes the text unchanged unless it is a quoted TOML string.
 Value read_value(const std::string& name, const std::string& text) {
   Value value = parse_override_value(text);
   const Key* key = key_of(name);
@@ -78,7 +78,7 @@ class Reader {
     const Key* key = key_of(name);
     const std::string* next = at_ < arguments_.size() ? &arguments_[at_] : nullptr;
     const bool next_is_value = next && !next->starts_with("--");
-    // A boolean stands alone; only a plain true or false after it is taken as its value.
+    // A boolean flag needs no value; only a plain true or false after it is its value.
     const bool boolean = key && is_bool(*key);
     if (boolean && !(next && (*next == "true" || *next == "false")))
       return found_.push_back({flag, name, {true}, false});

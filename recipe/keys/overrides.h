@@ -1,5 +1,5 @@
 #pragma once
-// Command-line arguments about keys, taken apart.
+// Parses command-line arguments about keys.
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,16 +12,16 @@ namespace titan::recipe {
 
 struct Override {
   std::string flag;  ///< as typed, without the value: "--training.steps", "--set training.steps"
-  std::string name;  ///< "training.steps": '-' read as '_', aliases not yet followed
+  std::string name;  ///< "training.steps": '-' became '_', aliases are not resolved yet
   Value value;
-  bool set = false;  ///< came by --set (weaker than a flag)
+  bool set = false;  ///< given by --set (weaker than a flag)
 };
 
-/// Takes arguments apart. The key table decides whether a flag needs a value. Appends every problem to `problems` and
-/// returns what can be read, --set first.
+/// Parses arguments; the key table decides whether a flag needs a value. Appends every problem to `problems` and
+/// returns the overrides that can be read, --set first.
 std::vector<Override> parse_overrides(const std::vector<std::string>& arguments, std::vector<ckpt::Status>& problems);
 
-/// "section.key=VALUE" as (name with '-' read as '_', text of the value); nothing without a name or '='.
+/// "section.key=VALUE" as (name with '-' replaced by '_', text of the value); nullopt without a name or '='.
 std::optional<std::pair<std::string, std::string>> split_set(const std::string& text);
 
 }  // namespace titan::recipe

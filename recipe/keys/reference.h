@@ -1,5 +1,5 @@
 #pragma once
-// What a change of each key means for a run that resumes, in words.
+// Describes what a change of each key means for a run that resumes.
 #include <string>
 #include <vector>
 
@@ -11,7 +11,7 @@ struct ChangeRule {
   std::string cls;     ///< its class: "curve", "layout", ...
   std::string change;  ///< "free", "--allow: from the next step on", ...
 };
-/// Of every key, then of the flags that say how a start finds its state.
+/// The rules of every key, then of the flags that say how a start finds its state.
 std::vector<ChangeRule> change_rules();
 
 }  // namespace titan::recipe

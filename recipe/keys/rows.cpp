@@ -21,7 +21,7 @@ std::vector<std::string> names_of(const Key& key) {
   return names;
 }
 
-/// Sets `key`. Another program may know other words than ours, unless a curve is computed from them here.
+/// Sets `key`. Another program may have other choices; they are an error only if a curve is computed from them here.
 Status take(const Key& key, const Value& value, Config& config) {
   if (key.effect == ChangeEffect::kSchedule || key.cls != KeyClass::kCurve) return set_value(key, value, config);
   Key lenient = key;

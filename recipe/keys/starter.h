@@ -1,16 +1,16 @@
 #pragma once
-// A small configuration to begin with.
+// A small configuration to start with.
 #include <cstdint>
 #include <string>
 
 namespace titan::recipe {
 
 struct Starter {
-  std::string weights;           ///< folder to start from; empty: a small model of its own
-  std::uint64_t vocabulary = 0;  ///< of these weights; 256 stands for the bytes of a text
+  std::string weights;           ///< folder with weights to start from; empty: a small new model
+  std::uint64_t vocabulary = 0;  ///< vocabulary of these weights; 256: the bytes of a text
 };
 
-/// About ten settings as TOML, each with a comment. Without weights the text is configs/own-text.toml.
+/// About ten settings as TOML, each with a comment. Without weights the text is that of configs/own-text.toml.
 std::string starter_toml(const Starter& starter = {});
 
 }  // namespace titan::recipe

@@ -1,5 +1,5 @@
 #pragma once
-// TOML text to flat (dotted key, value, position) entries. toml++ stays in toml_reader.cpp.
+// TOML text to flat (dotted key, value, position) entries. Only toml_reader.cpp uses toml++.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ struct TomlPosition {
   auto operator<=>(const TomlPosition&) const = default;
 };
 
-inline constexpr const char* kEmptyTable = "an empty table";  ///< kind of such a value
+inline constexpr const char* kEmptyTable = "an empty table";  ///< Value::Other::kind of an empty table
 
 struct TomlEntry {
   std::string key;  ///< "section.key"
@@ -26,8 +26,8 @@ struct TomlEntry {
 /// Parses a whole file into entries in file order. \error kInvalid: not TOML ("path:line:column: ...").
 ckpt::Result<std::vector<TomlEntry>> parse_toml(std::string_view text, const std::string& path);
 
-/// Reads the text of one override: a TOML value if it is exactly one, else the text itself as a string ("llama", "07",
-/// "True", and anything that would smuggle in a second key).
+/// Reads the value of one override: a TOML value if the text is exactly one, else the text itself as a string ("llama",
+/// "07", "True", and any text that would add a second key).
 Value parse_override_value(const std::string& text);
 
 }  // namespace titan::recipe

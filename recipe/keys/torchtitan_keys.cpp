@@ -1,4 +1,4 @@
-// torchtitan's keys that are accepted with harmless values only, and its other names of keys.
+// torchtitan's keys that are accepted only with harmless values, and its other names of Titan's keys.
 // \source torchtitan v0.2.2 config/job_config.py; names of v0.1.0 and of August 2026
 #include <algorithm>
 

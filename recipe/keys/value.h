@@ -1,5 +1,5 @@
 #pragma once
-// A configuration value before it meets the key table, and the TOML text of values. Knows nothing of toml++.
+// A configuration value before it is checked against the key table, and the TOML text of values. Does not use toml++.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,9 +10,9 @@
 
 namespace titan::recipe {
 
-/// A TOML value. Dates, tables and other things that no key takes are `Other`.
+/// A TOML value. Dates, tables and other things that no key accepts are `Other`.
 struct Value {
-  /// Something that no key accepts: what it is ("a date", "a table") and how it was written, where known.
+  /// A thing that no key accepts: what it is ("a date", "a table"), and how it was written, if known.
   struct Other {
     std::string kind, text;
     bool operator==(const Other&) const = default;
@@ -26,12 +26,12 @@ struct Value {
   }
 };
 
-/// Returns "true", "12", "\"text\"", "[1, 2]": what a person would write in a file.
+/// Returns "true", "12", "\"text\"", "[1, 2]": the value as a person writes it in a file.
 std::string to_toml(const Value& value);
 /// Returns "the integer 12", "the string \"ten\"", "a date": the value as an error message names it.
 std::string describe(const Value& value);
 
-inline constexpr const char* kTable = "a table";  ///< kind of such a value
+inline constexpr const char* kTable = "a table";  ///< Value::Other::kind of a table
 
 using ckpt::toml_float;
 using ckpt::toml_string;

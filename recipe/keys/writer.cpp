@@ -8,7 +8,7 @@ namespace {
 std::string section_of(const std::string& name) { return name.substr(0, name.find('.')); }
 std::string leaf_of(const std::string& name) { return name.substr(name.find('.') + 1); }
 
-/// Bytes in a comment must not end it: a path may hold a newline.
+/// A comment must stay on one line: a path may contain a newline.
 std::string on_one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';

@@ -1,5 +1,5 @@
 #pragma once
-// The resolved configuration as text: TOML by our own writer (shortest floats, table order), and sorted pairs.
+// The resolved configuration as text: TOML with our own writer (shortest floats, table order), and sorted pairs.
 #include <functional>
 #include <string>
 
@@ -8,11 +8,11 @@
 
 namespace titan::recipe {
 
-/// Every set key as (dotted key, TOML text), sorted by key: what a checkpoint stores.
+/// Every set key as (dotted key, TOML text), sorted by key. A checkpoint stores these pairs.
 ckpt::Settings resolved_settings(const Config& config);
 
 /// A TOML file that loads to the same configuration (the run folder's config.toml). Unset keys are left out. With
-/// `comment`, each key has that comment behind it, and unset keys are comments, too.
+/// `comment`, each key gets its comment at the end of the line, and unset keys are written as comments.
 std::string config_toml(const Config& config, const std::function<std::string(const Key&)>& comment = {});
 
 }  // namespace titan::recipe

@@ -1,11 +1,11 @@
 #pragma once
-// Whether a model reads and writes bytes: id b is the byte b. Pure.
+// Whether the ids of a model are bytes: id b is the byte b. Pure.
 #include "ckpt/model/settings.h"
 
 namespace titan::recipe {
 
-/// Whether the configuration in a checkpoint says that its run was trained on text with the byte tokenizer. False when
-/// it says nothing of its data.
+/// Whether the run of a checkpoint with these configuration rows was trained on text with the byte tokenizer. False if
+/// the rows say nothing about the data.
 bool reads_bytes(const ckpt::Settings& rows);
 
 }  // namespace titan::recipe

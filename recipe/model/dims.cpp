@@ -10,14 +10,14 @@
 namespace titan::recipe {
 namespace {
 
-/// Gives what a configuration without a flavour leaves open. RoPE is not scaled then.
+/// Fills in what a configuration without a flavour leaves open. RoPE is not scaled then.
 constexpr const char* kDefaultFlavor = "debugmodel";
 
 constexpr std::int64_t kMaxDimension = std::int64_t{1} << 31;
 constexpr std::int64_t kMaxLayers = 100'000;
 
-/// Whether nothing is left for a flavour to say. Older versions wrote the flavour's name and all it meant into
-/// RUN/config.toml; the scaling of RoPE was not part of that.
+/// Whether a flavour has nothing to add. Older versions wrote the flavour's name and all its values into
+/// RUN/config.toml, but not the scaling of RoPE.
 bool gives_every_dimension(const Config::Model& model) {
   return model.dim && model.n_layers && model.n_heads && model.n_kv_heads && model.head_dim && model.ffn_dim &&
          model.vocab_size && model.norm_eps && model.rope_theta;
@@ -31,7 +31,7 @@ Result<std::optional<RopeScaling>> rope_scaling_of(const Config::Model& model) {
   return std::optional(scaling);
 }
 
-/// `derived`: where head_dim comes from, when nobody gave it.
+/// `derived` says where head_dim comes from if it was not given.
 Status check_heads(const ModelDims& dims, const std::string& derived = "") {
   if (dims.head_dim % 2 != 0)
     return ckpt::invalid("model.head_dim " + std::to_string(dims.head_dim) + derived + " is odd; RoPE rotates pairs");
@@ -56,7 +56,7 @@ Status check_norms(const ModelDims& dims) {
 }
 
 Status check_experts(const ModelDims& dims) {
-  // Each has three tensors, which are listed by name.
+  // Each expert has three tensors, which are listed by name.
   constexpr std::int64_t kMostExperts = 65536, kMostOfAllLayers = 200'000;
   const std::string count = std::to_string(dims.n_experts), taken = std::to_string(dims.experts_per_token);
   if (dims.n_experts < 0 || dims.n_experts > kMostExperts)
@@ -150,7 +150,7 @@ void set_dims(const ModelDims& dims, Config& config) {
   model.tied_embeddings = dims.tied;
   model.qkv_bias = dims.qkv_bias;
   model.qk_norm = dims.qk_norm;
-  // Keys that came later stay unset where a model has nothing of the kind.
+  // Keys that were added later stay unset if the model does not need them.
   const auto later = [](bool on) { return on ? std::optional(true) : std::nullopt; };
   model.whole_qk_norm = later(dims.whole_qk_norm);
   model.post_norm = later(dims.post_norm);
@@ -165,7 +165,7 @@ void set_dims(const ModelDims& dims, Config& config) {
   model.sliding_window_layers.reset();
   if (dims.window.tokens != 0) model.sliding_window = dims.window.tokens;
   if (!dims.window.layers.empty()) model.sliding_window_layers = layers_text(dims.window);
-  // The flavour's name alone would scale again.
+  // With only the flavour's name, RoPE would be scaled again.
   if (dims.rope_scaling)
     model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
   else if (model.flavor)

@@ -1,5 +1,5 @@
 #pragma once
-// The dimensions of a Llama-style model, and what a configuration says of them. Pure.
+// The dimensions of a Llama-style model, and how they follow from a configuration. Pure.
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -15,25 +15,25 @@ struct Config;
 using ckpt::Result;
 using ckpt::Status;
 
-/// Shape of a Llama-style model.
+/// The shape and the switches of a Llama-style model.
 struct ModelDims {
   std::int64_t dim = 0, n_layers = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0, ffn_dim = 0, vocab_size = 0;
   double norm_eps = 1e-5, rope_theta = 500000;
   bool tied = false;      ///< the head is the embedding
   bool qkv_bias = false;  ///< the projections of queries, keys and values have a bias (Qwen2)
-  bool qk_norm = false;   ///< queries and keys are normed before RoPE, within each head (Qwen3)
+  bool qk_norm = false;   ///< queries and keys get an RMSNorm before RoPE, within each head (Qwen3)
   std::optional<RopeScaling> rope_scaling;
   SlidingWindow window;
-  bool whole_qk_norm = false;  ///< those norms are over all heads of a token at once (OLMo 2)
-  /// The feed-forward of a token is that of `experts_per_token` among `n_experts`, each ffn_dim wide (Mixtral).
+  bool whole_qk_norm = false;  ///< these norms are over all heads of a token together (OLMo 2)
+  /// Each token uses `experts_per_token` of `n_experts` feed-forwards, each ffn_dim wide (Mixtral).
   bool experts = false;
   std::int64_t n_experts = 0, experts_per_token = 0;
   bool route_norm = false;  ///< the weights of a token's experts are divided by their sum
-  bool post_norm = false;   ///< norms of what comes out of attention and feed-forward, not of what goes in (OLMo 2)
+  bool post_norm = false;  ///< norms are applied to the output of attention and feed-forward, not to the input (OLMo 2)
   bool operator==(const ModelDims&) const = default;
 };
 
-/// The dimensions that are sizes, by their keys.
+/// The dimensions that are sizes, with their keys.
 inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[] = {
     {"model.dim", &ModelDims::dim},
     {"model.n_layers", &ModelDims::n_layers},
@@ -44,20 +44,20 @@ inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[]
     {"model.vocab_size", &ModelDims::vocab_size},
 };
 
-/// A size from a file as a dimension. A size that does not fit becomes the largest number, which check_dims refuses.
+/// A size in a file as a dimension. A size that does not fit becomes the largest number, which check_dims refuses.
 std::int64_t to_dimension(std::uint64_t size);
 
-/// Checks that dimensions of any origin make a model: none is 0 or absurd, heads divide, head_dim is even, eps, theta
-/// and RoPE's scaling are sound. Keys of titan-train's configuration have narrower limits (key_table.h).
+/// Checks that dimensions of any origin make a model: none is 0 or absurdly large, heads divide, head_dim is even, eps,
+/// theta and RoPE's scaling are sound. The keys of titan-train's configuration have narrower limits (key_table.h).
 /// \error kUnsupported
 Status check_dims(const ModelDims& dims);
 
-/// The model's dimensions: explicit keys, else the flavour's (without one: debugmodel's), else rules (n_kv_heads =
-/// n_heads when only that is given, head_dim = dim / n_heads, FFN width by torchtitan's rule). The vocabulary is the
-/// flavour's unless it is given. The byte tokenizer's 256 ids fit into each; model.vocab_size = 256 saves the unused
-/// rows. A given flavour scales RoPE as torchtitan does, unless rope_scaling says otherwise or every dimension is given
-/// as well.
-/// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a rope_scaling that cannot be read.
+/// The model's dimensions. Explicit keys come first; then the flavour (debugmodel if none is given); then rules:
+/// n_kv_heads = n_heads if only n_heads is given, head_dim = dim / n_heads, the FFN width by torchtitan's rule. The
+/// vocabulary is the flavour's unless it is given: the 256 ids of the byte tokenizer fit into each, and
+/// model.vocab_size = 256 saves the unused rows. A given flavour scales RoPE as torchtitan does, unless rope_scaling is
+/// set or every dimension is given as well.
+/// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a rope_scaling that cannot be read
 Result<ModelDims> model_dims(const Config& config);
 /// Writes every dimension into `config`, so that model_dims gives `dims`.
 void set_dims(const ModelDims& dims, Config& config);

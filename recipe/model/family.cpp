@@ -7,7 +7,7 @@
 namespace titan::recipe {
 namespace {
 
-// Which models have a part.
+// Which models have a parameter.
 struct Only {
   bool ModelDims::*with = nullptr;
   bool ModelDims::*without = nullptr;
@@ -22,8 +22,8 @@ constexpr ParameterKind kind(Part part, Extent rows, Extent columns, Rows order,
           ours, huggingface,     mistral, newer, gguf,      mixtral};
 }
 
-// Columns: part, extents, rows, start, which models; ours, Hugging Face's, Mistral's, torchtitan 0.3.0's, llama.cpp's
-// names.
+// Columns: part, extents, rows, start, which models; then the names of Titan, Hugging Face, Mistral, torchtitan 0.3.0
+// and llama.cpp.
 constexpr ParameterKind kKinds[] = {
     kind(Part::kEmbedding, Extent::kVocabulary, Extent::kWidth, Rows::kStay, Start::kEmbedding, kAlways, kEmbeddingName,
          "model.embed_tokens.weight", kEmbeddingName, "", "token_embd.weight"),

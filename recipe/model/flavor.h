@@ -11,35 +11,35 @@ namespace titan::recipe {
 
 inline constexpr const char *kLlama3 = "llama3", *kQwen3 = "qwen3";  ///< model.name
 
-/// A flavour of torchtitan 0.2.2. Those of llama3 have norm_eps 1e-5 and rope_theta 500000, and scale RoPE by
-/// RopeScaling's defaults; those of qwen3 have 1e-6, 1000000, no scaling, heads of 128 and norms of heads.
+/// A flavour of torchtitan 0.2.2. Flavours of llama3 have norm_eps 1e-5 and rope_theta 500000, and scale RoPE by the
+/// defaults of RopeScaling. Flavours of qwen3 have 1e-6 and 1000000, no scaling, heads of 128 and norms of heads.
 /// \source torchtitan v0.2.2 models/llama3/__init__.py, models/qwen3/__init__.py
 struct Flavor {
   const char* name;
   std::int64_t dim, n_layers, n_heads, n_kv_heads, vocab_size;
-  std::int64_t multiple_of;   ///< of the feed-forward's width
-  double multiplier;          ///< of the feed-forward's width
-  std::int64_t ffn_dim = 0;   ///< the width itself; 0: by the two above
+  std::int64_t multiple_of;   ///< the feed-forward's width is a multiple of this
+  double multiplier;          ///< factor of the feed-forward's width
+  std::int64_t ffn_dim = 0;   ///< the width itself; 0: computed with the two members above
   std::int64_t head_dim = 0;  ///< 0: dim / n_heads
   bool tied = false;
   bool is_qwen3() const { return head_dim != 0; }
 };
 
-/// The flavour `name` of the family (model.name), or nullptr.
+/// The flavour `name` of the family `family` (model.name), or nullptr.
 const Flavor* find_flavor(std::string_view name, std::string_view family = kLlama3);
 /// "debugmodel, 8B, ...": the flavours of a family.
 std::string flavor_names(std::string_view family);
 
-/// The family (model.name) whose parts a model has.
+/// The family (model.name) that has the parts of this model.
 const char* family_of(const ModelDims& dims);
 
-/// The dimensions of a flavour. A `dim` or `n_heads` that is given replaces the flavour's, and what follows from it is
-/// derived again: n_kv_heads = n_heads, and with llama3 head_dim = dim / n_heads (cut) and the FFN width. RoPE is not
+/// The dimensions of a flavour. A given `dim` or `n_heads` replaces the flavour's, and what depends on it is derived
+/// again: n_kv_heads = n_heads, and with llama3 head_dim = dim / n_heads (rounded down) and the FFN width. RoPE is not
 /// scaled.
 ModelDims flavor_dims(const Flavor& flavor, std::optional<std::int64_t> dim = {},
                       std::optional<std::int64_t> n_heads = {});
 
-/// Width of the feed-forward: int(2/3 * 4 dim), times `multiplier` (cut to an integer), rounded up to `multiple_of`.
+/// Width of the feed-forward: int(2/3 * 4 dim), times `multiplier` (rounded down), rounded up to `multiple_of`.
 /// \source torchtitan v0.2.2 models/llama3/model/model.py, FeedForward
 std::int64_t ffn_width(std::int64_t dim, std::int64_t multiple_of, double multiplier);
 

@@ -8,7 +8,7 @@
 
 namespace titan::recipe {
 
-/// Keys that describe a model; the switches are off where a checkpoint has no row for them.
+/// Keys that describe a model. A switch is off if a checkpoint has no row for it.
 inline constexpr const char* kModelDimensions[] = {"model.dim",        "model.n_layers", "model.n_heads",
                                                    "model.n_kv_heads", "model.head_dim", "model.ffn_dim",
                                                    "model.vocab_size", "model.norm_eps", "model.rope_theta"};
@@ -16,17 +16,18 @@ inline constexpr const char* kModelSwitches[] = {
     "model.tied_embeddings", "model.qkv_bias",          "model.qk_norm",        "model.rope_scaling",
     "model.whole_qk_norm",   "model.post_norm",         "model.sliding_window", "model.sliding_window_layers",
     "model.n_experts",       "model.experts_per_token", "model.route_norm"};
-/// All of them: the dimensions, then the switches.
+/// All these keys: the dimensions, then the switches.
 std::vector<std::string> model_keys();
 
-/// The rows of a model, ascending. Biases, norms of heads and scaling have a row only when there are some.
+/// The rows of a model, ascending. Switches other than tied_embeddings have a row only if they are on.
 ckpt::Settings model_rows(const ModelDims& dims);
 
-/// Reads the rows back. Ignores other rows and rows that are "not set". Switches may be absent; so may head_dim, if it
-/// is dim / n_heads. `what` names the holder of the rows in messages. \error kIncompatible naming the rows that are
-/// missing, have another type, or make no model (check_dims)
+/// Reads the rows back. Ignores other rows and rows that are "not set". Switches may be missing; so may head_dim, if it
+/// is dim / n_heads. `what` names the holder of the rows in messages. \error kIncompatible, which names the rows that
+/// are missing or of another type, or says why they make no model (check_dims)
 Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& rows);
-/// The same for a trainer that loads the checkpoint at `path`: every dimension must be there. \error kIncompatible
+/// As dims_from_rows, for a trainer that loads the checkpoint at `path`: no dimension may be missing.
+/// \error kIncompatible
 Result<ModelDims> stored_dims(const ckpt::Settings& rows, const std::string& path);
 
 }  // namespace titan::recipe

@@ -10,7 +10,7 @@
 namespace titan::recipe {
 namespace {
 
-/// The number of heads that a row says; nothing when no configuration could say it.
+/// The number of heads in a row; nullopt if no configuration could have that value.
 std::optional<std::int64_t> read_heads(const std::string& row) {
   Config config;
   (void)set_value(*find_key("model.n_heads"), parse_override_value(row), config);
@@ -70,7 +70,7 @@ ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::W
   add_switch("model.whole_qk_norm", shown.dims.whole_qk_norm);
   add_switch("model.post_norm", shown.dims.post_norm);
   if (ckpt::has_setting(rows, "model.n_heads")) n_heads = read_heads(ckpt::setting(rows, "model.n_heads"));
-  // Norms of heads have the size of one.
+  // The norm of a head has the size of a head.
   if (shown.dims.head_dim > 0 && !ckpt::has_setting(rows, "model.n_heads")) {
     n_heads = shown.query_rows / shown.dims.head_dim;
     add("model.n_heads", *n_heads);

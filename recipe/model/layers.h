@@ -1,5 +1,5 @@
 #pragma once
-// Layers by the numbers in names of tensors, ours and those of other programs. Pure.
+// Finds layers by the numbers in names of tensors, Titan's and those of other programs. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace titan::recipe {
 
-/// N of "layers.N.attention.wq.weight", also where a prefix that ends with a dot stands before it; nothing for a name
-/// of no layer.
+/// N of "layers.N.attention.wq.weight", also after a prefix that ends with a dot; nullopt if the name is not of a
+/// layer.
 std::optional<std::uint64_t> layer_of(std::string_view name);
 
-/// How many layers tensors of these names make, by the highest number; 0 where none is of a layer.
+/// How many layers a model with tensors of these names has, by the highest number; 0 if no name is of a layer.
 std::int64_t layers_in(const std::vector<std::string>& names);
 
 }  // namespace titan::recipe

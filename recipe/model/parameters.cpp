@@ -13,7 +13,7 @@ std::vector<ckpt::ParameterMeta> model_parameters(const ModelDims& dims) {
   add(kind_of(Part::kEmbedding), 0);
   for (std::int64_t layer = 0; layer < dims.n_layers; ++layer)
     for (std::size_t i = 0; i < of_layer.size();) {
-      // The parts of experts stand together: all of one expert, then of the next.
+      // The parameters of experts are consecutive in the table: write all of one expert, then all of the next.
       std::size_t end = i + 1;
       while (of_layer[i]->of_expert() && end < of_layer.size() && of_layer[end]->of_expert()) ++end;
       for (std::uint64_t expert = 0; expert < count_of(*of_layer[i], dims); ++expert)

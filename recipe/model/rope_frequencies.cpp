@@ -27,7 +27,7 @@ float by_llama3(float frequency, const RopeScaling& scaling) {
   return (1.0f - smooth) * frequency / factor + smooth * frequency;
 }
 
-/// A larger base for texts beyond the original length.
+/// The larger base for texts longer than the original length.
 double dynamic_theta(std::int64_t head_dim, double theta, const RopeScaling& scaling, std::int64_t length) {
   const auto original = static_cast<double>(scaling.original_max_position_embeddings);
   const double longest = std::max(static_cast<double>(length), original);
@@ -35,7 +35,7 @@ double dynamic_theta(std::int64_t head_dim, double theta, const RopeScaling& sca
   return theta * std::pow(scaling.factor * longest / original - (scaling.factor - 1), d / (d - 2));
 }
 
-/// From which pair on frequencies are slowed down, and from which on by the whole factor.
+/// The pair from which on frequencies are slowed down, and the one from which on by the whole factor.
 struct Ramp {
   double low = 0, high = 0;
   float at(std::size_t pair) const {

@@ -1,5 +1,5 @@
 #pragma once
-// How fast RoPE turns each pair of a head, by the model's base and scaling. Pure.
+// How fast RoPE rotates each pair of a head, by the model's base and scaling. Pure.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -9,12 +9,12 @@
 namespace titan::recipe {
 
 struct RopeFrequencies {
-  std::vector<float> inverse;  ///< radians a token, for each of the head_dim / 2 pairs
-  double attention = 1;        ///< multiplies cosines and sines
+  std::vector<float> inverse;  ///< radians per token, for each of the head_dim / 2 pairs
+  double attention = 1;        ///< factor of cosines and sines
 };
 
-/// `length`: of the longest sequence of the computation, by which dynamic and longrope choose. Computed in fp32 as
-/// torchtitan and transformers do: at position 8192 an exact frequency turns by 1e-4 otherwise.
+/// `length` is that of the longest sequence; dynamic and longrope depend on it. Computed in fp32, as in torchtitan and
+/// transformers: exact frequencies would differ from theirs by 1e-4 in the rotation at position 8192.
 /// \source Su et al., RoFormer; Hugging Face transformers, modeling_rope_utils.py
 RopeFrequencies rope_frequencies(std::int64_t head_dim, double theta, const std::optional<RopeScaling>& scaling,
                                  std::int64_t length);

@@ -21,7 +21,7 @@ bool has_length(const RopeScaling& scaling) {
          static_cast<double>(scaling.original_max_position_embeddings) <= kMaxLength;
 }
 
-/// Shortest digits, without the ".0" that makes a TOML float of a whole number.
+/// The shortest digits, without the ".0" of a whole number as a TOML float.
 std::string digits(double value) {
   char buffer[32];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
@@ -33,7 +33,7 @@ std::string digits(const std::vector<double>& values) {
   return text;
 }
 
-/// Reads numbers between ':'. What is left out or no number makes the whole text none.
+/// Reads numbers between ':'. One missing or malformed number makes the whole text invalid.
 class Numbers {
  public:
   explicit Numbers(std::vector<std::string> parts) : parts_(std::move(parts)) {}
@@ -91,7 +91,7 @@ const char* expected_form(Kind kind) {
   return "";
 }
 
-/// What would make the numbers of this kind a scaling.
+/// Describes the numbers that would be sound for this kind.
 const char* sound_numbers(Kind kind) {
   switch (kind) {
     case Kind::kLlama3: return "the factor is at least 1, and 0 < low < high frequency factor";
@@ -114,7 +114,7 @@ std::optional<Kind> rope_kind(std::string_view name) {
 }
 
 double scaled_length(const RopeScaling& scaling) {
-  // Beyond its length dynamic chooses anew; linear knows no original length.
+  // dynamic computes a new base for longer texts; linear does not know the original length.
   if (scaling.kind == Kind::kLinear) return 0;
   const auto original = static_cast<double>(scaling.original_max_position_embeddings);
   return scaling.kind == Kind::kDynamic ? original : scaling.factor * original;

@@ -1,5 +1,5 @@
 #pragma once
-// The numbers by which models stretch RoPE for contexts longer than those of pre-training. rope_frequencies
+// The numbers with which models scale RoPE for contexts longer than in pre-training. rope_frequencies
 // (recipe/model/rope_frequencies.h) applies them. Pure.
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace titan::recipe {
 
-/// The defaults are Llama 3.1's. Every llama3 of torchtitan has them, too. Members that a kind does not use keep their
+/// The defaults are those of Llama 3.1, and of every llama3 of torchtitan. Members that a kind does not use keep their
 /// defaults, so that equal scalings are equal values.
 /// \source Hugging Face transformers, modeling_rope_utils.py; torchtitan v0.2.2 models/llama3/model/args.py,
 /// RoPEScalingArgs
@@ -19,39 +19,40 @@ struct RopeScaling {
   double factor = 8, low_freq_factor = 1, high_freq_factor = 4;
   std::int64_t original_max_position_embeddings = 8192;
   enum class Kind : std::uint8_t { kLlama3, kLinear, kDynamic, kYarn, kLongrope } kind = Kind::kLlama3;
-  double attention_factor = 1;           ///< of yarn and longrope: multiplies cosines and sines
+  double attention_factor = 1;           ///< for yarn and longrope: factor of cosines and sines
   double beta_fast = 32, beta_slow = 1;  /// of yarn: rotations within the original length
-  bool truncate = true;                  ///< of yarn: the bounds of the ramp are whole
-  /// Of longrope: half of head_dim numbers each, up to the original length and beyond it.
+  bool truncate = true;                  ///< for yarn: the bounds of the ramp are rounded to whole numbers
+  /// For longrope: half of head_dim numbers each, for lengths up to the original length and for longer ones.
   std::vector<double> short_factors, long_factors;
   bool operator==(const RopeScaling&) const = default;
 };
 
-/// model.rope_scaling of RoPE that is not scaled.
+/// The value of model.rope_scaling for RoPE without scaling.
 inline constexpr const char* kPlainRope = "none";
 
 /// "llama3", "linear", ...
 const char* rope_kind_name(RopeScaling::Kind kind);
-/// The kind of that name; nothing for another.
+/// The kind with that name; nullopt for other names.
 std::optional<RopeScaling::Kind> rope_kind(std::string_view name);
-/// The longest context that the scaling is made for: factor times the original length; 0 where it does not say.
+/// The longest context for which the scaling is made: factor * original length; dynamic: the original length; linear:
+/// 0, because it does not say.
 double scaled_length(const RopeScaling& scaling);
 
-/// What yarn multiplies cosines and sines by, unless a model says another number. `mscale` and `mscale_all_dim` are 0
-/// where a model does not have both. \source Peng et al., YaRN; DeepSeek-V3's mscale
+/// The factor of cosines and sines in yarn, unless a model gives its own. `mscale` and `mscale_all_dim` are 0 if a
+/// model does not have both. \source Peng et al., YaRN; DeepSeek-V3's mscale
 double yarn_attention(double factor, double mscale = 0, double mscale_all_dim = 0);
-/// The same of longrope, of the longest over the original length.
+/// The same factor in longrope; `factor` is the longest length / the original length.
 double longrope_attention(double factor, std::int64_t original);
 
 /// Whether the numbers make a scaling: the factor is at least 1, 0 < low < high frequency factor, 0 < slow < fast beta,
-/// factors of frequencies are positive and as many in both lists, and the original length is 1 to 10^12.
+/// frequency factors are positive and both lists have the same length, and the original length is 1 to 10^12.
 bool is_sound(const RopeScaling& scaling);
-/// The numbers of a text as rope_scaling_text writes it, sound or not; nothing for other texts. Numbers at the end that
-/// yarn derives may be left out: "yarn:4:32768".
+/// Reads a text of rope_scaling_text, sound or not; nullopt for other texts. Numbers at the end that yarn can derive
+/// may be missing: "yarn:4:32768".
 std::optional<RopeScaling> read_rope_scaling(std::string_view text);
-/// Reads a text that must be sound. \error kInvalid
+/// Reads such a text, which must be sound. \error kInvalid
 ckpt::Result<RopeScaling> parse_rope_scaling(const std::string& text);
-/// The reverse, with the shortest numbers: the one text of equal scalings.
+/// The inverse, with the shortest numbers. Equal scalings have the same text:
 ///
 ///     llama3:FACTOR:LOW_FREQ_FACTOR:HIGH_FREQ_FACTOR:ORIGINAL_MAX_POSITION_EMBEDDINGS
 ///     linear:FACTOR

@@ -12,7 +12,7 @@ using ckpt::Status;
 
 constexpr std::string_view kSchema = "titan.gpu-check/2";
 
-/// What a forecast can use of a report.
+/// The parts of a report that a forecast can use.
 struct Measured {
   std::string schema, device;
   bool rehearsal = false;

@@ -1,5 +1,5 @@
 #pragma once
-// What scripts/gpu-check measured on a GPU, in place of what a forecast takes for granted. Pure.
+// Replaces the assumed shares of a forecast by those that scripts/gpu-check measured on a GPU. Pure.
 #include <string>
 #include <string_view>
 
@@ -7,8 +7,9 @@
 
 namespace titan::recipe {
 
-/// Puts the shares into `figures` that the report `text` has; `path` names it in messages. \error kInvalid: no report
-/// of gpu-check, one of a rehearsal or of another device, one without these figures, a share that cannot be
+/// Copies the measured shares from the report `text` into `figures`; `path` names the report in messages.
+/// \error kInvalid: not a report of gpu-check, one of a rehearsal or of another device, one without shares, an
+/// impossible share
 ckpt::Status calibrate(DeviceFigures& figures, std::string_view text, const std::string& path);
 
 }  // namespace titan::recipe

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kMostEpochs = 1'000'000'000;
 
 ckpt::Status wrong_set(const std::string& item, const std::string& why) {
-  if (item.find('=') == std::string::npos)  // what was behind a comma
+  if (item.find('=') == std::string::npos)  // the text after a comma
     return ckpt::invalid("training.datasets: " + ckpt::toml_string(item) + ": " + why)
         .with_hint(
             "commas divide sets; a path that is a list stands in a list of texts: [\"path=a.ids, b.ids\", "
@@ -25,7 +25,7 @@ ckpt::Status wrong_set(const std::string& item, const std::string& why) {
       .with_hint("a set is a table with path, weight, epochs and exhausted, or \"path=FILE weight=0.7 epochs=2\"");
 }
 
-/// The words of an item: a word without a known "key=" belongs to the value before it, since paths have blanks.
+/// The words of an item. A word without a known "key=" belongs to the value before it, since paths may contain blanks.
 ckpt::Result<std::vector<std::pair<std::string, std::string>>> read_words(const std::string& item) {
   std::vector<std::pair<std::string, std::string>> words;
   for (const std::string& word : ckpt::split(item, ' ')) {

@@ -1,5 +1,5 @@
 #pragma once
-// training.datasets: the sets of a mixture as they are written. Pure.
+// Reads training.datasets: the sets of a mixture. Pure.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,20 +10,19 @@ namespace titan::recipe {
 
 struct Config;
 
-/// One set: where it lies, its weight beside the others', and how often it is read.
+/// One set: its path, its weight relative to the others, and how often it is read.
 struct DataSetChoice {
   std::string path;
   double weight = 1;
-  std::uint64_t epochs = 0;  ///< passes over it; 0: without end
-  bool stops = false;        ///< the data end with it; else the other sets take its share
+  std::uint64_t epochs = 0;  ///< passes over it; 0: no limit
+  bool stops = false;        ///< true: the data end with this set; false: then the other sets take its share
 };
 
-/// The sets of training.datasets; empty where it is not set.
-/// \error kInvalid: an item that is no set, a weight that is not above zero, one path twice, training.dataset_path
-/// besides
+/// The sets of training.datasets; empty if the key is not set. \error kInvalid: an item that is not a set, a weight
+/// that is not above zero, the same path twice, or training.dataset_path set as well
 ckpt::Result<std::vector<DataSetChoice>> data_set_choices(const Config& config);
 
-/// The paths of the training data, each as a key takes it.
+/// The paths of the training data, each in the form of a key's value.
 std::vector<std::string> data_paths(const Config& config);
 
 }  // namespace titan::recipe

@@ -1,5 +1,5 @@
 #pragma once
-// What GPUs can do, by their makers, and how much of it a forecast takes for granted. Pure.
+// What GPUs can do according to their makers, and which share of it a forecast assumes. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,25 +8,25 @@
 
 namespace titan::recipe {
 
-/// A GPU and its links. Rates are those of one GPU, links in one direction.
+/// A GPU and its links. Rates are per GPU; links are counted in one direction.
 struct DeviceFigures {
   std::string name;
-  std::uint64_t memory_bytes = 0;           ///< that a process can have
+  std::uint64_t memory_bytes = 0;           ///< available to a process
   double bf16_tflops = 0, fp32_tflops = 0;  ///< dense; fp32 without TF32
   double memory_gb_s = 0;
   double nvlink_gb_s = 0;           ///< to the other GPUs of its node
-  double nic_gb_s = 0;              ///< its share of the node's network
-  std::uint32_t per_node = 8;       ///< GPUs of a node
-  double compute_share = 0.42;      ///< of the peak that products, attention and all between them reach
-  double link_share = 0.8;          ///< of links and memory that transfers reach
-  bool measured = false;            ///< shares are of a GPU, not assumed
-  std::uint64_t reserve_bytes = 0;  ///< context, workspaces and communicators: what tensors cannot have
+  double nic_gb_s = 0;              ///< its part of the node's network bandwidth
+  std::uint32_t per_node = 8;       ///< GPUs per node
+  double compute_share = 0.42;      ///< share of the peak that all of a step's computing reaches
+  double link_share = 0.8;          ///< share of their rate that transfers over links and memory reach
+  bool measured = false;            ///< the shares were measured on a GPU, not assumed
+  std::uint64_t reserve_bytes = 0;  ///< not available to tensors: context, workspaces and communicators
 };
 
 /// The names that device_figures knows: "a100, b200, h100, h200".
 std::string known_devices();
 
-/// Of "h100" and the like. \error kInvalid: an unknown name
+/// The figures of "h100" and the like. \error kInvalid: an unknown name
 ckpt::Result<DeviceFigures> device_figures(const std::string& name);
 
 }  // namespace titan::recipe

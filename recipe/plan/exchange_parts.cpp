@@ -12,14 +12,14 @@ bool is_tied_embedding(const RunPlan& plan, std::size_t parameter) {
   return plan.dims.tied && plan.parameters[parameter].name == kEmbeddingName;
 }
 
-/// What is never cut: the embedding, a layer, norm and head.
+/// A unit is never divided: the embedding, a layer, norm and head.
 struct Unit {
   std::uint32_t group = 0;
   std::uint64_t elements = 0;
   std::vector<std::size_t> parameters;
 };
 
-/// Of one rank of the pipeline, in model order; without a tied embedding.
+/// The units of one pipeline rank, in model order, without a tied embedding.
 std::vector<Unit> units_of(const RunPlan& plan, const std::vector<std::uint32_t>& group_of, std::uint32_t rank) {
   std::vector<Unit> units;
   for (std::size_t i = 0; i < plan.parameters.size(); ++i) {

@@ -1,5 +1,6 @@
 #pragma once
-// In which parts the gradients and weights of a rank travel: one part does while the rank computes the next. Pure.
+// Divides the gradients and weights of a rank into parts for the exchange: one part is sent while the rank computes the
+// next one. Pure.
 #include <cstdint>
 #include <vector>
 
@@ -7,20 +8,20 @@
 
 namespace titan::recipe {
 
-/// Leaves that a rank owns of each part at least, where the parts are not given: ranges of whole leaves are then even
-/// to a thirty-second.
+/// Unless the number of parts is given, a rank owns at least so many leaves of each part: ranges of whole leaves then
+/// differ by at most 1/32.
 inline constexpr std::uint64_t kLeavesOfPart = 32;
 
-/// As many parts as a rank's layers allow and each data-parallel rank can own its fair share of; 1 where there is
-/// nothing to exchange.
+/// The largest number of parts for which each rank has enough layers and each data-parallel rank can own its share of
+/// every part; 1 if there is nothing to exchange.
 std::uint32_t most_exchange_parts(const RunPlan& plan);
 
-/// The part of each parameter, counted from 0 on each rank of the pipeline, in model order: whole layers, of about
-/// equally many elements, at most plan.exchange_parts. A tied embedding is a part of its own, for it has two sums of
-/// gradients. All 0 where plan.exchange_parts is 1.
+/// The part of each parameter, in model order, counted from 0 on each pipeline rank. A part is whole layers; parts have
+/// about the same number of elements; there are at most plan.exchange_parts, plus one for a tied embedding, which has
+/// two gradient sums. All are 0 if plan.exchange_parts is 1.
 std::vector<std::uint32_t> exchange_parts(const RunPlan& plan);
 
-/// As many as the rank that has most of them.
+/// The number of parts on the rank that has most.
 std::uint32_t exchange_part_count(const RunPlan& plan);
 
 }  // namespace titan::recipe

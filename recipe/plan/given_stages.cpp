@@ -25,12 +25,12 @@ std::vector<std::uint32_t> layers_between(const std::vector<std::uint32_t>& cuts
     of_stage.push_back(cut - first);
     first = cut;
   }
-  // A last cut behind the layers leaves the head alone.
+  // A last cut after the layers leaves only the head.
   of_stage.push_back(layers + 1 - first);
   return of_stage;
 }
 
-/// The names of a model's parts, in order: torchtitan's modules.
+/// torchtitan's names of a model's modules, in order.
 std::vector<std::string> module_names(std::uint32_t layers) {
   std::vector<std::string> names = {"tok_embeddings"};
   for (std::uint32_t i = 0; i < layers; ++i) names.push_back("layers." + std::to_string(i));
@@ -76,7 +76,7 @@ Result<std::vector<std::uint32_t>> layers_of_modules(const std::vector<std::stri
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> stages, stages_of_modules(parts, names));
   const std::string key = std::string(kModules) + ": ";
   const auto last = static_cast<std::uint32_t>(parts.size() - 1);
-  // Head and loss stay together, so that no logits travel.
+  // Head and loss stay together, so that no logits have to be sent.
   for (const std::size_t i : {names.size() - 2, names.size() - 1})
     if (stages[i] != last)
       return ckpt::invalid(key + names[i] + " is on stage " + std::to_string(stages[i]) + "; it must be on the last, " +

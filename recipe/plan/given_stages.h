@@ -1,6 +1,6 @@
 #pragma once
-// Stages that a configuration writes down instead of leaving them to the cost: Megatron's layout, torchtitan's modules
-// of each part, torchtitan's weights of the first and the last stage. Pure.
+// Stages that a configuration specifies instead of leaving them to the cost: Megatron's layout, torchtitan's modules
+// per model part, torchtitan's weights of the first and last stage. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,29 +11,29 @@
 
 namespace titan::recipe {
 
-/// Stages as a key says them.
+/// The stages that a key specifies.
 struct GivenStages {
   std::string key;                    ///< "parallelism.pipeline_parallel_layout"
-  std::vector<std::uint32_t> layers;  ///< of each stage
+  std::vector<std::uint32_t> layers;  ///< number of layers of each stage
 };
 
-/// parallelism.pipeline_parallel_layout or module_fqns_per_model_part, which also say how many stages there are;
-/// nothing where neither is given.
-/// \error kInvalid: two keys that both say what the stages are; syntax; unknown, repeated, missing or misplaced parts;
-/// an empty stage; another number of layers than the model has. kUnsupported: multi-token prediction
+/// The stages of parallelism.pipeline_parallel_layout or module_fqns_per_model_part, which also fix their number;
+/// nullopt if neither key is set.
+/// \error kInvalid: two keys that both specify the stages; syntax; unknown, repeated, missing or misplaced parts; an
+/// empty stage; another number of layers than the model has. kUnsupported: multi-token prediction
 ckpt::Result<std::optional<GivenStages>> written_stages(const Config::Parallelism& keys, std::uint32_t layers);
 
-/// Layers that count for embedding and head in torchtitan's rule.
+/// How many layers embedding and head count as in torchtitan's rule.
 struct StageWeights {
   std::int64_t first = 1, last = 1;
 };
-/// parallelism.pipeline_parallel_first_stage_less_layers and _last_; one that is not given is 1, as there.
+/// parallelism.pipeline_parallel_first_stage_less_layers and _last_; unset ones are 1, as in torchtitan.
 StageWeights stage_weights(const Config::Parallelism& keys);
 bool has_stage_weights(const Config::Parallelism& keys);
 
-/// Layers, embedding and head dealt out evenly by number, one more to the earliest stages.
+/// Distributes layers, embedding and head evenly by number; the earliest stages get one more.
 /// \source torchtitan v0.2.2 distributed/pipeline_parallel.py generate_llm_fqn_per_model_part
-/// \error kInvalid: more stages than there are to deal out, or a weight above a stage's share
+/// \error kInvalid: more stages than parts to distribute, or a weight above a stage's share
 ckpt::Result<GivenStages> weighted_stages(const Config::Parallelism& keys, std::uint32_t layers, std::uint32_t stages);
 
 }  // namespace titan::recipe

@@ -1,5 +1,5 @@
 #pragma once
-// The configuration of a run: loaded, and checked beyond its single keys.
+// Loads the configuration of a run, and checks it beyond its single keys.
 #include <string>
 #include <vector>
 
@@ -7,11 +7,11 @@
 
 namespace titan::recipe {
 
-/// Whether the dimensions of `config` make a model; not asked where checkpoint.initial_load_path may bring some of
+/// Checks that the dimensions of `config` make a model. Not checked if checkpoint.initial_load_path may give some of
 /// them. \error as model_dims
 Status check_model(const Config& config);
 
-/// load_config, with check_model.
+/// As load_config, followed by check_model.
 Result<LoadedConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides = {},
                                      Status* refused = nullptr);
 

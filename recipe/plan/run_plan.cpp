@@ -15,14 +15,14 @@
 namespace titan::recipe {
 namespace {
 
-constexpr double kRouterLoss = 0.001;  // as transformers' Mixtral and Qwen3-MoE
+constexpr double kRouterLoss = 0.001;  // as in transformers' Mixtral and Qwen3-MoE
 
 /// The multiple of `unit` nearest to `value`, at least one unit.
 std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {
   return std::max<std::int64_t>(1, (value + unit / 2) / unit) * unit;
 }
 
-/// The largest size of micro-batches of which `global` sequences make at least `ranks`.
+/// The largest micro-batch size for which `global` sequences make at least `ranks` micro-batches.
 std::int64_t smaller_micro(std::int64_t global, std::int64_t ranks) {
   std::int64_t micro = global / ranks;
   while (global % micro != 0) --micro;
@@ -70,7 +70,7 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
     batch.global = stored_global;
     global_from = "the checkpoint's global batch size";
   } else if (batch.global == -1) {
-    // torchtitan gives a batch to each rank but for those of tensor and context parallelism, which share one.
+    // torchtitan gives a batch to each rank, except that ranks of tensor and context parallelism share one.
     const std::int64_t shared =
         config.parallelism.data_parallel_shard_degree == -1 ? config.parallelism.ranks_of_a_batch : 1;
     const std::int64_t batches = std::max<std::int64_t>(1, dp / shared);
@@ -104,7 +104,7 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
   return batch;
 }
 
-/// The cuts of the model into stages, and which of them a parameter is in.
+/// Sets the cuts of the model into stages, and the stage of each parameter.
 Status cut_stages(const Config& config, const std::vector<std::uint32_t>& most_of_rank, RunPlan& plan) {
   const auto layers = static_cast<std::uint32_t>(plan.dims.n_layers);
   TITAN_ASSIGN_OR_RETURN(const PartCosts costs,
@@ -125,7 +125,7 @@ Status cut_stages(const Config& config, const std::vector<std::uint32_t>& most_o
   return ckpt::ok_status();
 }
 
-/// Whether each data-parallel rank's share of the micro-batches fits the schedule. Shares differ by one at most.
+/// Whether each data-parallel rank's number of micro-batches fits the schedule. The numbers differ by at most one.
 Status check_schedule(const RunPlan& plan, bool from_file) {
   if (plan.mesh.pp == 1 || from_file) return ckpt::ok_status();
   const auto least = static_cast<std::uint32_t>(plan.batch.count / plan.mesh.dp);
@@ -151,7 +151,7 @@ ExchangeDomain exchange_domain(const std::string& word) {
   return word == "always" ? ExchangeDomain::kAlways : word == "node" ? ExchangeDomain::kNode : ExchangeDomain::kLate;
 }
 
-/// The CPU computes and sends with the same cores: there each part costs, and gains where the network is slow.
+/// On the CPU the same cores compute and send: each part costs time there, and helps only if the network is slow.
 std::uint32_t parts_of_exchange(const Config& config, const RunPlan& plan) {
   const std::int64_t given = config.parallelism.exchange_parts;
   if (plan.mesh.dp == 1) return 1;
@@ -159,13 +159,13 @@ std::uint32_t parts_of_exchange(const Config& config, const RunPlan& plan) {
   return config.training.device == "cuda" ? most_exchange_parts(plan) : 1;
 }
 
-/// On the CPU attention is fused in every type, on a GPU in bfloat16 alone.
+/// On the CPU attention is fused for every dtype, on a GPU only for bfloat16.
 bool keeps_scores(const Config& config, const RunPlan& plan) {
   const std::string& kernel = config.training.attention;
   return config.training.device == "cuda" && (kernel == "math" || (kernel == "auto" && !plan.bf16));
 }
 
-/// What a GPU computes. \source LibTorch's limits of a head: flash on every GPU, cuDNN on those before Hopper
+/// Checks what a GPU can compute. \source LibTorch's limits of a head: flash on every GPU, cuDNN before Hopper
 ckpt::Status check_gpu(const Config& config, const RunPlan& plan) {
   if (config.training.device != "cuda") return ckpt::ok_status();
   if (plan.dims.window.tokens != 0 || plan.dims.experts)
@@ -234,7 +234,7 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
   return warnings;
 }
 
-/// The run's lock guards what is below its folder and nothing else.
+/// The run's lock protects only what is below its folder.
 Status check_folder(const std::string& folder) {
   const std::string inside = "/" + folder + "/";
   if (!folder.starts_with('/') && inside.find("/../") == std::string::npos) return ckpt::ok_status();
@@ -245,7 +245,7 @@ Status check_folder(const std::string& folder) {
           "path");
 }
 
-/// Among steps nothing else may lie: tools own that folder.
+/// Checks that `folder` is not the folder of steps, in which tools allow nothing else, nor inside it.
 Status check_own_folder(const std::string& key, const std::string& folder, const Config& config) {
   const std::string own = ckpt::without_slashes(folder), steps = ckpt::without_slashes(config.checkpoint.folder);
   if (!own.empty() && own != "." && own != steps && !own.starts_with(steps + "/")) return ckpt::ok_status();
@@ -289,7 +289,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   plan.exchange = exchange_domain(config.parallelism.gradient_exchange);
   plan.exchange_bytes = static_cast<std::uint64_t>(config.comm.exchange_bytes);
   plan.shard_gradients = config.parallelism.data_parallel_sharding == "zero2";
-  // On one rank nothing passes between stages: one stage is the whole model.
+  // With one rank nothing is sent between stages: one stage is the whole model.
   if (plan.mesh.pp > 1) {
     TITAN_ASSIGN_OR_RETURN(plan.chunks, chunks_of(config.parallelism, facts_of(plan.schedule),
                                                   static_cast<std::uint32_t>(plan.dims.n_layers)));

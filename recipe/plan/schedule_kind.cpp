@@ -16,7 +16,8 @@ std::string lower(std::string word) {
   return word;
 }
 
-/// The interleaved schedules go through the micro-batches in rounds of equal length, of at least `ranks` each.
+/// The interleaved schedules process the micro-batches in rounds of equal length, each of at least `ranks`
+/// micro-batches.
 bool makes_whole_rounds(std::uint32_t ranks, std::uint32_t micro_batches) {
   return micro_batches % std::max(1U, micro_batches / ranks) == 0;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The pipeline schedules by name: how many stages a rank has, where they lie, how many micro-batches they take. Pure.
+// The pipeline schedules by name: stages per rank, their placement, possible numbers of micro-batches. Pure.
 // \source names and rules: torch.distributed.pipelining.schedules of torch 2.11; "ZB-H1": Qi et al. 2024, section 4
 #include <cstdint>
 #include <string>
@@ -27,30 +27,30 @@ enum class ScheduleKind : std::uint8_t {
 
 struct ScheduleFacts {
   ScheduleKind kind;
-  const char* name;                         ///< as configurations and checkpoints write it
-  std::uint32_t least_chunks, most_chunks;  ///< stages per rank; most 0: any number
+  const char* name;                         ///< the name in configurations and checkpoints
+  std::uint32_t least_chunks, most_chunks;  ///< stages per rank; most 0: no limit
   Placement placement = Placement::kLoop;
-  bool splits_backward = false;  ///< gradients of inputs and of weights are apart (I and W)
+  bool splits_backward = false;  ///< gradients of inputs (I) and of weights (W) are separate operations
 };
 
-/// All, in the order in which pages name them.
+/// All schedules, in the order of the pages.
 const std::vector<ScheduleFacts>& schedules();
 const ScheduleFacts& facts_of(ScheduleKind kind);
 
-/// Upper and lower case do not matter, as in torchtitan. `from_file`: the order of work comes from a file, so that
-/// torchtitan's PipelineScheduleSingle and PipelineScheduleMulti are names, too: of schedules whose stages lie alike.
-/// \error kInvalid with "did you mean"
+/// Ignores upper and lower case, as torchtitan does. With `from_file` (the order of work comes from a file),
+/// torchtitan's PipelineScheduleSingle and PipelineScheduleMulti are names, too: they stand for schedules with the same
+/// placement of stages. \error kInvalid with "did you mean"
 ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name, bool from_file = false);
 
-/// A pipeline's size: `chunks` stages on each of `ranks` ranks, `micro_batches` on each data-parallel rank.
+/// The size of a pipeline: `chunks` stages on each of `ranks` ranks, `micro_batches` for each data-parallel rank.
 struct PipelineShape {
   std::uint32_t ranks = 1, chunks = 1, micro_batches = 1;
   std::uint32_t stages() const { return ranks * chunks; }
   bool operator==(const PipelineShape&) const = default;
 };
 
-/// Whether the schedule can carry out this shape. \error kInvalid, with the nearest number of micro-batches that it
-/// can.
+/// Whether the schedule can run with this shape. \error kInvalid, which names the nearest possible number of
+/// micro-batches
 ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace titan::recipe

@@ -16,8 +16,9 @@ constexpr const char* kKey = "parallelism.stage_cost";
 
 std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-/// \source products of a layer are 2 per weight and token; causal attention reads half of `seq_len` tokens on average,
-/// once for the scores and once for the values. Of a sliding window, layers count alike, as the mean of all
+/// \source the products of a layer take 2 operations per weight and token; causal attention reads half of `seq_len`
+/// tokens on average, once for the scores and once for the values. With sliding windows every layer costs the mean of
+/// all
 PartCosts flops(const ModelDims& dims, std::int64_t seq_len) {
   return {0, 2 * multiplied_elements(dims) + 2 * size(mean_seen(dims, seq_len)) * extent(Extent::kQueries, dims),
           2 * size(dims.vocab_size) * size(dims.dim)};
@@ -33,7 +34,7 @@ Status not_a_model(const std::string& text, const std::string& what) {
                        "\"embedding=0,layer=1,head=3.5\", found " + ckpt::toml_string(text) + what);
 }
 
-/// \error kInvalid: as part_costs
+/// Reads costs that the user gave. \error kInvalid: as part_costs
 Result<PartCosts> own_numbers(const std::string& text) {
   constexpr double kUnit = 1e6, kMost = 1e6;
   PartCosts costs{0, 0, 0};

@@ -22,7 +22,7 @@ constexpr const char* kPins = "parallelism.stage_pins";
 struct Rule {
   std::string key, value;
   std::function<void(SplitProblem&)> set;
-  /// The nearest values that may be possible instead, nearest first, as one writes them; with what they set.
+  /// The nearest other values that may be possible, nearest first, as text for the user, with the change they make.
   std::function<std::optional<std::function<void(SplitProblem&)>>(std::uint32_t distance, std::string* value)> other;
   std::string name() const { return key + " " + value; }
 };
@@ -32,7 +32,7 @@ Rule least_rule(std::uint32_t least, std::uint32_t layers) {
             std::to_string(least),
             [least](SplitProblem& p) { p.min_layers = least; },
             {}};
-  // No stage has more than all layers.
+  // No stage can have more than all layers.
   rule.other = [from = std::min(least, layers + 1)](
                    std::uint32_t distance, std::string* value) -> std::optional<std::function<void(SplitProblem&)>> {
     if (distance >= from) return std::nullopt;
@@ -121,7 +121,7 @@ std::optional<std::vector<std::uint32_t>> split_with(SplitProblem problem, const
   return split_layers(problem);
 }
 
-/// The fewest rules that no split keeps to together: each one is left out that is not needed for that.
+/// The smallest set of rules that no split can satisfy together: leaves out each rule that is not needed for that.
 std::vector<Rule> contradicting(const SplitProblem& problem, std::vector<Rule> rules) {
   for (std::size_t i = 0; i < rules.size();) {
     std::vector<Rule> fewer = rules;
@@ -135,7 +135,7 @@ std::vector<Rule> contradicting(const SplitProblem& problem, std::vector<Rule> r
   return rules;
 }
 
-/// The nearest value of one of `some` with which a split keeps to `all`, and the largest degree that does.
+/// The nearest value of one of the rules `some` with which a split satisfies `all`, and the largest degree that does.
 std::string nearest_fix(const SplitProblem& problem, const std::vector<Rule>& all, const std::vector<Rule>& some) {
   std::string fix;
   const auto or_else = [&](const std::string& what) { fix += (fix.empty() ? "" : ", or ") + what; };
@@ -191,7 +191,7 @@ Status more_stages_than_parts(const StageQuestion& question) {
                  (question.chunks == 1 ? "" : ", or a schedule with one stage a rank, such as 1F1B"));
 }
 
-/// Whether stages that are written down keep to the rules: the only split allowed is theirs.
+/// Whether given stages satisfy the rules: theirs is the only split allowed.
 Status check_given(const GivenStages& given, const SplitProblem& problem, const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) {
     SplitProblem limited = problem;

@@ -13,28 +13,27 @@
 
 namespace titan::recipe {
 
-/// Stages on each rank of the pipeline: those that the configuration writes down, or makes of
-/// parallelism.pipeline_parallel_layers_per_stage, else the fewest that the schedule takes.
-/// \error kInvalid: their number does not fit the degree or the schedule; keys that say different numbers
+/// The number of stages per pipeline rank: as the configuration specifies the stages, or as
+/// parallelism.pipeline_parallel_layers_per_stage gives it, else the fewest that the schedule can have.
+/// \error kInvalid: the number does not fit the pipeline degree or the schedule; keys that give different numbers
 ckpt::Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleFacts& facts,
                                       std::uint32_t layers);
 
-/// The model and the pipeline that are to be cut.
+/// The model and the pipeline for which stages are chosen.
 struct StageQuestion {
   ScheduleKind schedule = ScheduleKind::k1F1B;
   std::uint32_t ranks = 1, chunks = 1, layers = 0;
   PartCosts costs;
-  std::vector<std::uint32_t>
-      most_of_rank;  ///< layers that parallelism.memory_limit leaves each rank; empty: any number
+  std::vector<std::uint32_t> most_of_rank;  ///< most layers per rank under parallelism.memory_limit; empty: any number
 };
 
 struct StageChoice {
-  std::vector<std::uint32_t> layers;  ///< of each stage
-  std::string from;                   ///< the key that says them; empty: the best by cost
+  std::vector<std::uint32_t> layers;  ///< number of layers of each stage
+  std::string from;                   ///< the key that specifies them; empty: chosen by cost
 };
 
-/// \error kInvalid: more stages than parts, naming the largest feasible degree; rules that contradict each other,
-/// naming the fewest that do and the nearest values that do not
+/// Chooses the stages. \error kInvalid: more stages than parts (names the largest possible degree); rules that
+/// contradict each other (names the smallest set of them, and the nearest values that are possible)
 ckpt::Result<StageChoice> choose_stages(const Config::Parallelism& keys, const StageQuestion& question);
 
 /// Writes cuts and the stage of each parameter. \error kInvalid: parameters that are not a Llama-style model's

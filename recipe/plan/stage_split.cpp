@@ -9,15 +9,15 @@ namespace {
 
 using Wide = unsigned __int128;  // squared costs need more than 64 bits
 
-/// A rank with a number of layers, dealt out to its stages in the best way.
+/// A rank with a given number of layers, divided among its stages in the best way.
 struct Load {
   std::uint64_t rank = 0;             ///< cost of the rank
-  std::uint64_t stage = 0;            ///< of its stage that costs most
-  Wide squares = 0;                   ///< of its stages
+  std::uint64_t stage = 0;            ///< cost of its most expensive stage
+  Wide squares = 0;                   ///< sum over the squared costs of its stages
   std::vector<std::uint32_t> layers;  ///< of each of its stages, in model order
 };
 
-/// What a rank can hold: loads[n - least] with n layers.
+/// All loads of a rank: loads[n - least] has n layers.
 struct Loads {
   std::uint32_t least = 0;
   std::vector<Load> loads;
@@ -32,8 +32,8 @@ std::uint32_t least_layers(const SplitProblem& problem, std::uint32_t stage) {
   return std::max(problem.min_layers, may_be_bare ? 0U : 1U);
 }
 
-/// One layer more at a time, on the stage that costs least so far: alike layers make this the best for the largest
-/// stage and for the squares. Of equal stages the last.
+/// Adds one layer at a time to the cheapest stage so far. Since layers cost the same, this is the best way for the
+/// largest stage and for the squares. Among equal stages the last one gets it.
 Loads loads_of_rank(const SplitProblem& problem, std::uint32_t rank) {
   std::vector<std::uint64_t> costs;
   Load load;
@@ -66,15 +66,15 @@ Loads loads_of_rank(const SplitProblem& problem, std::uint32_t rank) {
   }
 }
 
-/// Whether a stage may hold layers [first, end). Only asked where a rank has one stage.
+/// Whether a stage may hold layers [first, end). Only called if a rank has one stage.
 bool pins_allow(const SplitProblem& problem, std::uint32_t stage, std::uint32_t first, std::uint32_t end) {
   return std::ranges::all_of(problem.pins, [&](const StagePin& pin) {
     return (pin.stage == stage) == (pin.layer >= first && pin.layer < end);
   });
 }
 
-/// Best values of ranks r.. when the ranks before hold `used` layers: table[r][used]. `value` of a load is nothing
-/// where it is not allowed, `join` puts a rank before those behind it; a smaller value is better.
+/// Best values of ranks r, r + 1, ... when the ranks before hold `used` layers: table[r][used]. The value of a load is
+/// nullopt if it is not allowed; `join` combines a rank with those after it; a smaller value is better.
 template <typename Value, typename Of, typename Join>
 std::vector<std::vector<std::optional<Value>>> best_values(const SplitProblem& problem, const std::vector<Loads>& ranks,
                                                            const Of& value, const Join& join) {
@@ -103,8 +103,8 @@ std::optional<std::vector<std::uint32_t>> split_layers(const SplitProblem& probl
   std::vector<Loads> ranks;
   for (std::uint32_t rank = 0; rank < problem.ranks; ++rank) ranks.push_back(loads_of_rank(problem, rank));
 
-  // A maximum hides what lies below it, so one pass that compares all criteria would be wrong: each bound is found
-  // first, then kept to. A sum hides nothing, so what comes after it may be decided in the same pass.
+  // A maximum hides smaller values, so one pass that compares all criteria would be wrong: each bound is found first
+  // and then kept to. A sum hides nothing, so the criteria after it may be decided in the same pass.
   const auto bounds = best_values<std::uint64_t>(
       problem, ranks, [](const Load& load) { return std::optional(load.rank); },
       [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });

@@ -19,7 +19,7 @@ std::string mesh(double dp, double pp) {
   return std::to_string(static_cast<std::uint64_t>(dp)) + "x" + std::to_string(static_cast<std::uint64_t>(pp));
 }
 
-/// dp and pp of a line: small whole numbers, or nothing.
+/// Whether dp or pp of a line is a small whole number.
 bool is_degree(const std::optional<double>& value) {
   return value && *value >= 1 && *value <= 1e9 && std::floor(*value) == *value;
 }
@@ -55,7 +55,7 @@ bool CurveBuilder::inside(double x) const {
 void CurveBuilder::value(Quantity quantity, double x, const std::optional<double>& given) {
   if (!given) return;
   Maker& maker = makers_[static_cast<std::size_t>(quantity)];
-  // What lies before the range takes part in the average.
+  // Values before the range are part of the average.
   const double average = maker.ema.add(*given);
   if (!inside(x)) return;
   Curve& curve = maker.curve;
@@ -68,7 +68,7 @@ void CurveBuilder::value(Quantity quantity, double x, const std::optional<double
   curve.last = point;
   if (!curve.least || point.y < curve.least->y) curve.least = point;
   maker.raw.add(point);
-  // The learning rate is what it is: there is no noise to take away.
+  // The learning rate has no noise, so it is not smoothed.
   if (options_.smooth > 0 && quantity != Quantity::kLr) maker.smooth.add({x, average});
 }
 
@@ -125,7 +125,7 @@ void CurveBuilder::take(const MetricsLine& line) {
   } else if (line.is_step()) {
     step(line);
   } else if (line.event == "validation" && line.validation_loss && std::isfinite(*line.validation_loss)) {
-    // It stands behind its step; at step 0 nothing has been seen yet.
+    // A validation comes after its step; at step 0 no token has been seen yet.
     const double x = options_.x == XAxis::kStep ? static_cast<double>(line.step) : x_.value_or(0);
     if (inside(x)) validation_.add({x, *line.validation_loss});
   }

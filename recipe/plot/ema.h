@@ -1,15 +1,15 @@
 #pragma once
-// An exponential moving average that is right from its first value on. Pure.
+// An exponential moving average without a bias towards 0 at its beginning. Pure.
 #include <cstdint>
 
 namespace titan::recipe {
 
-/// s = w s + (1 - w) x, divided by 1 - w^n: the first value stands for itself and nothing is drawn towards 0.
+/// s = w s + (1 - w) x, divided by 1 - w^n: the first average is the first value.
 class Ema {
  public:
-  /// `weight` of what came before, 0 <= weight < 1.
+  /// `weight`: that of the earlier values, 0 <= weight < 1.
   explicit Ema(double weight) : weight_(weight) {}
-  /// The average with `value` in it. A value that is not finite changes nothing and comes back as it is.
+  /// Adds `value` and returns the average. A value that is not finite changes nothing and is returned unchanged.
   double add(double value);
 
  private:

@@ -52,7 +52,7 @@ Axis x_axis(const Plot& plot, std::size_t most) {
   // A run begins at step 1; its axis begins at 0.
   if (plot.x_scale == Scale::kLinear && span.low > 0 && span.low <= 0.05 * span.high) span.low = 0;
   if (plot.x_scale == Scale::kLinear && plot.options.x == XAxis::kStep && !span.empty) {
-    // Steps are whole: no mark at 1.5.
+    // Steps are whole numbers: no tick at 1.5.
     if (span.low == span.high) span = {span.low - 1, span.high + 1, false};
     most = std::min(most, static_cast<std::size_t>(std::max(1.0, std::floor(span.high - span.low))));
   }

@@ -1,6 +1,6 @@
 #pragma once
-// From curves to panels: which values each axis spans and where its marks are. Pure; whoever draws asks for axes that
-// fit its size.
+// Arranges curves in panels: the range and the ticks of each axis. Pure; the code that draws asks for axes that fit its
+// size.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ struct PlotOptions {
   double smooth = 0;
 };
 
-/// The values that an axis must hold. `empty` where there is nothing to show.
+/// The range of values that an axis must show. `empty` if there are none.
 struct Span {
   double low = 0, high = 1;
   bool empty = true;
@@ -38,10 +38,10 @@ struct Plot {
   std::string x_title;  ///< "step", "tokens"
 };
 
-/// Puts runs into panels. On a logarithmic axis only positive values count.
+/// Arranges `runs` in panels. A logarithmic axis uses only positive values.
 Plot plan_plot(std::vector<RunCurves> runs, const PlotOptions& options);
 
-/// The axis of a panel with at most `most` labels. Learning rate and throughput begin at 0 unless logarithmic.
+/// The axis of a panel, with at most `most` labels. Learning rate and throughput begin at 0 unless logarithmic.
 Axis y_axis(const Panel& panel, std::size_t most);
 Axis x_axis(const Plot& plot, std::size_t most);
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kKept = 4;
 
-/// The first, the least, the greatest and the last, in order of x.
+/// Keeps the first, lowest, highest and last point, in order of x.
 void reduce(std::vector<Point>& points) {
   if (points.size() <= kKept) return;
   const auto by_value = [](const Point& a, const Point& b) { return a.y < b.y; };
@@ -49,7 +49,7 @@ void Thin::add(Point point) {
   ++count_;
   const auto full = [&] { return buckets_.empty() || buckets_.back().taken >= width_; };
   if (full() && buckets_.size() == most_) halve();
-  // With an odd number of buckets the last one is half full after that.
+  // With an odd number of buckets, the last one is now half full.
   if (full()) buckets_.emplace_back();
   buckets_.back().add(point);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A long curve in few points: what it drops is never a least or a greatest value. Pure.
+// Reduces a long curve to few points without losing its minima and maxima. Pure.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -11,8 +11,9 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-/// Takes points in order of x. Up to 4 x `buckets` points come back as they were; of more, each stretch of equally
-/// many keeps its first, least, greatest and last. Memory does not depend on how many come.
+/// Takes points in order of x. Up to 4 * `buckets` points are returned unchanged. More points are divided into
+/// stretches of equal length, and each keeps its first, lowest, highest and last point. Memory does not depend on their
+/// number.
 class Thin {
  public:
   explicit Thin(std::size_t buckets) : most_(buckets < 2 ? 2 : buckets) {}
@@ -29,7 +30,7 @@ class Thin {
   };
   void halve();
   std::size_t most_;
-  std::uint64_t width_ = 4, count_ = 0;  ///< width_: points of a full bucket
+  std::uint64_t width_ = 4, count_ = 0;  ///< width_: number of points in a full bucket
   std::vector<Bucket> buckets_;
 };
 

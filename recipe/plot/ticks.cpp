@@ -10,20 +10,20 @@ namespace {
 std::string fixed(double value, int decimals) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.*f", std::clamp(decimals, 0, 12), value);
-  // -0 would be a riddle.
+  // "-0" would be confusing.
   const std::string text = buffer;
   return text.find_first_not_of("-0.") == std::string::npos ? text.substr(text[0] == '-' ? 1 : 0) : text;
 }
 
 int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::fabs(value)) + 1e-9)); }
 
-/// 3e-4, 1.5e-5: as many digits as tell marks apart that are `step` apart.
+/// 3e-4, 1.5e-5: with enough digits for ticks that are `step` apart.
 std::string scientific(double value, double step) {
   if (value == 0) return "0";
   const int exponent = exponent_of(value);
   const int decimals = std::max(0, exponent - exponent_of(step));
   std::string digits = fixed(value / std::pow(10.0, exponent), decimals);
-  // 1e-3 beside 5e-4, not 1.0e-3.
+  // 1e-3 next to 5e-4, not 1.0e-3.
   if (digits.find('.') != std::string::npos) digits.erase(digits.find_last_not_of('0') + 1);
   if (digits.ends_with('.')) digits.pop_back();
   return digits + "e" + std::to_string(exponent);
@@ -36,7 +36,7 @@ Axis linear_axis(double low, double high, std::size_t most, bool widen) {
     high += room;
   }
   const double step = nice_step(low, high, most);
-  constexpr double kSlack = 1e-9;  // of a step: rounding must not cost a mark
+  constexpr double kSlack = 1e-9;  // of a step: rounding must not lose a tick
   if (widen) {
     low = std::floor(low / step + kSlack) * step;
     high = std::ceil(high / step - kSlack) * step;
@@ -54,7 +54,7 @@ Axis log_axis(double low, double high, std::size_t most, bool widen) {
     high *= 2;
   }
   const double decades = std::log10(high / low);
-  // Within a decade or so the marks of a linear axis are more even than powers of ten.
+  // Within about a decade, the ticks of a linear axis are more even than powers of ten.
   if (decades < 1) {
     Axis axis = linear_axis(low, high, most, false);
     axis.scale = Scale::kLog;
@@ -62,7 +62,7 @@ Axis log_axis(double low, double high, std::size_t most, bool widen) {
   }
   const int every = std::max(1, static_cast<int>(std::ceil(decades / static_cast<double>(most))));
   if (widen) {
-    // To the next of 1, 2, 5 times a power of ten.
+    // Moves to the next number that is 1, 2 or 5 times a power of ten.
     const auto outward = [](double value, bool up) {
       const double power = std::pow(10.0, std::floor(std::log10(value) + 1e-9));
       double found = up ? 10 * power : power;

@@ -1,6 +1,6 @@
 #pragma once
-// Which lines of a metrics.jsonl count: a start that goes back to an earlier step makes what it does again obsolete.
-// titan-train cuts such lines off itself; files that were joined or copied by hand may still hold them. Pure.
+// Which lines of a metrics.jsonl are valid: a start that goes back to an earlier step repeats steps, and their earlier
+// lines no longer count. titan-train removes such lines itself; files that were joined or copied may have them. Pure.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,17 +11,17 @@
 
 namespace titan::recipe {
 
-/// The first look at a file, line by line: where starts went back. Most lines are judged by their first digits.
+/// The first pass over a file, line by line: finds where starts went back. Most lines are judged by their first digits.
 class HistoryScan {
  public:
   void line(std::string_view text);
   std::uint64_t lines() const { return lines_; }
 
   struct Cut {
-    std::uint64_t line = 0;  ///< lines before this one...
-    std::uint64_t step = 0;  ///< ...whose step is at least this do not count
+    std::uint64_t line = 0;  ///< among the lines before this one...
+    std::uint64_t step = 0;  ///< ...those with at least this step do not count
   };
-  /// Steps ascend: an earlier cut that a later one includes is not in it.
+  /// In ascending order of step; an earlier cut that a later one includes is left out.
   const std::vector<Cut>& cuts() const { return cuts_; }
 
  private:
@@ -30,12 +30,12 @@ class HistoryScan {
   std::vector<Cut> cuts_;
 };
 
-/// The second look: asked for each line in order.
+/// The second pass: judges each line, in order.
 class HistoryFilter {
  public:
   explicit HistoryFilter(std::vector<HistoryScan::Cut> cuts) : cuts_(std::move(cuts)) {}
   enum class Counts { kYes, kDoneAgain, kOutOfOrder };
-  /// `number`: of the line, from 0.
+  /// `number` is that of the line, from 0.
   Counts judge(std::uint64_t number, const MetricsLine& line);
 
  private:

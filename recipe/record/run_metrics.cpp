@@ -14,9 +14,9 @@ using ckpt::Result;
 using ckpt::Status;
 
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
-constexpr std::size_t kLongestLine = std::size_t{1} << 20;  // what is longer is no line of ours, and is not kept
+constexpr std::size_t kLongestLine = std::size_t{1} << 20;  // a longer line is foreign, and is not kept
 
-/// Cuts what it is fed into lines. `take` gets each line without its newline, or nothing for one that is too long.
+/// Cuts its input into lines. `take` gets each line without its newline, or nothing for one that is too long.
 class Lines {
  public:
   template <typename Take>
@@ -39,7 +39,7 @@ class Lines {
       piece.remove_prefix(newline + 1);
     }
   }
-  /// What stands behind the last newline.
+  /// The text after the last newline.
   std::string_view rest() const { return kept_; }
   bool has_rest() const { return too_long_ || !kept_.empty(); }
 
@@ -114,7 +114,7 @@ Result<std::string> find_metrics(ckpt::Fs& fs, const std::string& run) {
 
 Result<MetricsProblems> read_metrics(ckpt::Fs& fs, const std::string& path,
                                      const std::function<void(const MetricsLine&)>& take) {
-  // A link that a person made of the file is followed.
+  // If a person has replaced the file by a link, it is followed.
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(path));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.open_read(real));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
@@ -139,7 +139,7 @@ Result<MetricsProblems> read_metrics(ckpt::Fs& fs, const std::string& path,
                          }));
   if (!second.has_rest()) return problems;
   ++problems.lines;
-  // A whole object that only lacks its newline counts: an editor may have taken it.
+  // A complete object without a newline counts: an editor may have removed the newline.
   if (const std::optional<MetricsLine> line = read_metrics_line(second.rest())) {
     judge(*line);
   } else {

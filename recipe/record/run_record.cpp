@@ -57,7 +57,7 @@ Result<RunRecord> read_record(ckpt::Fs& fs, const std::string& folder, std::uint
     if (step.step < first || step.step > last) continue;
     const Result<ckpt::Manifest> manifest = ckpt::look_at_step(fs, step.path);
     if (!manifest.ok()) return manifest.status();
-    // Of weights alone the id is another.
+    // A checkpoint with only weights has another id.
     if (ckpt::missing_components(*manifest).empty()) record.ids[step.step] = manifest->id.hex();
   }
   return record;

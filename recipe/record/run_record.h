@@ -1,5 +1,5 @@
 #pragma once
-// What a run has published of some steps: losses in its metrics.jsonl, ids there and in its checkpoints.
+// What a run has recorded about some steps: losses from its metrics.jsonl, ids from there and from its checkpoints.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,34 +14,34 @@ class Fs;
 
 namespace titan::recipe {
 
-/// The values of a step that are the same on every layout.
+/// The values of a step that do not depend on the layout.
 struct StepRecord {
   std::optional<double> loss, grad_norm, lr, tokens;
 };
 
 struct RunRecord {
   std::map<std::uint64_t, StepRecord> steps;
-  std::map<std::uint64_t, std::string> ids;  ///< in hex: of the checkpoint that is there, else as metrics.jsonl has it
+  std::map<std::uint64_t, std::string> ids;  ///< in hex: of the existing checkpoint, else from metrics.jsonl
 };
 
-/// Reads the steps from `first` to `last` of the run in `folder`. A missing metrics.jsonl has no lines.
-/// \error kNotFound (no run), of the file, of a step that could not be judged
+/// Reads the steps from `first` to `last` of the run in `folder`. A missing metrics.jsonl counts as empty.
+/// \error kNotFound (no run), the error of the file, or of a step that could not be judged
 ckpt::Result<RunRecord> read_record(ckpt::Fs& fs, const std::string& folder, std::uint64_t first, std::uint64_t last);
 
-/// A value that two records of a step do not share, as text.
+/// A value that differs between two records of a step, as text.
 struct RecordDifference {
   std::uint64_t step = 0;
   std::string what;                 ///< "loss", "gradient norm", "rate", "tokens", "id"
-  std::string published, computed;  ///< "nothing" where a record lacks it
+  std::string published, computed;  ///< "nothing" if a record lacks it
   bool operator==(const RecordDifference&) const = default;
 };
 
 struct RecordComparison {
-  std::uint64_t steps = 0, ids = 0;           ///< that could be compared
-  std::vector<RecordDifference> differences;  ///< by step; the id of a step last
+  std::uint64_t steps = 0, ids = 0;           ///< numbers of those that could be compared
+  std::vector<RecordDifference> differences;  ///< in order of step; the id of a step comes last
 };
 
-/// Compares all that `published` has. Numbers are equal when their values are, NaN with NaN. Pure.
+/// Compares every value in `published`. Numbers are equal if their values are; NaN equals NaN. Pure.
 RecordComparison compare_records(const RunRecord& published, const RunRecord& computed);
 
 }  // namespace titan::recipe

@@ -17,7 +17,7 @@ auto edge_at(const std::vector<Edge>& edges, std::uint8_t byte) {
                           [](const Edge& edge, std::uint8_t b) { return edge.first < b; });
 }
 
-/// One character of a kind, looked at by itself.
+/// Whether a single character matches `pattern`.
 bool is_one(const char* pattern, std::string_view character) {
   const auto compiled = Pattern::compile(pattern);
   if (!compiled.ok()) return false;
@@ -77,7 +77,7 @@ const AddedToken* TokenFinder::longest_at(std::string_view text, std::size_t* by
 }
 
 Status TokenFinder::cut(std::string_view text, const Take& take) const {
-  std::size_t taken = 0;  // up to here the text has been given away
+  std::size_t taken = 0;  // the text up to here was already given to `take`
   for (std::size_t at = 0; at < text.size();) {
     std::size_t bytes = 0;
     const AddedToken* token =
@@ -87,7 +87,7 @@ Status TokenFinder::cut(std::string_view text, const Take& take) const {
       continue;
     }
     std::size_t begin = at, end = at + bytes;
-    at = end;  // also where the token does not count: it is not looked for again in the same place
+    at = end;  // also if the token does not count, so that the same place is not searched again
     if (token->single_word) {
       const bool word_before = begin > 0 && is_one(kWord, last_character(text.substr(0, begin)));
       const bool word_behind = end < text.size() && is_one(kWord, first_character(text.substr(end)));

@@ -1,5 +1,5 @@
 #pragma once
-// Tokens that are cut out of a text before it is merged ("added_tokens"): special ones, runs of spaces. Pure.
+// Tokens that are cut out of a text before merging ("added_tokens"): special tokens, runs of spaces. Pure.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,25 +13,25 @@ namespace titan::recipe {
 struct AddedToken {
   std::uint32_t id = 0;
   std::string content;
-  bool single_word = false;  ///< not where a word goes on beside it
-  bool lstrip = false;       ///< takes white space before it along
-  bool rstrip = false;       ///< and behind it
-  bool normalized = true;    ///< looked for in the normalised text
-  bool special = false;      ///< left out of decoded text that is to be read
+  bool single_word = false;  ///< matches only whole words
+  bool lstrip = false;       ///< includes white space before it
+  bool rstrip = false;       ///< includes white space after it
+  bool normalized = true;    ///< searched in the normalised text
+  bool special = false;      ///< left out when ids are decoded for people
   bool operator==(const AddedToken&) const = default;
 };
 
-/// Finds some of the added tokens in texts: the leftmost, of several there the longest.
+/// Finds added tokens in texts: the leftmost one, and of several at the same place the longest.
 class TokenFinder {
  public:
-  static constexpr std::size_t kLongest = 1024;  // bytes of a token: how far is looked at each place of a text
+  static constexpr std::size_t kLongest = 1024;  // bytes of a token: how far each place of a text is searched
 
   void add(std::string_view text, const AddedToken& token);
   bool empty() const { return tokens_.empty(); }
 
-  /// Where a token, or what lies between two of them, stands. `token` is null for the latter.
+  /// Gets a token, or the text between two tokens, with its offset. `token` is null for the text between.
   using Take = std::function<ckpt::Status(std::string_view text, std::size_t begin, const AddedToken* token)>;
-  /// Calls `take` for the parts of `text` from left to right, which are not empty.
+  /// Calls `take` for the parts of `text` from left to right; none is empty.
   ckpt::Status cut(std::string_view text, const Take& take) const;
 
  private:

@@ -110,7 +110,7 @@ Status Bpe::symbols_of(std::string_view piece, Scratch& scratch) const {
     if (at > 0) symbols.back().after = at;
     symbols.push_back({id, at - 1, -1, false});
   };
-  bool fused = false;  // the last symbol is an unknown one that another may join
+  bool fused = false;  // the last symbol is an unknown one, and another unknown one may join it
   std::size_t polled = 0;
   for (std::size_t at = 0; at < piece.size();) {
     if (at - polled >= kPollMerges && scratch.poll) {
@@ -164,7 +164,7 @@ Status Bpe::merge(Scratch& scratch) const {
     if (left.gone || left.after < 0) continue;
     Scratch::Symbol& right = symbols[left.after];
     const Slot* slot = find(left.id, right.id);
-    if (slot == nullptr || slot->made != best.made) continue;  // one of the two has become another since
+    if (slot == nullptr || slot->made != best.made) continue;  // one of the two has changed since
     left.id = best.made;
     left.after = right.after;
     right.gone = true;

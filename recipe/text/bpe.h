@@ -18,18 +18,19 @@ namespace titan::recipe {
 
 struct BpeParts {
   std::vector<std::pair<std::string_view, std::uint32_t>> vocabulary;
-  std::vector<std::pair<std::string_view, std::string_view>> merges;  ///< by rank
-  std::optional<std::string> unknown;                                 ///< the token that stands for unknown symbols
+  std::vector<std::pair<std::string_view, std::string_view>> merges;  ///< in order of rank
+  std::optional<std::string> unknown;                                 ///< the token for unknown symbols
   bool fuse_unknown = false, byte_fallback = false, ignore_merges = false;
-  bool byte_level = false;  ///< tokens are written in the letters of bytes
+  bool byte_level = false;  ///< each character of a token stands for a byte (byte_alphabet.h)
 };
 
 class Bpe {
  public:
-  /// \error kInvalid: a merge of what the vocabulary lacks; an unknown token that it lacks
+  /// Checks `parts` and builds the tables. \error kInvalid: a merge with a token that is not in the vocabulary; an
+  /// unknown token that is not in it
   static ckpt::Result<Bpe> make(const BpeParts& parts);
 
-  /// What a thread needs to merge; used again for each piece.
+  /// The memory of one thread for merging; reused for each piece.
   struct Scratch {
     struct Symbol {
       std::uint32_t id;
@@ -38,13 +39,14 @@ class Bpe {
     };
     std::vector<Symbol> symbols;
     MergeQueue queue;
-    std::function<ckpt::Status()> poll;  ///< asked now and then within a long piece; its error ends the work
+    std::function<ckpt::Status()> poll;  ///< called now and then within a long piece; its error ends the work
   };
-  /// Appends the ids of `piece`: as bytes where the vocabulary is byte-level, else as characters. n log n in its
-  /// length. \error kInvalid: a symbol that the vocabulary has no way to write
+  /// Appends the ids of `piece`. Symbols are bytes if the vocabulary is byte-level, else characters. Takes n log n in
+  /// the length of the piece. \error kInvalid: a symbol that the vocabulary cannot express
   ckpt::Status encode(std::string_view piece, Scratch& scratch, std::vector<std::uint32_t>& ids) const;
 
-  /// No merge joins something else with a `mark` behind it, and `mark` is a token: pieces may be cut before runs of it.
+  /// True if `mark` is a token and no merge joins another character with a following `mark`. Then pieces may be cut
+  /// before runs of `mark`.
   bool never_joins(std::string_view mark) const { return mark == kSpaceMark && splits_at_mark_; }
   static constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581
 
@@ -64,9 +66,9 @@ class Bpe {
   std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
   bool byte_level_ = false, fuse_unknown_ = false, splits_at_mark_ = false, ignore_merges_ = false;
   std::optional<std::uint32_t> unknown_;
-  std::array<std::optional<std::uint32_t>, 256> bytes_;          // of single bytes: byte-level, or for the fallback
-  std::unordered_map<std::uint32_t, std::uint32_t> characters_;  // of single code points
-  std::unordered_map<std::string, std::uint32_t> whole_;         // tokens that need no merges, where that counts
+  std::array<std::optional<std::uint32_t>, 256> bytes_;          // ids of single bytes: byte-level, or for the fallback
+  std::unordered_map<std::uint32_t, std::uint32_t> characters_;  // ids of single code points
+  std::unordered_map<std::string, std::uint32_t> whole_;  // ids of whole tokens that need no merges, if ignore_merges_
 };
 
 }  // namespace titan::recipe

@@ -7,7 +7,7 @@
 namespace titan::recipe {
 namespace {
 
-constexpr std::uint32_t kFirstMoved = 0x100;  // of the code points for bytes that are no visible character of Latin-1
+constexpr std::uint32_t kFirstMoved = 0x100;  // for bytes that are not a visible character of Latin-1
 constexpr std::uint32_t kEnd = 0x144;
 
 constexpr bool stays(std::uint32_t byte) {

@@ -10,9 +10,9 @@ namespace titan::recipe {
 
 /// The code point that stands for `byte`.
 std::uint32_t letter_of_byte(std::uint8_t byte);
-/// The byte that `code` stands for; nothing for other code points.
+/// The byte that `code` stands for; nullopt for other code points.
 std::optional<std::uint8_t> byte_of_letter(std::uint32_t code);
-/// The bytes that a token of such letters stands for; nothing where one of its characters is no letter.
+/// The bytes that a token of such characters stands for; nullopt if one of its characters stands for no byte.
 std::optional<std::string> bytes_of_letters(std::string_view token);
 
 /// Appends `code` in UTF-8.

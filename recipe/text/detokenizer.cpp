@@ -95,7 +95,7 @@ std::string Detokenizer::decoded(std::string_view token) const {
 }
 
 Status Detokenizer::add(std::uint32_t id, std::string_view token) {
-  if (!tokens_.empty() && id <= tokens_.back().id) return {};  // the first token of an id counts
+  if (!tokens_.empty() && id <= tokens_.back().id) return {};  // of several tokens with one id the first counts
   tokens_.push_back({id, written_.size()});
   written_ += first_without_.empty() ? decoded(token) : std::string(token);
   if (written_.size() > kMostWritten) return ckpt::invalid("the tokens have more than 512 MiB as text");

@@ -1,5 +1,5 @@
 #pragma once
-// Ids as text ("decoder"). Pure.
+// Converts ids back to text ("decoder"). Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,16 +10,16 @@
 
 namespace titan::recipe {
 
-/// What each id is written as.
+/// The text of each id.
 class Detokenizer {
  public:
-  /// The member "decoder" of tokenizer.json; nullptr: that of a byte-level vocabulary. \error kUnsupported: other types
-  /// than ByteLevel, Metaspace, and a Sequence of Replace, ByteFallback, Fuse and Strip, or none of a vocabulary of
-  /// characters; kInvalid
+  /// Reads the member "decoder" of tokenizer.json; nullptr: the decoder of a byte-level vocabulary.
+  /// \error kUnsupported: other types than ByteLevel, Metaspace, and a Sequence of Replace, ByteFallback, Fuse and
+  /// Strip; no decoder for a vocabulary of characters; kInvalid
   static ckpt::Result<Detokenizer> read(const ckpt::JsonValue* part, bool byte_level);
 
-  /// Takes the tokens by id, ascending. Ids between them are written as nothing. \error kInvalid: all together are more
-  /// than 512 MiB as text
+  /// Adds a token. Ids must ascend; ids that are left out become empty text. \error kInvalid: the texts of all tokens
+  /// together have more than 512 MiB
   ckpt::Status add(std::uint32_t id, std::string_view token);
 
  private:
@@ -32,24 +32,24 @@ class Detokenizer {
   ckpt::Status add_part(const ckpt::JsonValue& part);
 
   bool byte_level_ = false, byte_fallback_ = false;
-  std::string first_without_;  // Metaspace: the first token loses these
-  bool strips_space_ = false;  // one, at the beginning of the text
+  std::string first_without_;  // for Metaspace: removed from the beginning of the first token
+  bool strips_space_ = false;  // one space at the beginning of the text
   std::vector<Replacement> replacements_;
   struct Token {
     std::uint32_t id;
-    std::uint64_t begin;  // in written_, up to the next one's
+    std::uint64_t begin;  // offset in written_; the text ends where the next one begins
   };
   std::vector<Token> tokens_;  // by id
   std::string written_;
 };
 
-/// Decodes ids one after the other; the detokenizer outlives it.
+/// Decodes ids one after another. The detokenizer must outlive it.
 class DecodeRun {
  public:
   explicit DecodeRun(const Detokenizer& detokenizer) : detokenizer_(detokenizer) {}
-  /// The bytes that `id` adds: UTF-8, which may be cut within a character (text_stream.h mends that).
+  /// The bytes that `id` adds to the text: UTF-8 that may end within a character (text_stream.h joins such parts).
   std::string push(std::uint32_t id);
-  /// What was held back: bytes of the fallback, which count together.
+  /// The rest: bytes of the byte fallback that were held back, since consecutive ones are decoded together.
   std::string finish();
 
  private:
@@ -58,7 +58,7 @@ class DecodeRun {
   const Detokenizer& detokenizer_;
   std::string bytes_;
   bool first_ = true;     // no token yet
-  bool at_start_ = true;  // nothing was written yet
+  bool at_start_ = true;  // nothing has been written yet
 };
 
 }  // namespace titan::recipe

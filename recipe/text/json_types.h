@@ -9,19 +9,18 @@
 
 namespace titan::recipe {
 
-/// The member "type"; "" where there is none.
+/// The member "type"; "" if there is none.
 std::string type_of(const ckpt::JsonValue& part);
-/// A member that is true or false. \error kInvalid: something else
+/// A member that is true or false; `when_absent` if it is missing. \error kInvalid: another type
 ckpt::Result<bool> flag_of(const ckpt::JsonValue& part, const char* key, bool when_absent);
-/// A member that is a text. \error kInvalid: absent, or something else
+/// A member that is a text. \error kInvalid: missing, or another type
 ckpt::Result<std::string> text_of(const ckpt::JsonValue& part, const char* key);
-/// The parts of a Sequence (whose list is the member `key`), or the one that `part` is itself. \error kInvalid: too
-/// many
+/// The parts of a Sequence (its member `key` is their list); for another type, `part` itself. \error kInvalid: too many
 ckpt::Result<std::vector<const ckpt::JsonValue*>> parts_of(const ckpt::JsonValue& part, const char* key);
-/// Whether `to` in place of `from` makes texts more than four times as long: no tokenizer does, and texts would have no
-/// bound.
+/// Whether replacing `from` by `to` can make texts more than four times as long. No tokenizer does this, and it would
+/// leave the size of texts without a bound.
 bool grows(const std::string& from, const std::string& to);
-/// What a part of the kind `what` of the type `type` is answered.
+/// The error about a part of kind `what` whose type `type` is not supported.
 ckpt::Status refused_type(const char* what, const std::string& type);
 
 }  // namespace titan::recipe

@@ -1,8 +1,9 @@
 #pragma once
-// Merges that wait for their turn: the lowest rank first, of equal ones the leftmost. Pure.
+// A queue of possible merges: the lowest rank comes first, among equal ranks the leftmost. Pure.
 //
-// A heap alone takes a long run of one character twenty steps a merge. Here candidates of one rank that come from left
-// to right stand in one row, and the heap holds rows: a run has a few, and ordinary text one a candidate.
+// With only a heap, each merge in a long run of one character would take about twenty steps. Here candidates of one
+// rank that are pushed from left to right form one row, and the heap holds rows: a run of one character makes a few
+// rows, ordinary text one row per candidate.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace titan::recipe {
 class MergeQueue {
  public:
   struct Candidate {
-    std::uint32_t rank, at, made;  ///< `made`: the token, the same for all of a rank
+    std::uint32_t rank, at, made;  ///< `made`: the resulting token, the same for all candidates of a rank
     bool operator==(const Candidate&) const = default;
   };
 
@@ -43,7 +44,7 @@ class MergeQueue {
     std::push_heap(heap_.begin(), heap_.end(), later);
   }
 
-  /// Takes the next one out; the queue is not empty.
+  /// Removes and returns the next candidate; the queue must not be empty.
   Candidate pop() {
     std::pop_heap(heap_.begin(), heap_.end(), later);
     Top& top = heap_.back();
@@ -66,17 +67,17 @@ class MergeQueue {
   };
   struct Row {
     std::uint32_t rank, made;
-    std::uint32_t head, tail;  // places; head kNone: it has gone from the heap
+    std::uint32_t head, tail;  // indexes of places; head kNone: the row is no longer in the heap
   };
   struct Top {
-    std::uint32_t rank, at, row;  // `at` of the row's head
+    std::uint32_t rank, at, row;  // `at` is that of the row's head
   };
   static bool later(const Top& a, const Top& b) { return a.rank != b.rank ? a.rank > b.rank : a.at > b.at; }
 
   std::vector<Place> places_;
   std::vector<Row> rows_;
   std::vector<Top> heap_;
-  std::array<std::uint32_t, 4> open_{};  // rows that the next candidates may join
+  std::array<std::uint32_t, 4> open_{};  // rows to which the next candidates may be appended
   std::size_t next_open_ = 0;
 };
 

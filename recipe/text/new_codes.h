@@ -1,5 +1,5 @@
 #pragma once
-// Code points that a regex engine of Unicode 14 takes for unassigned, though Unicode 16 has them. Pure.
+// Code points that a regex engine with Unicode 14 treats as unassigned, although Unicode 16 has them. Pure.
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -11,10 +11,10 @@ struct CodeRange {
   bool operator==(const CodeRange&) const = default;
 };
 
-/// The code points of a general category ("L", "Lu", "N") that came with Unicode 15, 15.1 and 16, ascending.
+/// The code points of a general category ("L", "Lu", "N") that were added in Unicode 15, 15.1 and 16, ascending.
 std::vector<CodeRange> new_codes(std::string_view category);
 
-/// Whether one of `ranges`, which ascend, has `code`.
+/// Whether `code` is in one of `ranges`, which must ascend.
 bool contains(const std::vector<CodeRange>& ranges, std::uint32_t code);
 
 }  // namespace titan::recipe

@@ -13,8 +13,8 @@ namespace titan::recipe {
 namespace {
 
 struct CanonicalPair {
-  std::uint32_t code, first, second;  ///< second 0: `code` is `first` written otherwise
-  bool composes;                      ///< the two become `code`
+  std::uint32_t code, first, second;  ///< second 0: `code` is another form of `first`
+  bool composes;                      ///< `first` and `second` are composed to `code`
 };
 constexpr CanonicalPair kPairs[] = {
 #include "recipe/text/tables/nfc_pairs.inc"
@@ -26,7 +26,7 @@ struct ClassRange {
 constexpr ClassRange kClasses[] = {
 #include "recipe/text/tables/nfc_classes.inc"
 };
-// A text without any of these is in form C.
+// A text without any of these code points is in form C.
 constexpr CodeRange kUnsure[] = {
 #include "recipe/text/tables/nfc_unsure.inc"
 };
@@ -69,7 +69,7 @@ void decompose(std::uint32_t code, std::vector<Mark>& out) {
   if (pair->second != 0) decompose(pair->second, out);
 }
 
-/// The code point that two become; 0: none.
+/// The code point to which two are composed; 0: none.
 std::uint32_t composed(std::uint32_t first, std::uint32_t second) {
   if (first - kLeads < kLeadCount && second - kVowels < kVowelCount)
     return kSyllables + ((first - kLeads) * kVowelCount + (second - kVowels)) * kTailCount;
@@ -88,7 +88,8 @@ std::uint32_t composed(std::uint32_t first, std::uint32_t second) {
 
 bool surely_composed(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    // U+0300 is the first of them: 0xcc begins no smaller code point.
+    // The first such code point is U+0300, which begins with the byte 0xcc; smaller code points begin with smaller
+    // bytes.
     if (static_cast<unsigned char>(text[at]) < 0xcc) {
       ++at;
       continue;
@@ -100,10 +101,10 @@ bool surely_composed(std::string_view text) {
   return true;
 }
 
-/// Composes in place; marks are in canonical order.
+/// Composes in place; `marks` are in canonical order.
 void compose(std::vector<Mark>& marks) {
   std::size_t kept = 0, starter = marks.size();
-  std::uint8_t last = 0;  // class of what stands between the starter and the next mark; 0: nothing
+  std::uint8_t last = 0;  // class of the last mark between the starter and the next one; 0: none
   for (const Mark mark : marks) {
     const bool free = starter < kept && (starter + 1 == kept || (last != 0 && last < mark.combining));
     const std::uint32_t both = free ? composed(marks[starter].code, mark.code) : 0;

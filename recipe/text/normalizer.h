@@ -1,5 +1,5 @@
 #pragma once
-// What a tokenizer makes of a text before it is cut: form C, spaces written otherwise. Pure.
+// What a tokenizer does to a text before cutting it: form C, other characters for spaces. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,19 +11,19 @@ namespace titan::recipe {
 
 class Normalizer {
  public:
-  /// The member "normalizer" of tokenizer.json; nullptr: none. \error kUnsupported: another type than NFC, Replace of a
-  /// text, Prepend, Sequence; kInvalid
+  /// Reads the member "normalizer" of tokenizer.json; nullptr: none. \error kUnsupported: other types than NFC, Replace
+  /// (of a text), Prepend and Sequence; kInvalid
   static ckpt::Result<Normalizer> read(const ckpt::JsonValue* part);
 
   bool empty() const { return steps_.empty(); }
-  /// `text` normalised; it is written to `out` unless there is nothing to do.
+  /// Returns the normalised text: `text` itself if there is nothing to do, else a view of `out`.
   std::string_view apply(std::string_view text, std::string& out) const;
 
  private:
   enum class Kind { kNfc, kReplace, kPrepend };
   struct Step {
     Kind kind;
-    std::string from, to;  ///< of kReplace; kPrepend has `to`
+    std::string from, to;  ///< for kReplace; kPrepend uses only `to`
   };
   std::vector<Step> steps_;
 };

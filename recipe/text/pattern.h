@@ -1,5 +1,5 @@
 #pragma once
-// A regular expression of a tokenizer, matched by PCRE2 as Oniguruma would match it. The one place that sees PCRE2.
+// A regular expression of a tokenizer, matched by PCRE2 as Oniguruma would match it. Only this code uses PCRE2.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -16,10 +16,10 @@ struct pcre2_real_jit_stack_8;
 
 namespace titan::recipe {
 
-/// Compiled; used from any number of threads through a Matcher of each.
+/// A compiled pattern. Any number of threads may use it, each with its own Matcher.
 class Pattern {
  public:
-  /// \error kInvalid, kUnsupported (ruby_syntax.h)
+  /// Compiles a pattern in Ruby's syntax. \error kInvalid, kUnsupported (ruby_syntax.h)
   static ckpt::Result<Pattern> compile(std::string_view ruby);
 
  private:
@@ -31,27 +31,27 @@ class Pattern {
   static ckpt::Result<Code> compiled(const std::string& pattern);
   bool has_newer(std::string_view text) const;
 
-  Code plain_, exact_;            // exact_: absent where both are the same
+  Code plain_, exact_;            // exact_ is null if both are the same
   std::vector<CodeRange> newer_;  // code points that need exact_
-  bool leads_[256] = {};          // bytes that one of them begins with
+  bool leads_[256] = {};          // first bytes of code points in newer_
 };
 
 struct Match {
   std::size_t begin = 0, end = 0;
 };
 
-/// Finds the matches of a pattern, which outlives it. For one thread.
+/// Finds the matches of a pattern, which must outlive it. For one thread.
 class Matcher {
  public:
   explicit Matcher(const Pattern& pattern);
   ~Matcher();
   Matcher(Matcher&&) noexcept;
 
-  /// Looks for matches in `text`, which is UTF-8 and stays, from its beginning on.
+  /// Starts a search in `text`, which must be UTF-8 and must stay unchanged.
   void start(std::string_view text);
   /// The next match that is not empty; false at the end of the text, or on an error.
   bool next(Match* match);
-  /// kInvalid: the pattern took too many steps or too much memory for some text.
+  /// kInvalid if the pattern took too many steps or too much memory on some text.
   const ckpt::Status& status() const { return status_; }
 
  private:

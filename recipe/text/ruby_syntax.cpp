@@ -12,13 +12,13 @@ using ckpt::Status;
 
 constexpr std::size_t kLongestPattern = 16384;
 
-// White space of Oniguruma: PCRE2 has U+180E beside these.
+// The white space of Oniguruma. PCRE2 also counts U+180E.
 constexpr const char* kSpace =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr const char* kNoSpace =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
     R"(\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-// Letters by their use: U+24B6 and other symbols in circles and squares.
+// Word characters include U+24B6 and other symbols in circles and squares, which are used like letters.
 constexpr const char* kWord =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 
@@ -74,7 +74,7 @@ class Rewriter {
       status_ = ckpt::unsupported("the pattern '" + std::string(pattern_) + "': " + what + " is not supported yet");
   }
 
-  /// A set of characters; `newer` are those of it that PCRE2 may not know.
+  /// A set of characters; `newer` are those that PCRE2 may not know.
   void set(std::string_view members, const std::vector<CodeRange>& newer, bool negated) {
     if (in_class_ && negated) return refuse("a negated category inside a class");
     const char* open = in_class_ ? "" : negated ? "[^" : "[";

@@ -1,6 +1,6 @@
 #pragma once
-// Regular expressions of tokenizer.json, which are Oniguruma's (Ruby's syntax, tables of Unicode 16), in the syntax of
-// PCRE2 with UTF, UCP and MULTILINE. What the two read differently is rewritten or refused. Pure.
+// Translates regular expressions of tokenizer.json, which have Oniguruma's syntax (Ruby's, with Unicode 16), to PCRE2
+// with UTF, UCP and MULTILINE. Anything that the two understand differently is rewritten or refused. Pure.
 // \source https://github.com/kkos/oniguruma/blob/master/doc/RE, https://www.pcre.org/current/doc/html/pcre2pattern.html
 #include <string>
 #include <string_view>
@@ -12,15 +12,16 @@
 namespace titan::recipe {
 
 struct PcreSyntax {
-  std::string plain;             ///< right for texts without a code point of `newer`
-  std::string exact;             ///< right for all texts; slower
-  std::vector<CodeRange> newer;  ///< that its categories have and PCRE2's tables may lack, ascending
+  std::string plain;             ///< correct for texts without a code point of `newer`
+  std::string exact;             ///< correct for all texts, but slower
+  std::vector<CodeRange> newer;  ///< code points in its categories that PCRE2's tables may lack, ascending
 };
 
-/// \error kUnsupported: what PCRE2 reads in another way and has no rewriting here; kInvalid: too long, or cut off
+/// Translates `pattern`. \error kUnsupported: PCRE2 understands it differently, and no rewriting is known; kInvalid:
+/// too long, or cut off
 ckpt::Result<PcreSyntax> from_ruby(std::string_view pattern);
 
-/// A pattern that matches `text` alone.
+/// A pattern that matches exactly `text`.
 std::string quoted_pattern(std::string_view text);
 
 }  // namespace titan::recipe

@@ -10,7 +10,7 @@ using ckpt::JsonValue;
 using ckpt::Result;
 using ckpt::Status;
 
-// \source GPT-2's encoder.py, as ByteLevel with use_regex has it
+// The pattern of ByteLevel with use_regex. \source GPT-2's encoder.py
 constexpr const char* kByteLevelPattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
@@ -128,7 +128,7 @@ Status SplitRun::cut(std::size_t step, std::string_view text, bool first, PieceS
   return now.split ? cut_by_mark(step, written, false, first, sink) : cut(step + 1, written, first, sink);
 }
 
-// Before each mark, or before each run of marks.
+// Cuts before each mark, or before each run of marks.
 Status SplitRun::cut_by_mark(std::size_t step, std::string_view text, bool runs, bool first, PieceSink& sink) {
   const std::string& mark = splitter_.steps_[step].mark;
   std::size_t begin = 0;
@@ -147,7 +147,7 @@ Status SplitRun::cut_by_pattern(std::size_t step, std::string_view text, bool fi
   const auto give = [&](std::size_t begin, std::size_t end) {
     return cut(step + 1, text.substr(begin, end - begin), first && begin == 0, sink);
   };
-  // Pieces that wait for what follows: [held, end of the last one).
+  // Pieces that may still be joined with the next one: [held, end of the last piece).
   std::size_t held = 0, end = 0;
   bool last_matched = false;
   const auto segment = [&](std::size_t begin, std::size_t until, bool matched) -> Status {

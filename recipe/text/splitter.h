@@ -1,5 +1,5 @@
 #pragma once
-// How a tokenizer cuts a text into the pieces within which it merges ("pre_tokenizer"). Pure.
+// How a tokenizer cuts a text into pieces, within which it then merges ("pre_tokenizer"). Pure.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,19 +11,19 @@
 
 namespace titan::recipe {
 
-/// What a Split makes of matches of its pattern and of what lies between them.
+/// What a Split does with the matches of its pattern and with the text between them.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 class Splitter {
  public:
-  /// The member "pre_tokenizer" of tokenizer.json; nullptr: none. \error kUnsupported: another type than Split,
-  /// ByteLevel (the last one), Digits, Metaspace and Sequence; kInvalid
+  /// Reads the member "pre_tokenizer" of tokenizer.json; nullptr: none. \error kUnsupported: other types than Split,
+  /// ByteLevel (only as the last one), Digits, Metaspace and Sequence; kInvalid
   static ckpt::Result<Splitter> read(const ckpt::JsonValue* part);
 
-  /// Whether the pieces are written in the letters of bytes.
+  /// Whether pieces are written in the characters that stand for bytes (byte_alphabet.h).
   bool byte_level() const { return byte_level_; }
   bool empty() const { return steps_.empty(); }
-  /// From now on pieces are also cut before each run of `mark`.
+  /// From now on also cuts pieces before each run of `mark`.
   void cut_before_runs_of(std::string mark);
 
  private:
@@ -35,7 +35,7 @@ class Splitter {
     std::shared_ptr<const Pattern> pattern;
     SplitBehavior behavior = SplitBehavior::kIsolated;
     bool invert = false;
-    std::string mark;  ///< of Metaspace and of kBeforeRuns
+    std::string mark;  ///< for kMetaspace and kBeforeRuns
     Prepend prepend = Prepend::kAlways;
     bool split = true;
   };
@@ -46,18 +46,18 @@ class Splitter {
   bool byte_level_ = false;
 };
 
-/// Takes pieces.
+/// Receives pieces.
 class PieceSink {
  public:
   virtual ~PieceSink() = default;
   virtual ckpt::Status piece(std::string_view piece) = 0;
 };
 
-/// Cuts texts, one after the other, for one thread; the splitter outlives it.
+/// Cuts texts one after another, for one thread. The splitter must outlive it.
 class SplitRun {
  public:
   explicit SplitRun(const Splitter& splitter);
-  /// Gives the pieces of `text` (none of them empty) to `sink`. `first`: it begins the whole text.
+  /// Gives the pieces of `text` (none is empty) to `sink`. `first`: `text` begins the whole text.
   ckpt::Status cut(std::string_view text, bool first, PieceSink& sink) { return cut(0, text, first, sink); }
 
  private:
@@ -66,8 +66,8 @@ class SplitRun {
   ckpt::Status cut_by_mark(std::size_t step, std::string_view text, bool runs, bool first, PieceSink& sink);
 
   const Splitter& splitter_;
-  std::vector<std::unique_ptr<Matcher>> matchers_;  // of each step
-  std::vector<std::string> written_;                // what a step has changed
+  std::vector<std::unique_ptr<Matcher>> matchers_;  // one per step
+  std::vector<std::string> written_;                // text that a step has changed
 };
 
 }  // namespace titan::recipe

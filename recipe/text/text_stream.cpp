@@ -11,13 +11,13 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-/// A character that begins at the start of `text` and may still be cut off.
+/// The character at the start of `text`, which may be cut off.
 struct Begun {
-  std::size_t bytes = 1;  ///< of `text` that belong to it, or to the malformed piece that it is; never 0
+  std::size_t bytes = 1;  ///< of `text` that belong to it, or to one malformed sequence; never 0
   bool may_go_on = false;
 };
 
-// A malformed piece is what could have begun a character, as in Python and the web's decoders.
+// A malformed sequence is the longest one that could have begun a character, as in Python and in web decoders.
 // \source The Unicode Standard, section 3.9, "U+FFFD Substitution of Maximal Subparts"
 Begun begun(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
@@ -35,7 +35,7 @@ Begun begun(std::string_view text) {
   return {bytes, bytes < whole};
 }
 
-/// Bytes at the end of `text` that a stop may begin with.
+/// The number of bytes at the end of `text` with which a stop may begin.
 std::size_t begins_a_stop(std::string_view text, const std::vector<std::string>& stops) {
   std::size_t most = 0;
   for (const std::string& stop : stops)
@@ -46,7 +46,7 @@ std::size_t begins_a_stop(std::string_view text, const std::vector<std::string>&
 
 }  // namespace
 
-// Takes the bytes before `end` out of what is held; what may go on stays, unless they are the last.
+// Takes the held bytes before `end`. Bytes of a character that may continue stay, unless `last`.
 std::string TextStream::take(std::size_t end, bool last) {
   std::string shown;
   std::size_t at = 0;

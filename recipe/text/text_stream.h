@@ -1,6 +1,6 @@
 #pragma once
-// Bytes that come in pieces, as text that can be shown at once: whole UTF-8 characters, up to the first of the texts
-// that end it. Pure.
+// Turns bytes that arrive in parts into text that can be shown at once: whole UTF-8 characters, up to the first stop
+// text. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,15 +9,15 @@ namespace titan::recipe {
 
 class TextStream {
  public:
-  /// `stops`: texts that end the stream, none of them empty; they are not part of it.
+  /// `stops`: texts that end the stream, none of them empty. They are not part of the output.
   explicit TextStream(std::vector<std::string> stops = {}) : stops_(std::move(stops)) {}
 
-  /// Takes the next bytes. Returns what can be shown now: whole characters that no longer may belong to a stop;
-  /// malformed bytes as U+FFFD.
+  /// Takes the next bytes. Returns the text that can be shown now: whole characters that cannot belong to a stop any
+  /// more. Malformed bytes become U+FFFD.
   std::string push(std::string_view bytes);
-  /// What was held back, once nothing follows.
+  /// Returns the text that was held back; call it when no bytes follow.
   std::string finish();
-  /// A stop has come: push() takes nothing any more.
+  /// True once a stop was found; push() then ignores its bytes.
   bool stopped() const { return stopped_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// A tokenizer of Hugging Face's tokenizer.json as a value: byte pair encoding over bytes or over characters. Pure.
+// A tokenizer from Hugging Face's tokenizer.json: byte pair encoding over bytes or over characters. Pure.
 // \source https://huggingface.co/docs/tokenizers; https://github.com/huggingface/tokenizers (order of the parts)
 #include <cstdint>
 #include <functional>
@@ -21,34 +21,34 @@
 
 namespace titan::recipe {
 
-/// Never changes; used from any number of threads, through an Encoder of each.
-/// Its members are those of a tokenizer.json.
+/// Never changes. Any number of threads may use it, each with its own Encoder. Its members are those of a
+/// tokenizer.json.
 class Tokenizer {
  public:
   static constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
   static constexpr std::uint32_t kMostIds = 1u << 24;
 
-  /// Reads tokenizer.json, and tokenizer_config.json where there is one (else empty). `what` names the first in
-  /// messages.
-  /// \error kUnsupported: a part of another kind (Unigram, WordPiece, dropout, ...), by its name; kInvalid: damaged,
+  /// Reads tokenizer.json, and tokenizer_config.json if there is one (else `config` is empty). `what` names the first
+  /// in messages.
+  /// \error kUnsupported: a part of another kind (Unigram, WordPiece, dropout, ...), which is named; kInvalid: damaged,
   /// contradictory, too large
   static ckpt::Result<Tokenizer> parse(const std::string& what, std::string_view json, std::string_view config = {});
 
-  /// The greatest id, plus one.
+  /// The largest id plus one.
   std::uint64_t id_bound() const { return id_bound_; }
   std::uint64_t tokens() const { return tokens_; }
-  /// The id of the token that is written `content`.
+  /// The id of the token with the text `content`.
   std::optional<std::uint32_t> id_of(std::string_view content) const;
   bool special(std::uint32_t id) const { return special_.contains(id); }
   /// The tokens that begin and end a document, as tokenizer_config.json names them.
   const std::optional<std::uint32_t>& bos() const { return bos_; }
   const std::optional<std::uint32_t>& eos() const { return eos_; }
-  /// What the tokenizer itself puts before and behind one text (its post-processor, or add_bos_token and
+  /// The ids that the tokenizer itself puts before and after a text (by its post-processor, or by add_bos_token and
   /// add_eos_token).
   const std::vector<std::uint32_t>& prefix() const { return prefix_; }
   const std::vector<std::uint32_t>& suffix() const { return suffix_; }
   const Detokenizer& detokenizer() const { return detokenizer_; }
-  /// Of the bytes of tokenizer.json.
+  /// Digest of the bytes of tokenizer.json.
   const ckpt::Digest& digest() const { return digest_; }
 
  private:
@@ -58,7 +58,7 @@ class Tokenizer {
   Splitter splitter_;
   Bpe bpe_;
   Detokenizer detokenizer_;
-  TokenFinder raw_tokens_, normalized_tokens_;  // looked for in the text as it is, and in the normalised one
+  TokenFinder raw_tokens_, normalized_tokens_;  // searched in the text as it is; in the normalised text
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::unordered_set<std::uint32_t> special_;
   std::uint64_t id_bound_ = 0, tokens_ = 0;
@@ -67,18 +67,18 @@ class Tokenizer {
   ckpt::Digest digest_;
 };
 
-/// Turns texts into ids, for one thread; the tokenizer outlives it. Remembers the ids of short pieces, in 4 MiB.
+/// Turns texts into ids, for one thread. The tokenizer must outlive it. Caches the ids of short pieces, in 4 MiB.
 class Encoder : private PieceSink {
  public:
-  /// `poll`: asked now and then within a long text; its error ends the work.
+  /// `poll` is called now and then within a long text; its error ends the work.
   explicit Encoder(const Tokenizer& tokenizer, std::function<ckpt::Status()> poll = {});
 
-  /// Appends the ids of `text`, without what begins or ends a document.
-  /// \error kInvalid: not UTF-8 (with the offset), a symbol that the vocabulary cannot write
+  /// Appends the ids of `text`, without tokens that begin or end a document.
+  /// \error kInvalid: not UTF-8 (with the offset), a symbol that the vocabulary cannot express
   ckpt::Status encode(std::string_view text, std::vector<std::uint32_t>& ids);
 
  private:
-  struct Remembered {  // 64 bytes: a line of the cache
+  struct Remembered {  // 64 bytes: one cache line
     static constexpr std::size_t kMostBytes = 30, kMostIds = 8;
     std::uint8_t bytes = 0, ids = 0;
     char piece[kMostBytes];
@@ -93,10 +93,10 @@ class Encoder : private PieceSink {
   std::vector<Remembered> cache_;
   std::string normalised_;
   std::vector<std::uint32_t>* ids_ = nullptr;
-  std::size_t since_poll_ = 0;  // bytes of pieces
+  std::size_t since_poll_ = 0;  // bytes of pieces since the last poll
 };
 
-/// All of `ids` as text; what is no UTF-8 becomes U+FFFD. `skip_special`: special tokens are left out.
+/// All of `ids` as text; bytes that are not UTF-8 become U+FFFD. With `skip_special`, special tokens are left out.
 std::string decode(const Tokenizer& tokenizer, const std::vector<std::uint32_t>& ids, bool skip_special = false);
 
 }  // namespace titan::recipe

@@ -18,16 +18,16 @@ namespace {
 
 constexpr std::size_t kMostAdded = 1 << 17;
 constexpr std::size_t kMostMerges = 1 << 24;
-constexpr std::size_t kLongestToken = 1 << 14;  // bytes, as they stand in the file
+constexpr std::size_t kLongestToken = 1 << 14;  // bytes, as in the file
 
-Status damaged(Status status) {  // a file that somebody gave, no checkpoint
+Status damaged(Status status) {  // for a file that a user gave, which is not a checkpoint
   if (status.code == ckpt::Code::kCorrupt) status.code = ckpt::Code::kInvalid;
   return status;
 }
 
 }  // namespace
 
-/// Reads the files in one pass: vocabulary and merges as they come, everything else as small values.
+/// Reads the files in one pass: vocabulary and merges are used as they come, everything else is kept as small values.
 class TokenizerParser {
  public:
   TokenizerParser(const std::string& what, std::string_view json) : what_(what), in_(what, json) {}
@@ -79,7 +79,7 @@ class TokenizerParser {
         in_.array([&](std::size_t) { read_merge(); });
       } else {
         const std::string name(key);
-        if (name == "vocab") return in_.skip();  // Unigram's is a list
+        if (name == "vocab") return in_.skip();  // that of Unigram is a list
         model_.set(name, read_json_value(in_));
       }
     });
@@ -194,7 +194,7 @@ class TokenizerParser {
   void add_tokens() {
     std::string normal;
     for (AddedToken& token : added_) {
-      // A token of the model keeps the model's id.
+      // A token that the vocabulary also has keeps its id in the vocabulary.
       token.id = made_.ids_.emplace(token.content, token.id).first->second;
       if (token.special) made_.special_.insert(token.id);
       if (token.normalized) {
@@ -259,7 +259,7 @@ class TokenizerParser {
         }
       }
     }
-    // Where the configuration says so itself, it is what transformers goes by.
+    // If tokenizer_config.json has these settings, transformers follows them.
     const auto by_config = [&](const char* key, const std::optional<std::uint32_t>& id,
                                std::vector<std::uint32_t>& side) -> Status {
       if (config_.find(key) == nullptr) return {};

@@ -1,20 +1,20 @@
 #pragma once
-// The little state beside the tensors.
+// The state of a training apart from its tensors.
 #include <cstdint>
 #include <map>
 #include <string>
 
 namespace titan {
 
-/// Where a training is.
+/// How far a training is.
 struct State {
-  std::uint64_t step = 0;    ///< optimizer steps that are done
-  std::uint64_t tokens = 0;  ///< tokens that were trained on
-  std::uint64_t seed = 0;    ///< of the run
-  double seconds = 0;        ///< of training, over all its starts
+  std::uint64_t step = 0;    ///< optimizer steps done
+  std::uint64_t tokens = 0;  ///< tokens trained on
+  std::uint64_t seed = 0;    ///< seed of the run
+  double seconds = 0;        ///< training time, over all starts
   std::string program;       ///< name and version of the trainer: "my-trainer 1.2"
-  /// Dotted key -> the value as TOML writes it: {"model.dim", "128"}, {"job.description", "\"a try\""}. The keys are
-  /// free; titan-train knows those of its own configuration.
+  /// Dotted key -> the value as TOML text: {"model.dim", "128"}, {"job.description", "\"a try\""}. Any key may be used;
+  /// titan-train knows those of its own configuration.
   std::map<std::string, std::string> settings;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// How a call of this library went. No function of it throws.
+// The outcome of a call of this library. No function of the library throws.
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,24 +11,24 @@ namespace titan {
 enum class Code {
   kOk,
   kInvalid,       ///< an argument that cannot work
-  kNotFound,      ///< no checkpoint, tensor or file there
+  kNotFound,      ///< the checkpoint, tensor or file does not exist
   kLocked,        ///< a live run or tool owns the folder
   kCorrupt,       ///< bytes do not match their digests
   kIncompatible,  ///< a format that is newer than this library
   kFailed,        ///< the operation failed: disk full, no permission, no memory
-  kUnreadable,    ///< the store could not give back what it holds; that proves no damage
+  kUnreadable,    ///< the store could not return bytes that it holds; that does not prove damage
 };
 
 /// The outcome of a call: ok, or what went wrong and what to do about it.
 struct [[nodiscard]] Status {
   Code code = Code::kOk;
-  std::string path;                 ///< the checkpoint or folder that it is about
+  std::string path;                 ///< the checkpoint or folder that the error is about
   std::string what;                 ///< what was expected and what was found
-  std::vector<std::string> causes;  ///< why, the nearest first; often none
-  std::string hint;                 ///< what to do; empty where nothing is known
+  std::vector<std::string> causes;  ///< causes, the nearest first; often none
+  std::string hint;                 ///< what to do; empty if nothing is known
 
   bool ok() const { return code == Code::kOk; }
-  /// Returns what, causes and hint, a line each.
+  /// Returns what, causes and hint, one per line.
   std::string text() const;
 };
 
@@ -41,7 +41,7 @@ class [[nodiscard]] Result {
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
-  /// The value. Only where ok().
+  /// The value. Call it only if ok().
   T& operator*() & { return *value_; }
   const T& operator*() const& { return *value_; }
   T&& operator*() && { return *std::move(value_); }

@@ -14,7 +14,7 @@ std::uint64_t element_bytes(DType dtype);
 /// "float32", "bfloat16", "float16", "float64", "int64", "int32" or "uint8".
 const char* dtype_name(DType dtype);
 
-/// A stored tensor: a parameter of the model, or optimizer state that has the shape of its parameter.
+/// A stored tensor: a parameter of the model, or optimizer state with the shape of its parameter.
 struct TensorInfo {
   std::string name;       ///< "<parameter>", or "<parameter>.<slot>" such as "output.weight.exp_avg"
   std::string component;  ///< "model" or "optimizer"

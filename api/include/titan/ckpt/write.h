@@ -1,5 +1,5 @@
 #pragma once
-// Writing a checkpoint from a trainer of one's own.
+// Writing a checkpoint from your own trainer.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,24 +18,23 @@ struct TensorData {
   std::string slot;       ///< empty: the parameter itself; else its optimizer state of that name: "exp_avg"
   DType dtype = DType::kFloat32;
   std::vector<std::uint64_t> shape;
-  std::span<const std::byte> data;  ///< row-major, the caller's; it must not change before
-                                    ///< write_checkpoint() returns
+  std::span<const std::byte> data;  ///< row-major; must not change before write_checkpoint() returns
 };
 
 /// A checkpoint that was written.
 struct Written {
   std::string path;
   std::string id;           ///< as Checkpoint::id()
-  std::uint64_t bytes = 0;  ///< of all files but the manifest
+  std::uint64_t bytes = 0;  ///< size of all files but the manifest
 };
 
-/// The folder of a step in a run folder, where `titan-ckpt ls RUN` and "RUN@latest" look: "<run>/step-00000010".
+/// The folder of a step in a run folder, where `titan-ckpt ls RUN` and "RUN@latest" find it: "<run>/step-00000010".
 std::string step_folder(const std::string& run, std::uint64_t step);
 
-/// Writes a checkpoint into the new folder `path`. It appears there whole and durable, or not at all. The folder that
-/// `path` lies in is made where it is missing. The order of the parameters is the model's order. A slot has the shape
-/// of its parameter, which is among `tensors`. Runs in the calling thread and two more.
-/// \error kInvalid (`path` is there; tensors that do not fit together), kLocked (another writer), kFailed (disk full)
+/// Writes a checkpoint into the new folder `path`, which appears whole and durable, or not at all. The parent of `path`
+/// is created if only that one is missing. The order of the parameters is the model's order. A slot has the shape of
+/// its parameter, which must be in `tensors`. Runs in the calling thread and two more. \error kInvalid (`path` exists;
+/// tensors that do not fit together), kLocked (another writer), kFailed (disk full)
 Result<Written> write_checkpoint(const std::string& path, const State& state,
                                  std::span<const TensorData> tensors) noexcept;
 
