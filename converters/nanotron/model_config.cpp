@@ -42,7 +42,7 @@ class Config {
   Config(const std::string& what, const JsonValue& json) : what_(what), json_(json) {}
 
   Result<Model> read() {
-    if (!json_.is_object()) return ckpt::corrupt(what_ + " is no JSON object");
+    if (!json_.is_object()) return ckpt::incompatible(what_ + " is no JSON object");
     TITAN_ASSIGN_OR_RETURN(const bool llama, flag("is_llama_config", false));
     TITAN_ASSIGN_OR_RETURN(const bool qwen, flag("is_qwen2_config", false));
     if (!llama && !qwen)
@@ -125,7 +125,7 @@ Result<Model> read_model_config(const std::string& what, const JsonValue& config
 Result<Position> read_metadata(const std::string& what, const JsonValue& metadata) {
   Position out;
   const JsonValue* version = metadata.is_object() ? metadata.find("version") : nullptr;
-  if (version == nullptr || version->text() == nullptr) return ckpt::corrupt(what + " has no version");
+  if (version == nullptr || version->text() == nullptr) return ckpt::incompatible(what + " has no version");
   const std::vector<std::string> parts = ckpt::split(*version->text(), '.');
   const auto minor = parts.size() == 2 && parts[0] == "1" ? ckpt::number_of<std::uint64_t>(parts[1]) : std::nullopt;
   if (!minor || *minor < kOldest || *minor > kNewest)

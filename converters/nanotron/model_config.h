@@ -21,7 +21,7 @@ struct Model {
   TextSettings texts;
 };
 
-/// `what` names the file. \error kCorrupt: no object; kIncompatible: a key is missing or of another kind; kUnsupported:
+/// `what` names the file. \error kIncompatible: no object, or a key is missing or of another kind; kUnsupported:
 /// another class, or a key that may change what the model computes and that we cannot express or do not know
 /// \source https://github.com/huggingface/nanotron, config/models_config.py
 ckpt::Result<Model> read_model_config(const std::string& what, const JsonValue& config);
@@ -30,7 +30,7 @@ struct Position {
   std::uint64_t tp = 1, dp = 1;
   std::optional<std::uint64_t> step, samples, tokens;  ///< trained so far
 };
-/// \error kCorrupt; kUnsupported: a version that is not read
+/// \error kIncompatible: it says none; kUnsupported: a version that is not read
 ckpt::Result<Position> read_metadata(const std::string& what, const JsonValue& metadata);
 
 }  // namespace titan::convert::nanotron

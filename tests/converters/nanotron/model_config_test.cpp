@@ -43,7 +43,7 @@ TEST(NanotronModel, QwensProjectionsHaveBiases) {
 
 TEST(NanotronModel, RefusesWhatItDoesNotKnow) {
   const std::vector<std::tuple<std::string, Code, const char*>> cases{
-      {"[]", Code::kCorrupt, "no JSON object"},
+      {"[]", Code::kIncompatible, "no JSON object"},
       {R"({"is_starcoder2_config": true})", Code::kUnsupported, "of no model that is known"},
       {R"({"is_llama_config": true})", Code::kIncompatible, "'hidden_size' is missing"},
       {config_with(R"("moe_config": {"num_experts": 8})"), Code::kUnsupported, "'moe_config' is"},
@@ -67,7 +67,7 @@ TEST(NanotronModel, MetadataOfVersions12To15IsRead) {
   EXPECT_TRUE(read(R"({"version": "1.2"})").ok());
   for (const char* version : {"1.1", "1.6", "2.0", "1", "x"})
     EXPECT_EQ(read(std::string(R"({"version": ")") + version + "\"}").status().code, Code::kUnsupported) << version;
-  EXPECT_EQ(read("{}").status().code, Code::kCorrupt);
+  EXPECT_EQ(read("{}").status().code, Code::kIncompatible);
 }
 
 }  // namespace
