@@ -1,5 +1,6 @@
 // Any bytes as a step of Megatron-Core: `.metadata` and `__0_0.distcp` behind their lengths (u24, little-endian), then
-// common.pt. Whatever opens can be planned, with and without a configuration, and every tensor of a plan can be read.
+// common.pt. Whatever opens can be planned, with and without a configuration or rules for names, and every tensor of a
+// plan can be read.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -30,8 +31,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto opened = megatron::megatron_format().open(fs, "/m");
   if (!opened.ok()) return 0;
   const Settings run = {{"lr_scheduler.warmup_steps", "0"}, {"optimizer.lr", "1e-3"}, {"training.steps", "20"}};
+  ImportOptions ruled{.skip = {"optimizer.*", "*_layernorm.*"}};
+  ruled.rules.rename = {{"decoder.*.weight", "decoder.layers.0.*.weight"}, {"output_layer.*", "embedding.*"}};
   for (const ImportOptions& options :
-       {ImportOptions{}, ImportOptions{.config = run, .widen = true}, ImportOptions{.look = true}}) {
+       {ImportOptions{}, ImportOptions{.config = run, .widen = true}, ImportOptions{.look = true}, ruled}) {
     const auto plan = (*opened)->plan(options);
     if (!plan.ok()) continue;
     const PlannedReader reader(**opened, *plan);
