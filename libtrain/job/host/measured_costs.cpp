@@ -1,10 +1,10 @@
 #include "libtrain/job/host/measured_costs.h"
 
 #include <cstdio>
-#include <span>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
+#include "ckpt/store/put_file.h"
 #include "recipe/keys/config.h"
 #include "recipe/keys/toml_reader.h"
 #include "recipe/model/dims.h"
@@ -56,11 +56,10 @@ Status store_measured_costs(ckpt::Fs& fs, const recipe::Config& config, const Pa
   const std::string text = "# Forward and backward of a micro-batch, by titan-train plan --measure.\n" +
                            std::string(seconds) + "of = " + recipe::toml_string(subject) + "\nstage_cost = " +
                            recipe::toml_string(recipe::cost_table(times.embedding, times.layer, times.head)) + "\n";
-  const std::string path = measured_costs_path(config), fresh = path + ".new";
+  const std::string path = measured_costs_path(config);
   TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, config.job.dump_folder));
-  TITAN_RETURN_IF_ERROR(ckpt::remove_tree(fs, fresh));
-  TITAN_RETURN_IF_ERROR(ckpt::write_new_file(fs, fresh, std::as_bytes(std::span(text))));
-  return fs.rename(fresh, path);
+  TITAN_RETURN_IF_ERROR(ckpt::remove_unput(fs, path));
+  return ckpt::put_file(fs, path, text, ckpt::Lasting::kWhole);
 }
 
 Status take_measured_costs(ckpt::Fs& fs, recipe::Config& config) {

@@ -24,10 +24,12 @@ TEST(MeasuredCosts, AreStoredForAModelAndTakenForIt) {
   EXPECT_THAT(none.message, HasSubstr("there is no"));
   EXPECT_THAT(none.hint, HasSubstr("plan CONFIG --measure"));
 
+  const std::string mine = scratch.write("run/stage_costs.toml.new/notes", "mine");
   for (const double layer : {4.0, 2.0}) {  // the second takes the place of the first
     const ckpt::Status stored = store_measured_costs(ckpt::posix_fs(), config, {0.5, layer, 7});
     ASSERT_TRUE(stored.ok()) << stored.to_string();
   }
+  EXPECT_EQ(read_text(mine), "mine") << "what lies beside it is somebody's";
   recipe::Config taken = config;
   ASSERT_TRUE(take_measured_costs(ckpt::posix_fs(), taken).ok());
   EXPECT_EQ(taken.parallelism.stage_cost, "embedding=0.2500,layer=1,head=3.5000");
