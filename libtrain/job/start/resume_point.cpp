@@ -159,9 +159,9 @@ Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request,
     return explicit_start(fs, *path, own, request);
   Status absent = path.ok() ? ckpt::no_manifest(fs, *path) : path.status();
   if (path.ok() && absent.hint.empty())
-    absent.hint =
+    absent = absent.with_hint(
         "a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they "
-        "are";
+        "are");
   // A folder that is no checkpoint is a mistake, and so is a missing step of the run itself.
   const bool slip = !path.ok() && (absent.code != ckpt::Code::kNotFound || fs.stat(request.resume).ok());
   if (slip || means_own_step(fs, path.ok() ? *path : request.resume, request.checkpoint_dir)) return absent;
