@@ -2,7 +2,7 @@
 """agree.py DATA: the ids of `titan-ckpt tokenize` are those of Hugging Face's library, for six real tokenizers (make.py); so is the text of `tokens --show`.
 
 Texts: 5.4 MB of English and 1 MB of all scripts, each as one document, by digests of ids that the library gave once; what else people write, runs of one
-character, and random strings, compared with the library here. --strings N: so many of the latter.
+character, and random strings, compared with the library here. --strings N: so many of the latter. --files FILE...: what is in these, too.
 """
 import argparse
 import hashlib
@@ -101,12 +101,13 @@ def main():
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--strings", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--files", type=pathlib.Path, nargs="*", default=[])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "scripts.txt").write_bytes(all_scripts().encode())
         here = pathlib.Path(__file__).read_text(encoding="utf-8")
-        texts = TEXTS + [here] + random_strings(options.strings, options.seed)
+        texts = TEXTS + [here] + random_strings(options.strings, options.seed) + [path.read_text(encoding="utf-8") for path in options.files]
         (folder / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         for tokenizer in DIGESTS:
             check(tokenizer, options.data, texts, folder)
