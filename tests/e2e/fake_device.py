@@ -24,6 +24,18 @@ def expect_same(run, cpu):
             raise harness.Failure(f"{run.name}: another id than the CPU's at step {step}")
 
 
+def answers(work):
+    """Settings of whole documents, of which only answers are trained on, beside others in a mixture."""
+    tokenizer, lines = work / "tok", work / "lines.jsonl"
+    if not lines.exists():
+        harness.subprocess.run([harness.ROOT / "tests" / "cli" / "tools" / "small-tokenizer", tokenizer], check=True)
+        lines.write_text("".join(harness.json.dumps({"prompt": "hell " * (1 + i % 7), "completion": "hello " * (1 + i % 3)}) + "\n" for i in range(60)))
+        harness.ckpt("tokenize", lines, "-o", work / "chats", "--tokenizer", tokenizer, "--completions")
+        harness.ckpt("tokenize", work / "text.txt", "-o", work / "book", "--tokenizer", tokenizer, "--split", ".")
+    return {"training.dataset": "tokens", "training.dataset_path": "none", "training.datasets": f"path={work / 'chats'} weight=2,path={work / 'book'}",
+            "training.pack": "whole", "training.seq_len": 24, "model.vocab_size": 301}
+
+
 def main():
     work = harness.scratch("fake-device")
     text = work / "text.txt"
@@ -35,6 +47,7 @@ def main():
     both = train(CPU, work / "there and back", text, 1, expect=75, **{"debug.stop_at_step": 1})
     train(FAKE, both, text, 4, expect=75, **{"debug.stop_at_step": 3, "checkpoint.async_mode": "async"}, **pipeline)
     expect_same(train(CPU, both, text, 2), cpu)
+    expect_same(train(FAKE, work / "answers there", text, 2, **answers(work), **pipeline), train(CPU, work / "answers", text, 1, **answers(work)))
     print("the fake device trains with the CPU's bits over processes")
 
 
