@@ -7,6 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "ckpt/base/utf8.h"
+
 namespace titan::corpus {
 namespace {
 
@@ -162,11 +164,11 @@ Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
   }
   beginning.resize(size);
   const FileKind kind = ckpt::what_is_this(beginning);
-  const std::string_view shown =
-      std::string_view(beginning).substr(beginning.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+  const bool marked = beginning.starts_with(ckpt::kByteOrderMark);
+  const std::string_view shown = std::string_view(beginning).substr(marked ? ckpt::kByteOrderMark.size() : 0);
   const bool cut = beginning.size() == ckpt::kSignatureBytes;
   const bool json_lines = begins_as_json_lines(shown, cut), json = begins_as_json(shown);
-  return LookedAt{std::make_unique<Resumed>(std::move(beginning), std::move(source)), kind, json_lines, json};
+  return LookedAt{std::make_unique<Resumed>(std::move(beginning), std::move(source)), kind, json_lines, marked, json};
 }
 
 }  // namespace

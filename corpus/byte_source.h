@@ -26,14 +26,12 @@ std::unique_ptr<ByteSource> source_of(ReadBytes read);
 /// The file `path`; links are followed. \error kInvalid: not there, no regular file; kFailed
 ckpt::Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::string& path);
 
-/// Some programs of Windows put it before UTF-8; it is no part of JSON.
-inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 /// A source whose beginning is known.
 struct LookedAt {
   std::unique_ptr<ByteSource> source;  ///< from its first byte on
   ckpt::FileKind kind = ckpt::FileKind::kUnknown;
   bool json_lines = false;  ///< the first line is an object of JSON, or begins as one and is long
+  bool marked = false;      ///< it begins with a byte order mark
   bool json = false;        ///< it begins as an object of JSON, or as a list of objects, lists or texts
 };
 /// Looks at how `source` begins; where it is packed with gzip or zstd, what is in it takes its place. All members and

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "ckpt/base/utf8.h"
 #include "ckpt/format/json_reader.h"
 #include "ckpt/store/named_file.h"
 
@@ -57,7 +58,8 @@ Status jinja(const std::string& path) {
 Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path) {
   const auto bytes = ckpt::read_named_file(fs, path, "roles in JSON", kLargestTemplate);
   if (!bytes.ok()) return bytes.status();
-  const std::string_view text = ckpt::text_of(*bytes);
+  std::string_view text = ckpt::text_of(*bytes);
+  if (text.starts_with(ckpt::kByteOrderMark)) text.remove_prefix(ckpt::kByteOrderMark.size());
   if (path.ends_with(".jinja") || text.find("{%") != std::string_view::npos ||
       text.find("\"chat_template\"") != std::string_view::npos)
     return jinja(path);

@@ -1,14 +1,15 @@
 #include "corpus/document_reader.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 
 #include "ckpt/base/size_text.h"
+#include "ckpt/base/utf8.h"
 #include "ckpt/format/json_reader.h"
 #include "ckpt/plan/same_files.h"
+#include "corpus/no_text.h"
+#include "corpus/path_pattern.h"
 
 namespace titan::corpus {
 namespace {
@@ -20,26 +21,10 @@ using ckpt::Status;
 
 constexpr std::size_t kPiece = 256 << 10;  // bytes of one call of a source
 
-std::string shown(const std::string& input) { return input == "-" ? "standard input" : "'" + input + "'"; }
-
 bool named_json_lines(std::string_view name) {
   for (const char* packed : {".gz", ".zst"})
     if (name.ends_with(packed)) name.remove_suffix(std::string_view(packed).size());
   return name.ends_with(".jsonl") || name.ends_with(".ndjson");
-}
-
-Status no_text(const std::string& input, FileKind kind) {
-  const bool table = kind == FileKind::kParquet || kind == FileKind::kArrow || kind == FileKind::kFeather;
-  return ckpt::invalid(shown(input) + " is " + ckpt::kind_text(kind) + ", not text or JSON lines")
-      .with_hint(table ? "write its rows as JSON lines first (pandas.read_parquet(FILE).to_json(OUT, "
-                         "orient=\"records\", lines=True))"
-                       : "give text, JSON lines, or these packed with gzip or zstd");
-}
-
-std::optional<FileType> type_of(ckpt::Fs& fs, const std::string& path) {
-  const Result<std::string> real = fs.real_path(path);
-  const auto info = real.ok() ? fs.stat(*real) : Result<ckpt::FileInfo>(real.status());
-  return info.ok() ? std::optional(info->type) : std::nullopt;
 }
 
 }  // namespace
@@ -53,30 +38,6 @@ std::vector<std::string> named_twice(const std::vector<std::string>& paths) {
   return twice;
 }
 
-/// What fits a pattern, by name, in each part of a path. No wildcard before `from` is one: it is in a name that is
-/// there.
-Status DocumentReader::add_matching(const std::string& pattern, std::size_t from) {
-  const std::size_t wildcard = pattern.find_first_of("*?[", from);
-  const std::size_t slash = pattern.rfind('/', wildcard);
-  const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
-  const std::size_t end = std::min(pattern.find('/', wildcard), pattern.size());
-  const std::string wanted = pattern.substr(begin, end - begin), rest = pattern.substr(end);
-  const std::string folder = slash == std::string::npos ? "." : pattern.substr(0, std::max<std::size_t>(slash, 1));
-  if (type_of(*fs_, folder) != FileType::kDirectory) return {};
-  TITAN_ASSIGN_OR_RETURN(const std::string real, fs_->real_path(folder));
-  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_->list(real));
-  for (const ckpt::DirEntry& entry : entries) {
-    if (::fnmatch(wanted.c_str(), entry.name.c_str(), FNM_PERIOD) != 0) continue;
-    const std::string here = pattern.substr(0, begin) + entry.name, path = here + rest;
-    if (rest.find_first_of("*?[") != std::string::npos) {
-      TITAN_RETURN_IF_ERROR(add_matching(path, here.size()));
-    } else if (rest.empty() || type_of(*fs_, path)) {
-      TITAN_RETURN_IF_ERROR(add_input(path, false));
-    }
-  }
-  return {};
-}
-
 Status DocumentReader::add_input(const std::string& path, bool may_be_pattern) {
   if (names_.size() == kMostInputs) return ckpt::invalid("more than 1048576 files are given");
   if (path == "-") {
@@ -87,10 +48,12 @@ Status DocumentReader::add_input(const std::string& path, bool may_be_pattern) {
   const Result<std::string> real = fs_->real_path(path);
   const auto info = real.ok() ? fs_->stat(*real) : Result<ckpt::FileInfo>(real.status());
   if (!info.ok() && info.status().code == ckpt::Code::kNotFound) {
-    const bool pattern = may_be_pattern && path.find_first_of("*?[") != std::string::npos;
-    const std::size_t before = names_.size();
-    if (pattern) TITAN_RETURN_IF_ERROR(add_matching(path, 0));
-    if (names_.size() > before) return {};
+    const bool pattern = may_be_pattern && has_wildcard(path);
+    if (pattern) {
+      TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> fitting, paths_that_fit(*fs_, path));
+      for (const std::string& one : fitting) TITAN_RETURN_IF_ERROR(add_input(one, false));
+      if (!fitting.empty()) return {};
+    }
     return ckpt::invalid("'" + path + "' does not exist" + (pattern ? ", and nothing fits it as a pattern" : ""));
   }
   if (!info.ok()) return info.status();
@@ -100,6 +63,7 @@ Status DocumentReader::add_input(const std::string& path, bool may_be_pattern) {
     return {};
   }
   if (info->type != FileType::kDirectory) return ckpt::invalid("'" + path + "' is no file and no folder");
+  TITAN_RETURN_IF_ERROR(check_no_token_folder(*fs_, path));
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_->list(*real));
   const std::size_t before = names_.size();
   for (const ckpt::DirEntry& entry : entries)
@@ -121,20 +85,25 @@ Result<DocumentReader> DocumentReader::open(ckpt::Fs& fs, InputOptions options) 
 
 // Whoever trains on it should know that it is taken as text.
 void DocumentReader::warn_of(const std::string& name, const LookedAt& looked) {
-  constexpr std::size_t kMost = 8;
   const bool lines = looked.json_lines || named_json_lines(name);
   const bool as_text = options_.format ? *options_.format == InputFormat::kText : !lines;
   const char* const markup =
       looked.kind == FileKind::kWebPage || looked.kind == FileKind::kErrorPage ? ckpt::kind_text(looked.kind) : nullptr;
-  if (!as_text || (markup == nullptr && !looked.json && !lines) || warnings_.size() > kMost) return;
+  if (!as_text) return;
+  if (looked.marked) warn(shown_input(name) + " begins with a byte order mark, which is taken as text");
+  if (markup == nullptr && !looked.json && !lines) return;
   const std::string what = markup != nullptr ? markup : lines ? "JSON lines" : "JSON";
   const std::string instead =
       markup != nullptr ? ": tags and scripts are trained on, too"
       : lines           ? ": --format jsonl takes a member of each line"
                         : ": as JSON lines (jq -c '.[]') each object is a document, and --field names its text";
-  warnings_.push_back(warnings_.size() == kMost
-                          ? "and further files that look like something else than text"
-                          : shown(name) + " looks like " + what + ", and is taken as text" + instead);
+  warn(shown_input(name) + " looks like " + what + ", and is taken as text" + instead);
+}
+
+void DocumentReader::warn(std::string line) {
+  constexpr std::size_t kMost = 8;
+  if (warnings_.size() == kMost) line = "and further files that look like something else than text";
+  if (warnings_.size() <= kMost) warnings_.push_back(std::move(line));
 }
 
 Status DocumentReader::open_next() {
@@ -152,8 +121,7 @@ Status DocumentReader::open_next() {
     return bytes;
   });
   TITAN_ASSIGN_OR_RETURN(LookedAt looked, look_into(name, std::move(source)));
-  if (ckpt::is_binary(looked.kind) || looked.kind == FileKind::kUtf16 || looked.kind == FileKind::kLfsPointer)
-    return no_text(name, looked.kind);
+  TITAN_RETURN_IF_ERROR(check_is_text(*fs_, name, looked.kind));
   warn_of(name, looked);
   json_ = options_.format ? *options_.format == InputFormat::kJsonLines : looked.json_lines || named_json_lines(name);
   separator_ = json_ ? "\n" : options_.separator;
@@ -174,8 +142,8 @@ Status DocumentReader::look_at_all() {
 
 Status DocumentReader::read_more() {
   if (held_.size() - at_ > kLongest) {
-    const Status status = ckpt::invalid("document " + std::to_string(number_ + 1) + " of " + shown(names_[next_ - 1]) +
-                                        " has more than " + ckpt::size_text(kLongest));
+    const Status status = ckpt::invalid("document " + std::to_string(number_ + 1) + " of " +
+                                        shown_input(names_[next_ - 1]) + " has more than " + ckpt::size_text(kLongest));
     return json_ ? status : status.with_hint("--split TEXT says what stands between documents: --split '\\n\\n'");
   }
   held_.erase(0, at_);
@@ -193,7 +161,7 @@ Status DocumentReader::read_more() {
 Status DocumentReader::take(std::size_t end, std::size_t next, RawDocuments& out) {
   ++number_;
   std::string_view text = std::string_view(held_).substr(at_, end - at_);
-  if (json_ && number_ == 1 && text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (json_ && number_ == 1 && text.starts_with(ckpt::kByteOrderMark)) text.remove_prefix(ckpt::kByteOrderMark.size());
   if (json_ && text.find_first_not_of(" \t\r") == std::string_view::npos) text = {};
   if (text.empty()) {
     skipped_ += next > end || end > at_ ? 1 : 0;

@@ -61,9 +61,9 @@ class DocumentReader {
  private:
   DocumentReader(ckpt::Fs& fs, InputOptions options) : fs_(&fs), options_(std::move(options)) {}
   ckpt::Status add_input(const std::string& path, bool may_be_pattern = true);
-  ckpt::Status add_matching(const std::string& pattern, std::size_t from);
   ckpt::Status open_next();
   void warn_of(const std::string& name, const LookedAt& looked);
+  void warn(std::string line);
   ckpt::Status read_more();
   ckpt::Status take(std::size_t end, std::size_t next, RawDocuments& out);
 

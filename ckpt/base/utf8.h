@@ -7,6 +7,9 @@
 
 namespace titan::ckpt {
 
+/// Some programs of Windows put it before a text, of which it is no part.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 struct Utf8Char {
   std::uint32_t code = 0;
   std::size_t bytes = 0;  ///< 0: the text does not begin with a well-formed character

@@ -56,6 +56,14 @@ TEST(Dialogue, MessagesOfTheAssistantAreTrainedOnWithWhatEndsThem) {
   EXPECT_EQ(refused("{}"), "l has no member 'messages'");
 }
 
+TEST(Dialogue, AByteOrderMarkBeforeATemplateIsNoPartOfIt) {
+  MemFs fs;
+  ASSERT_TRUE(put_text(fs, "/t.json", std::string("\xef\xbb\xbf") + kTemplate).ok());
+  const auto marked = read_chat_template(fs, "/t.json");
+  ASSERT_TRUE(marked.ok()) << marked.status().to_string();
+  EXPECT_EQ(marked->roles.at("user").prefix, "U:");
+}
+
 TEST(Dialogue, ATemplateIsPlainStrings) {
   const auto status = [](const char* name, const char* text) {
     MemFs fs;

@@ -50,6 +50,7 @@ TEST(DocumentReader, APatternNamesFiles) {
   ASSERT_TRUE(put_text(fs, "/d/odd[1]*/t/f.txt", "g").ok());
   EXPECT_THAT(*documents(fs, {.inputs = {"/*/a.txt"}}), ElementsAre("0t1:/d/a.txt")) << "in the name of a folder";
   EXPECT_THAT(*documents(fs, {.inputs = {"/d/odd*/*/f.???"}}), ElementsAre("0t1:f", "1t1:g")) << "in several";
+  EXPECT_THAT(*documents(fs, {.inputs = {"/d/odd[1]*/?/f.txt"}}), ElementsAre("0t1:f", "1t1:g")) << "a literal name";
   for (const char* pattern : {"/d/*.pdf", "/nowhere/*", "/*/b.pdf", "/d/*/*/nothing", "/d/a.txt/*"})
     EXPECT_THAT(documents(fs, {.inputs = {pattern}}).status().message, HasSubstr("nothing fits it as a pattern"));
 }
@@ -97,6 +98,10 @@ TEST(DocumentReader, AByteOrderMarkIsNoPartOfJson) {
   }
   ASSERT_TRUE(put_text(fs, "/b.txt", mark + "text").ok());
   EXPECT_THAT(*documents(fs, {.inputs = {"/b.txt"}}), ElementsAre("0t1:" + mark + "text"));
+  auto reader = DocumentReader::open(fs, {.inputs = {"/b.txt", "/a.jsonl"}});
+  RawDocuments out;
+  ASSERT_TRUE(reader.ok() && reader->fill(100, out).ok());
+  EXPECT_THAT(reader->warnings(), ElementsAre("'/b.txt' begins with a byte order mark, which is taken as text"));
 }
 
 TEST(DocumentReader, StandardInputIsAFile) {

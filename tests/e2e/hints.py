@@ -123,6 +123,8 @@ CASES = [
     ("make ids of the text first", "rm tok/tokenizer_config.json; titan-train plan small.toml --job.dump_folder=new --model.tokenizer=tok --model.vocab_size=301",
      "titan-ckpt tokenize TEXT -o DATA --tokenizer DIR --eos TOKEN",
      "titan-ckpt tokenize text.txt -o made --tokenizer tok --eos '<eos>' && titan-train plan small.toml --job.dump_folder=new --training.dataset=tokens --training.dataset_path=made --model.vocab_size=301", 0),
+    ("train on it as it is", "titan-ckpt tokenize ids -o new --tokenizer tok", "train on it as it is (--training.dataset=tokens --training.dataset_path=ids), or look at it: titan-ckpt tokens ids",
+     "titan-ckpt tokens ids && titan-train plan small.toml --job.dump_folder=new --training.dataset=tokens --training.dataset_path=ids --model.vocab_size=301", 0),
     ("--field NAME says", "titan-ckpt tokenize rows.jsonl -o new --tokenizer tok", "--field NAME says", "titan-ckpt tokenize rows.jsonl -o new --tokenizer tok --field body", 0),
     ("--messages FILE reads lines", "printf '{\"prompt\":\"he\"}\\n' > p.jsonl; titan-ckpt tokenize p.jsonl -o new --tokenizer tok --completions", "--messages FILE reads lines",
      "printf '{\"messages\":[{\"role\":\"assistant\",\"content\":\"he\"}]}\\n' > m.jsonl; echo '{\"roles\":{\"assistant\":{}}}' > FILE; titan-ckpt tokenize m.jsonl -o new --tokenizer tok --messages FILE", 0),

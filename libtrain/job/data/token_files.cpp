@@ -1,7 +1,5 @@
 #include "libtrain/job/data/token_files.h"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -16,6 +14,7 @@
 #include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"
 #include "corpus/document_reader.h"
+#include "corpus/path_pattern.h"
 #include "corpus/token_data.h"
 #include "corpus/token_file.h"
 #include "libtrain/job/data/data_looks.h"
@@ -80,12 +79,10 @@ std::vector<std::string> with_ids_of_indexes(const std::vector<std::string>& pat
 
 /// Appends what fits a pattern of the shell, by name: files, and those of folders.
 Status add_pattern(const std::string& pattern, const std::string& key, FoundFiles* files) {
-  glob_t found{};
-  const int code = ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  paths = with_ids_of_indexes(paths);
-  if (code != 0 && code != GLOB_NOMATCH) return ckpt::failed(key + ": cannot look for '" + pattern + "'");
+  auto found = corpus::paths_that_fit(ckpt::posix_fs(), pattern);
+  if (!found.ok()) return found.status().wrapped(key + ": cannot look for '" + pattern + "'");
+  std::ranges::sort(*found);
+  const std::vector<std::string> paths = with_ids_of_indexes(*found);
   if (paths.empty())
     return ckpt::invalid(key + ": nothing fits '" + pattern + "'")
         .with_hint("relative paths start at the working directory");
@@ -106,7 +103,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
-    if (path.find_first_of("*?[") != std::string::npos) return add_pattern(path, key, files);
+    if (corpus::has_wildcard(path)) return add_pattern(path, key, files);
     if (std::string ids = corpus::ids_of_prefix(ckpt::posix_fs(), path); !ids.empty()) {
       files->paths.push_back(std::move(ids));
       files->beside.emplace_back();
@@ -178,6 +175,8 @@ Result<ckpt::TextScan> scan_slices(std::string_view text, const ckpt::CancelToke
 /// Reads all of the text: UTF-8 is asked for, control characters are noted with the offset of the first.
 Status check_text(const MappedFile& file, std::string_view text, const ckpt::CancelToken& stop, Oddities* odd) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::TextScan scan, scan_slices(text, stop));
+  if (text.starts_with(ckpt::kByteOrderMark))
+    (*odd)["begins with a byte order mark, which is taken as text"].push_back(file.path());
   const auto [at, control] = scan;
   if (control != std::string_view::npos) {
     const char* what = text[control] == '\0' ? "has NUL bytes, which text has not" : "has control characters";

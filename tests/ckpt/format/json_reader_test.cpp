@@ -110,6 +110,12 @@ TEST(JsonReader, RefusesEverythingElse) {
   EXPECT_EQ(skip_all(std::string_view("\"\0\"", 3)).code, Code::kCorrupt);
 }
 
+TEST(JsonReader, NamesAByteOrderMark) {
+  const Status status = skip_all("\xEF\xBB\xBF{}");
+  EXPECT_THAT(status.message, ::testing::HasSubstr("t: a byte order mark (EF BB BF) stands before the JSON"));
+  EXPECT_THAT(status.hint, ::testing::HasSubstr("without a byte order mark"));
+}
+
 TEST(JsonReader, BoundsTheDepth) {
   EXPECT_TRUE(skip_all(std::string(64, '[') + std::string(64, ']')).ok());
   EXPECT_FALSE(skip_all(std::string(65, '[') + std::string(65, ']')).ok());

@@ -70,6 +70,9 @@ TEST(FindDataFiles, AnIndexInAPatternStandsForItsIdsAndWhatIsNamedTwiceIsSaid) {
   EXPECT_EQ(found(dir / "m1.*").paths, (std::vector<std::string>{dir / "m1.bin"}));
   EXPECT_EQ(found(dir / "n.ds.*").paths, (std::vector<std::string>{dir / "n.ds"})) << "once of two that are of it";
   EXPECT_TRUE(found(dir / "*").twice.empty());
+  dir.write("tb[1]/m1.bin", "x");
+  dir.write("tb1/m2.bin", "x");
+  EXPECT_EQ(found(dir / "tb[1]/m?.bin").paths, (std::vector<std::string>{dir / "tb[1]/m1.bin"})) << "a literal name";
   EXPECT_EQ(found(std::string(dir / "m1") + "," + std::string(dir / "m*.bin")).twice,
             (std::vector<std::string>{dir / "m1.bin"}));
 }
@@ -181,6 +184,8 @@ TEST(TokenFiles, KeepsAByteOrderMark) {
   std::vector<std::int64_t> out(4);
   opened->stream->read(0, out);
   EXPECT_EQ(out, (std::vector<std::int64_t>{0xEF, 0xBB, 0xBF, 'x'}));
+  ASSERT_EQ(opened->warnings.size(), 1u);
+  EXPECT_NE(opened->warnings[0].find("key begins with a byte order mark, which is taken as text"), std::string::npos);
 }
 
 TEST(TokenFiles, WarnsOfControlCharactersWhereverTheyAre) {
