@@ -1,7 +1,10 @@
 #include "libtrain/engine/cuda/self_test.h"
 
+#include <chrono>
+#include <cmath>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -102,6 +105,40 @@ void try_squares(CudaDevice& device) {
   if (!at::allclose(sums.sum(), exact.sum(), 1e-12)) throw std::runtime_error("the sum of squares of a leaf is wrong");
 }
 
+/// Microseconds of a call among several.
+template <typename Call>
+std::string spent_on(const Call& call) {
+  constexpr int kCalls = 20;
+  call();
+  wait_for_gpu();
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < kCalls; ++i) call();
+  wait_for_gpu();
+  const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - began;
+  return std::to_string(std::lround(spent.count() / kCalls));
+}
+
+/// Norms at 8B's shape, ours beside LibTorch's fused kernels with the sums around them: which are faster on this GPU.
+std::string time_norms(CudaDevice& device) {
+  constexpr double kEps = 1e-5;
+  Kernels& own = device.kernels();
+  const at::Tensor x = at::full({8192, 4096}, 0.5, device.options(at::kBFloat16)), y = x.clone(), weight = x[0].clone();
+  const at::Tensor scale = own.rms_norm(x, weight, kEps).scale;
+  const auto theirs_back = [&] {
+    std::get<0>(at::_fused_rms_norm_backward(y, x, weight.sizes(), scale, weight, {true, true})).add_(y);
+  };
+  std::string rows;
+  const auto row = [&](const char* name, const std::string& ours, const std::string& theirs) {
+    rows += std::string(name) + " " + ours + " us, by LibTorch " + theirs + "\n";
+  };
+  row("norm", spent_on([&] { own.rms_norm(x, weight, kEps); }),
+      spent_on([&] { at::_fused_rms_norm(x, weight.sizes(), weight, kEps); }));
+  row("norm_of_sum", spent_on([&] { own.sum_norm(x, y, weight, kEps); }),
+      spent_on([&] { at::_fused_rms_norm(x + y, weight.sizes(), weight, kEps); }));
+  row("norm_gradients_and_sum", spent_on([&] { own.norm_gradients(y, y, x, weight, scale); }), spent_on(theirs_back));
+  return rows;
+}
+
 }  // namespace
 
 std::string try_gpu(int device) {
@@ -124,7 +161,7 @@ std::string try_gpu(int device) {
   try_elements(gpu);
   std::string rows;
   for (const auto& [name, value] : gpu_rows(settings)) rows += name + " " + value + "\n";
-  return rows;
+  return rows + time_norms(gpu);
 }
 
 }  // namespace titan::train
