@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_schedule.h"
+#include "cli/kit/units.h"
 #include "cli/titan_train/device.h"
 #include "cli/titan_train/engine.h"
 #include "cli/titan_train/ranks.h"
@@ -11,6 +12,7 @@
 #include "libtrain/job/host/cores.h"
 #include "libtrain/job/launch/launch_env.h"
 #include "libtrain/job/launch/process_state.h"
+#include "libtrain/job/start/finite_weights.h"
 #include "libtrain/job/start/look_ahead.h"
 #include "libtrain/job/start/space.h"
 #include "libtrain/job/start/threads.h"
@@ -85,6 +87,18 @@ Status as_asked(const Status& refused, bool device) {
   return device && elsewhere ? refused.with_hint("without --device it is planned for the CPU") : refused;
 }
 
+// What a run would refuse when it loads the weights, where reading them takes a second or two; else a warning says that
+// nobody looked.
+Status look_at_values(train::StartPreview& start) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
+  if (!start.weight_source) return {};
+  const std::uint64_t bytes = train::bytes_of(*start.weight_source, start.match);
+  if (bytes <= kMost) return train::check_finite(*start.weight_source, start.match);
+  start.warnings.push_back("the values of the weights are not read: " + format_bytes(bytes) +
+                           ", of which a run refuses what is not finite");
+  return {};
+}
+
 Status make_report(const Command& command, const recipe::LoadedConfig& given, PlanReport& report) {
   TITAN_ASSIGN_OR_RETURN(const std::optional<recipe::DeviceFigures> device, device_of(command));
   recipe::LoadedConfig loaded = given;
@@ -123,6 +137,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
     report.lr = start->lr;
     report.seed = start->seed;
     if (report.refused.ok()) report.refused = start->verdict;
+    if (report.refused.ok()) report.refused = look_at_values(*start);
     report.start = *start;
   } else {
     report.refused = start.status();

@@ -6,8 +6,8 @@
 #include <map>
 #include <span>
 
-#include "ckpt/model/head_rows.h"
 #include "libtrain/engine/device/host_values.h"
+#include "libtrain/job/start/finite_weights.h"
 
 namespace titan::train {
 namespace {
@@ -30,31 +30,13 @@ Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
                            ": expected a float type");
 }
 
-// Fills `out` with elements from `first` on, in our order of rows.
-Status read_run(const ckpt::WeightSource& source, const WeightMatch::Pair& pair, std::uint64_t first,
-                std::span<std::byte> out) {
-  const ckpt::WeightInfo& weight = source.tensors()[pair.weight];
-  const std::uint64_t size = ckpt::dtype_size(weight.dtype);
-  const auto read = [&](std::uint64_t element, std::span<std::byte> part) {
-    return source.read(pair.weight, element, part.size() / size, part);
-  };
-  if (pair.head_dim == 0) return read(first, out);
-  const std::uint64_t width = ckpt::element_count(std::span(weight.shape).subspan(1));
-  return ckpt::read_as_neighbours({pair.head_dim, width, size}, first, out, read);
-}
-
 // A step over such a weight fails, and its data would be blamed.
-Status check_finite(const ckpt::WeightSource& source, const std::string& name, const at::Tensor& run,
-                    std::uint64_t first) {
+Status check_run(const ckpt::WeightSource& source, const std::string& name, const at::Tensor& run,
+                 std::uint64_t first) {
   const at::Tensor finite = at::isfinite(run);
   if (finite.all().item<bool>()) return ckpt::ok_status();
   const auto at = at::logical_not(finite).to(at::kByte).argmax().item<std::int64_t>();
-  return ckpt::incompatible("weight " + name + " of " + source.path() + " is not finite: element " +
-                            std::to_string(first + static_cast<std::uint64_t>(at)) + " is " +
-                            std::to_string(run[at].item<double>()))
-      .with_hint(
-          "the run that saved it had diverged: take an older checkpoint; or draw the parameter anew, by rules "
-          "(--init-map) with skip and create");
+  return not_finite(source, name, first + static_cast<std::uint64_t>(at), run[at].item<double>());
 }
 
 }  // namespace
@@ -76,8 +58,8 @@ Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, 
       TITAN_RETURN_IF_ERROR(stop.check());
       const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
       at::Tensor run = buffer.narrow(0, 0, count);
-      TITAN_RETURN_IF_ERROR(read_run(source, pair, first, mutable_host_bytes(run)));
-      TITAN_RETURN_IF_ERROR(check_finite(source, weight.name, run, first));
+      TITAN_RETURN_IF_ERROR(read_matched(source, pair, first, mutable_host_bytes(run)));
+      TITAN_RETURN_IF_ERROR(check_run(source, weight.name, run, first));
       flat.narrow(0, static_cast<std::int64_t>(first), count).copy_(run);
     }
   }

@@ -548,7 +548,8 @@ def strangers(folder):
     put_hf(folder, {"net." + n.replace("layers", "blocks").replace("proj", "lin"): t for n, t in tensors().items()})
 
 
-@recipe("LLaVA#1278, axolotl#1191: weights that diverged", {"convert --dry-run": 0, "plan": 0, "run": 13}, {"run": "weight norm.weight of"})  # values are read by what loads them
+@recipe("LLaVA#1278, axolotl#1191: weights that diverged", {"convert --dry-run": 0, "plan": 13, "run": 13},
+        {"plan": "weight norm.weight of", "run": "weight norm.weight of"})  # a conversion keeps the bits
 def nan_weight(folder):
     weights = tensors()
     weights["model.norm.weight"][3] = float("nan")

@@ -1,0 +1,22 @@
+#pragma once
+// The values of weights that a new run begins from: one that is no number would end its first step.
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "libtrain/job/start/init_map.h"
+
+namespace titan::train {
+
+/// Fills `out` with elements of a weight from `first` on, its rows in our order. \error as WeightSource::read
+ckpt::Status read_matched(const ckpt::WeightSource& source, const WeightMatch::Pair& pair, std::uint64_t first,
+                          std::span<std::byte> out);
+/// That element `element` of the weight `name` of `source` is `value`, which is not finite. \error kIncompatible
+ckpt::Status not_finite(const ckpt::WeightSource& source, const std::string& name, std::uint64_t element, double value);
+/// Reads what `match` loads, a few MiB at a time. \error kIncompatible: not_finite of the first such element; as
+/// WeightSource::read
+ckpt::Status check_finite(const ckpt::WeightSource& source, const WeightMatch& match);
+/// Bytes of what `match` loads.
+std::uint64_t bytes_of(const ckpt::WeightSource& source, const WeightMatch& match);
+
+}  // namespace titan::train
