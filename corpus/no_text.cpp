@@ -39,9 +39,9 @@ Status check_is_text(ckpt::Fs& fs, const std::string& input, FileKind kind) {
     constexpr std::uint32_t kAnyWidth = 2;
     const auto ids = open_token_file(fs, input, kAnyWidth);
     if (ids.ok() && ids->format != TokenFormat::kRaw)
-      return ids_already(ids->path, ids->path == input ? format_text(ids->format)
-                                                       : std::string(format_text(ids->format)) + " ('" + input +
-                                                             "' belongs to it)");
+      return ids_already(ids->path, ids->path == input
+                                        ? format_text(ids->format)
+                                        : std::string(format_text(ids->format)) + " ('" + input + "' belongs to it)");
   }
   if (!ckpt::is_binary(kind) && kind != FileKind::kUtf16 && kind != FileKind::kLfsPointer) return {};
   const bool table = kind == FileKind::kParquet || kind == FileKind::kArrow || kind == FileKind::kFeather;

@@ -18,9 +18,10 @@ using namespace std::string_literals;
 void put_megatron(MemFs& fs, const std::string& prefix) {
   ASSERT_TRUE(put_text(fs, prefix + ".bin", "\1\0\2\0"s).ok());
   const std::string one("\1\0\0\0\0\0\0\0", 8), nothing(8, '\0');
-  ASSERT_TRUE(put_text(fs, prefix + ".idx",
-                       "MMIDIDX\0\0"s + one + "\x08" + one + "\2\0\0\0\0\0\0\0"s + "\2\0\0\0"s + nothing + nothing + one)
-                  .ok());
+  ASSERT_TRUE(
+      put_text(fs, prefix + ".idx",
+               "MMIDIDX\0\0"s + one + "\x08" + one + "\2\0\0\0\0\0\0\0"s + "\2\0\0\0"s + nothing + nothing + one)
+          .ok());
 }
 
 ckpt::Status refusal(MemFs& fs, const std::string& input) {
@@ -36,7 +37,8 @@ TEST(NoText, TokenIdsAreNamedWithTheWayOn) {
   ASSERT_TRUE(put_text(fs, "/d/tokens-00000.bin", "abcd").ok());
   put_megatron(fs, "/m/x");
   const std::string header = "{'descr': '<u2', 'fortran_order': False, 'shape': (1,), }";
-  const std::string npy = "\x93NUMPY\1\0"s + static_cast<char>(118) + '\0' + header + std::string(117 - header.size(), ' ') + "\n";
+  const std::string npy =
+      "\x93NUMPY\1\0"s + static_cast<char>(118) + '\0' + header + std::string(117 - header.size(), ' ') + "\n";
   ASSERT_TRUE(put_text(fs, "/a.npy", npy + "ab").ok());
   const struct {
     const char *input, *what, *way;
@@ -65,7 +67,8 @@ TEST(NoText, TextsUnderSuchNamesAreText) {
 
 TEST(NoText, OtherBinaryFilesAreNamed) {
   MemFs fs;
-  EXPECT_THAT(check_is_text(fs, "-", ckpt::FileKind::kZip).message, HasSubstr("standard input is a zip archive, not text"));
+  EXPECT_THAT(check_is_text(fs, "-", ckpt::FileKind::kZip).message,
+              HasSubstr("standard input is a zip archive, not text"));
   EXPECT_THAT(check_is_text(fs, "/x", ckpt::FileKind::kParquet).hint, HasSubstr("pandas"));
   EXPECT_TRUE(check_is_text(fs, "/x", ckpt::FileKind::kUnknown).ok());
 }

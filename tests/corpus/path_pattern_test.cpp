@@ -23,7 +23,8 @@ TEST(PathPattern, FitsByNameInEachPart) {
   EXPECT_THAT(found("/[de]//?.txt"), ElementsAre("/d//a.txt", "/d//b.txt", "/e//a.txt"));
   EXPECT_THAT(found("/*/"), ElementsAre("/d/", "/e/"));
   EXPECT_THAT(found("/d/.*"), ElementsAre("/d/.c.txt"));
-  for (const char* pattern : {"/d/*.pdf", "/file/*", "/none/*", "/", ""}) EXPECT_THAT(found(pattern), IsEmpty()) << pattern;
+  for (const char* pattern : {"/d/*.pdf", "/file/*", "/none/*", "/", ""})
+    EXPECT_THAT(found(pattern), IsEmpty()) << pattern;
 }
 
 TEST(PathPattern, ANameThatIsThereStandsForItself) {
