@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "api/translate.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/save/component_writer.h"

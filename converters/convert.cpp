@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/nearest.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/ema.h"
 #include "ckpt/run/run_resolve.h"
 #include "converters/companions.h"

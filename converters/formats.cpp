@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "converters/companions.h"
 #include "converters/dcp/dcp_checkpoint.h"

@@ -1,7 +1,7 @@
 #include "converters/import.h"
 
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/save/component_writer.h"
 #include "ckpt/save/rewrite.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/model/head_rows.h"
 #include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/inspect.h"

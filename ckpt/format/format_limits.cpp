@@ -1,7 +1,7 @@
 #include "ckpt/format/format_limits.h"
 
 #include "ckpt/base/size_text.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ckpt/format/checkpoint_id.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 

@@ -4,9 +4,9 @@
 
 #include "ckpt/format/format_limits.h"
 #include "ckpt/format/json_fields.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_check.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

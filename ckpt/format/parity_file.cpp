@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_writer.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

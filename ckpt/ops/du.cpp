@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/model/tensor_meta.h"
 #include "ckpt/ops/links.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "ckpt/base/toml_text.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/plan/lr_schedule.h"

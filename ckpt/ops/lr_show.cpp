@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/run/run_resolve.h"

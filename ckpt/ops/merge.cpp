@@ -7,8 +7,8 @@
 
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/parallel.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/ops/convert_dtype.h"
 #include "ckpt/ops/derive.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/lost_leaves.h"
 #include "ckpt/read/verify_members.h"

@@ -7,7 +7,7 @@
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/text.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/store/named_file.h"

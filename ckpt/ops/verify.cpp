@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"

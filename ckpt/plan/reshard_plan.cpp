@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/plan/ownership.h"
 #include "ckpt/plan/partition.h"
 #include "ckpt/plan/stage_layout.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_decode.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/shard_reader.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/model/data_position.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/train_state.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "ckpt/base/mutex.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/base/random_id.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/recover.h"
 
 namespace titan::ckpt {

@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "ckpt/base/random_id.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"

@@ -1,6 +1,6 @@
 #include "ckpt/run/run_check.h"
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/lock/run_lock.h"
 #include "ckpt/run/near_folder.h"
 #include "ckpt/run/recover.h"

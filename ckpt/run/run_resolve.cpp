@@ -6,7 +6,7 @@
 #include <charconv>
 #include <functional>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 
 namespace titan::ckpt {

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/lock/lock_wait.h"
 #include "ckpt/run/recover.h"
 

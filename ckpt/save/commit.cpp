@@ -6,8 +6,8 @@
 
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/format_limits.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/save/parity.h"

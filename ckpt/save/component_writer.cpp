@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "ckpt/format/checkpoint_id.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/save/shard_writer.h"
 
 namespace titan::ckpt {

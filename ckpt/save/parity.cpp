@@ -5,9 +5,9 @@
 
 #include "ckpt/base/galois.h"
 #include "ckpt/base/parallel.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

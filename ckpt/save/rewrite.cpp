@@ -5,8 +5,8 @@
 #include <set>
 
 #include "ckpt/base/size_text.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/signature_file.h"
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/plan/same_files.h"

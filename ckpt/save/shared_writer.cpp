@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/save/leaf_pipeline.h"
 #include "ckpt/save/read_back.h"
 #include "ckpt/store/turnstile.h"

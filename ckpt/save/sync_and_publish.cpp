@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "ckpt/base/mutex.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"

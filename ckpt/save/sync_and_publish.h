@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/model/read_back.h"
 
 namespace titan::ckpt {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "ckpt/base/size_text.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"

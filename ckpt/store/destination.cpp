@@ -3,8 +3,8 @@
 #include <span>
 
 #include "ckpt/base/text.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/units.h"

@@ -1,6 +1,6 @@
 #include "cli/titan_ckpt/verbs.h"
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/sign.h"
 #include "ckpt/run/run_resolve.h"

@@ -8,7 +8,7 @@
 #include "ckpt/base/random_id.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/ops/run_history.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/read/verifier.h"

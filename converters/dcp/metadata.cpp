@@ -7,7 +7,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
-#include "converters/dcp/pickle_names.h"
+#include "converters/pickle/pickle_names.h"
 
 namespace titan::convert::dcp {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/dcp/pickle.h"
+#include "converters/pickle/pickle.h"
 
 namespace titan::convert::dcp {
 

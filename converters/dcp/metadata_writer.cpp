@@ -1,8 +1,8 @@
 #include "converters/dcp/metadata_writer.h"
 
 #include "ckpt/base/text.h"
-#include "converters/dcp/pickle_names.h"
-#include "converters/dcp/pickle_writer.h"
+#include "converters/pickle/pickle_names.h"
+#include "converters/pickle/pickle_writer.h"
 
 namespace titan::convert::dcp {
 namespace {

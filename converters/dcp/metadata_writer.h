@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/dcp/item_writer.h"
+#include "converters/pickle/item_writer.h"
 
 namespace titan::convert::dcp {
 

@@ -7,13 +7,13 @@
 #include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/assemble.h"
-#include "converters/dcp/crc32.h"
 #include "converters/dcp/parts.h"
 #include "converters/dcp/shards.h"
 #include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/little_endian.h"
+#include "converters/pickle/crc32.h"
 
 namespace titan::convert::dcp {
 namespace {

@@ -11,8 +11,8 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/model/dtype.h"
 #include "ckpt/read/verifier.h"
-#include "converters/dcp/item.h"
 #include "converters/dcp/metadata.h"
+#include "converters/pickle/item.h"
 
 namespace titan::convert::dcp {
 

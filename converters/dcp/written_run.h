@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/dcp/item.h"
 #include "converters/format.h"
+#include "converters/pickle/item.h"
 #include "converters/skip.h"
 #include "recipe/keys/config.h"
 

@@ -5,7 +5,7 @@
 
 #include "ckpt/base/parallel.h"
 #include "ckpt/format/difference_codec.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/read/range_reader.h"
 #include "converters/companions.h"

@@ -6,7 +6,7 @@
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_writer.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "converters/elsewhere.h"
 #include "converters/little_endian.h"
 

@@ -5,8 +5,8 @@
 
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/assemble.h"
-#include "converters/dcp/crc32.h"
-#include "converters/dcp/zip.h"
+#include "converters/pickle/crc32.h"
+#include "converters/pickle/zip.h"
 
 namespace titan::convert {
 

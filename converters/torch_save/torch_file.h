@@ -8,7 +8,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/model/dtype.h"
-#include "converters/dcp/item.h"
+#include "converters/pickle/item.h"
 
 namespace titan::convert {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
 #include "recipe/record/run_metrics.h"

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "ckpt/base/helpers.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/ops/scrub.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/run/retention.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::crash {
 namespace {

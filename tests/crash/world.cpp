@@ -3,7 +3,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/ops/thin.h"
 #include "ckpt/plan/file_makers.h"
 #include "ckpt/read/reader.h"

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "ckpt/format/json_value.h"
-#include "converters/dcp/item.h"
 #include "converters/dcp/metadata.h"
 #include "converters/gguf/gguf_file.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/safetensors.h"
 #include "converters/little_endian.h"
+#include "converters/pickle/item.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/fuzz/own_bombs.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ckpt/format/checkpoint_id.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/shard_reader.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <span>
 
-#include "converters/dcp/crc32.h"
+#include "converters/pickle/crc32.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 

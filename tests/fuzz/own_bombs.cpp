@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "ckpt/format/checkpoint_id.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/format/state_codec.h"
 #include "ckpt/read/reader.h"

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "converters/dcp/item.h"
 #include "converters/dcp/metadata.h"
-#include "converters/dcp/pickle.h"
+#include "converters/pickle/item.h"
+#include "converters/pickle/pickle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace titan::convert::dcp;

@@ -3,7 +3,7 @@
 // that opens.
 #include <string>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/commit.h"

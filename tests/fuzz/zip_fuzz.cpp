@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "converters/dcp/item.h"
+#include "converters/pickle/item.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/fuzz/mend_crc.h"
 

@@ -20,7 +20,7 @@
 #include <random>
 #include <string>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/read/verifier.h"

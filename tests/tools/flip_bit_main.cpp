@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "ckpt/base/fs_posix.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_builder.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/range_reader.h"
 #include "ckpt/save/component_writer.h"
 #include "ckpt/save/rewrite.h"

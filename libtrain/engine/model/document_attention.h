@@ -8,7 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/engine/model/window.h"
+#include "libtrain/engine/model/causal_attention.h"
 
 namespace titan::train {
 

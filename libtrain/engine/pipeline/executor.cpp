@@ -63,12 +63,12 @@ Executor::Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*
     : world_(world),
       plan_(plan),
       share_(share_of(plan, static_cast<std::uint32_t>(world.dp_rank))),
-      mail_(world, ranks_of_stages(plan, compute),
-            {share_, {plan.batch.micro, plan.batch.seq_len, plan.dims.dim}, type_of(plan)}) {
+      transfers_(world, ranks_of_stages(plan, compute),
+                 {share_, {plan.batch.micro, plan.batch.seq_len, plan.dims.dim}, type_of(plan)}) {
   actions_ = value_of(lower_schedule(compute)).at(static_cast<std::size_t>(world.stage));
   std::size_t sums = 0;
   for (Stage* stage : stages) {
-    if (!mail_.is_here(stage->index())) throw std::logic_error("a stage that the table puts on another rank");
+    if (!transfers_.is_here(stage->index())) throw std::logic_error("a stage that the table puts on another rank");
     held_.push_back({stage, sums, std::make_unique<StageGradients>()});
     sums += stage->parameters().size();
   }
@@ -80,11 +80,11 @@ const Executor::Held& Executor::held(std::uint32_t stage) const {
   return *found;
 }
 
-at::Tensor Executor::take(const MailPlace& place) {
-  if (!mail_.is_posted(place)) return mail_.take(place);
+at::Tensor Executor::take(const TransferPlace& place) {
+  if (!transfers_.is_posted(place)) return transfers_.take(place);
   const StepClock::In waiting(clock_, &StepTimes::pipeline);
   const ActionTrace::In traced(trace_, "wait");
-  return mail_.take(place);
+  return transfers_.take(place);
 }
 
 MicroBatch Executor::load(const BatchSource& batches, std::uint32_t index) {
@@ -106,7 +106,7 @@ void Executor::forward(const Held& held, std::uint32_t local, const BatchSource&
     flight.seed = std::move(loss.grad_x);
     out.sums[held.first_sum + stage.head_parameter()].insert(share_.at(local), std::move(loss.grad_weight));
   } else {
-    mail_.hand_over({stage.index() + 1, local, false}, std::move(output));
+    transfers_.hand_over({stage.index() + 1, local, false}, std::move(output));
   }
   in_flight_.emplace(std::pair{stage.index(), local}, std::move(flight));
 }
@@ -126,14 +126,14 @@ void Executor::backward(const Held& held, std::uint32_t local, std::vector<Weigh
   if (!stage.spec().head) {
     seed = take({stage.index(), local, true});
     const StepClock::In waiting(clock_, &StepTimes::pipeline);
-    if (!mail_.is_here(stage.index() + 1)) mail_.settle({stage.index() + 1, local, false});
+    if (!transfers_.is_here(stage.index() + 1)) transfers_.settle({stage.index() + 1, local, false});
   }
   held.gradients->begin(sums_of(held, out), share_.at(local), later);
   // Where W comes later, ranks that lack the micro-batch pass over that, and no gradients leave before it.
   StagePass::OnSegment after;
   if (later == nullptr) after = [&](std::size_t) { after_backward(stage, local, out); };
   at::Tensor grad = flight.pass.backward(std::move(seed), after);
-  if (!stage.spec().embedding) mail_.hand_over({stage.index() - 1, local, true}, std::move(grad));
+  if (!stage.spec().embedding) transfers_.hand_over({stage.index() - 1, local, true}, std::move(grad));
 }
 
 void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutput& out) {
@@ -180,8 +180,8 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
   }
   const ActionTrace::In traced(trace_, action);
   switch (kind) {
-    case ActionKind::kRecvForward: return mail_.post_receive({stage, local, false});
-    case ActionKind::kRecvBackward: return mail_.post_receive({stage, local, true});
+    case ActionKind::kRecvForward: return transfers_.post_receive({stage, local, false});
+    case ActionKind::kRecvBackward: return transfers_.post_receive({stage, local, true});
     case ActionKind::kForward: {
       const StepClock::In running(clock_, &StepTimes::forward);
       return forward(held(stage), local, batches, tokens, out);
@@ -200,10 +200,10 @@ void Executor::run(const Action& action, const BatchSource& batches, std::uint64
       multiply_weights(held(stage), local, out);
       return collect(stage, local, sums_of(held(stage), out));
     }
-    case ActionKind::kSendForward: return mail_.send({stage + 1, local, false});
+    case ActionKind::kSendForward: return transfers_.send({stage + 1, local, false});
     case ActionKind::kSendBackward:
-      mail_.send({stage - 1, local, true});
-      return mail_.keep_newest(true, kGradientsUnderWay * held_.size());
+      transfers_.send({stage - 1, local, true});
+      return transfers_.keep_newest(true, kGradientsUnderWay * held_.size());
   }
 }
 
@@ -234,7 +234,7 @@ Executor::StepOutput Executor::run_step(const BatchSource& batches, std::uint64_
     for (std::size_t i = 0; i < held.stage->parameters().size(); ++i) out.sums.emplace_back(count, share_.block);
   const StepClock::In between(clock_, &StepTimes::pipeline);
   for (const Action& action : actions_) run(action, batches, tokens, out);
-  mail_.keep_newest(true, 0);
+  transfers_.keep_newest(true, 0);
   read_losses(out.losses);
   out.balance = read_balance();
   return out;
@@ -256,7 +256,7 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
                                                          const std::function<bool()>& goes_on) {
   const at::NoGradGuard no_grad;
   std::vector<double> losses(count, 0.0);
-  StageMail mail(mail_, {{0, count, 1, {}}, {rows, seq_len, plan_.dims.dim}, type_of(plan_)});
+  StageTransfers transfers(transfers_, {{0, count, 1, {}}, {rows, seq_len, plan_.dims.dim}, type_of(plan_)});
   const Node block = dp_block(count, plan_.mesh.dp, static_cast<std::uint32_t>(world_.dp_rank));
   const std::uint32_t most = (count + plan_.mesh.dp - 1) / plan_.mesh.dp;
   // Ranks with several stages take as many batches as there are ranks through each of them: one batch after the other
@@ -272,9 +272,9 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
         const MicroBatch batch = needs_data(stage) ? batches(index) : MicroBatch{};
         at::Tensor x = batch.tokens;
         if (!stage.spec().embedding) {
-          const MailPlace input{stage.index(), index, false};
-          if (!mail.is_here(input.from())) mail.post_receive(input);
-          x = mail.take(input);
+          const TransferPlace input{stage.index(), index, false};
+          if (!transfers.is_here(input.from())) transfers.post_receive(input);
+          x = transfers.take(input);
         }
         x = run_through(stage, std::move(x), batch);
         if (stage.spec().head) {
@@ -282,15 +282,15 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
           const at::Tensor of_tokens = stage.exact_losses(x, batch.targets, !batch.marks.empty());
           loss_sums_.emplace(index, device().kernels().loss_sum(of_tokens.slice(0, 0, valid_rows(index) * seq_len)));
         } else {
-          const MailPlace next{stage.index() + 1, index, false};
-          mail.hand_over(next, x);
-          if (mail.is_here(next.stage)) continue;
-          mail.send(next);
-          mail.keep_newest(false, plan_.mesh.pp);
+          const TransferPlace next{stage.index() + 1, index, false};
+          transfers.hand_over(next, x);
+          if (transfers.is_here(next.stage)) continue;
+          transfers.send(next);
+          transfers.keep_newest(false, plan_.mesh.pp);
         }
       }
   }
-  mail.keep_newest(false, 0);
+  transfers.keep_newest(false, 0);
   read_losses(losses);
   return whole ? std::optional(std::move(losses)) : std::nullopt;
 }

@@ -16,8 +16,8 @@
 #include "libtrain/engine/exchange/tree_sum.h"
 #include "libtrain/engine/model/stage.h"
 #include "libtrain/engine/parallel/communicator.h"
-#include "libtrain/engine/pipeline/stage_mail.h"
 #include "libtrain/engine/pipeline/stage_pass.h"
+#include "libtrain/engine/pipeline/stage_transfers.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/metrics/step_clock.h"
 #include "libtrain/job/order/exchange_plan.h"
@@ -96,7 +96,7 @@ class Executor {
   /// A stage and a micro-batch (local to this rank).
   using Cell = std::pair<std::uint32_t, std::uint32_t>;
   const Held& held(std::uint32_t stage) const;
-  at::Tensor take(const MailPlace& place);
+  at::Tensor take(const TransferPlace& place);
   void run(const Action& action, const BatchSource& batches, std::uint64_t tokens, StepOutput& out);
   void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums);
   void before_use(const Stage& stage, std::size_t segment);
@@ -121,7 +121,7 @@ class Executor {
   Share share_;  ///< global micro-batches of this rank
   StepExchange* exchange_ = nullptr;
   std::vector<Held> held_;
-  StageMail mail_;  ///< of steps
+  StageTransfers transfers_;  ///< of steps
   std::vector<Action> actions_;
   std::map<Cell, Flight> in_flight_;
   std::map<std::uint32_t, at::Tensor> loss_sums_;        ///< by micro-batch of the step, until they are read

@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include "libtrain/engine/checkpoint/transfer.h"
+#include "libtrain/engine/checkpoint/load_weights.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/model/rank_stages.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/random_id.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/near_folder.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/step_copy.h"

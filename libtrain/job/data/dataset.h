@@ -58,10 +58,6 @@ class TokenStream {
 /// kInvalid
 ckpt::Status check_not_run_folder(const std::string& path, const std::string& run_folder, const std::string& key);
 
-/// The index of sample number `i` (< n) of `epoch` in a keyed permutation of [0, n): O(1) memory, no state.
-/// The mapping is part of the checkpoint format's contract and never changes (permutation.cpp says what it is).
-std::uint64_t permuted_index(std::uint64_t seed, std::uint64_t epoch, std::uint64_t i, std::uint64_t n);
-
 /// A data file that was read before: when the run began, or by another rank.
 struct KnownFile {
   ckpt::DataFile file;

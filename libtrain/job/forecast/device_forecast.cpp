@@ -5,7 +5,7 @@
 
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/forecast/hidden_time.h"
-#include "libtrain/job/schedule/schedule_of.h"
+#include "libtrain/job/schedule/schedule_of_run.h"
 #include "recipe/plan/flops.h"
 #include "recipe/plan/stage_cost.h"
 

@@ -11,7 +11,7 @@
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/writer.h"
 #include "libtrain/job/host/staging_room.h"
-#include "libtrain/job/schedule/schedule_of.h"
+#include "libtrain/job/schedule/schedule_of_run.h"
 #include "libtrain/job/schedule/schedule_simulator.h"
 #include "recipe/keys/config.h"
 

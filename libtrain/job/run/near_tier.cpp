@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ckpt/base/random_id.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/near_folder.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/step_copy.h"

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "ckpt/base/text.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/step_proof.h"
 #include "libtrain/job/run/run_files.h"

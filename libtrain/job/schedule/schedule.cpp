@@ -1,6 +1,6 @@
 #include "libtrain/job/schedule/schedule.h"
 
-#include "libtrain/job/schedule/schedule_orders.h"
+#include "libtrain/job/schedule/schedule_tables.h"
 
 namespace titan::train {
 

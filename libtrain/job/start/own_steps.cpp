@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/near_folder.h"
 #include "ckpt/run/run_check.h"

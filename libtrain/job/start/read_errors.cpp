@@ -1,6 +1,6 @@
 #include "libtrain/job/start/read_errors.h"
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/run_folder.h"
 
 namespace titan::train {

@@ -5,7 +5,7 @@
 #include <cerrno>
 
 #include "ckpt/base/nearest.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_check.h"

@@ -1,8 +1,8 @@
 #include "libtrain/job/start/start_word.h"
 
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "libtrain/job/talk/message.h"
 

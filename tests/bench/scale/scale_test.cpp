@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/read/virtual_model.h"

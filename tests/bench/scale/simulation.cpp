@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/plan/partition.h"
 #include "ckpt/read/snapshot.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt::format_limits_test {
 namespace {

@@ -8,8 +8,8 @@
 #include <random>
 
 #include "ckpt/format/checkpoint_id.h"
-#include "ckpt/format/layout.h"
 #include "ckpt/format/manifest_codec.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/lock/run_lock.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"

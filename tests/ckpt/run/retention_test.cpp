@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/recover.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"

@@ -3,8 +3,8 @@
 #include <bit>
 #include <map>
 
-#include "converters/dcp/pickle_names.h"
-#include "converters/dcp/pickle_writer.h"
+#include "converters/pickle/pickle_names.h"
+#include "converters/pickle/pickle_writer.h"
 
 namespace titan::convert::dcp::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "converters/dcp/item_writer.h"
+#include "converters/pickle/item_writer.h"
 
 namespace titan::convert::dcp::testing {
 

@@ -4,12 +4,12 @@
 
 #include <functional>
 
-#include "converters/dcp/crc32.h"
 #include "converters/dcp/dcp_checkpoint.h"
-#include "converters/dcp/item_writer.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/dcp/reader.h"
 #include "converters/little_endian.h"
+#include "converters/pickle/crc32.h"
+#include "converters/pickle/item_writer.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "converters/dcp/dcp_checkpoint.h"
-#include "converters/dcp/item_writer.h"
 #include "converters/dcp/metadata_writer.h"
+#include "converters/pickle/item_writer.h"
 #include "recipe/model/parameters.h"
 
 namespace titan::convert::dcp::testing {

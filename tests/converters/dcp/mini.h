@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "converters/dcp/item.h"
 #include "converters/format.h"
+#include "converters/pickle/item.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert::dcp::testing {

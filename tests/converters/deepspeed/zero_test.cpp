@@ -6,8 +6,8 @@
 
 #include <numeric>
 
-#include "converters/dcp/pickle_writer.h"
 #include "converters/deepspeed/deepspeed_checkpoint.h"
+#include "converters/pickle/pickle_writer.h"
 #include "tests/converters/torch_save/torch_zip.h"
 #include "tests/support/mem_fs.h"
 

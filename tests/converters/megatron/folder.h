@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/dcp/item.h"
 #include "converters/megatron/megatron_checkpoint.h"
+#include "converters/pickle/item.h"
 #include "converters/view.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/converters/torch_save/spelled.h"

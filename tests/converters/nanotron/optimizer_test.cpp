@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "converters/dcp/pickle_writer.h"
+#include "converters/pickle/pickle_writer.h"
 #include "tests/converters/torch_save/torch_zip.h"
 #include "tests/support/mem_fs.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/dcp/pickle_writer.h"
+#include "converters/pickle/pickle_writer.h"
 #include "tests/converters/torch_save/torch_zip.h"
 
 namespace titan::convert::testing {

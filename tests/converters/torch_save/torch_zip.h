@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/dcp/crc32.h"
+#include "converters/pickle/crc32.h"
 #include "tests/converters/gguf/gguf_builder.h"
 #include "tests/support/files.h"
 

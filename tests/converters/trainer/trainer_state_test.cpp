@@ -9,7 +9,7 @@
 
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/optimizer_groups.h"
-#include "converters/dcp/pickle_writer.h"
+#include "converters/pickle/pickle_writer.h"
 #include "converters/trainer/trainer_checkpoint.h"
 #include "converters/view.h"
 #include "recipe/model/family.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/base/mutex.h"
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/run/near_folder.h"
 #include "tests/support/checkpoints.h"

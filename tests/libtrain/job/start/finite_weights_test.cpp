@@ -6,7 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::train::finite_weights_test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/run/near_folder.h"

@@ -10,7 +10,7 @@
 
 namespace titan::train {
 
-class Outbox {
+class PendingSends {
  public:
   /// Sends `tensor` under `tag`. \error CommError, as the waits below
   void send(Fabric& group, const at::Tensor& tensor, int to, std::uint64_t tag);

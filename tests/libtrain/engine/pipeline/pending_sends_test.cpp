@@ -1,4 +1,4 @@
-#include "libtrain/engine/pipeline/outbox.h"
+#include "libtrain/engine/pipeline/pending_sends.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "tests/libtrain/support/thread_world.h"
 
-namespace titan::train::outbox_test {
+namespace titan::train::pending_sends_test {
 namespace {
 
 /// Sends nothing; notes which sends were waited for.
@@ -31,33 +31,33 @@ class Notes final : public Fabric {
   std::vector<std::uint64_t> waited;
 };
 
-TEST(Outbox, FreesWhatWasAnswered) {
+TEST(PendingSends, FreesWhatWasAnswered) {
   Notes notes;
-  Outbox outbox;
+  PendingSends sends;
   at::Tensor tensor = at::ones({8}, at::TensorOptions().requires_grad(true));
   const c10::Storage storage = tensor.storage();
-  outbox.send(notes, tensor, 1, 5);
-  outbox.send(notes, at::ones({2, 3}).t(), 1, 7);
+  sends.send(notes, tensor, 1, 5);
+  sends.send(notes, at::ones({2, 3}).t(), 1, 7);
   tensor.reset();
   EXPECT_EQ(storage.use_count(), 2u) << "kept for the transfer";
-  outbox.settle(5);
+  sends.settle(5);
   EXPECT_EQ(storage.use_count(), 1u);
   EXPECT_EQ(notes.waited, std::vector<std::uint64_t>{5});
-  EXPECT_EQ(outbox.size(), 1u);
-  EXPECT_THROW(outbox.settle(5), std::logic_error);
+  EXPECT_EQ(sends.size(), 1u);
+  EXPECT_THROW(sends.settle(5), std::logic_error);
 }
 
-TEST(Outbox, WaitsForTheOldestFirst) {
+TEST(PendingSends, WaitsForTheOldestFirst) {
   Notes notes;
-  Outbox outbox;
-  for (std::uint64_t tag = 0; tag < 5; ++tag) outbox.send(notes, at::ones({1}), 1, tag);
-  outbox.keep_newest(2);
+  PendingSends sends;
+  for (std::uint64_t tag = 0; tag < 5; ++tag) sends.send(notes, at::ones({1}), 1, tag);
+  sends.keep_newest(2);
   EXPECT_EQ(notes.waited, (std::vector<std::uint64_t>{0, 1, 2}));
-  outbox.keep_newest(2);
-  EXPECT_EQ(outbox.size(), 2u);
-  outbox.keep_newest(0);
+  sends.keep_newest(2);
+  EXPECT_EQ(sends.size(), 2u);
+  sends.keep_newest(0);
   EXPECT_EQ(notes.waited, (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
 }
 
 }  // namespace
-}  // namespace titan::train::outbox_test
+}  // namespace titan::train::pending_sends_test

@@ -1,13 +1,13 @@
-#include "converters/dcp/zip.h"
+#include "converters/pickle/zip.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "converters/dcp/crc32.h"
-#include "converters/dcp/item_writer.h"
 #include "converters/little_endian.h"
+#include "converters/pickle/crc32.h"
+#include "converters/pickle/item_writer.h"
 #include "tests/support/mem_fs.h"
 
 namespace titan::convert::dcp::zip_test {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/dcp/item.h"
+#include "converters/pickle/item.h"
 
 namespace titan::convert::dcp {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
-#include "converters/dcp/item.h"
+#include "converters/pickle/item.h"
 #include "converters/write_behind.h"
 
 namespace titan::convert::dcp {

@@ -1,4 +1,4 @@
-#include "libtrain/job/schedule/schedule_orders.h"
+#include "libtrain/job/schedule/schedule_tables.h"
 
 #include <algorithm>
 #include <deque>

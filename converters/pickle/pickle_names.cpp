@@ -1,4 +1,4 @@
-#include "converters/dcp/pickle_names.h"
+#include "converters/pickle/pickle_names.h"
 
 namespace titan::convert::dcp {
 namespace {

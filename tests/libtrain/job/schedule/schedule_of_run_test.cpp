@@ -1,8 +1,8 @@
-#include "libtrain/job/schedule/schedule_of.h"
+#include "libtrain/job/schedule/schedule_of_run.h"
 
 #include <gmock/gmock.h>
 
-namespace titan::train::schedule_of_test {
+namespace titan::train::schedule_of_run_test {
 namespace {
 
 using testing::HasSubstr;
@@ -52,4 +52,4 @@ TEST(ScheduleOf, RefusesAFileThatIsNotOfThisPipeline) {
 }
 
 }  // namespace
-}  // namespace titan::train::schedule_of_test
+}  // namespace titan::train::schedule_of_run_test

@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "converters/dcp/pickle.h"
-#include "converters/dcp/zip.h"
+#include "converters/pickle/pickle.h"
+#include "converters/pickle/zip.h"
 
 namespace titan::convert::dcp {
 

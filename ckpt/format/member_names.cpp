@@ -1,4 +1,4 @@
-#include "ckpt/format/layout.h"
+#include "ckpt/format/member_names.h"
 
 #include <algorithm>
 #include <charconv>

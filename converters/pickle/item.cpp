@@ -1,4 +1,4 @@
-#include "converters/dcp/item.h"
+#include "converters/pickle/item.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,14 +1,14 @@
-#include "converters/dcp/item_writer.h"
+#include "converters/pickle/item_writer.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "ckpt/base/hash.h"
 #include "ckpt/model/leaf.h"
-#include "converters/dcp/crc32.h"
-#include "converters/dcp/pickle_writer.h"
-#include "converters/dcp/zip.h"
 #include "converters/little_endian.h"
+#include "converters/pickle/crc32.h"
+#include "converters/pickle/pickle_writer.h"
+#include "converters/pickle/zip.h"
 
 namespace titan::convert::dcp {
 namespace {

@@ -1,4 +1,4 @@
-#include "libtrain/job/schedule/schedule_of.h"
+#include "libtrain/job/schedule/schedule_of_run.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "libtrain/engine/model/window.h"
+#include "libtrain/engine/model/causal_attention.h"
 
 #include <ATen/ATen.h>
 

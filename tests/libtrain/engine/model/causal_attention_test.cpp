@@ -1,4 +1,4 @@
-#include "libtrain/engine/model/window.h"
+#include "libtrain/engine/model/causal_attention.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -8,7 +8,7 @@
 #include "libtrain/engine/model/stage.h"
 #include "tests/libtrain/support/tiny_model.h"
 
-namespace titan::train::window_test {
+namespace titan::train::causal_attention_test {
 namespace {
 
 using namespace titan::test;
@@ -105,4 +105,4 @@ TEST(Window, IsWithinEachOfTheDocumentsThatAreApart) {
 }
 
 }  // namespace
-}  // namespace titan::train::window_test
+}  // namespace titan::train::causal_attention_test

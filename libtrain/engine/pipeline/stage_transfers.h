@@ -12,23 +12,23 @@
 
 #include "libtrain/engine/parallel/communicator.h"
 #include "libtrain/engine/pipeline/buffer_pool.h"
-#include "libtrain/engine/pipeline/outbox.h"
+#include "libtrain/engine/pipeline/pending_sends.h"
 #include "libtrain/job/order/tree.h"
 
 namespace titan::train {
 
 /// A tensor for `stage`: its input, or the gradient of its output.
-struct MailPlace {
+struct TransferPlace {
   std::uint32_t stage = 0;
   std::uint32_t micro_batch = 0;  ///< of `share`
   bool backward = false;
-  auto operator<=>(const MailPlace&) const = default;
+  auto operator<=>(const TransferPlace&) const = default;
 
   /// The stage that it comes from.
   std::uint32_t from() const { return backward ? stage + 1 : stage - 1; }
 };
 
-class StageMail {
+class StageTransfers {
  public:
   /// Which micro-batches travel, and in which form.
   struct Form {
@@ -37,27 +37,27 @@ class StageMail {
     at::ScalarType type = at::kFloat;  ///< of each tensor
   };
 
-  /// `rank_of`: the pipeline rank of each stage. `world` must outlive the mail. Throws std::length_error where there
+  /// `rank_of`: the pipeline rank of each stage. `world` must outlive it. Throws std::length_error where there
   /// are more stages and micro-batches than tags.
-  StageMail(const World& world, std::vector<std::uint32_t> rank_of, Form form);
+  StageTransfers(const World& world, std::vector<std::uint32_t> rank_of, Form form);
   /// Between the same stages.
-  StageMail(const StageMail& like, Form form) : StageMail(like.world_, like.rank_of_, std::move(form)) {}
+  StageTransfers(const StageTransfers& like, Form form) : StageTransfers(like.world_, like.rank_of_, std::move(form)) {}
 
   bool is_here(std::uint32_t stage) const { return rank_of(stage) == world_.stage; }
   /// Begins to receive what another rank sends for `place`.
-  void post_receive(const MailPlace& place);
+  void post_receive(const TransferPlace& place);
   /// Whether `place` was posted, so that take() may wait.
-  bool is_posted(const MailPlace& place) const;
+  bool is_posted(const TransferPlace& place) const;
   /// The tensor for `place`. \error CommError, with the names of both stages, where it does not come
-  at::Tensor take(const MailPlace& place);
+  at::Tensor take(const TransferPlace& place);
   /// A tensor that is ready: for a stage of this rank at once, else to be sent.
-  void hand_over(const MailPlace& place, at::Tensor tensor);
+  void hand_over(const TransferPlace& place, at::Tensor tensor);
   /// Sends what was handed over for `place`. \error CommError, as the waits below
-  void send(const MailPlace& place);
+  void send(const TransferPlace& place);
   /// Waits until the input that was sent for `place` has arrived. Does not block once its receiver has answered.
-  void settle(const MailPlace& place);
+  void settle(const TransferPlace& place);
   /// Waits for the oldest inputs, or gradients, that are under way until `count` are left.
-  void keep_newest(bool backward, std::size_t count) { outbox(backward).keep_newest(count); }
+  void keep_newest(bool backward, std::size_t count) { sends(backward).keep_newest(count); }
 
  private:
   struct Incoming {
@@ -66,17 +66,17 @@ class StageMail {
   };
 
   int rank_of(std::uint32_t stage) const { return static_cast<int>(rank_of_.at(stage)); }
-  std::uint64_t tag_of(const MailPlace& place) const;
-  std::string description_of(const MailPlace& place) const;
-  Outbox& outbox(bool backward) { return backward ? gradients_ : inputs_; }
+  std::uint64_t tag_of(const TransferPlace& place) const;
+  std::string description_of(const TransferPlace& place) const;
+  PendingSends& sends(bool backward) { return backward ? gradients_ : inputs_; }
 
   const World& world_;
   std::vector<std::uint32_t> rank_of_;
   Form form_;
   BufferPool buffers_;
-  std::map<MailPlace, Incoming> incoming_;
-  std::map<MailPlace, at::Tensor> to_send_;
-  Outbox inputs_, gradients_;  ///< sends under way
+  std::map<TransferPlace, Incoming> incoming_;
+  std::map<TransferPlace, at::Tensor> to_send_;
+  PendingSends inputs_, gradients_;  ///< sends under way
 };
 
 }  // namespace titan::train

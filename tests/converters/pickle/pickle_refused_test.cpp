@@ -5,10 +5,10 @@
 
 #include <set>
 
-#include "converters/dcp/item.h"
 #include "converters/dcp/metadata.h"
-#include "converters/dcp/pickle.h"
-#include "converters/dcp/pickle_names.h"
+#include "converters/pickle/item.h"
+#include "converters/pickle/pickle.h"
+#include "converters/pickle/pickle_names.h"
 #include "tests/converters/dcp/bytes.h"
 
 namespace titan::convert::dcp::pickle_refused_test {

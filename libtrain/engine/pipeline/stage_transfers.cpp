@@ -1,4 +1,4 @@
-#include "libtrain/engine/pipeline/stage_mail.h"
+#include "libtrain/engine/pipeline/stage_transfers.h"
 
 #include <stdexcept>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace titan::train {
 
-StageMail::StageMail(const World& world, std::vector<std::uint32_t> rank_of, Form form)
+StageTransfers::StageTransfers(const World& world, std::vector<std::uint32_t> rank_of, Form form)
     : world_(world), rank_of_(std::move(rank_of)), form_(std::move(form)) {
   if (std::uint64_t{rank_of_.size()} * form_.share.count > kFirstExchangeTag / 2)
     throw std::length_error(std::to_string(rank_of_.size()) + " stages with " + std::to_string(form_.share.count) +
@@ -15,29 +15,29 @@ StageMail::StageMail(const World& world, std::vector<std::uint32_t> rank_of, For
 }
 
 // One tag per sending stage, micro-batch and direction, so that transfers under way at once never share one.
-std::uint64_t StageMail::tag_of(const MailPlace& place) const {
+std::uint64_t StageTransfers::tag_of(const TransferPlace& place) const {
   return (std::uint64_t{place.from()} * form_.share.count + place.micro_batch) * 2 + (place.backward ? 1 : 0);
 }
 
-std::string StageMail::description_of(const MailPlace& place) const {
+std::string StageTransfers::description_of(const TransferPlace& place) const {
   return "stage " + std::to_string(place.stage) + " waited for " +
          (place.backward ? "the gradient" : "the activations") + " of micro-batch " +
          std::to_string(form_.share.at(place.micro_batch)) + " from stage " + std::to_string(place.from()) +
          " on pipeline rank " + std::to_string(rank_of(place.from()));
 }
 
-void StageMail::post_receive(const MailPlace& place) {
+void StageTransfers::post_receive(const TransferPlace& place) {
   Incoming incoming{buffers_.take(form_.shape, form_.type), nullptr};
   incoming.transfer = world_.pp->recv(incoming.tensor, rank_of(place.from()), tag_of(place));
   incoming_.emplace(place, std::move(incoming));
 }
 
-bool StageMail::is_posted(const MailPlace& place) const {
+bool StageTransfers::is_posted(const TransferPlace& place) const {
   const auto found = incoming_.find(place);
   return found != incoming_.end() && found->second.transfer != nullptr;
 }
 
-at::Tensor StageMail::take(const MailPlace& place) {
+at::Tensor StageTransfers::take(const TransferPlace& place) {
   const auto found = incoming_.find(place);
   if (found == incoming_.end()) throw std::logic_error("pipeline table uses a tensor that was never received");
   if (found->second.transfer) {
@@ -53,7 +53,7 @@ at::Tensor StageMail::take(const MailPlace& place) {
   return tensor;
 }
 
-void StageMail::hand_over(const MailPlace& place, at::Tensor tensor) {
+void StageTransfers::hand_over(const TransferPlace& place, at::Tensor tensor) {
   if (is_here(place.stage)) {
     incoming_.emplace(place, Incoming{std::move(tensor), nullptr});
   } else {
@@ -61,12 +61,12 @@ void StageMail::hand_over(const MailPlace& place, at::Tensor tensor) {
   }
 }
 
-void StageMail::send(const MailPlace& place) {
+void StageTransfers::send(const TransferPlace& place) {
   const auto node = to_send_.extract(place);
   if (node.empty()) throw std::logic_error("pipeline table sends a tensor that nobody computed");
-  outbox(place.backward).send(*world_.pp, node.mapped(), rank_of(place.stage), tag_of(place));
+  sends(place.backward).send(*world_.pp, node.mapped(), rank_of(place.stage), tag_of(place));
 }
 
-void StageMail::settle(const MailPlace& place) { outbox(place.backward).settle(tag_of(place)); }
+void StageTransfers::settle(const TransferPlace& place) { sends(place.backward).settle(tag_of(place)); }
 
 }  // namespace titan::train

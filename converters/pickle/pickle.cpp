@@ -1,10 +1,10 @@
-#include "converters/dcp/pickle.h"
+#include "converters/pickle/pickle.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "converters/dcp/pickle_names.h"
 #include "converters/little_endian.h"
+#include "converters/pickle/pickle_names.h"
 
 namespace titan::convert::dcp {
 

@@ -1,4 +1,4 @@
-#include "converters/dcp/crc32.h"
+#include "converters/pickle/crc32.h"
 
 #include <zlib.h>
 

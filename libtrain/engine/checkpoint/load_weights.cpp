@@ -1,4 +1,4 @@
-#include "libtrain/engine/checkpoint/transfer.h"
+#include "libtrain/engine/checkpoint/load_weights.h"
 
 #include <ATen/ATen.h>
 

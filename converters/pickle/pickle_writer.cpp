@@ -1,4 +1,4 @@
-#include "converters/dcp/pickle_writer.h"
+#include "converters/pickle/pickle_writer.h"
 
 #include <bit>
 

@@ -1,9 +1,9 @@
-#include "converters/dcp/pickle.h"
+#include "converters/pickle/pickle.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "converters/dcp/item.h"
+#include "converters/pickle/item.h"
 #include "tests/converters/dcp/bytes.h"
 
 namespace titan::convert::dcp::pickle_test {

@@ -1,9 +1,9 @@
-#include "converters/dcp/zip.h"
+#include "converters/pickle/zip.h"
 
 #include <algorithm>
 
-#include "converters/dcp/crc32.h"
 #include "converters/little_endian.h"
+#include "converters/pickle/crc32.h"
 
 namespace titan::convert::dcp {
 namespace {
