@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ckpt/plan/same_files.h"
+#include "libtrain/job/data/permutation.h"
 
 namespace titan::train {
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "libtrain/job/data/dataset.h"
+#include "libtrain/job/data/permutation.h"
 
 namespace titan::train::permutation_test {
 namespace {
