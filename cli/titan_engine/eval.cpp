@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "ckpt/base/text.h"
-#include "ckpt/base/utf8.h"
 #include "ckpt/ops/cat.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/store/output_file.h"
@@ -47,9 +46,7 @@ Result<train::TokenRows> rows_of_text(const std::string& path, const Texts& text
   if (!bytes.ok() && bytes.status().code == ckpt::Code::kNotFound)
     return ckpt::invalid("`--text`: there is no file " + path);
   if (!bytes.ok()) return bytes.status();
-  if (ckpt::text_of(*bytes).starts_with(ckpt::kByteOrderMark))
-    return ckpt::invalid("`--text`: " + path + " begins with a byte order mark, which would count as text")
-        .with_hint("save the file as UTF-8 without a byte order mark");
+  TITAN_RETURN_IF_ERROR(train::check_no_mark(path, ckpt::text_of(*bytes)));
   auto ids = ids_of(texts, std::string(ckpt::text_of(*bytes)), false);
   if (!ids.ok()) return ids.status().wrapped(path + " cannot be encoded");
   return train::TokenRows::of_ids(path, std::vector<std::uint32_t>(ids->begin(), ids->end()), options);

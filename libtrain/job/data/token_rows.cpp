@@ -75,6 +75,12 @@ Status TokenRows::cut(std::uint64_t tokens, const Options& options) {
   return ckpt::ok_status();
 }
 
+ckpt::Status check_no_mark(const std::string& path, std::string_view text) {
+  if (!text.starts_with(ckpt::kByteOrderMark)) return {};
+  return ckpt::invalid(path + " begins with a byte order mark, which would count as text")
+      .with_hint("save the file as UTF-8 without a byte order mark");
+}
+
 Result<TokenRows> TokenRows::open(const std::string& path, const Options& options) {
   if (options.row_length == 0u) return ckpt::invalid("a row of 0 tokens: expected at least 1");
   if (const auto data = corpus::read_token_data(ckpt::posix_fs(), path); data.ok() && !data->shards.empty())
@@ -88,6 +94,7 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
     if (const std::size_t bad = ckpt::scan_text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).valid;
         bad < bytes.size())
       return ckpt::invalid(path + " is not UTF-8: byte " + std::to_string(bad));
+    TITAN_RETURN_IF_ERROR(check_no_mark(path, ckpt::text_of(bytes)));
     rows.bytes_ = 1;
     TITAN_RETURN_IF_ERROR(rows.cut(bytes.size(), for_text(options, bytes.size())));
     return rows;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ckpt/base/result.h"
@@ -48,5 +49,8 @@ class TokenRows {
   std::uint32_t bytes_ = 2;
   bool is_signed_ = false, by_default_ = false;
 };
+
+/// Looks whether a text begins with a byte order mark. \error kInvalid: it does
+ckpt::Status check_no_mark(const std::string& path, std::string_view text);
 
 }  // namespace titan::train

@@ -206,6 +206,8 @@ TEST_F(TokenRowsTest, TextIsItsBytes) {
   ASSERT_TRUE(rows.ok()) << rows.status().to_string();
   EXPECT_EQ(rows->left_over(), 1u);
   EXPECT_THAT(row(*rows, 0), ElementsAre('a', 0xc3));
+  EXPECT_THAT(TokenRows::open(write("\xef\xbb\xbf a"), {.row_length = 2, .text = true}).status().message,
+              HasSubstr("begins with a byte order mark"));
   EXPECT_THAT(TokenRows::open(write("ab\xff"), {.row_length = 2, .text = true}).status().message,
               HasSubstr("is not UTF-8: byte 2"));
 }
