@@ -40,8 +40,10 @@ class BytesFolder final : public ckpt::Fs {
   }
   ckpt::Result<ckpt::FileInfo> stat(const std::string& path) override {
     const auto found = files_.find(path);
-    if (found == files_.end()) return ckpt::not_found(path);
     ckpt::FileInfo info;
+    info.type = ckpt::FileType::kDirectory;
+    if (found == files_.end() && !list(path)->empty()) return info;
+    if (found == files_.end()) return ckpt::not_found(path);
     info.type = ckpt::FileType::kFile;
     info.size = info.allocated = found->second.size();
     return info;
