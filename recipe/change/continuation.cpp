@@ -276,6 +276,42 @@ void apply_schedule(Continuation& run, const StoredRun& stored, const Permission
   run.warnings.insert(run.warnings.end(), chosen.warnings.begin(), chosen.warnings.end());
 }
 
+/// What the rows that differ do to the data; `fresh` is left to the caller.
+DataChange change_of_data(const std::vector<Drift>& drift, const ckpt::DataPosition& stored,
+                          const ckpt::DataPosition& dataset, const Config& config) {
+  DataChange data{.mixed = !dataset.sets.empty(), .was_mixed = !stored.sets.empty()};
+  data.other_kind = std::ranges::any_of(drift, [](const Drift& row) { return row.key == "training.dataset"; });
+  data.cut_anew = std::ranges::any_of(drift, [&](const Drift& row) {
+    return effect_of(row, config, data.other_kind) == ChangeEffect::kNewEpoch && !is_of_sets(row);
+  });
+  if (data.mixed || data.was_mixed) data.other_sets = ckpt::mixture_difference(stored, dataset);
+  return data;
+}
+
+/// The data at sample 0 of epoch 0, of which no set has given anything.
+ckpt::DataPosition at_its_beginning(ckpt::DataPosition dataset, std::uint64_t seed) {
+  for (ckpt::MixedSet& set : dataset.sets) {
+    if (set.most != 0) set.most -= set.uncounted;
+    set.drawn = set.uncounted = 0;
+  }
+  dataset.seed = seed;
+  return dataset;
+}
+
+/// Warnings of a start that was allowed, and the rows of its history.
+void say_what_changed(Continuation& run, std::uint64_t step, const Config& config,
+                      const std::vector<std::string>& exclude) {
+  // Every start gives this warning, not only the one that chose the curve.
+  const std::string rests =
+      ckpt::zero_rate_warning(run.lr.phases, step + 1, static_cast<std::uint64_t>(config.training.steps));
+  if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);
+  if (run.fresh_optimizer)
+    run.warnings.push_back("the optimizer is not loaded: moments of zero, Adam's step 0; expect a bump in the loss");
+  for (const Change& change : run.changes)
+    run.changed.push_back(change.drift.key + ": " + change.drift.stored + " -> " + change.drift.config);
+  for (const std::string& component : exclude) run.changed.push_back(component + ": started anew");
+}
+
 }  // namespace
 
 ckpt::Settings first_settings(const Config& config, const RunPlan& plan, const ckpt::DataPosition& dataset,
@@ -313,12 +349,8 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
     return settings;
   };
   const std::vector<Drift> drift = find_drift(without_exclude(stored.state.accepted), without_exclude(run.accepted));
-  DataChange data{.fresh = run.fresh_data, .mixed = !dataset.sets.empty(), .was_mixed = !stored.data.sets.empty()};
-  data.other_kind = std::ranges::any_of(drift, [](const Drift& row) { return row.key == "training.dataset"; });
-  data.cut_anew = std::ranges::any_of(drift, [&](const Drift& row) {
-    return effect_of(row, config, data.other_kind) == ChangeEffect::kNewEpoch && !is_of_sets(row);
-  });
-  if (data.mixed || data.was_mixed) data.other_sets = ckpt::mixture_difference(stored.data, dataset);
+  DataChange data = change_of_data(drift, stored.data, dataset, config);
+  data.fresh = run.fresh_data;
   if (known && !data.mixed) data.other_files = ckpt::other_files_note(match);
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
@@ -360,24 +392,11 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   if (!run.verdict.ok()) return run;
 
   if (run.fresh_data) {
-    run.data = dataset;
-    for (ckpt::MixedSet& set : run.data.sets) {
-      if (set.most != 0) set.most -= set.uncounted;
-      set.drawn = set.uncounted = 0;
-    }
-    run.data.seed = stored.state.seed;
+    run.data = at_its_beginning(dataset, stored.state.seed);
     run.warnings.push_back("the data position is not loaded: the data begins again at sample 0 of epoch 0");
   }
-  // Every start gives this warning, not only the one that chose the curve.
-  const std::string rests =
-      ckpt::zero_rate_warning(run.lr.phases, stored.state.step + 1, static_cast<std::uint64_t>(config.training.steps));
-  if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);
-  if (run.fresh_optimizer)
-    run.warnings.push_back("the optimizer is not loaded: moments of zero, Adam's step 0; expect a bump in the loss");
-  for (const Change& change : run.changes)
-    run.changed.push_back(change.drift.key + ": " + change.drift.stored + " -> " + change.drift.config);
   if (!data.fresh && !data.other_sets.empty()) run.other_sets = "data: " + data.other_sets;
-  for (const std::string& component : exclude) run.changed.push_back(component + ": started anew");
+  say_what_changed(run, stored.state.step, config, exclude);
   return run;
 }
 
