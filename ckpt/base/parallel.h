@@ -7,8 +7,8 @@
 
 namespace titan::ckpt {
 
-/// How many threads to use for work that waits for a disk as much as for a core: `wanted`, or if that is 0 one per
-/// core, at least 4 (a disk needs several reads at a time) and at most 16.
+/// How many threads to use for work that waits for a disk as much as for a core: `wanted`. If that is 0: one per core,
+/// but at least 4 (a disk needs several reads at a time) and at most 16.
 unsigned io_threads(unsigned wanted);
 
 /// Calls `work(i)` once for every i below `count`, in order of i as threads become free. The caller's thread is one of

@@ -1,5 +1,6 @@
 #pragma once
-// Divides layers into pipeline stages. Pure integer arithmetic, so that every rank and every tool gets the same answer.
+// Divides layers into pipeline stages for a reshard; a run has its stages from recipe/plan/stage_split.h. Pure integer
+// arithmetic, so that every tool gets the same answer.
 // How leaves are divided among the ranks of a stage: ownership.h.
 #include <cstdint>
 #include <string>

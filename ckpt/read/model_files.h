@@ -16,8 +16,8 @@ class Fs;
 /// The largest total size of the files that a run copies: it holds them in memory, and each save writes them.
 inline constexpr std::uint64_t kMaxModelFilesBytes = std::uint64_t{64} << 20;
 
-/// Where the content of such a file comes from: a member of a Titan checkpoint (with its digest), a file of another
-/// format, or text that was made from such a file.
+/// Where the content of a model file (tokenizer.json, config.json) comes from: a member of a Titan checkpoint (with its
+/// digest), a file of another format, or text that was made from such a file.
 struct ModelFilePlace {
   std::string folder;  ///< the Titan checkpoint that has the member; else empty
   std::string path;    ///< the file to read; empty: `made` has the content

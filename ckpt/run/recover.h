@@ -22,8 +22,8 @@ inline std::string rewrite_lock(const std::string& dst) { return join_path(dst +
 Status put_back(Fs& fs, const std::string& dst);
 
 /// Checks that what an interrupted rewrite left may be removed: no part of it looks like a whole checkpoint, or every
-/// byte of `dst` is whole (it is read now, since anybody may have put anything at `dst`). \error kFailed: keep both;
-/// kInterrupted, kTerminated: by `cancel`
+/// byte of `dst` is whole (it is read now, since anybody may have put anything at `dst`). \error kFailed: keep `dst`
+/// and what was left; kInterrupted, kTerminated: by `cancel`
 Status check_removable(Fs& fs, const std::string& dst, const CancelToken& cancel = {});
 
 /// Calls put_back() for every interrupted rewrite in `folder` whose tool is dead. Returns one line for each that

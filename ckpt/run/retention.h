@@ -45,8 +45,8 @@ struct RetentionRules {
 /// Without any proved or saved step nothing is deleted. Pure.
 std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, const RetentionRules& rules);
 
-/// The step that must be read whole before `expired` may be deleted: the newest saved one, if no proved step and no
-/// other saved one would remain. Pure.
+/// The step that must be read whole before `expired` may be deleted: the newest saved step, if after the deletion no
+/// proved step and no other saved step would be left; else nullopt. Pure.
 std::optional<std::uint64_t> step_to_prove(const std::vector<RetainedStep>& steps,
                                            const std::vector<std::uint64_t>& expired);
 

@@ -27,9 +27,10 @@ struct UpdateSettings {
 ckpt::Result<std::vector<ParameterRule>> parse_rules(const std::vector<std::string>& words);
 /// The rules in the form in which a checkpoint stores them.
 std::vector<std::string> rule_words(const std::vector<ParameterRule>& rules);
-/// The row for `words` among a checkpoint's accepted settings: one text, whatever the order of words in a rule; kNotSet
-/// if there are no rules, or they cannot be read.
+/// The value of `optimizer.rules` in a checkpoint's settings. The order of the words in a rule does not change it.
+/// kNotSet: there are no rules, or they cannot be read.
 std::string rules_row(const std::vector<std::string>& words);
+/// Whether the whole of `name` matches `pattern`; "*" stands for any text.
 bool fits(const std::string& pattern, const std::string& name);
 
 /// The settings of each of `parameters`: those of the first rule that matches, else those of `config`. `warnings` names

@@ -14,8 +14,9 @@ class Fs;
 
 namespace titan::train {
 
-/// Collective. Returns the receipt for the files that this rank makes, whoever wrote into them; of a rank that makes
-/// none it is empty. \error the first failure of any rank before the tables were written, then this rank's own
+/// Collective. Writes what this rank owns. Returns the receipt of the files that this rank makes, including what other
+/// ranks wrote into them; empty if it makes none. \error until every rank has written: the first failure of any rank,
+/// on all ranks; after that only this rank's own
 ckpt::Result<ckpt::RankReceipt> write_shared(Control& io, ckpt::Fs& fs, const std::string& tmp_dir,
                                              const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
                                              unsigned threads);

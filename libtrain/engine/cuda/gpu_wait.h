@@ -16,8 +16,8 @@ struct WaitRules {
 /// Before any wait.
 void set_wait_rules(WaitRules rules);
 
-/// The run's current stream waits for a transfer of `group`: when it has come to here, the transfer is over. `look`
-/// throws where it has failed.
+/// Says that the run's current stream waits for a transfer of `group`: once the stream has passed this point, the
+/// transfer is over. Waits of the host call `look`, which throws if the transfer has failed.
 void note_transfer(const std::string& group, std::function<void()> look);
 
 /// Returns when the GPU has come to `event`. Any thread. \error what the look throws, CommError where no

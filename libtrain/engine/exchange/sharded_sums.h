@@ -20,8 +20,9 @@ class ShardedSums {
   ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, at::ScalarType type,
               const RowExchange& rows);
 
-  /// A turn, collective, in any order: `slots` are the gradients (flat) of this rank's micro-batch; none where it has
-  /// none. \error std::logic_error where one has another type
+  /// Exchanges the gradients of one turn. Collective; turns may come in any order. `slots`: the flat gradients of this
+  /// rank's micro-batch; empty if it has none in this turn. \error std::logic_error: a gradient is not of the `type`
+  /// that the constructor got
   void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
   /// After all turns. \return the sums of the block's maximal nodes, each as long as this rank's row. The object is as
   /// new.

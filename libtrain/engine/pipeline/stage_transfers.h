@@ -12,7 +12,7 @@
 
 #include "libtrain/engine/parallel/communicator.h"
 #include "libtrain/engine/pipeline/buffer_pool.h"
-#include "libtrain/engine/pipeline/pending_sends.h"
+#include "libtrain/engine/pipeline/send_queue.h"
 #include "libtrain/job/order/tree.h"
 
 namespace titan::train {
@@ -68,7 +68,7 @@ class StageTransfers {
   int rank_of(std::uint32_t stage) const { return static_cast<int>(rank_of_.at(stage)); }
   std::uint64_t tag_of(const TransferPlace& place) const;
   std::string description_of(const TransferPlace& place) const;
-  PendingSends& sends(bool backward) { return backward ? gradients_ : inputs_; }
+  SendQueue& sends(bool backward) { return backward ? gradients_ : inputs_; }
 
   const World& world_;
   std::vector<std::uint32_t> rank_of_;
@@ -76,7 +76,7 @@ class StageTransfers {
   BufferPool buffers_;
   std::map<TransferPlace, Incoming> incoming_;
   std::map<TransferPlace, at::Tensor> to_send_;
-  PendingSends inputs_, gradients_;  ///< sends under way
+  SendQueue inputs_, gradients_;  ///< sends under way
 };
 
 }  // namespace titan::train

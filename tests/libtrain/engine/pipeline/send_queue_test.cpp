@@ -1,4 +1,4 @@
-#include "libtrain/engine/pipeline/pending_sends.h"
+#include "libtrain/engine/pipeline/send_queue.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "tests/libtrain/support/thread_world.h"
 
-namespace titan::train::pending_sends_test {
+namespace titan::train::send_queue_test {
 namespace {
 
 /// Sends nothing; notes which sends were waited for.
@@ -31,9 +31,9 @@ class Notes final : public Fabric {
   std::vector<std::uint64_t> waited;
 };
 
-TEST(PendingSends, FreesWhatWasAnswered) {
+TEST(SendQueue, FreesWhatWasAnswered) {
   Notes notes;
-  PendingSends sends;
+  SendQueue sends;
   at::Tensor tensor = at::ones({8}, at::TensorOptions().requires_grad(true));
   const c10::Storage storage = tensor.storage();
   sends.send(notes, tensor, 1, 5);
@@ -47,9 +47,9 @@ TEST(PendingSends, FreesWhatWasAnswered) {
   EXPECT_THROW(sends.settle(5), std::logic_error);
 }
 
-TEST(PendingSends, WaitsForTheOldestFirst) {
+TEST(SendQueue, WaitsForTheOldestFirst) {
   Notes notes;
-  PendingSends sends;
+  SendQueue sends;
   for (std::uint64_t tag = 0; tag < 5; ++tag) sends.send(notes, at::ones({1}), 1, tag);
   sends.keep_newest(2);
   EXPECT_EQ(notes.waited, (std::vector<std::uint64_t>{0, 1, 2}));
@@ -60,4 +60,4 @@ TEST(PendingSends, WaitsForTheOldestFirst) {
 }
 
 }  // namespace
-}  // namespace titan::train::pending_sends_test
+}  // namespace titan::train::send_queue_test

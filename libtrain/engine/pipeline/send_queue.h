@@ -10,7 +10,7 @@
 
 namespace titan::train {
 
-class PendingSends {
+class SendQueue {
  public:
   /// Sends `tensor` under `tag`. \error CommError, as the waits below
   void send(Fabric& group, const at::Tensor& tensor, int to, std::uint64_t tag);
