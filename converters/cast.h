@@ -1,5 +1,6 @@
 #pragma once
-// Elements of one floating-point type as another: exact where the target holds it, else rounded to nearest even.
+// Converts elements from one floating-point type to another: exactly if the target can hold the value, else rounded to
+// nearest even.
 #include <cstddef>
 #include <span>
 
@@ -10,7 +11,7 @@ namespace titan::convert {
 /// True for float32, bfloat16 and float16, which cast() takes.
 bool is_castable(ckpt::DType dtype);
 
-/// ckpt::convert_elements, which also copies where the types are equal.
+/// ckpt::convert_elements(); also copies if the types are equal.
 ckpt::RoundingError cast(ckpt::DType from, std::span<const std::byte> in, ckpt::DType to, std::span<std::byte> out);
 
 }  // namespace titan::convert

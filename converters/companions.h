@@ -1,6 +1,6 @@
 #pragma once
 // Files that travel with a model (tokenizer, configuration): members `hf/<name>` of a checkpoint, with the role
-// "derived", whatever the format that they came with.
+// "derived", for every format that they came with.
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace titan::convert {
 
-/// `path`, or where it leads when it is a symbolic link: Hugging Face's cache consists of links to its blobs.
+/// `path`, or its target if it is a symbolic link: Hugging Face's cache consists of links to its blobs.
 std::string through_link(Fs& fs, const std::string& path);
 
 inline constexpr const char* kCompanionFolder = "hf";
@@ -25,7 +25,7 @@ std::vector<Companion> companions_of(const CheckpointReader& checkpoint);
 /// Reads a companion, checked against its digest. \error kCorrupt, kFailed
 Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint64_t limit);
 
-/// Copies those whose name `wanted` takes to the folder `destination`, each checked and synced.
+/// Copies the companions for which `wanted` is true to the folder `destination`; checks and syncs each.
 Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination,
                        const std::function<bool(const std::string& name)>& wanted);
 

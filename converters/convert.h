@@ -10,22 +10,22 @@ namespace titan::convert {
 struct ConvertOptions {
   std::string source;  ///< a checkpoint of ours (folder, RUN@step, RUN@latest) or of another format
   std::string destination;
-  std::string from, to;  ///< "titan", "hf", ...; empty: detected, and "titan" where the source is foreign
+  std::string from, to;  ///< "titan", "hf", ...; empty: `from` is detected, `to` is "titan" if the source is foreign
   bool force = false, dry_run = false;
   std::vector<std::string> skip;
-  recipe::NameRules rules;  ///< renames over the names of a foreign source, and how its rows lie
+  recipe::NameRules rules;  ///< renames for the names of a foreign source, and the order of its rows
   std::optional<DType> dtype;
   bool q8_0 = false;  ///< quantise (gguf)
   std::optional<std::uint64_t> max_shard_bytes;
   bool untie = false, lr_from_config = false;
-  bool averages = false;  ///< that a run of ours kept, in place of its parameters
+  bool averages = false;  ///< convert the parameter averages that a Titan run kept, in place of its parameters
   std::optional<DcpNames> names;
-  std::optional<Settings> config;  ///< of a configuration file that the user named
-  std::string created, writer;     ///< of the manifest
+  std::optional<Settings> config;  ///< from a configuration file that the user named
+  std::string created, writer;     ///< for the manifest
   Progress progress;
 };
 
-/// Checks that `key` is one that a conversion reads out of a configuration. \error kInvalid with the nearest
+/// Checks that a conversion reads `key` from a configuration. \error kInvalid, naming the nearest key
 Status check_config_key(const std::string& key);
 
 /// Converts whole or not at all. \error kInvalid (formats, names), kNotFound, kUnsupported, kIncompatible, kCorrupt,

@@ -1,5 +1,5 @@
 #pragma once
-// Writes a checkpoint to nowhere: a dry run reads, casts and checks all that the conversion would, and keeps nothing.
+// For a dry run, which reads, casts and checks all that the conversion would, and writes nothing.
 #include <memory>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace titan::convert {
 
-/// Reads what is there; forgets what is written, of which nothing can be read again.
+/// Reads existing files; discards everything that is written, so that it cannot be read again.
 class Discard final : public ckpt::MediaWatch {
  public:
   using MediaWatch::MediaWatch;

@@ -1,5 +1,6 @@
 #pragma once
-// One of our checkpoints becomes a foreign one: written into a temporary folder, made durable, then renamed into place.
+// Converts one of our checkpoints to a foreign format: writes it into a temporary folder, makes it durable, then
+// renames it into place.
 #include <string>
 
 #include "ckpt/save/rewrite.h"
@@ -8,18 +9,17 @@
 namespace titan::convert {
 
 struct ExportTarget {
-  std::string destination;  ///< folder to be made; or file, where the format has one
-  bool force = false;       ///< replaces `destination` where it is a checkpoint of `format` and nothing else
+  std::string destination;  ///< folder to be made, or file if the format is one file
+  bool force = false;       ///< replaces `destination` if it is a checkpoint of `format` and nothing else
   bool dry_run = false;     ///< checks and reports, writes nothing
 };
 
-/// What may be replaced by a checkpoint of `format`: a folder of it with nothing else in it, or a file of it that can
-/// be opened.
+/// Checks what a checkpoint of `format` may replace: a folder of this format with nothing else in it, or a file of it
+/// that can be opened.
 ckpt::ReplaceCheck replaceable_by(const Format& format);
 
-/// Writes `writer`'s checkpoint to the destination whole, or leaves nothing; temporaries that died for the same
-/// destination are cleared first. \error kInvalid (destination), kLocked (another conversion to it), kCorrupt (the
-/// source), kFailed
+/// Writes `writer`'s checkpoint to the destination whole, or leaves nothing; removes leftover temporaries for the same
+/// destination first. \error kInvalid (destination), kLocked (another conversion to it), kCorrupt (the source), kFailed
 Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source,
                                            ForeignWriter& writer, const ExportTarget& target,
                                            const Progress& progress = {});

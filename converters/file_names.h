@@ -14,24 +14,25 @@ struct StateKey {
   std::string_view before;  ///< ends with "state."
   std::string_view parameter, field;
 };
-/// Nothing for other names.
+/// The parts of such a key; nothing for other names.
 std::optional<StateKey> split_state_key(std::string_view name);
 
 /// `name` without segments that torch.compile, FSDP, DDP and activation checkpointing put in.
 std::string without_wrappers(std::string_view name);
 
 struct FileNames {
-  std::vector<std::string> names;  ///< one for each given; the rules act first, also on the parameters of state keys
+  std::vector<std::string>
+      names;  ///< one for each given name; the rules are applied first, also to the parameters in state keys
   std::vector<bool> skipped;
   std::vector<std::string> notes;
 };
 
-/// What `options` make of the names of the tensors of `path`. \error kInvalid: a rule that matches nothing;
-/// kIncompatible: a rename from one layout to another does not say how rows lie
+/// Applies `options` to the names of the tensors of `path`. \error kInvalid: a rule that matches nothing;
+/// kIncompatible: a rename from one layout to another does not say in which order rows are
 Result<FileNames> file_names(const std::string& path, const std::vector<std::string>& names,
                              const ImportOptions& options);
 
-/// That the tensors `a` and `b` of the file `path` both are `parameter`. \error kIncompatible
+/// The error that the tensors `a` and `b` of the file `path` are both `parameter`. \error kIncompatible always
 Status two_stand_for(const std::string& path, const std::string& parameter, const std::string& a, const std::string& b);
 
 }  // namespace titan::convert

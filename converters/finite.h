@@ -1,5 +1,5 @@
 #pragma once
-// Whether a run could go on with the values of a state.
+// Checks whether a run can continue with the values of a state.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace titan::convert {
 
-/// Looks at float32 elements, of which `values.front()` is element `first` of the tensor `name` of `source`: all are
-/// finite, and none of the second moment (`slot` exp_avg_sq) is negative. The first step with such a value spoils the
-/// weights, and its data would be blamed. \error kIncompatible, with the element and its value
+/// Checks float32 elements of the tensor `name` of `source`, from element `first` on: all must be finite, and those of
+/// the second moment (`slot` exp_avg_sq) not negative. The first step with a wrong value would spoil the weights, and
+/// its data would be blamed. \error kIncompatible, naming the element and its value
 ckpt::Status check_state(std::span<const std::byte> values, std::uint64_t first, const std::string& name,
                          std::string_view slot, const std::string& source);
 

@@ -1,7 +1,7 @@
 #pragma once
-// What every foreign checkpoint format offers. It recognises its files, opens them as tensors that can be read in any
-// range, and writes them from one of our checkpoints. A format does not move data: import.h and export.h do that, one
-// leaf at a time, for all formats alike.
+// The interface of every foreign checkpoint format. A format recognises its files, opens them as tensors that can be
+// read in any range, and writes them from one of our checkpoints. A format does not move data: import.h and export.h do
+// that, one leaf at a time, for all formats.
 //
 // Nothing in a foreign file is trusted or executed: sizes are checked before memory is taken, paths cannot leave the
 // folder.
@@ -43,8 +43,8 @@ struct ForeignTensor {
   bool operator==(const ForeignTensor&) const = default;
 };
 
-/// Rows of a tensor in which several projections lie block by block: `rows` of each `period`, from `first` on. A row is
-/// one of the parameter; a tensor with a dimension more (of experts) has all of theirs.
+/// The rows of one parameter in a tensor that holds several projections in blocks: `rows` rows of each `period`, from
+/// row `first` on. If the tensor has one more dimension (experts), rows are counted over all experts.
 struct RowBlocks {
   std::uint64_t rows = 0, period = 0, first = 0;  ///< rows 0: all of them
   bool operator==(const RowBlocks&) const = default;
@@ -54,59 +54,60 @@ struct RowBlocks {
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
   std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape; its dtype is kept unless widened
-  /// rows of a head, where the rows are in the order of rotate_half and are put into ours (ckpt/model/head_rows.h); 0:
-  /// rows stay
+  /// rows of a head, if the rows are in the order of rotate_half and must be reordered to ours
+  /// (ckpt/model/head_rows.h); 0: rows stay
   std::uint64_t head_dim = 0;
-  bool widened = false;  ///< to float32, which holds every value of its type
-  RowBlocks blocks{};    ///< of `source`, which has more rows then
+  bool widened = false;  ///< to float32, which holds every value of the source's type
+  RowBlocks blocks{};    ///< of `source`, if it has more rows than the parameter
   bool operator==(const TensorPlan&) const = default;
 };
 
 /// A file that travels with the model (tokenizer and the like), from the foreign folder into `<format name>/` of ours
 /// and back.
 struct Companion {
-  std::string path;                    ///< to be read
+  std::string path;                    ///< the file to read
   std::string name;                    ///< base name
-  std::optional<ckpt::Digest> digest;  ///< of its bytes, where it is known: of a member of ours
-  std::string text{};                  ///< its content, where `path` is empty: it is made of what a file says
+  std::optional<ckpt::Digest> digest;  ///< of its bytes, if known: for a member of one of our checkpoints
+  std::string text{};                  ///< its content, if `path` is empty: it was made from another file
   bool operator==(const Companion&) const = default;
 };
 
-/// How a foreign checkpoint becomes one of ours: a pure value. It is made without reading tensors, except where the
-/// format stores one tensor twice and both must be compared.
+/// How to convert a foreign checkpoint to ours: a pure value. It is made without reading tensors, unless the format
+/// stores one tensor twice and both must be compared.
 struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< our names in model order, stage 0
   std::vector<TensorPlan> tensors;  ///< every parameter, and slots when there are some: then those of every parameter
                                     ///< (to look: those there are)
   Settings config;  ///< ascending; "model.*" at least where the format knows them (recipe/model/from_rows.h)
   std::uint64_t step = 0;
-  std::uint32_t data_ranks = 1;                ///< that trained it, each with data of its own
+  std::uint32_t data_ranks = 1;                ///< ranks that trained the model, each with its own data
   std::vector<std::uint64_t> optimizer_steps;  ///< Adam's t per parameter, when there are slots
   std::optional<ckpt::LrSchedule> lr;          ///< an absent component is not written
   std::optional<ckpt::DataPosition> data;
   std::optional<ckpt::TrainState> train;  ///< train->step == step
   std::vector<Companion> companions;
-  std::vector<TensorReport> report;  ///< what becomes of every tensor of the source, and of a tied head without one
+  std::vector<TensorReport>
+      report;  ///< what happens to every tensor of the source, and to a tied head without a tensor
   std::vector<std::string> notes;
-  std::vector<std::string> left_out;  ///< names of what `look` leaves out of `tensors`
+  std::vector<std::string> left_out;  ///< names of the tensors that `look` left out of `tensors`
 };
 
 struct ImportOptions {
   std::vector<std::string> skip;  ///< shell patterns of foreign tensors to leave out
-  /// of a configuration file that the user named: dotted key -> TOML text. To look: what a format needs of it to read
-  /// (the number of heads), no more
+  /// from a configuration file that the user named: dotted key -> TOML text. With `look`, only what a format needs to
+  /// read the checkpoint (the number of heads)
   std::optional<Settings> config;
-  Comparison comparison;  ///< of the configuration with the model that the source says
-  /// The checkpoint is only looked at, or only its model is taken. What has no place in one of our checkpoints is then
-  /// left out, not refused.
+  Comparison comparison;  ///< how the configuration is compared with the source's model
+  /// The checkpoint is only read, or only its model is taken. Tensors without a place in one of our checkpoints are
+  /// then left out, not refused.
   bool look = false;
-  /// The checkpoint becomes one of ours: the state of an optimizer and its weights are widened to float32, which a
-  /// resume needs.
+  /// The checkpoint is converted to ours: optimizer state and its weights are widened to float32, which a resume needs.
   bool widen = false;
-  recipe::NameRules rules;  ///< over the names in the file, before a format maps them (`create` has no effect here)
+  recipe::NameRules
+      rules;  ///< applied to the names in the file before the format maps them (`create` has no effect here)
 };
 
-/// Bytes of tensors so far, and in all. An error that it returns ends the work.
+/// Called with the bytes of tensors done so far, and in all. An error that it returns ends the work.
 using Progress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
 
 /// An open foreign checkpoint.
@@ -118,15 +119,15 @@ class ForeignCheckpoint {
   virtual const std::vector<ForeignTensor>& tensors() const = 0;
   /// Reads elements [first, first + out.size() / element size) of `tensor`. Thread-safe. \error kCorrupt, kFailed
   virtual Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const = 0;
-  /// Maps everything to our names. \error kUnsupported (a model that we cannot express, with what is missing), kCorrupt
-  /// (shapes that do not agree), kIncompatible (tensors missing or left over)
+  /// Maps everything to our names. \error kUnsupported (a model that we cannot express; names what is missing),
+  /// kCorrupt (shapes that do not agree), kIncompatible (tensors missing or left over)
   virtual Result<ImportPlan> plan(const ImportOptions& options) const = 0;
   /// Reads every byte once and checks what the format allows: sizes, and checksums where it has some. The report's note
   /// says what cannot be checked.
   virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
 };
 
-/// Whose names the tensors of a DCP directory have, and whose order its rows.
+/// Which program's names and row order the tensors of a DCP directory have.
 enum class DcpNames {
   kTorchtitan,       ///< 0.2.2
   kNewerTorchtitan,  ///< 0.3.0
@@ -137,7 +138,7 @@ struct ExportOptions {
   std::vector<std::string> skip;  ///< shell patterns of our tensors to leave out
   std::optional<DType> dtype;     ///< cast floating-point parameters
   bool q8_0 = false;              ///< gguf: quantise them instead
-  /// of one file, where the format has several; a larger tensor has its own
+  /// limit for a file, if the format has several; a larger tensor gets its own file
   std::uint64_t max_shard_bytes = 5'000'000'000;
   bool untie = false;                      ///< write a tied head as a tensor of its own
   bool lr_from_config = false;             ///< dcp: take the curve from the configuration
@@ -146,7 +147,7 @@ struct ExportOptions {
   std::vector<Companion> companions;       ///< files of Hugging Face's that travel with the model
 };
 
-/// A foreign checkpoint about to be written: all decisions are made, nothing is written yet.
+/// Writes a foreign checkpoint. All decisions are made when it is created; write() only writes.
 class ForeignWriter {
  public:
   /// `source` must outlive it.
@@ -154,8 +155,8 @@ class ForeignWriter {
   virtual ~ForeignWriter() = default;
   const std::vector<TensorReport>& report() const { return report_; }
   const std::vector<std::string>& notes() const { return notes_; }
-  virtual std::uint64_t bytes() const { return bytes_; }  ///< of tensors
-  const Rounding& rounding() const { return rounding_; }  ///< of what was cast, after write()
+  virtual std::uint64_t bytes() const { return bytes_; }  ///< of all tensors
+  const Rounding& rounding() const { return rounding_; }  ///< rounding errors of casts, after write()
   /// Writes every file into the empty folder `folder` and makes each durable; the folder itself is the caller's to
   /// sync. Holds a few MiB. \error kCorrupt (the source), kFailed
   virtual Status write(Fs& fs, const std::string& folder, const Progress& progress) = 0;
@@ -171,7 +172,7 @@ class ForeignWriter {
   std::uint64_t bytes_ = 0;
 };
 
-/// A writer of type Writer with its plan made. \error what its plan(fs) says
+/// Makes a writer of type Writer and calls its plan(fs). \error as Writer::plan
 template <typename Writer>
 Result<std::unique_ptr<ForeignWriter>> planned(Fs& fs, const CheckpointReader& source, const ExportOptions& options) {
   auto writer = std::make_unique<Writer>(source, options);
@@ -183,15 +184,15 @@ class Format {
  public:
   virtual ~Format() = default;
   virtual const char* name() const = 0;         ///< as in --from and --to: "hf", "dcp", "gguf"
-  virtual const char* title() const = 0;        ///< for people: "Hugging Face safetensors"
-  virtual bool writes() const { return true; }  ///< else it is only read
+  virtual const char* title() const = 0;        ///< for messages: "Hugging Face safetensors"
+  virtual bool writes() const { return true; }  ///< false: it is only read
   /// True when `path` looks like this format by the names of its files; nothing is parsed. \error the files cannot be
   /// looked at
   virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;
-  /// Says what is wrong with `path` where it is almost a checkpoint of this format, by the names of its files. \error
-  /// kNotFound
+  /// Tells what is wrong with `path` if the names of its files show that it is almost a checkpoint of this format.
+  /// \error kNotFound
   virtual Status near_miss(Fs&, const std::string& /*path*/) const { return ckpt::ok_status(); }
-  /// True where a checkpoint of this format is a file: a writer leaves one in its folder, and that becomes the
+  /// True if a checkpoint of this format is a single file. A writer leaves it in its folder, and the file becomes the
   /// destination.
   virtual bool is_one_file() const { return false; }
   /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name
@@ -207,15 +208,15 @@ class Format {
 
 /// All formats but our own.
 std::span<const Format* const> formats();
-/// By name. \error kInvalid naming the known ones.
+/// The format called `name`. \error kInvalid, naming the known formats
 Result<const Format*> find_format(const std::string& name);
-/// The format that knows `path`, or nullptr (also for our own checkpoints, which have a manifest). \error kMediaError,
-/// kFailed (it cannot be looked at)
+/// The format that recognises `path`, or nullptr (also for our own checkpoints, which have a manifest). \error
+/// kMediaError, kFailed (it cannot be read)
 Result<const Format*> detect_format(Fs& fs, const std::string& path);
-/// True for a regular file, also behind a link; false where nothing is. \error kMediaError, kFailed
+/// True for a regular file or a link to one; false if there is nothing. \error kMediaError, kFailed
 Result<bool> is_file(Fs& fs, const std::string& path);
-/// Returns what is wrong with `path` where that is almost a checkpoint of a known format, a checkpoint of a program
-/// that we do not read, or a folder of steps; else `absent`.
+/// Returns what is wrong with `path` if it is almost a checkpoint of a known format, a checkpoint of a program that we
+/// do not read, or a folder of steps; else `absent`.
 Status explained(Fs& fs, const std::string& path, const Status& absent);
 
 }  // namespace titan::convert

@@ -1,7 +1,7 @@
 #pragma once
-// transformers 5 holds all experts of a layer in two tensors while it trains; save_pretrained takes them apart, what
-// saves its state dict or its optimizer (DCP, verl, a trainer, safetensors by hand) does not.
-// \source transformers 5.23, models/mixtral and models/qwen3_moe, class of the experts
+// transformers 5 holds all experts of a layer in two tensors while it trains. save_pretrained splits them; code that
+// saves its state dict or its optimizer (DCP, verl, a trainer, safetensors by hand) does not. \source transformers
+// 5.23, models/mixtral and models/qwen3_moe, class of the experts
 #include <array>
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ namespace titan::convert {
 /// One expert's projection within a tensor of all.
 struct ExpertPart {
   std::string name;  ///< as Hugging Face calls it: "model.layers.0.mlp.experts.7.gate_proj.weight"
-  RowBlocks blocks;  ///< its rows among those of all experts
+  RowBlocks blocks;  ///< its rows among the rows of all experts
   std::vector<std::uint64_t> shape;
   std::uint64_t first() const {
     return shape.empty() ? 0 : blocks.first * shape.back();
@@ -26,12 +26,12 @@ struct ExpertPart {
 /// columns], gates before ups. Nothing for other names and shapes, and beyond 4,096 experts.
 std::vector<ExpertPart> expert_parts(std::string_view name, const std::vector<std::uint64_t>& shape);
 
-/// The names of the two of a layer: of gates and ups, and of downs.
+/// The names of the two tensors of a layer: of gates and ups, and of downs.
 std::array<std::string, 2> fused_experts(std::uint64_t layer);
 
-/// The name of the first of them; `name` itself where it is that of another tensor.
+/// The name of the first expert part of the tensor `name`; `name` itself for other tensors.
 std::string first_expert(const std::string& name);
-/// The note that tensors of a file, `names`, were taken apart.
+/// The note that the tensors `names` of a file were split.
 std::string taken_apart(const std::vector<std::string>& names);
 
 }  // namespace titan::convert

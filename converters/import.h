@@ -1,5 +1,5 @@
 #pragma once
-// A foreign checkpoint becomes one of ours.
+// Converts a foreign checkpoint to one of ours.
 #include <string>
 
 #include "converters/format.h"
@@ -8,10 +8,10 @@ namespace titan::convert {
 
 struct ImportTarget {
   std::string destination;  ///< folder to be made
-  bool force = false;       ///< replaces `destination` where it is a checkpoint
+  bool force = false;       ///< replaces `destination` if it is a checkpoint
   bool dry_run = false;     ///< checks and reports, writes nothing
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;
-  std::string created, writer;  ///< of the manifest
+  std::string created, writer;  ///< for the manifest
 };
 
 /// Writes `plan` as a checkpoint: streams leaf by leaf, publishes whole or leaves nothing.

@@ -8,16 +8,16 @@
 
 namespace titan::convert {
 
-/// What RUN@step and RUN@latest name where the steps of RUN are of another format ("step-10" of torchtitan); else
+/// The path that RUN@step or RUN@latest names if the steps of RUN are of another format (torchtitan's "step-10"); else
 /// `spec` as it is.
 std::string resolve_any(Fs& fs, const std::string& spec);
 /// ckpt::list_run for folders of any format. Foreign checkpoints are listed as steps that no resume takes. `run` may be
-/// one checkpoint, or a folder that holds some, directly or in its folder `checkpoint` as torchtitan's runs do; beside
-/// a model those of its training are listed, too.
+/// one checkpoint, or a folder that holds some, directly or in its folder `checkpoint` as torchtitan's runs do; next to
+/// a model, the checkpoints of its training are listed too.
 Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run);
 
-/// What may follow `run`@, for shells that complete it: "latest", "best" where losses are written, and the steps,
-/// newest first, by their names alone.
+/// The words that may follow `run`@, for shell completion: "latest", "best" if losses are recorded, and the steps,
+/// newest first. Uses only names.
 std::vector<std::string> words_after_run(Fs& fs, const std::string& run);
 
 }  // namespace titan::convert

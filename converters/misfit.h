@@ -1,5 +1,5 @@
 #pragma once
-// What to say where a configuration and the weights beside it are of two models.
+// Errors for a configuration and weights that belong to different models.
 #include <string>
 #include <vector>
 
@@ -9,7 +9,7 @@
 
 namespace titan::convert {
 
-/// Whose keys the configuration has that is to be corrected.
+/// Which program's keys the wrong configuration has.
 enum class ConfigKeys {
   kHuggingface,
   kHuggingfaceLocal,  ///< with num_local_experts
@@ -18,12 +18,12 @@ enum class ConfigKeys {
   kOurs
 };
 
-/// \error kIncompatible always: `tensor` of `path` has `shape`, and `model` makes of it `expected`. The hint names the
-/// key and the value that would fit.
+/// \error kIncompatible always: `tensor` of `path` has `shape`, but by `model` it should be `expected`. The hint names
+/// the key and the value that would fit.
 ckpt::Status shape_misfit(const std::string& path, const std::string& tensor, const std::vector<std::uint64_t>& shape,
                           const ckpt::ParameterMeta& expected, const recipe::ModelDims& model, ConfigKeys keys);
 
-/// The hint where the weights have `layers` layers, and the model says otherwise; "" where they agree.
+/// The hint if the weights have `layers` layers and `model` has another number; "" if they agree.
 std::string layers_misfit(std::int64_t layers, const recipe::ModelDims& model, ConfigKeys keys);
 
 }  // namespace titan::convert

@@ -1,5 +1,5 @@
 #pragma once
-// What the writers of formats that hold a model alone begin with.
+// Common code of writers for formats that hold only a model.
 #include <optional>
 #include <vector>
 
@@ -10,12 +10,12 @@
 
 namespace titan::convert {
 
-/// The rows that say the model of `source`, with what the configuration `given` adds; the plan of a foreign checkpoint
-/// has already used that. `untie`: the model is written untied. \error as agreed_rows
+/// The rows that describe the model of `source`, with those that the configuration `given` adds. The plan of a foreign
+/// checkpoint has already used `given`. `untie`: the model is written untied. \error as agreed_rows
 Result<Settings> model_rows(const CheckpointReader& source, const std::optional<Settings>& given, bool untie);
 
-/// Whether the weights of a parameter are written: they are there, and `skip` does not take them. `report` gets what is
-/// not: its moments always.
+/// Whether the weights of a parameter are written: they exist, and `skip` does not skip them. Adds what is not written
+/// to `report`; moments never are.
 bool writes_weights(const ckpt::ParameterRecord& record, SkipRules& skip, std::vector<TensorReport>& report);
 
 }  // namespace titan::convert

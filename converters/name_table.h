@@ -1,5 +1,5 @@
 #pragma once
-// Names of a format's tensors and ours, both ways: a column of the list of parameters (recipe/model/family.h).
+// Maps names of a format's tensors to ours and back, by a column of the list of parameters (recipe/model/family.h).
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,24 +21,24 @@ struct MappedName {
 
 class NameTable {
  public:
-  /// `column`: whose names. `moves`: rows of queries and keys lie otherwise there than here. `derivable`: patterns of
-  /// tensors that follow from the configuration.
+  /// `column`: the format's names. `moves`: the format has another order of rows of queries and keys. `derivable`:
+  /// patterns of tensors that follow from the configuration.
   NameTable(std::string_view recipe::ParameterKind::*column, bool moves, std::vector<std::string_view> derivable = {})
       : column_(column), moves_(moves), derivable_(std::move(derivable)) {}
 
-  /// The same of the parts of `model` alone: some names stand for other parts in other families.
+  /// The table for the parts of `model` only: some names mean other parts in other families.
   NameTable of(const recipe::ModelDims& model) const;
 
-  /// Our name of `theirs`, or nullopt.
+  /// Our name for the format's name `theirs`, or nullopt.
   std::optional<MappedName> ours(std::string_view theirs) const;
-  /// Their name of `ours`, or nullopt.
+  /// The format's name for our name `ours`, or nullopt.
   std::optional<MappedName> theirs(std::string_view ours) const;
   /// True for tensors that follow from the configuration (rotary tables that old files hold).
   bool derivable(std::string_view theirs) const;
 
  private:
   bool is_mixtral(const recipe::ParameterKind& kind) const;
-  /// Their name of a part; empty where they have none.
+  /// The format's name of a part; empty if it has none.
   std::string_view name_of(const recipe::ParameterKind& kind) const;
 
   std::string_view recipe::ParameterKind::*column_;
@@ -47,10 +47,10 @@ class NameTable {
   std::optional<recipe::ModelDims> model_;
 };
 
-/// Hugging Face's; without a model, those of Mixtral's experts are not among them.
+/// Hugging Face's names. Without a model, the names of Mixtral's experts are not among them.
 const NameTable& huggingface_names();
 const NameTable& mistral_names();
-/// GGUF's; rows are those of the architecture qwen2.
+/// GGUF's names, with the row order of architecture qwen2.
 const NameTable& gguf_tensor_names();
 /// torchtitan 0.3.0's names; those of 0.2.2 are ours.
 const NameTable& torchtitan_names();

@@ -4,9 +4,10 @@
 
 namespace titan::convert {
 
-/// What the model of these rows has that Hugging Face's folders alone carry, in words; nullptr: nothing of the kind.
+/// A part of the model in `rows` that only Hugging Face's format can store, as text for a message; nullptr: there is
+/// none.
 const char* newer_part(const ckpt::Settings& rows);
-/// The same of what changes the names of tensors: no sliding window.
+/// Like newer_part(), only for parts that change the names of tensors (a sliding window does not).
 const char* newer_tensors(const ckpt::Settings& rows);
 
 }  // namespace titan::convert

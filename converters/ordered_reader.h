@@ -1,5 +1,5 @@
 #pragma once
-// A tensor of ours with the rows of its heads in halves' order, as Hugging Face's layout has them.
+// Reads a tensor of ours with the rows of its heads in Hugging Face's order (by halves).
 #include <vector>
 
 #include "ckpt/read/range_reader.h"
@@ -8,13 +8,13 @@ namespace titan::convert {
 
 class OrderedReader {
  public:
-  /// `head_dim`: rows of a head that are put into halves' order (ckpt/model/head_rows.h); 0: rows stay. `checkpoint`
-  /// outlives this and holds `ref`. \error kUnsupported: a head of more than 64 MiB
+  /// `head_dim`: rows of a head to be put into the order of halves (ckpt/model/head_rows.h); 0: rows stay. `checkpoint`
+  /// must outlive this object and contain `ref`. \error kUnsupported: a head of more than 64 MiB
   static ckpt::Result<OrderedReader> open(const ckpt::CheckpointReader& checkpoint, const ckpt::TensorRef& ref,
                                           std::uint64_t head_dim);
   std::uint64_t elements() const { return reader_.elements(); }
   std::uint64_t element_size() const { return reader_.element_size(); }
-  /// How many elements to ask for at a time: about 1 MiB, and whole heads, within which rows move.
+  /// How many elements to read at a time: about 1 MiB, in whole heads.
   std::uint64_t stride() const;
   /// Fills `out` with elements from `first` on, in whole heads. \error kCorrupt, kFailed
   ckpt::Status read(std::uint64_t first, std::span<std::byte> out);

@@ -1,5 +1,5 @@
 #pragma once
-// What programs put before Hugging Face's names: "language_model.", "model." once more, nothing at all.
+// Prefixes that programs put before Hugging Face's names: "language_model.", a second "model.", or none.
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -11,18 +11,19 @@
 
 namespace titan::convert {
 
-/// Where "layers." begins in `name`, at its start or behind a dot, such that `known` knows the rest from there on.
+/// The place of "layers." in `name`, at its start or after a dot, for which `known` accepts the rest of the name.
 std::optional<std::size_t> layers_at(std::string_view name, const std::function<bool(std::string_view rest)>& known);
 
-/// What stands before "layers.N." in `names` of layers of a model, "model." as a rule; the usual one where it is among
-/// several, and where there are no layers. \error kIncompatible: there are several others; `path` names the checkpoint
+/// The prefix before "layers.N." in `names`: normally "model.", which is also returned if it is one of several, or if
+/// there are no layers. `path` names the checkpoint in messages. \error kIncompatible: there are several prefixes
+/// without "model."
 ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<std::string>& names);
 
-/// Refuses `path`, whose names begin with `prefixes` (two or more): one of the models is to be chosen. \error
-/// kIncompatible always
+/// The error for `path`, whose names begin with `prefixes` (two or more): the user must choose one of the models.
+/// \error kIncompatible always
 ckpt::Status several_models(const std::string& path, const std::vector<std::string>& prefixes);
 
-/// `name` as Hugging Face has it, where `prefix` stands in the place of "model.".
+/// Hugging Face's form of `name`, with `prefix` replaced by "model.".
 std::string behind_prefix(const std::string& name, const std::string& prefix);
 
 }  // namespace titan::convert

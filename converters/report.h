@@ -1,5 +1,5 @@
 #pragma once
-// What a conversion did, or would do: one line per tensor.
+// The report of a conversion or of a dry run: one line per tensor.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ enum class Fate {
 };
 const char* fate_name(Fate fate);  ///< "written", "tied", "dropped", "skipped"
 
-/// The error of all casts of a conversion.
+/// The rounding error of all casts of a conversion.
 struct Rounding {
   ckpt::RoundingError error;  ///< over all tensors; `at` is an element of `tensor`
   std::string tensor;         ///< with the largest error; empty when there is none
@@ -29,21 +29,21 @@ struct Rounding {
 };
 
 struct TensorReport {
-  std::string from, to;  ///< names; `to` is empty when nothing stands for it
+  std::string from, to;  ///< names; `to` is empty if the tensor has no counterpart
   Fate fate = Fate::kWritten;
   ckpt::DType from_dtype = ckpt::DType::kF32, to_dtype = ckpt::DType::kF32;
   std::vector<std::uint64_t> shape;
-  bool permuted = false;  ///< its rows are put into another order
-  std::string quantised;  ///< the type of the destination where it is none of ours: "Q8_0"
+  bool permuted = false;  ///< its rows were reordered
+  std::string quantised;  ///< the type in the destination if we have no such type: "Q8_0"
   bool renamed() const { return fate == Fate::kWritten && from != to; }
   bool cast() const { return fate == Fate::kWritten && (from_dtype != to_dtype || !quantised.empty()); }
   bool operator==(const TensorReport&) const = default;
 };
 
-/// What its elements are in the destination.
+/// The type of the tensor's elements in the destination.
 std::string type_name(const TensorReport& tensor);
 
-/// The line of a tensor that keeps its element type.
+/// The report of a tensor that keeps its element type.
 TensorReport uncast(std::string from, Fate fate, ckpt::DType dtype, std::vector<std::uint64_t> shape);
 
 struct ConversionReport {
@@ -51,9 +51,9 @@ struct ConversionReport {
   std::string from_format, to_format;  ///< "titan", "hf", "dcp", ...
   bool dry_run = false;                ///< nothing was written
   std::uint64_t step = 0;
-  std::optional<ckpt::Digest> id;    ///< of a Titan checkpoint that was written
+  std::optional<ckpt::Digest> id;    ///< of the written checkpoint, if it is Titan's
   std::uint64_t bytes = 0;           ///< of tensors, in the destination
-  std::optional<Rounding> rounding;  ///< when something was cast
+  std::optional<Rounding> rounding;  ///< if something was cast
   std::vector<std::string> files;    ///< of the destination, relative; empty in a dry run
   std::vector<TensorReport> tensors;
   std::vector<std::string> notes;
@@ -64,8 +64,8 @@ struct ConversionReport {
   }
 };
 
-/// One report of two conversions in a row: every line of `first` with what `second` made of it, under the names and
-/// types of the first one's source and the second one's destination.
+/// One report for two conversions in a row: each line of `first` joined with its line in `second`. It has the names and
+/// types of the first source and of the second destination.
 std::vector<TensorReport> joined(const std::vector<TensorReport>& first, const std::vector<TensorReport>& second);
 
 /// The first five names in quotes, and how many more there are: for messages.

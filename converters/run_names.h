@@ -1,5 +1,6 @@
 #pragma once
-// How trainers write ranks and steps: in the names of files and folders, and in the file that names the last step.
+// Parses ranks and steps as trainers write them: in names of files and folders, and in the file that names the last
+// step.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,14 +11,14 @@
 
 namespace titan::convert {
 
-/// A rank as every trainer writes it: digits alone, no zero before others. Nothing for any other text.
+/// A rank as every trainer writes it: only digits, without leading zeros. Nothing for any other text.
 std::optional<std::uint32_t> rank_number(std::string_view text);
 
 /// The step in the name of a folder: "step-10", "checkpoint-10", "iter_0000010", "global_step10",
-/// "global_step10_universal", "10"; nothing for a name that ends otherwise.
+/// "global_step10_universal", "10"; nothing for a name with another ending.
 std::optional<std::uint64_t> step_of_name(std::string_view name);
-/// Whether `name` is how a trainer calls the folder of a step: one of those above, or "release", and nothing else that
-/// ends in a number.
+/// Whether `name` is a trainer's name for the folder of a step: one of the forms above, or "release". Other names that
+/// end in a number do not count.
 bool is_step_name(std::string_view name);
 
 inline constexpr const char *kLatestOfMegatron = "latest_checkpointed_iteration.txt", *kLatestOfNanotron = "latest.txt",
@@ -25,8 +26,8 @@ inline constexpr const char *kLatestOfMegatron = "latest_checkpointed_iteration.
 /// All files in which a trainer names its last step.
 std::span<const char* const> latest_files();
 
-/// What such a file says ("5", "release", "global_step7"), without blanks and ends of lines around it, whatever system
-/// wrote them. \error kNotFound: no such file, or no file; kFailed, kMediaError
+/// The content of such a file ("5", "release", "global_step7") without surrounding blanks and line ends of any system.
+/// \error kNotFound: it does not exist, or is not a file; kFailed, kMediaError
 ckpt::Result<std::string> latest_word(ckpt::Fs& fs, const std::string& path);
 
 }  // namespace titan::convert

@@ -1,5 +1,5 @@
 #pragma once
-// What the user asked to leave out: shell patterns over tensor names ("*" also crosses dots).
+// The tensors that the user asked to leave out: shell patterns for tensor names ("*" also matches dots).
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ class SkipRules {
   /// True when a pattern is one of `names` (a tensor may have two) or matches it; such patterns count as used.
   bool takes(std::initializer_list<std::string> names);
   bool takes(const std::string& name) { return takes({name}); }
-  /// A pattern that matched nothing is a typing error as a rule. `what` names the source. \error kInvalid
+  /// Refuses patterns that matched nothing, which normally are typing errors. `what` names the source. \error kInvalid
   ckpt::Status check_used(const std::string& what) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// A foreign checkpoint is looked at as if it were one of ours.
+// Shows a foreign checkpoint as if it were one of ours.
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace titan::convert {
 
-/// Everything of the manifest that `plan` makes but files, pieces, digests, components, writer and time.
+/// The manifest that `plan` makes, without files, pieces, digests, components, writer and time.
 ckpt::Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan, std::uint64_t leaf_elements);
 
 /// The type and the size that a tensor of a plan has in a checkpoint of ours.
 DType dtype_of(const ForeignCheckpoint& source, const TensorPlan& tensor);
 std::uint64_t bytes_of(const ForeignCheckpoint& source, const TensorPlan& tensor);
 
-/// Reads tensors of `source` under our names, rows in our order. Both outlive it. Thread-safe.
+/// Reads tensors of `source` under our names, with rows in our order. `source` and `plan` must outlive it. Thread-safe.
 class PlannedReader {
  public:
   PlannedReader(const ForeignCheckpoint& source, const ImportPlan& plan);
@@ -31,25 +31,25 @@ class PlannedReader {
   const ImportPlan& plan_;
 };
 
-/// Looks at `source` through `plan` as a checkpoint of ours: our names, no files, no pieces, digests of zeros
+/// `source` as a checkpoint of ours, by `plan`: our names, no files, no pieces, and zero digests
 /// (CheckpointReader::foreign()).
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source,
                                  ImportPlan plan);
-/// Opens `path`, ours or foreign, for looking at it. \error as CheckpointReader::open, Format::open and
+/// Opens `path`, ours or foreign, for reading. \error as CheckpointReader::open, Format::open and
 /// ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
-/// The same; a foreign one by `options`.
+/// Like open_any(); opens a foreign checkpoint with `options`.
 Result<CheckpointReader> open_any_with(Fs& fs, const std::string& path, ImportOptions options);
-/// The same for reading one tensor that a user typed, perhaps with a slice. Where `tensor` is a name of the foreign
-/// format and not one of ours, the result holds that tensor alone, as it is stored there.
+/// Like open_any(), to read one tensor that a user typed, perhaps with a slice. If `tensor` is a name of the foreign
+/// format and not one of ours, the result holds only that tensor, as the foreign format stores it.
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);
-/// open_any for listing the tensors whose names match `glob`: where it matches none of our names and some of the
-/// foreign format's, the checkpoint is those tensors alone, as they are stored there. \error as open_any
+/// Like open_any(), to list tensors whose names match `glob`. If `glob` matches none of our names and some of the
+/// foreign format's, the result holds only those tensors, as the foreign format stores them. \error as open_any
 Result<CheckpointReader> open_for_pattern(Fs& fs, const std::string& path, const std::string& glob);
-/// The names of the tensors of `spec`, a checkpoint as a user types it, of any format; none where it cannot be opened.
+/// The names of the tensors of `spec`, a checkpoint of any format as a user types it; empty if it cannot be opened.
 std::vector<std::string> tensor_names(Fs& fs, const std::string& spec);
-/// ckpt::verify_target for checkpoints of any format. ForeignCheckpoint::verify checks the foreign ones. The steps of a
-/// run are those of list_any.
+/// ckpt::verify_target for checkpoints of any format; ForeignCheckpoint::verify checks foreign ones. The steps of a run
+/// are those that list_any() lists.
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options);
 
 }  // namespace titan::convert

@@ -1,5 +1,5 @@
 #pragma once
-// The state of an optimizer and its weights as a resume loads them.
+// Brings optimizer state and its weights to the type that a resume loads.
 #include "converters/format.h"
 
 namespace titan::convert {

@@ -1,6 +1,6 @@
 #pragma once
-// Writes blocks to a file in a thread of its own, so that the next block is read meanwhile;
-// in the caller's where the system has none.
+// Writes blocks to a file in a separate thread, so that the next block is read meanwhile; in the caller's thread if the
+// system gives no thread.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,26 +12,26 @@
 
 namespace titan::convert {
 
-/// For one caller: take() a block, fill it, put() it, ..., finish(). Keeps as many blocks as are under way, a few at
+/// For one caller: take() a block, fill it, put() it, ..., finish(). Keeps the memory of the blocks under way, a few at
 /// most.
 class WriteBehind {
  public:
   using Block = std::vector<std::byte>;
 
-  /// `file` outlives this, and is not written to by others meanwhile.
+  /// `file` must outlive this object, and nothing else may write to it meanwhile.
   explicit WriteBehind(ckpt::File& file);
-  /// Waits for the block that is being written; those behind it are dropped.
+  /// Waits for the block that is being written; drops the blocks after it.
   ~WriteBehind();
   WriteBehind(const WriteBehind&) = delete;
   WriteBehind& operator=(const WriteBehind&) = delete;
 
-  /// A block of `bytes` bytes of any content; waits while too many are under way. \error that of an earlier write
+  /// A block of `bytes` bytes of any content; waits while too many are under way. \error the error of an earlier write
   ckpt::Result<Block> take(std::uint64_t bytes);
   /// Hands over a block to be written at `offset`.
   void put(std::uint64_t offset, Block block);
   /// Waits until everything is written; call it once. The file is not synced. \error kFailed
   ckpt::Status finish();
-  /// Blocks that wait are not written any more; the destructor begins with it.
+  /// Drops the waiting blocks. The destructor calls it first.
   void give_up();
 
  private:
@@ -48,7 +48,7 @@ class WriteBehind {
   std::vector<Block> free_;
   std::deque<Write> queue_;
   bool closed_ = false;   // no more blocks come
-  bool dropped_ = false;  // and what is queued is not wanted
+  bool dropped_ = false;  // queued blocks are not written
   ckpt::Status status_;
   ckpt::Helpers thread_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes in order: of a file, of a stream, and of what is packed in them with gzip or zstd.
+// Bytes in order: of a file or a stream, also decompressed from gzip or zstd.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,15 +15,15 @@ namespace titan::corpus {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Fills the beginning of `out`, which is not empty; returns how many bytes, 0 at the end.
+  /// Fills the beginning of `out`, which must not be empty. Returns the number of bytes, 0 at the end.
   virtual ckpt::Result<std::size_t> read(std::span<char> out) = 0;
 };
 
-/// Calls it for each piece of a stream, as ByteSource::read.
+/// Reads the next piece of a stream, like ByteSource::read.
 using ReadBytes = std::function<ckpt::Result<std::size_t>(std::span<char> out)>;
 
 std::unique_ptr<ByteSource> source_of(ReadBytes read);
-/// The file `path`; links are followed. \error kInvalid: not there, no regular file; kFailed
+/// Opens the file `path`; follows links. \error kInvalid: it does not exist, or is not a regular file; kFailed
 ckpt::Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::string& path);
 
 /// A source whose beginning is known.
@@ -34,9 +34,9 @@ struct LookedAt {
   bool marked = false;      ///< it begins with a byte order mark
   bool json = false;        ///< it begins as an object of JSON, or as a list of objects, lists or texts
 };
-/// Looks at how `source` begins; where it is packed with gzip or zstd, what is in it takes its place. All members and
-/// frames are read, one behind the other. `name` stands in messages.
-/// \error of the source; kCorrupt (by read(), too): damaged, cut off
+/// Examines how `source` begins. If it is compressed with gzip or zstd, the result reads the decompressed bytes of all
+/// members and frames, one after the other. `name` is for messages. \error those of the source; kCorrupt (also by
+/// read()): damaged, incomplete
 ckpt::Result<LookedAt> look_into(const std::string& name, std::unique_ptr<ByteSource> source);
 
 }  // namespace titan::corpus

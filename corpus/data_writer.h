@@ -1,5 +1,5 @@
 #pragma once
-// Writes the shards of a folder of tokens, document by document.
+// Writes the shards of a token folder, document by document.
 #include <memory>
 #include <span>
 #include <string>
@@ -16,17 +16,18 @@ struct Stretch {
   std::size_t begin = 0, end = 0;
 };
 
-/// Fills `folder`, which is the caller's and empty. A shard ends with the document that fills it.
+/// Fills `folder`, which the caller has made and which is empty. A shard ends with the document that reaches its size.
 class DataWriter {
  public:
-  /// `shard_bytes`: tokens of a shard take so many bytes or little more. `answers`: some tokens are not trained on.
+  /// `shard_bytes`: size of a shard's tokens, exceeded by less than one document. `answers`: only some tokens are
+  /// trained on.
   DataWriter(ckpt::Fs& fs, std::string folder, std::uint32_t token_bytes, std::uint64_t shard_bytes,
              bool answers = false);
   ~DataWriter();
 
-  /// `answers`: the stretches of the document that are trained on, ascending, where the writer keeps such.
+  /// `answers`: the stretches of the document that are trained on, ascending, if the writer was made with `answers`.
   ckpt::Status add(std::span<const std::uint32_t> document, std::span<const Stretch> answers = {});
-  /// Makes all durable. Returns what the folder holds: shards, tokens, documents, the longest.
+  /// Makes everything durable. Returns the content of the folder: shards, tokens, documents, the longest document.
   ckpt::Result<TokenData> finish();
 
  private:

@@ -1,6 +1,5 @@
 #pragma once
-// Lines that teach answers: a prompt with its completion, or messages by role. What is not an answer is read and not
-// trained on.
+// Lines for training on answers: a prompt with its completion, or messages by role. Only answers are trained on.
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,7 +15,7 @@ struct TextPart {
   bool trained = false;
 };
 
-/// What stands around the messages of each role: plain strings. \source docs/data.md, "Answers"
+/// The plain strings before and after the messages of each role. \source docs/data.md, "Answers"
 struct ChatTemplate {
   struct Around {
     std::string prefix, suffix;
@@ -29,11 +28,11 @@ struct ChatTemplate {
 ckpt::Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path);
 
 /// The members `prompt` and `completion` of one JSON object; the completion is trained on. `what` names the line in
-/// messages. \error kInvalid: no such object, an empty completion
+/// messages. \error kInvalid: not such an object, an empty completion
 ckpt::Result<std::vector<TextPart>> completion_parts(const std::string& what, std::string_view line);
 
 /// The member `messages` of one JSON object, a list of {"role", "content"}. Contents of "assistant" are trained on,
-/// with what stands behind them. \error kInvalid: no such object, a role that the template lacks, no message of
+/// with the suffix after them. \error kInvalid: not such an object, a role that the template lacks, no message of
 /// "assistant"
 ckpt::Result<std::vector<TextPart>> message_parts(const std::string& what, std::string_view line,
                                                   const ChatTemplate& chat);

@@ -17,45 +17,44 @@ enum class InputFormat { kText, kJsonLines };
 
 struct InputOptions {
   std::vector<std::string> inputs;    ///< files; folders: their files by name; "a/*.txt"; "-": standard input
-  std::optional<InputFormat> format;  ///< of all; else each file's name or beginning says it
-  std::string separator;              ///< stands between the documents of a text; empty: a text is one document
+  std::optional<InputFormat> format;  ///< of all inputs; none: decided by each file's name or beginning
+  std::string separator;              ///< between the documents of a text; empty: a text is one document
   ReadBytes standard_input;
 };
 
-/// Documents as they stand in their files, in one buffer.
+/// Documents as stored in their files, in one buffer.
 struct RawDocuments {
   struct Place {
     std::size_t begin = 0, end = 0;  ///< in `bytes`
-    std::uint32_t input = 0;         ///< of DocumentReader::names()
+    std::uint32_t input = 0;         ///< index into DocumentReader::names()
     std::uint64_t number = 0;        ///< of the line or the document in its file, from 1
-    bool json = false;               ///< a line of JSON lines
+    bool json = false;               ///< it is a line of a JSON lines file
   };
   std::string bytes;
   std::vector<Place> places;
 };
 
-/// The list of inputs and the place within one of them go on together when a document ends.
+/// One class for the list of inputs and the place in an input, for both advance when a document ends.
 class DocumentReader {
  public:
   static constexpr std::size_t kLongest = std::size_t{64} << 20;  ///< bytes of a document, or of a line
   static constexpr std::uint32_t kMostInputs = 1u << 20;
 
-  /// Finds the files; opens none. \error kInvalid: one is not there, a folder is empty
+  /// Finds the files without opening them. \error kInvalid: a file does not exist, a folder is empty
   static ckpt::Result<DocumentReader> open(ckpt::Fs& fs, InputOptions options);
 
-  /// Opens each file and looks at how it begins. \error kInvalid: a file of another kind
+  /// Opens each file and examines its beginning. \error kInvalid: a file of another kind
   ckpt::Status look_at_all();
 
   /// Appends documents until `out` has `wanted` bytes or more; nothing at the end of the last file. Empty lines and
-  /// empty texts are no documents. \error kInvalid: a file of another kind, a document that is too long; kCorrupt,
-  /// kFailed
+  /// empty texts are skipped. \error kInvalid: a file of another kind, a document that is too long; kCorrupt, kFailed
   ckpt::Status fill(std::size_t wanted, RawDocuments& out);
 
   const std::vector<std::string>& names() const { return names_; }
-  std::uint64_t total_bytes() const { return total_bytes_; }  ///< of all files as they are stored; 0: not known
-  std::uint64_t read_bytes() const { return *read_bytes_; }   ///< of them so far
+  std::uint64_t total_bytes() const { return total_bytes_; }  ///< of all files as stored; 0: not known
+  std::uint64_t read_bytes() const { return *read_bytes_; }   ///< of total_bytes() so far
   std::uint64_t skipped() const { return skipped_; }          ///< empty texts and lines
-  /// What looks like something else than the text that it is taken for, a line each; few.
+  /// A few lines about inputs that do not look like the text that they are taken for.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -77,14 +76,14 @@ class DocumentReader {
   bool json_ = false, ended_ = false;
   std::string separator_;
   std::uint64_t number_ = 0;
-  std::string held_;                 // read, from `at_` on not given away
+  std::string held_;                 // read; the bytes from `at_` on are not handed out yet
   std::size_t at_ = 0, looked_ = 0;  // no separator begins in [at_, looked_)
 };
 
-/// Those of `paths` that are there more than once, in order of their names.
+/// Those of `paths` that occur more than once, sorted.
 std::vector<std::string> named_twice(const std::vector<std::string>& paths);
 
-/// The offset of the first escape in `json`, from `from` on, that is half of a character ("\\ud800" alone).
+/// The offset of the first escape in `json`, from `from` on, that is half a character ("\\ud800" alone).
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);
 /// The text of the member `field` of one JSON object. `what` names the line in messages. \error kInvalid
 ckpt::Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field);

@@ -1,5 +1,5 @@
 #pragma once
-// What a folder of tokens or a file of ids holds: its numbers, documents as text, its digests or its index.
+// Shows a token folder or a file of ids: its numbers, documents as text, and whether its digests or its index hold.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,11 +15,11 @@ namespace titan::corpus {
 
 struct LookOptions {
   std::string folder;           ///< or a file of ids
-  std::uint32_t raw_bytes = 2;  ///< of an id, in a file that does not say it
+  std::uint32_t raw_bytes = 2;  ///< of an id, in a file that does not tell
   std::string tokenizer;        ///< to show documents with; empty: the one in the folder
-  std::uint64_t show = 0;       ///< so many documents from the first on
-  bool verify = false;          ///< verify_tokens(); of a file: look for ids that are none
-  std::uint64_t most = 1000;    ///< tokens of a document that are shown
+  std::uint64_t show = 0;       ///< number of documents to show, from the first on
+  bool verify = false;          ///< calls verify_tokens(); for a file: looks for invalid ids
+  std::uint64_t most = 1000;    ///< most tokens of a document that are shown
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes that were verified
 };
@@ -36,17 +36,16 @@ struct LookReport {
   TokenData data;
   std::vector<ShownDocument> shown;
   bool verified = false;
-  std::optional<TokenFile> file;  ///< what is looked at where it is no folder; `data` has its numbers, no vocabulary
-                                  ///< before it is verified
+  std::optional<TokenFile> file;  ///< set for a file; `data` then has its numbers, without vocabulary unless verified
 };
 
-/// \error kInvalid: no such folder or file, not whole, a tokenizer with other ids; kCorrupt: a digest, an end or an id
-/// that cannot be; kFailed, kInterrupted, kTerminated
+/// \error kInvalid: no such folder or file, an incomplete one, a tokenizer with other ids; kCorrupt: a wrong digest, an
+/// impossible document end or id; kFailed, kInterrupted, kTerminated
 ckpt::Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options);
 
-/// Reads every byte of the folder of tokens that LookOptions::folder names and `data` is the data.json of, and compares
-/// it with its digests, the tokenizer, too; every id is one of the vocabulary. \error kCorrupt, kMediaError, kFailed,
-/// kInterrupted, kTerminated
+/// Reads every byte of the token folder LookOptions::folder, whose data.json is `data`, and compares it with the
+/// digests, that of the tokenizer included. Checks that every id is in the vocabulary. \error kCorrupt, kMediaError,
+/// kFailed, kInterrupted, kTerminated
 ckpt::Status verify_tokens(ckpt::Fs& fs, const LookOptions& options, const TokenData& data);
 
 }  // namespace titan::corpus

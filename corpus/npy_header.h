@@ -1,6 +1,5 @@
 #pragma once
-// What the header of a NumPy file says. \source
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// Reads the header of a NumPy file. \source https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,7 +10,7 @@
 
 namespace titan::corpus {
 
-/// Bytes of a file's beginning that hold every header that is read.
+/// The most bytes at a file's beginning that a header may have.
 inline constexpr std::size_t kLongestNpyHeader = 1 << 16;
 
 struct NpyHeader {

@@ -1,6 +1,6 @@
 #pragma once
-// A folder of token ids with document ends beside them: what `titan-ckpt tokenize` makes and training reads.
-// \source docs/data.md, "The folder"
+// A folder of token ids with document ends, which `titan-ckpt tokenize` makes and training reads. \source docs/data.md,
+// "The folder"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +17,8 @@ struct TokenShard {
   std::string tokens_file, ends_file;  ///< ids; ends of documents: u64, in tokens of the shard, ascending
   std::uint64_t tokens = 0, documents = 0;
   ckpt::Digest tokens_digest, ends_digest;
-  /// Stretches that are trained on: pairs of u64, begin and end in tokens of the shard, ascending. "": all is.
+  /// Stretches that are trained on: pairs of u64, begin and end in tokens of the shard, ascending. "": all tokens are
+  /// trained on.
   std::string answers_file;
   std::uint64_t answers = 0;
   ckpt::Digest answers_digest;
@@ -30,8 +31,8 @@ struct TokenData {
   std::uint64_t text_bytes = 0;               ///< of the documents
   std::uint64_t longest = 0;                  ///< tokens of the longest document
   std::optional<std::uint64_t> trained;       ///< tokens that are trained on; nothing: all are
-  std::uint64_t vocabulary = 0;               ///< every id is below
-  ckpt::Digest tokenizer;                     ///< of tokenizer.json, which lies beside
+  std::uint64_t vocabulary = 0;               ///< every id is below it
+  ckpt::Digest tokenizer;                     ///< of tokenizer.json in the folder
   std::vector<std::uint32_t> before, behind;  ///< ids that each document begins and ends with
   std::vector<TokenShard> shards;
   bool operator==(const TokenData&) const = default;
@@ -39,8 +40,8 @@ struct TokenData {
 
 /// The text of data.json.
 std::string write_token_data(const TokenData& data);
-/// Reads data.json of `folder` and looks at the sizes of the files that it names. \error kInvalid: `folder` is
-/// something else, or lacks a file; kCorrupt: a file of another size; kFailed
+/// Reads data.json of `folder` and checks the sizes of the files that it names. \error kInvalid: `folder` is something
+/// else, or lacks a file; kCorrupt: a file of another size; kFailed
 ckpt::Result<TokenData> read_token_data(ckpt::Fs& fs, const std::string& folder);
 /// Whether `folder` has a data.json of this kind, readable or not.
 bool is_token_data(ckpt::Fs& fs, const std::string& folder);

@@ -1,7 +1,7 @@
 #pragma once
-// One file of token ids, whoever wrote it: raw, of NumPy, of Megatron, of nanotron; and where its documents end.
-// \source https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html; Megatron-LM, indexed_dataset.py;
-// datatrove, tokenization (`.ds`)
+// One file of token ids, raw or written by NumPy, Megatron or nanotron; and where its documents end. \source
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html; Megatron-LM, indexed_dataset.py; datatrove,
+// tokenization (`.ds`)
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -19,41 +19,40 @@ const char* format_text(TokenFormat format);
 struct TokenFile {
   TokenFormat format = TokenFormat::kRaw;
   std::string path;             ///< of the ids
-  std::string index;            ///< of the file that says where documents end; empty: nothing does
-  std::string metadata;         ///< of the file that says how wide ids are, where an index does not; empty: none
+  std::string index;            ///< path of the file with document ends; empty: there is none
+  std::string metadata;         ///< path of the file with the width of ids, if the index lacks it; empty: none
   std::uint64_t offset = 0;     ///< bytes before the first id
-  std::uint64_t tokens = 0;     ///< ids, little-endian, one behind the other
+  std::uint64_t tokens = 0;     ///< ids, little-endian, one after the other
   std::uint32_t width = 2;      ///< bytes of an id: 1, 2, 4 or 8
-  bool is_signed = false;       ///< an id below 0 is none
-  std::uint64_t documents = 0;  ///< as the index counts them; 0: there is none
-  std::string tokenizer;        ///< as nanotron's metadata names it; empty: nothing does
+  bool is_signed = false;       ///< ids are signed; a negative id is invalid
+  std::uint64_t documents = 0;  ///< as the index counts them; 0: there is no index
+  std::string tokenizer;        ///< as nanotron's metadata names it; empty: unknown
 };
 
-/// Whether a file of this name holds no ids but says where documents end, and then the file of ids that it is of:
-/// "a.bin" of "a.idx", "a.ds" of "a.ds.index" and "a.ds.metadata"; else empty.
+/// If `path` has the name of an index or metadata file, the file of ids that it belongs to: "a.bin" for "a.idx", "a.ds"
+/// for "a.ds.index" and "a.ds.metadata"; else empty.
 std::string ids_of_index(std::string_view path);
-/// The file of ids that Megatron's `path` without an ending names; empty: none is there.
+/// The file of ids for a Megatron `path` without file ending; empty if it does not exist.
 std::string ids_of_prefix(ckpt::Fs& fs, const std::string& path);
 
-/// Looks at the file of ids `path`, or that of an index, and at what lies beside it: `.idx` makes `.bin` Megatron's,
-/// `.ds` is nanotron's.
-/// Raw ids have `raw_width` bytes (2 or 4), and so have nanotron's where its metadata do not say it.
-/// \error kInvalid: not there, another kind of array, a size that is no number of ids; kCorrupt: an index that is cut
-/// off or contradicts the file; kFailed
+/// Examines the file of ids at `path` (or of the index at `path`) and the files next to it: a `.bin` with an `.idx` is
+/// Megatron's, a `.ds` is nanotron's. Raw ids have `raw_width` bytes (2 or 4); so have nanotron's if the metadata lack
+/// the width. \error kInvalid: it does not exist, another kind of array, a size that is not a multiple of an id's;
+/// kCorrupt: an index that is incomplete or contradicts the file; kFailed
 ckpt::Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width);
 
-/// Where an index has the ends of documents as u64, ascending, but for the last: that is the end of the file.
+/// Where an index has the ends of documents: u64, ascending, without the last end, which is the end of the file.
 struct IndexedEnds {
   std::uint64_t offset = 0;  ///< bytes before the first
   std::uint64_t count = 0;
-  std::uint64_t unit = 1;  ///< bytes or tokens: a multiple of so many is one token
+  std::uint64_t unit = 1;  ///< numbers are multiples of it: number / unit is in tokens
 };
-/// Of `file`, as open_token_file() left it; none where there is no index.
+/// The ends in the index of `file`, which open_token_file() returned; none without an index.
 IndexedEnds indexed_ends(const TokenFile& file);
 
 /// Reads the whole index, in pieces: `take` gets the ends of documents in tokens, ascending; the last is `file.tokens`.
-/// Megatron's sequences are its documents, as its own training counts them. Nothing is read where there is no index.
-/// \error kCorrupt: ends that do not ascend, sequences that leave a gap, overlap or are out of order; of `take`
+/// Megatron's sequences are its documents, as its own training counts them. Does nothing without an index. \error
+/// kCorrupt: ends that do not ascend, sequences with gaps or overlaps or out of order; errors of `take`
 ckpt::Status read_ends(ckpt::Fs& fs, const TokenFile& file,
                        const std::function<ckpt::Status(std::span<const std::uint64_t>)>& take);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Texts become a folder of token ids: documents in the order of their files, on all cores, in bounded memory.
+// Turns texts into a folder of token ids: documents in the order of their files, on all cores, in bounded memory.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,19 +19,19 @@ namespace titan::corpus {
 
 struct TokenizeOptions {
   InputOptions input;
-  std::string field = "text";  ///< of a line of JSON lines
-  bool completions = false;    ///< lines have `prompt` and `completion` in its place, and the latter is trained on
-  std::string messages;        ///< lines have `messages`, for this template (dialogue.h); "": they have not
+  std::string field = "text";  ///< the member with the text in a JSON line
+  bool completions = false;    ///< lines have `prompt` and `completion` instead; only completions are trained on
+  std::string messages;        ///< lines have `messages`, for the template in this file (dialogue.h); "": they do not
   std::string dst;
   std::string tokenizer;  ///< folder or file
   std::optional<std::string> before,
-      behind;                      ///< token that begins, ends each document; "": none; unset: the tokenizer's
-  bool replace_malformed = false;  ///< bytes that are no UTF-8 become U+FFFD
-  bool force = false;              ///< replace `dst` where it is a folder of tokens
+      behind;  ///< the token that begins and that ends each document; "": none; unset: the tokenizer's
+  bool replace_malformed = false;  ///< bytes that are not UTF-8 become U+FFFD
+  bool force = false;              ///< replace `dst` if it is a token folder
   bool dry_run = false;            ///< read and encode, write nothing
-  bool in_own_run = false;         ///< `dst` lies in a run whose lock the caller holds
+  bool in_own_run = false;         ///< `dst` is in a run folder whose lock the caller holds
   std::uint64_t shard_bytes = std::uint64_t{1} << 30;
-  unsigned threads = 0;  ///< 0: one a core
+  unsigned threads = 0;  ///< 0: one per core
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes of the files; total 0: not known
 };
@@ -45,13 +45,13 @@ struct TokenizeReport {
   std::vector<std::string> warnings;
 };
 
-/// The ids that stand around each document.
+/// The ids before and after each document.
 struct Borders {
   std::vector<std::uint32_t> before, behind;
   bool operator==(const Borders&) const = default;
 };
-/// Those of `tokenizer`, or tokens that are named instead (TokenizeOptions). \error kInvalid: it has no such token, or
-/// says none that ends a document
+/// The borders of `tokenizer`, or those named in TokenizeOptions. \error kInvalid: the tokenizer does not have the
+/// token, or has no token that ends a document
 ckpt::Result<Borders> borders_of(const recipe::Tokenizer& tokenizer, const std::optional<std::string>& before = {},
                                  const std::optional<std::string>& behind = {});
 

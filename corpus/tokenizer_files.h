@@ -1,5 +1,5 @@
 #pragma once
-// A tokenizer as it lies in a folder of Hugging Face's.
+// The files of a tokenizer in a Hugging Face folder.
 #include <string>
 
 #include "ckpt/base/fs.h"
@@ -10,13 +10,13 @@ namespace titan::corpus {
 struct TokenizerFiles {
   std::string path;    ///< of tokenizer.json
   std::string json;    ///< its text
-  std::string config;  ///< that of tokenizer_config.json beside it; empty: none
+  std::string config;  ///< the text of tokenizer_config.json next to it; empty: none
 };
 
-/// Reads the files of `path`: a folder with tokenizer.json, or that file. Links are followed, as Hugging Face's cache
-/// has them. \error kInvalid: not there, too large; kFailed
+/// Reads the files of `path`: a folder with tokenizer.json, or that file. Follows links, which Hugging Face's cache
+/// consists of. \error kInvalid: missing or too large; kFailed
 ckpt::Result<TokenizerFiles> read_tokenizer_files(ckpt::Fs& fs, const std::string& path);
-/// The tokenizer that they are. \error as Tokenizer::parse
+/// Parses the tokenizer. \error as Tokenizer::parse
 ckpt::Result<recipe::Tokenizer> parse_tokenizer(const TokenizerFiles& files);
 
 }  // namespace titan::corpus

@@ -19,7 +19,7 @@ std::string completion_script(const Program& program, Shell shell);
 /// The verb that prints them, for the table of a program.
 Verb completion_verb(bool json = true);
 
-/// What a placeholder of the flag table asks for.
+/// The kind of value that a placeholder of the flag table asks for.
 struct Wanted {
   std::vector<std::string> choices;  ///< "auto|never|PATH": the words in lower case
   bool file = false;                 ///< names a file, a folder or a checkpoint

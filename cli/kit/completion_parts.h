@@ -1,5 +1,5 @@
 #pragma once
-// The three dialects behind completion.h.
+// The scripts for the three shells, used by completion.h.
 #include "cli/kit/completion.h"
 #include "cli/kit/text.h"
 

@@ -11,11 +11,11 @@
 namespace titan::cli {
 
 struct Curve {
-  std::vector<ckpt::LrPhase> old_phases;                 ///< the curve so far; '*', or '.' beside new phases
-  std::optional<std::vector<ckpt::LrPhase>> new_phases;  ///< '*'; where both agree only this one shows
+  std::vector<ckpt::LrPhase> old_phases;  ///< the curve so far; drawn '*', or '.' if there are new phases
+  std::optional<std::vector<ckpt::LrPhase>> new_phases;  ///< drawn '*'; only this curve shows where both agree
   std::uint64_t first = 1, last = 1;                     ///< steps drawn, 1-based, both included
   std::optional<std::uint64_t> resume;                   ///< first step after the checkpoint: marked by a line of '|'
-  std::size_t width = 76, height = 10;                   ///< of the whole drawing in columns; rows of the plot alone
+  std::size_t width = 76, height = 10;  ///< columns of the whole drawing; rows of the plot without axis and legend
 };
 
 /// Rows of the plot with a labelled axis, a row of steps, and, with new phases, a legend; no line is longer than

@@ -1,5 +1,5 @@
 #pragma once
-// How a failure reaches the person or script: text, or one JSON object, on stderr; and the exit code.
+// Reports a failure on stderr, as text or as one JSON object, and gives its exit code.
 #include <string>
 
 #include "ckpt/base/status.h"
@@ -7,7 +7,7 @@
 
 namespace titan::cli {
 
-/// "error: ...", then "  caused by: ..." lines and those of a table, then "  hint: ..."; everything escaped.
+/// "error: ...", then " caused by: ..." lines and the lines of a table, then " hint: ..."; everything escaped.
 std::string error_text(const ckpt::Status& status, const Palette& palette);
 
 /// {"type":"error","code":12,"kind":"corruption","message":...,"causes":[...],"hint":...} and a newline.
@@ -16,13 +16,13 @@ std::string error_json(const ckpt::Status& status);
 /// Prints `status` on stderr and returns its exit code.
 int report_error(const ckpt::Status& status, bool json, ColorChoice color);
 
-/// "note: ...", folded where the palette has a width.
+/// "note: ...", folded if the palette has a width.
 std::string note_text(const std::string& message, const Palette& palette);
 /// Prints note_text() on stderr, folded to a terminal.
 void report_note(const std::string& message, ColorChoice color);
-/// The same for a note with a command to paste: it is never folded.
+/// Prints a note with a command to paste, which is never folded.
 void report_command(const std::string& message, ColorChoice color);
-/// The same, or {"type":"warning","message":...} and a newline.
+/// Prints a warning, as text or as {"type":"warning","message":...} and a newline.
 void report_warning(const std::string& message, bool json, ColorChoice color);
 
 }  // namespace titan::cli

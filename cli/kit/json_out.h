@@ -16,7 +16,7 @@ namespace titan::cli {
 class JsonOut {
  public:
   JsonOut();
-  /// Begins a document whose "schema" is this; document() ends it.
+  /// Begins a document with this "schema"; document() ends it.
   explicit JsonOut(const char* schema);
   ~JsonOut();
   JsonOut(const JsonOut&) = delete;
@@ -36,17 +36,17 @@ class JsonOut {
   void integer(std::string_view key, std::int64_t value);
   void real(double value);
   void real(std::string_view key, double value);
-  /// `digits` as they are when they are a number, as a string when they are "nan", "inf" or "-inf".
+  /// Writes `digits` as a number, or as a string if they are "nan", "inf" or "-inf".
   void number(std::string_view digits);
   void flag(std::string_view key, bool value);
   void null(std::string_view key);
-  void count(std::string_view key, const std::optional<std::uint64_t>& value);  ///< null where there is none
-  void real(std::string_view key, const std::optional<double>& value);          ///< likewise
+  void count(std::string_view key, const std::optional<std::uint64_t>& value);  ///< null if there is no value
+  void real(std::string_view key, const std::optional<double>& value);          ///< null if there is no value
   void text_or_null(std::string_view key, std::string_view value);              ///< null for ""
-  /// As text; a path that is not UTF-8 gets a sibling "<key>_b64" with its exact bytes.
+  /// A path as text. If it is not UTF-8, a second member "<key>_b64" has its exact bytes.
   void path(std::string_view key, std::string_view value);
 
-  /// A member by the type of its value: text, number, flag, list of those; an optional that has none is null.
+  /// A member by the type of its value: text, number, flag, list of those; an empty optional is null.
   template <typename Value>
   void member(std::string_view key, const Value& value) {
     if constexpr (std::is_same_v<Value, bool>)

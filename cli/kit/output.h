@@ -6,8 +6,8 @@
 
 namespace titan::cli {
 
-/// SIGPIPE would kill the program in the middle of `| head`, SIGXFSZ where `ulimit -f` ends a file; with both ignored a
-/// write reports it instead.
+/// Ignores SIGPIPE, which would kill the program in `| head`, and SIGXFSZ, which kills it at the limit of `ulimit -f`.
+/// A write then reports the error instead.
 void ignore_write_signals();
 
 enum class Delivery { kDone, kReaderGone };

@@ -12,17 +12,17 @@ namespace titan::cli {
 struct StopLines {
   bool json = false;
   ColorChoice color = ColorChoice::kAuto;
-  std::string hint;            ///< of a stop at once
-  std::vector<int> more = {};  ///< signals that ask for a stop beside SIGINT, SIGTERM and SIGHUP
+  std::string hint;            ///< printed if the process ends at once
+  std::vector<int> more = {};  ///< signals that ask for a stop in addition to SIGINT, SIGTERM and SIGHUP
 };
-/// From now on SIGINT, SIGTERM and SIGHUP end the process at once, with 130 or 143. What the parent ignored stays
-/// ignored.
+/// From now on SIGINT, SIGTERM and SIGHUP end the process at once, with exit code 130 or 143. Signals that the parent
+/// ignored stay ignored.
 void stop_at_once(const StopLines& lines);
 
 /// From now on the first of these signals asks the running operation to stop: returns the token to hand to it.
 ckpt::CancelToken stop_on_signals();
 
-/// A file that a stop at once removes; empty: none.
+/// Sets a file that is removed if a signal ends the process at once; empty: none.
 void remove_at_stop(const std::string& path);
 
 }  // namespace titan::cli

@@ -1,7 +1,7 @@
 #pragma once
-// Tables without lines: two-space gutters, numbers to the right, nothing cut off. Pure.
-// Where the palette has a width and a table is wider, a row takes several lines: columns that do not fit go below,
-// indented, and an end of words hangs below itself.
+// Tables without lines: two-space gutters, numbers to the right, nothing cut off. Pure. If a table is wider than the
+// palette's width, a row takes several lines: columns that do not fit go below, indented, and a last cell of words is
+// folded below its beginning.
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
-  bool spare = false;  ///< left out on a terminal where every row fits a line without it; a pipe has it
+  bool spare = false;  ///< left out on a terminal if every row then fits a line; always in a pipe
 };
 
 /// Text that is already escaped.

@@ -29,13 +29,13 @@ bool progress_possible();
 /// Columns of the terminal behind stderr, else COLUMNS, else 80.
 std::size_t terminal_width();
 
-/// Lines of the terminal behind stdout; 0 where that is none.
+/// Lines of the terminal behind stdout; 0 if stdout is not a terminal.
 std::size_t terminal_height();
 
-/// True where the environment asks for UTF-8: the first of LC_ALL, LC_CTYPE and LANG that is set and not empty decides.
+/// True if the environment asks for UTF-8: the first of LC_ALL, LC_CTYPE and LANG that is set and not empty decides.
 bool utf8_of_process();
 
-/// What a piece of text is; colour is never the only carrier of it.
+/// The meaning of a piece of text, which colour alone never carries.
 enum class Role { kPlain, kOk, kWarning, kError, kName, kDim };
 
 /// Wraps text in escape sequences, or leaves it alone.
@@ -45,7 +45,7 @@ struct Palette {
   std::string paint(Role role, std::string_view text) const;
 };
 
-/// `line`, broken between words where the palette has a width; lines after the first are indented by `indent` blanks.
+/// `line`, broken between words if the palette has a width; further lines are indented by `indent` blanks.
 std::string folded_line(const std::string& line, const Palette& palette, std::size_t indent);
 
 /// How text for people is drawn.

@@ -14,13 +14,13 @@
 
 namespace titan::cli {
 
-/// Its hex digits; "-" for the zeros of a checkpoint of another format, which has none.
+/// The hex digits of a digest; "-" for zeros: checkpoints of other formats have no digest.
 std::string digest_text(const ckpt::Digest& digest);
-/// The same as JSON: hex digits or null.
+/// A digest as JSON: hex digits or null.
 void digest_json(JsonOut& json, std::string_view key, const ckpt::Digest& digest);
-/// The step of a checkpoint with this id; none where it is of another format, whose files need not say one.
+/// The step of a checkpoint with this id; nothing for another format, whose files may not have one.
 std::optional<std::string> source_step(std::uint64_t step, const ckpt::Digest& id);
-/// The member "step": that number, or null.
+/// The member "step": source_step() as a number, or null.
 void source_step_json(JsonOut& json, std::uint64_t step, const ckpt::Digest& id);
 using ckpt::shape_text;
 /// "4x2": DP degree x PP degree.

@@ -1,5 +1,5 @@
 #pragma once
-// How a verb of either program is run: what it gets, what it answers, and how the answer reaches people and scripts.
+// How a verb of either program is run: its request, its answer, and how the answer is printed.
 #include <string>
 #include <vector>
 
@@ -24,14 +24,15 @@ struct Request {
 
 /// What the program prints and returns. With an `error` the exit code is the error's.
 struct Answer {
-  std::string text;                        ///< for stdout
-  std::vector<std::string> notes = {};     ///< for stderr; with --json they are in the document
-  std::vector<std::string> warnings = {};  ///< for stderr, with --json as objects: what no document holds
+  std::string text;                     ///< for stdout
+  std::vector<std::string> notes = {};  ///< for stderr; with --json they are in the document
+  std::vector<std::string> warnings =
+      {};  ///< for stderr, with --json as objects: warnings that are not in the document
   ckpt::Status error = {};
   int exit_code = 0;
 };
 
-/// Help, the version, or the verb that was typed: prints what it answers and returns the exit code.
+/// Runs the typed verb, or help or version; prints the answer and returns the exit code.
 int run_command(const Program& program, Command command);
 
 }  // namespace titan::cli

@@ -1,5 +1,5 @@
 #pragma once
-// Long work of a verb: a line of progress while it goes on, and a clean end when it is asked to stop.
+// Long work of a verb: shows a line of progress, and ends cleanly when asked to stop.
 #include <cstdint>
 #include <string>
 
@@ -9,11 +9,11 @@
 
 namespace titan::cli {
 
-/// Lives as long as the work that `options` ask for.
+/// Must live as long as the work that `options` ask for.
 class Work {
  public:
-  /// Sets `cancel` and `progress` of the options. The line is called `label`; where the work names the pieces that it
-  /// begins (`begin` of the options), `label` and that name.
+  /// Sets `cancel` and `progress` of the options. The line shows `label`, followed by the name of the present piece if
+  /// the work names its pieces (`begin` of the options).
   template <typename Options>
   Work(const Request& request, Options& options, const std::string& label) : progress_(!request.json) {
     options.cancel = stop_on_signals();

@@ -9,18 +9,18 @@
 
 namespace titan::cli {
 
-/// How something on a canvas looks: which run it is of, how strong, and its character where there are no dots.
+/// How something on a canvas looks: its run, its strength, and its character on a canvas without dots.
 struct Ink {
   std::size_t run = 0;
   bool faint = false;
   char plain = '*';
 };
 
-/// The escape sequence's numbers of a run's colour.
+/// The numbers of a run's colour in an escape sequence.
 std::string run_color(std::size_t run, bool faint);
 /// `text` in the colour of a run, or as it is.
 std::string paint_run(const Palette& palette, std::size_t run, std::string_view text);
-/// The character of a run where there are no dots.
+/// The character of a run on a canvas without dots.
 char run_mark(std::size_t run);
 
 class Canvas {
@@ -28,10 +28,10 @@ class Canvas {
   /// `dots`: braille, 2 x 4 dots a cell; else one character a cell.
   Canvas(std::size_t columns, std::size_t rows, bool dots);
 
-  /// A line between two places; 0, 0 is below on the left, 1, 1 above on the right. What lies outside is left out.
+  /// A line between two places: 0, 0 is the lower left corner, 1, 1 the upper right. Parts outside are left out.
   void line(double x0, double y0, double x1, double y1, const Ink& ink);
   void dot(double x, double y, const Ink& ink) { line(x, y, x, y, ink); }
-  /// One character on top of what is there.
+  /// One character on top of everything drawn so far.
   void sign(double x, double y, const char* text, const Ink& ink);
   /// A vertical line of `text`, below everything else.
   void rule(double x, const char* text);

@@ -9,7 +9,7 @@ namespace titan::cli {
 
 std::string html_plot(const recipe::Plot& plot);
 
-/// The page as it lies in the sources, with a place for the data.
+/// The page in the sources, with a placeholder for the data.
 extern const char* const kPlotPage;
 
 }  // namespace titan::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What tools that make a checkpoint from another say about files that they take over, and about rounding. Pure.
+// Texts of tools that make a checkpoint from another: files that were taken over, and rounding. Pure.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace titan::cli {
 
-/// "5 files, 1.2 MiB: hard links", then a line for each file that is something else, with the reason.
+/// "5 files, 1.2 MiB: hard links", then a line for each file with another method, with the reason.
 std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verified, const TextStyle& style);
 /// "files":[{"path","bytes","method","reason"}].
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files);

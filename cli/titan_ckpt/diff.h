@@ -8,10 +8,10 @@ namespace titan::cli {
 
 enum class DiffOrder { kChange, kNorm, kName };  ///< largest first; by name ascending
 
-/// What of a report people see; JSON has all of it.
+/// What of a report is shown to people; JSON has everything.
 struct DiffView {
-  bool stats = false;    ///< means of the differences, where the first one is, and both values there
-  bool moments = false;  ///< tensors of the optimizer, too
+  bool stats = false;    ///< means of the differences, and place and both values of the first one
+  bool moments = false;  ///< tensors of the optimizer too
   DiffOrder order = DiffOrder::kChange;
   std::size_t top = 20;  ///< tensors
 };

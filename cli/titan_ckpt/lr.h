@@ -11,7 +11,7 @@ std::string lr_show_text(const ckpt::LrShowReport& report, const TextStyle& styl
 /// \error in `status`: kInvalid when the curve has more steps than a document should have (100 million)
 std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status);
 
-/// The preview alone: what would change, drawn and in numbers, and the configuration that agrees with it.
+/// Only the preview: what would change, drawn and in numbers, and the configuration that matches it.
 std::string lr_preview_text(const ckpt::LrSetReport& report, const TextStyle& style, std::size_t width);
 /// What was written, after the preview.
 std::string lr_written_text(const ckpt::LrSetReport& report, const TextStyle& style);

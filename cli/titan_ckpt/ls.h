@@ -9,7 +9,7 @@ namespace titan::cli {
 
 std::string ls_text(const ckpt::ListReport& report, const TextStyle& style);
 std::string ls_json(const ckpt::ListReport& report);
-/// Of a folder of runs.
+/// The list of the runs in a folder.
 std::string ls_runs_text(const std::vector<ckpt::ListedRun>& runs, const TextStyle& style);
 std::string ls_runs_json(const std::string& folder, const std::vector<ckpt::ListedRun>& runs);
 

@@ -1,5 +1,5 @@
 #pragma once
-// `titan-ckpt tokenize` and `titan-ckpt tokens`: folders of token ids, made of text and looked into.
+// `titan-ckpt tokenize` and `titan-ckpt tokens`: make a folder of token ids from texts, and show it.
 #include <string>
 
 #include "cli/kit/verb.h"

@@ -1,5 +1,5 @@
 #pragma once
-// What titan-ckpt is: its verbs and flags, and what each verb runs.
+// The program titan-ckpt: its verbs and flags, and the function of each verb.
 #include "cli/kit/verb.h"
 
 namespace titan::cli {

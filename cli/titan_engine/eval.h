@@ -10,7 +10,7 @@ namespace titan::cli {
 struct EvalReport {
   std::string checkpoint, id, tokens_file, logits_file;
   std::uint64_t step = 0, left_over = 0, row_length = 0;
-  std::string length_from;  ///< key of the checkpoint that says row_length; empty where the flag or the file does
+  std::string length_from;  ///< the checkpoint's key that set row_length; empty: the flag or the file did
   train::EvaluationReport evaluation;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What `titan-train sample` begins with: text as bytes, or token ids.
+// The prompt of `titan-train sample`: text, or token ids.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace titan::cli {
 
-/// Fails where not exactly one of --prompt and --prompt-ids is given, or a text is empty. \error kInvalid
+/// Fails unless exactly one of --prompt and --prompt-ids is given, and if a text is empty. \error kInvalid
 ckpt::Status check_prompt(const Command& command);
 
-/// The ids of the prompt: those of the text --prompt, or --prompt-ids, which has them itself or names a file with them.
-/// \error kInvalid: no file, no numbers, none at all, one outside the vocabulary
+/// The ids of the prompt: of the text in --prompt, or in --prompt-ids, which has ids or names a file with ids. \error
+/// kInvalid: the file does not exist, ids are not numbers, missing, or outside the vocabulary
 ckpt::Result<std::vector<std::int64_t>> prompt_of(const Command& command, const Texts& texts, std::int64_t vocab_size);
 
-/// Numbers between commas and white space. \error kInvalid naming what is none
+/// Numbers separated by commas and white space. \error kInvalid naming what is not a number
 ckpt::Result<std::vector<std::int64_t>> parse_ids(const std::string& text);
 
 }  // namespace titan::cli

@@ -1,5 +1,5 @@
 #pragma once
-// `titan-train sample`: text that a checkpoint writes behind a prompt, shown as it comes.
+// `titan-train sample`: text that a checkpoint writes after a prompt, shown while it is written.
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +14,9 @@ struct SampleReport {
   std::uint64_t step = 0;
   train::GenerationOptions options;
   train::GenerationReport generation;
-  std::optional<std::string> prompt, text;  ///< of a byte model whose prompt was given as text
+  std::optional<std::string> prompt, text;  ///< if the prompt of a byte model was given as text
   bool stopped = false;                     ///< by --stop
-  bool most_given = false;                  ///< --max-new-tokens was
+  bool most_given = false;                  ///< --max-new-tokens was given
 };
 
 /// One line for stderr: how much was written, how fast, and what ended it.

@@ -1,5 +1,5 @@
 #pragma once
-// Text as the ids of a model, and back: bytes, or what its tokenizer makes of it.
+// Turns text into a model's ids and back, by bytes or by the model's tokenizer.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,14 +11,15 @@
 
 namespace titan::cli {
 
-/// The ids of `text`. `around`: with what the tokenizer puts before a text. \error kInvalid: not UTF-8, for a tokenizer
+/// The ids of `text`. `around`: adds what the tokenizer puts before a text. \error kInvalid: not UTF-8, if there is a
+/// tokenizer
 ckpt::Result<std::vector<std::int64_t>> ids_of(const Texts& texts, const std::string& text, bool around);
 
-/// The bytes that tokens stand for, one after the other. `texts` outlives it.
+/// Turns tokens into bytes, one after the other. `texts` must outlive it.
 class Speech {
  public:
   explicit Speech(const Texts& texts);
-  /// What was said before the first push: a tokenizer writes the first token of a text in another way.
+  /// Sets the ids before the first push(): a tokenizer decodes the first token of a text differently.
   void follow(const std::vector<std::int64_t>& ids);
   std::string push(std::int64_t token);
   std::string finish();

@@ -1,5 +1,5 @@
 #pragma once
-// What computes with tensors: the program titan-train-engine. titan-train executes it in its own place, so that a
+// The program titan-train-engine, which computes with tensors. titan-train replaces itself by it (exec), so that a
 // launcher, a plan or a wrong flag does not load LibTorch, which takes a fifth of a second. Both programs are made of
 // cli/titan_train; these functions are in cli/titan_train/front (titan-train) and in cli/titan_engine.
 #include <string>
@@ -14,27 +14,28 @@ struct RunPlan;
 
 namespace titan::cli {
 
-/// Variables of the environment of an engine: the version line of the titan-train that executed it; stop signals are
-/// blocked, for those that came shall not be lost.
+/// Environment variables of an engine. kFront: the version line of the titan-train that executed it. kStopsHeld: stop
+/// signals are blocked, so that none is lost during the exec.
 inline constexpr const char *kFront = "TITAN_FRONT", *kStopsHeld = "TITAN_STOPS_HELD";
 
-/// What ranks execute. \error kInvalid: titan-train-engine is not where it belongs
+/// The path of the program that ranks execute. \error kInvalid: titan-train-engine is not in its place
 ckpt::Result<std::string> engine_program();
 
-/// Whether the program that executed this one belongs to another build. \error kInvalid
+/// Refuses an engine that was executed by a program of another build. \error kInvalid
 ckpt::Status check_front();
 
 /// The verbs `eval` and `sample`.
 Answer run_eval(const Request& request);
 Answer run_sample(const Request& request);
 
-/// The process of one rank. Returns only where there is no engine.
+/// Becomes the process of one rank. Returns only if there is no engine.
 Answer be_rank(const Request& request, const train::LaunchEnv& env);
 
-/// Times the parts of the planned model here, on `threads` threads, and stores the times beside the run.
+/// Measures the parts of the planned model on this host, with `threads` threads, and stores the times in the run
+/// folder.
 ckpt::Status measure_costs(const Request& request, const recipe::Config& config, const recipe::RunPlan& plan,
                            int threads);
 
-std::string torch_version();  ///< that both programs were built with: "2.11.0"
+std::string torch_version();  ///< the version that both programs were built with: "2.11.0"
 
 }  // namespace titan::cli

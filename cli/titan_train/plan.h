@@ -14,7 +14,7 @@
 
 namespace titan::cli {
 
-/// Says what `run` would do, without doing it; its error is what `run` would answer before its first step.
+/// Prints what `run` would do, without doing it. Its error is the one that `run` would give before its first step.
 Answer run_plan(const Request& request);
 
 struct PlanReport {
@@ -22,14 +22,14 @@ struct PlanReport {
   std::string ranks_from;              ///< "as --nproc says"
   std::uint64_t configured_steps = 0;  ///< training.steps
   std::optional<train::StartPreview>
-      start;  ///< nothing: the start is refused before it is known; the rest is a fresh start's
+      start;  ///< nothing: the start was refused before it was decided; the rest is for a fresh start
   train::Forecast forecast;
   std::optional<train::DataForecast> data;
   std::optional<std::uint64_t> seed;  ///< nothing: drawn at the start
   ckpt::LrSchedule lr;                ///< the curve that would be followed
   train::TokenScan scan;              ///< of token files
   train::SpeedGuess speed;
-  std::optional<DeviceReport> device;  ///< with --device; what this machine has is left out then
+  std::optional<DeviceReport> device;  ///< with --device; facts of this machine are then left out
   ckpt::Status refused;                ///< why the run would not start
 
   bool complete() const { return start && start->complete; }
@@ -39,25 +39,25 @@ struct PlanReport {
   const recipe::StoredRun* stored() const { return start && start->stored ? &*start->stored : nullptr; }
 };
 
-/// Steps at which a curve from `first` to `last` is given out: all when few, else about 200 at equal distances, ends
-/// included.
+/// The steps at which a curve from `first` to `last` is printed: all if they are few, else about 200 at equal
+/// distances, with both ends.
 std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last);
 
 std::string plan_text(const PlanReport& report, const Palette& palette);
 std::string plan_json(const PlanReport& report);
 
-/// The part of the text about the learning rate: the curve drawn, its steps in numbers; where settings changed, what
-/// each policy would do.
+/// The part of the text about the learning rate: the curve drawn, its steps in numbers; if settings changed, what each
+/// policy would do.
 std::string plan_curve_text(const PlanReport& report, const Palette& palette);
 
 /// The pipeline's schedule in lines of at most `width` columns: a row per rank, time to the right. A forward takes one
-/// unit of time, a backward two, each half of a split one one. A unit is two columns, letter and last digit of the
-/// micro-batch, where all of them fit, else one; what still does not fit is left out in the middle. Stages beyond a
+/// unit of time, a backward two, each half of a split backward one. A unit has two columns (letter and last digit of
+/// the micro-batch) if all fit, else one column; if that is still too wide, the middle is left out. Stages after a
 /// rank's first have small letters.
 std::string draw_schedule(const train::DrawnSchedule& schedule, const Palette& palette, std::size_t width);
 
-/// Writes what --schedule-csv and --trace ask for, and returns a line for each file. \error kInvalid: a file is there,
-/// or the step is too long to be written whole
+/// Writes the files of --schedule-csv and --trace, and returns a line for each. \error kInvalid: a file exists, or the
+/// step is too long to be written
 ckpt::Result<std::vector<std::string>> write_plan_files(const Request& request, const PlanReport& report);
 
 }  // namespace titan::cli

@@ -1,5 +1,5 @@
 #pragma once
-// `plan --device`: a run sized for GPUs, from figures.
+// `plan --device`: forecasts a run on GPUs from their figures.
 #include <optional>
 #include <string>
 
@@ -13,13 +13,13 @@ namespace titan::cli {
 
 struct DeviceReport {
   train::DeviceForecast forecast;
-  train::FittingSearch fitting;  ///< where it does not fit
+  train::FittingSearch fitting;  ///< if the run does not fit
 };
 
-/// The flags of `plan` that say what a GPU can do.
+/// The flags of `plan` for the figures of a GPU.
 std::vector<Flag> device_flags();
 
-/// The figures that the flags say; nothing without --device. \error kInvalid
+/// The figures from the flags; nothing without --device. \error kInvalid
 ckpt::Result<std::optional<recipe::DeviceFigures>> device_of(const Command& command);
 
 ckpt::Result<DeviceReport> make_device_report(const recipe::Config& config, const recipe::RunPlan& plan,

@@ -1,5 +1,5 @@
 #pragma once
-// What titan-train is: its verbs and flags, its command line, and signals that come before a run has begun.
+// The program titan-train: its verbs and flags, its command line, and signals that come before a run has begun.
 #include "cli/kit/verb.h"
 
 namespace titan::cli {
@@ -9,17 +9,17 @@ const Program& titan_train_program();
 /// Reads the whole command line, the program's name first. \error kInvalid, kUnsupported: see parse_command_line.
 ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words);
 
-/// Starts local ranks, or is one when a launcher's environment says so.
+/// Starts local ranks, or becomes a rank if a launcher's environment says so.
 Answer run_run(const Request& request);
 /// Prints the resolved configuration, or what a change of each key means.
 Answer run_config(const Request& request);
 
 /// Notes stop signals from now on: LibTorch's constructors take a fifth of a second before main begins. Call it first
-/// in main; where the program can, it runs even before the constructors of libraries.
+/// in main; if possible it runs even before the constructors of libraries.
 void note_early_stops();
 
-/// A rank continues to note signals and says why it leaves. Every other process ends at once, with a line, now or
-/// later.
+/// Decides how stop signals are answered from now on. A rank continues to note them and reports why it leaves. Every
+/// other process ends at once with a line, also for a signal noted earlier.
 void answer_early_stops(const Command& command);
 
 }  // namespace titan::cli

@@ -1,5 +1,5 @@
 #pragma once
-// `titan-train replay` and `bisect`: steps of a run are computed again, and compared with what it published.
+// `titan-train replay` and `bisect`: compute steps of a run again and compare them with what the run published.
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,11 +13,11 @@ namespace titan::cli {
 Answer run_replay(const Request& request);
 Answer run_bisect(const Request& request);
 
-/// What came of one replay.
+/// The result of one replay.
 struct ReplayOutcome {
   train::ReplayPlan plan;
   recipe::RecordComparison result;
-  std::optional<ckpt::DiffReport> diff;  ///< of the first published step whose id differs, where it is there
+  std::optional<ckpt::DiffReport> diff;  ///< of the first published step whose id differs, if that step still exists
   std::vector<std::string> notes;
   bool follows() const { return result.differences.empty(); }
 };
@@ -25,9 +25,9 @@ struct ReplayOutcome {
 struct BisectOutcome {
   std::string run;
   std::vector<std::uint64_t> steps;    ///< full ones, ascending
-  std::vector<ReplayOutcome> replays;  ///< in the order in which they were made
-  std::uint64_t proved = 0;            ///< every step up to this one follows from the first
-  /// The last replay found what does not follow.
+  std::vector<ReplayOutcome> replays;  ///< in the order in which they ran
+  std::uint64_t proved = 0;            ///< every step up to this one was reproduced from the first
+  /// False if the last replay found a difference.
   bool follows() const { return replays.empty() || replays.back().follows(); }
   std::vector<std::string> notes() const;  ///< of the replays, each once
 };

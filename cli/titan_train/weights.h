@@ -1,5 +1,5 @@
 #pragma once
-// Weights of every format that this program reads, and what is known of the model and the texts that they are for.
+// Opens weights of every format that this program reads, with facts about their model and its texts.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,38 +18,38 @@ class Tokenizer;
 
 namespace titan::cli {
 
-/// Opens weights of every format that this program reads. To foreign ones apply the rules for names that `config` has
-/// (recipe::given_rules), and its keys of the model where the files do not say how many heads there are.
-/// `averages`: those that the run kept in place of its parameters.
+/// Opens weights of every format that this program reads. For foreign ones it applies the name rules of `config`
+/// (recipe::given_rules), and the model keys of `config` if the files do not have the number of heads. `averages`:
+/// opens the parameter averages that the run kept, in place of its parameters.
 ckpt::WeightOpener weight_opener(const recipe::Config& config = {}, bool averages = false);
 
-/// What the flags --skip, --rename and --rows of `command` say. \error kInvalid
+/// The rules of the flags --skip, --rename and --rows of `command`. \error kInvalid
 ckpt::Result<recipe::NameRules> rules_of(const Command& command);
-/// The weights that the first word of `command` names, by these rules; with --ema the averages that a run kept. \error
-/// kInvalid; as WeightOpener
+/// Opens the weights that the first argument of `command` names, with rules_of(command); with --ema the parameter
+/// averages. \error kInvalid; as WeightOpener
 ckpt::Result<std::unique_ptr<ckpt::WeightSource>> open_given(const Command& command);
 
-/// The model of a checkpoint that was `given` to the verb `verb`. A foreign one that does not say it can be converted
-/// with what it lacks. \error kIncompatible, kUnsupported
+/// The model of a checkpoint that was `given` to the verb `verb`. If a foreign checkpoint lacks part of it, the error
+/// hints at a conversion that adds it. \error kIncompatible, kUnsupported
 ckpt::Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::string& given,
                                          const std::string& verb);
 
-/// training.seq_len of the run that saved the checkpoint, 1 to 2^24; nothing where it is not known.
+/// training.seq_len of the run that saved the checkpoint, 1 to 2^24; nothing if it is not known.
 std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source);
 
-/// What a checkpoint says of the texts that its model reads and writes.
+/// Facts of a checkpoint about the texts of its model.
 struct Texts {
   bool bytes = false;   ///< id b is the byte b
-  bool others = false;  ///< it came with files of a tokenizer, and they were not asked for or are of another form
-  std::shared_ptr<const recipe::Tokenizer> tokenizer;  ///< of texts that are no bytes
+  bool others = false;  ///< it came with tokenizer files that were not asked for or have another form
+  std::shared_ptr<const recipe::Tokenizer> tokenizer;  ///< for texts that are not bytes
   std::vector<std::int64_t> ends;                      ///< tokens that end a text
-  std::optional<std::uint64_t> positions;              ///< tokens of the texts that it was made for
+  std::optional<std::uint64_t> positions;              ///< the context that the model was made for, in tokens
 };
-/// `reads`: a text is given, so that its tokenizer is needed. `tokenizer`: the folder that it is read from, else it is
-/// the one that came with the model.
-/// \error kCorrupt, kFailed: a file that came with the model cannot be read; kInvalid, kUnsupported: the tokenizer
+/// `reads`: a text is given, so that the tokenizer is needed. `tokenizer`: the folder of the tokenizer; none: the one
+/// that came with the model. \error kCorrupt, kFailed: a file that came with the model cannot be read; kInvalid,
+/// kUnsupported: the tokenizer
 ckpt::Result<Texts> texts_of(const ckpt::WeightSource& source, bool reads, const std::optional<std::string>& tokenizer);
-/// Fails where `flag`, which takes text, is given with a model that reads no bytes and has no tokenizer. \error
+/// Fails if `flag`, which takes text, is given for a model that does not read bytes and has no tokenizer. \error
 /// kInvalid
 ckpt::Status check_reads_text(const Texts& texts, const std::string& path, const std::string& flag,
                               const std::string& instead);

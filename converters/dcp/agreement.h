@@ -1,5 +1,5 @@
 #pragma once
-// A configuration named beside a checkpoint that knows its own settings: what both say must agree.
+// Checks that a given configuration agrees with a checkpoint that has settings of its own.
 #include <string>
 
 #include "ckpt/base/result.h"

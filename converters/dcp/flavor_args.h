@@ -1,5 +1,6 @@
 #pragma once
-// The flavour of torchtitan's llama3 that a model of ours needs: a DCP directory says nothing of heads, RoPE and eps.
+// The flavour of torchtitan's llama3 that a model of ours needs, since a DCP directory does not store heads, RoPE and
+// eps.
 #include <string>
 
 #include "ckpt/base/result.h"
@@ -7,12 +8,12 @@
 
 namespace titan::convert::dcp {
 
-/// Can torchtitan's llama3 be this model? `what` names its holder. \error kUnsupported: its head_dim is always dim /
-/// n_heads
+/// Checks that torchtitan's llama3 can express `model`. `what` names the checkpoint in messages. \error kUnsupported:
+/// head_dim is not dim / n_heads, as llama3's always is
 ckpt::Status check_flavor(const std::string& what, const recipe::ModelDims& model);
-/// The arguments of TransformerModelArgs that make `model`, for people.
+/// The arguments of TransformerModelArgs for `model`, as text for people.
 std::string flavor_text(const recipe::ModelDims& model);
-/// The same for torchtitan 0.3.0, whose models are made of parts.
+/// The same for torchtitan 0.3.0, whose models are composed of parts.
 std::string newer_flavor_text(const recipe::ModelDims& model);
 
 }  // namespace titan::convert::dcp

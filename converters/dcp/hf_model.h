@@ -11,14 +11,14 @@
 namespace titan::convert::dcp {
 
 struct HfModel {
-  std::optional<recipe::ModelDims> dims;  ///< nothing: neither says all of it
+  std::optional<recipe::ModelDims> dims;  ///< nothing: neither source has all dimensions
   std::uint64_t head_dim = 0;             ///< 0: not known
   std::string config_json;                ///< its path; "": there is none
-  Status unknown;                         ///< what is missing where `dims` is nothing
+  Status unknown;                         ///< what is missing if `dims` is nothing
 };
 
-/// `shapes`: of the parameters under our names. A config.json is looked for in `path` and in the folder above it, where
-/// accelerate, Automodel and verl put it. \error kCorrupt, kUnsupported: of a config.json; kFailed
+/// `shapes`: of the parameters under our names. Looks for a config.json as find_config() (beside.h) does. \error
+/// kCorrupt, kUnsupported: the config.json; kFailed
 Result<HfModel> find_hf_model(Fs& fs, const std::string& path, const recipe::Shapes& shapes,
                               const ImportOptions& options);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Whose names the tensors of a DCP directory have, and behind which prefix: torchtitan's or Hugging Face's.
+// Whose names the tensors of a DCP directory have (torchtitan's or Hugging Face's), and with which prefix.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,25 +11,25 @@
 namespace titan::convert::dcp {
 
 struct LayoutKey : DcpKey {
-  bool halves = false;     ///< its rows lie in halves (ckpt/model/head_rows.h)
+  bool halves = false;     ///< its rows are in the order of halves (ckpt/model/head_rows.h)
   bool derivable = false;  ///< it follows from the configuration
 };
 
 struct Layout {
   bool huggingface = false;
-  bool halves = false;                    ///< torchtitan's qwen3: its names, and rows of heads as Hugging Face has them
-  std::string model;                      ///< before "layers." in names of parameters: "", "model.", "app.model.model."
-  std::string optimizer;                  ///< the same in the parameters of optimizer state
-  NameTable names = huggingface_names();  ///< Hugging Face's; of one family where it is known
+  bool halves = false;    ///< torchtitan's qwen3: torchtitan's names, with rows of heads in Hugging Face's order
+  std::string model;      ///< prefix before "layers." in names of parameters: "", "model.", "app.model.model."
+  std::string optimizer;  ///< the same prefix in names of optimizer state
+  NameTable names = huggingface_names();  ///< Hugging Face's; those of one family if it is known
 
-  /// What `name` stands for.
+  /// The meaning of `name`.
   LayoutKey key(std::string_view name) const;
-  /// What Hugging Face's names have beyond their own "model."; "" where nothing, and for torchtitan's.
+  /// The part of the prefix that is not Hugging Face's own "model."; "" if there is none, and for torchtitan's names.
   std::string wrapping() const;
 };
 
-/// Looks for layers of a model in `names`. Names of none are torchtitan's without a prefix. \error kIncompatible: there
-/// are several models, and none is that of the usual prefix; `path` names the directory
+/// Finds the layers of a model in `names`. Without any layers, names count as torchtitan's without a prefix. `path`
+/// names the directory in messages. \error kIncompatible: there are several models, and none has the usual prefix
 ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std::string>& names);
 
 }  // namespace titan::convert::dcp

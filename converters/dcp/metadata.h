@@ -1,6 +1,6 @@
 #pragma once
-// The `.metadata` of a DCP directory as plain values, with every rule checked that ties its parts together.
-// \source torch/distributed/checkpoint/metadata.py and planner_helpers.py of torch 1.13 to 2.15
+// The `.metadata` of a DCP directory as plain values; all rules between its parts are checked. \source
+// torch/distributed/checkpoint/metadata.py and planner_helpers.py of torch 1.13 to 2.15
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,18 +13,18 @@ namespace titan::convert::dcp {
 
 inline constexpr const char *kMetadataFile = ".metadata", *kItemSuffix = ".distcp";
 
-/// Where one item lies.
+/// Where one item is stored.
 struct ItemPlace {
   std::uint32_t file = 0;  ///< index into Metadata::files
   std::uint64_t offset = 0, length = 0;
-  bool plain = false;  ///< elements alone, row-major, in a safetensors file (shards.h); else torch.save's archive
+  bool plain = false;  ///< only elements, row-major, in a safetensors file (shards.h); else a torch.save archive
   bool operator==(const ItemPlace&) const = default;
 };
 
 /// A box of a tensor's elements that one item holds.
 struct Chunk {
   std::vector<std::uint64_t> offsets, sizes;  ///< one per dimension
-  ItemPlace place;                            ///< without meaning for a chunk without elements
+  ItemPlace place;                            ///< meaningless for a chunk without elements
   bool operator==(const Chunk&) const = default;
 };
 
@@ -32,7 +32,8 @@ struct TensorEntry {
   std::string name;   ///< flattened key
   std::string dtype;  ///< torch's name
   std::vector<std::uint64_t> shape;
-  std::vector<Chunk> chunks;  ///< by offsets; disjoint, they fill the tensor. Chunks without elements are left out
+  std::vector<Chunk>
+      chunks;  ///< sorted by offsets; they are disjoint and fill the tensor. Chunks without elements are left out
   bool operator==(const TensorEntry&) const = default;
 };
 
@@ -53,9 +54,9 @@ struct Metadata {
   const BytesEntry* value(std::string_view name) const;
 };
 
-/// Reads the object graph and checks it: names once, chunks inside their tensor, disjoint and complete, an item for
-/// every chunk, items of one file apart, paths inside the directory.
-/// \error kCorrupt naming the key; kUnsupported: layouts, compression or memory formats that we lack
+/// Reads the object graph and checks it: names are unique; chunks are inside their tensor, disjoint and complete; every
+/// chunk has an item; items of one file do not overlap; paths are inside the directory. \error kCorrupt naming the key;
+/// kUnsupported: layouts, compression or memory formats that we cannot read
 Result<Metadata> parse_metadata(const Pickle& pickle);
 /// Decodes and parses the bytes of a `.metadata` file. \error as Pickle::decode and parse_metadata
 Result<Metadata> decode_metadata(std::string what, std::string bytes);

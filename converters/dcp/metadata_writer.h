@@ -8,7 +8,7 @@
 
 namespace titan::convert::dcp {
 
-/// One key as a writer knows it: whole, in one file.
+/// One key to be written: whole, in one file.
 struct WrittenItem {
   std::vector<std::string>
       path;           ///< how torch unflattens it: {"optimizer", "state.norm.weight.step"}; the key is joined by '.'

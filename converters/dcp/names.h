@@ -1,5 +1,5 @@
 #pragma once
-// What the keys of a torchtitan checkpoint stand for.
+// The meaning of the keys of a torchtitan checkpoint.
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -24,18 +24,18 @@ struct DcpKey {
   bool operator==(const DcpKey&) const = default;
 };
 
-/// Takes a flattened key apart. Model keys have no prefix, so whatever has none is a parameter.
+/// Parses a flattened key. A key without a known prefix is a parameter, for model keys have none.
 DcpKey parse_key(std::string_view key);
 
-/// Where a parameter stands in a Llama's order: compare as tuples. Names that are none of its come last, by name.
+/// The place of a parameter in a Llama's order; compare as tuples. Other names come last, sorted by name.
 struct ModelOrder {
   int group = 0;
   std::uint64_t layer = 0;
   int place = 0;
   std::uint64_t expert = 0;
-  int of_expert = 0;  ///< the place among an expert's
+  int of_expert = 0;  ///< place among an expert's parameters
   std::string name;
-  /// False for names that no Llama has.
+  /// Whether a Llama has this name.
   bool of_model() const;
   auto operator<=>(const ModelOrder&) const = default;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Values of a DCP directory that must be what a configuration says: above all those of the optimizer's groups.
+// Checks that values of a DCP directory, mainly those of the optimizer's groups, equal those of a configuration.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,10 +13,11 @@
 
 namespace titan::convert::dcp {
 
-/// Most trainers leave norms and biases undecayed, in a group of their own. What to say where the decay of one of
-/// `parameters` is another.
+/// The hint if the weight decay of one of `parameters` differs: most trainers have norms and biases without decay in a
+/// separate group.
 std::string decay_hint(const std::vector<ckpt::ParameterMeta>& parameters);
-/// Whether a number of an optimizer is that of a configuration, to 1e-12 relative or as float32 has it.
+/// Whether `stored` (of an optimizer) equals `said` (of a configuration), to 1e-12 relative or after rounding to
+/// float32.
 bool is_number_of(double stored, double said);
 inline constexpr const char* kTensorsAlone = "leave out --config to take the tensors alone";
 
@@ -28,14 +29,14 @@ class StoredValues {
   Result<Value> need(const std::string& name) const;
   /// \error kIncompatible: there is none; kCorrupt: it is no count
   Result<std::uint64_t> count(const std::string& name) const;
-  /// As count; nothing where there is none.
+  /// Like count(); nothing if there is none.
   Result<std::optional<std::uint64_t>> count_if_there(const std::string& name) const;
-  /// kIncompatible: `name` is `found`, but `other` is `expected`.
+  /// The error kIncompatible: `name` is `found`, but `other` is `expected`.
   Status differ(const std::string& name, const std::string& found, const std::string& other,
                 const std::string& expected) const;
   /// Compares to 1e-12 relative. \error kCorrupt: no number; as differ
   Status check_number(const std::string& name, const Value& value, double expected, const std::string& other) const;
-  /// Each entry is `expected` times one of `factors`.
+  /// Checks that each entry is `expected` times one of `factors`.
   Status check_list(const std::string& name, double expected, const std::vector<double>& factors,
                     const std::string& other) const;
   Status check_flag(const std::string& name, bool expected) const;
@@ -44,26 +45,26 @@ class StoredValues {
   const DcpReader& source_;
 };
 
-/// What a configuration says of a group of parameters.
+/// The values that a configuration gives a group of parameters.
 struct GroupSettings {
   recipe::Config::Optimizer optimizer;
   double initial_lr = 0, lr = 0;
-  std::string lr_name;                 ///< what `lr` is, in a message
-  std::optional<double> lr_of_step{};  ///< also right: of a program that sets the rate at the beginning of a step
-  bool initial_needed = true;          ///< else only where it is there
-  std::string rule = {};               ///< the parameter for which optimizer.rules say something else
-  std::string parameter = {};          ///< of which this is, where the group's name does not say it
-  std::string decay_hint = {};         ///< where the weight decay differs
+  std::string lr_name;                 ///< name of `lr` in messages
+  std::optional<double> lr_of_step{};  ///< also accepted: the rate of a program that sets it at the beginning of a step
+  bool initial_needed = true;          ///< false: compared only if it is stored
+  std::string rule = {};               ///< the parameter for which optimizer.rules set other values
+  std::string parameter = {};          ///< the parameter of the group, if the group's name does not tell it
+  std::string decay_hint = {};         ///< used if the weight decay differs
 };
 
-/// The same for a parameter that is updated by `update`.
+/// `group` for a parameter that is updated by `update`.
 GroupSettings settings_of(GroupSettings group, const recipe::UpdateSettings& update, const std::string& parameter);
 
-/// What optimizer.rules of a configuration multiply learning rates by, 1 first.
+/// The factors by which optimizer.rules multiply learning rates, 1 first.
 std::vector<double> lr_factors(const std::vector<recipe::UpdateSettings>& updates);
 
-/// Compares the fields behind `prefix` ("optimizer.param_groups.norm.weight."). \error kIncompatible naming both
-/// values; kCorrupt
+/// Compares the fields after `prefix` ("optimizer.param_groups.norm.weight."). \error kIncompatible naming both values;
+/// kCorrupt
 Status check_group(const StoredValues& values, const std::string& prefix, const GroupSettings& expected);
 
 /// AdamW is the only optimizer here. \error kIncompatible

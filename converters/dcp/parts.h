@@ -1,5 +1,5 @@
 #pragma once
-// A checkpoint whose model and optimizer lie in a DCP directory each, as accelerate and the Trainer of transformers
+// A checkpoint whose model and optimizer are in one DCP directory each, as accelerate and the Trainer of transformers
 // save them.
 #include <string>
 #include <utility>
@@ -10,19 +10,20 @@
 
 namespace titan::convert::dcp {
 
-/// The directories of the checkpoint `path`, relative to it ("" is `path` itself): that of the model, and that of the
-/// optimizer where it is another. \error kFailed
+/// The directories of the checkpoint `path`, relative to it ("" is `path` itself): the model's, and the optimizer's if
+/// it is a different one. \error kFailed
 Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path);
-/// What accelerate numbered from 1 on: further models and optimizers, of which none is a part of the checkpoint `path`.
+/// Further models and optimizers, which accelerate numbers from 1 on. They are not parts of the checkpoint.
 struct FurtherParts {
   std::vector<std::string> models, optimizers;  ///< names in `path`, ascending
 };
-/// Nothing where `path` is no folder of accelerate's. \error kFailed
+/// Empty if `path` is not a folder of accelerate's. \error kFailed
 Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path);
-/// Where the optimizer of the model at `path` lies when that is one of two such directories; else "". \error kFailed
+/// The path of the optimizer's directory if `path` is the model's of two such directories; else "". \error kFailed
 Result<std::string> optimizer_beside(ckpt::Fs& fs, const std::string& path);
 
-/// The metadata of a whole checkpoint, made from its parts' (each with its name). A name in both is the first's.
+/// The metadata of a whole checkpoint, joined from that of its parts (each with its name). If two parts have a name,
+/// the first part's is used.
 Metadata joined_metadata(std::vector<std::pair<std::string, Metadata>> parts);
 
 }  // namespace titan::convert::dcp

@@ -1,5 +1,5 @@
 #pragma once
-// A DCP directory opened for reading, or one of safetensors shards: tensors by any range of elements, whatever their
+// A DCP directory, or a folder of safetensors shards, opened for reading: any range of a tensor's elements with any
 // sharding, and plain values.
 #include <functional>
 #include <map>
@@ -16,29 +16,28 @@
 
 namespace titan::convert::dcp {
 
-/// Thread-safe. Holds the metadata, a few open files, and the place of chunks that were read lately.
+/// Thread-safe. Holds the metadata, a few open files, and the places of recently read chunks.
 class DcpReader {
  public:
-  /// Reads `.metadata`, or those of the checkpoint's parts (parts.h), and checks that every file is there and long
-  /// enough for its items. No item is read.
-  /// \error kNotFound (no `.metadata`), kCorrupt, kUnsupported (Pickle::decode, parse_metadata)
+  /// Reads `.metadata`, or those of the checkpoint's parts (parts.h), and checks that every file exists and is long
+  /// enough for its items. Reads no item. \error kNotFound (no `.metadata`), kCorrupt, kUnsupported (Pickle::decode,
+  /// parse_metadata)
   static Result<std::unique_ptr<DcpReader>> open(ckpt::Fs& fs, const std::string& path);
 
   const std::string& path() const { return path_; }
   ckpt::Fs& fs() const { return fs_; }
   const Metadata& metadata() const { return metadata_; }
 
-  /// Reads elements of `tensor` from `first` on, as many as `out` holds. A chunk that is read from its begin to its end
-  /// in ascending order is checked against its CRC (torch does not). \error kCorrupt naming file and item,
-  /// kUnsupported, kFailed
+  /// Reads elements of `tensor` from `first` on, as many as `out` holds. Checks the CRC of a chunk that is read from
+  /// begin to end in ascending order (torch does not). \error kCorrupt naming file and item, kUnsupported, kFailed
   Status read(const TensorEntry& tensor, std::uint64_t first, std::span<std::byte> out) const;
 
   /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt,
   /// kUnsupported
   Result<Value> value(const std::string& name) const;
 
-  /// Checks the CRC of every entry of every item, and that each is what the metadata says. Damage is part of the
-  /// report; an error of `progress` ends it.
+  /// Checks the CRC of every entry of every item, and that each is what the metadata says. Damage goes into the report;
+  /// an error of `progress` ends the check.
   Result<ckpt::VerifyReport> verify(
       const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const;
 

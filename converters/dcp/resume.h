@@ -1,6 +1,6 @@
 #pragma once
-// Checks that torchtitan's configuration belongs to a checkpoint. What both say must agree, or the run would follow a
-// wrong curve.
+// Checks that torchtitan's configuration belongs to a checkpoint. Both must agree, or the run would follow a wrong
+// curve.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,13 +18,13 @@ namespace titan::convert::dcp {
 struct ResumedRun {
   ckpt::LrSchedule lr;
   ckpt::TrainState train;   ///< step, tokens, seed; nothing accepted yet
-  std::uint64_t world = 1;  ///< ranks that had data of their own
+  std::uint64_t world = 1;  ///< ranks that read different data
 };
 
-/// What torchtitan has trained.
+/// The parameters that torchtitan has trained.
 struct TrainedParameters {
   const std::vector<ckpt::ParameterMeta>& parameters;
-  const std::vector<std::string>& names;  ///< of each in the optimizer
+  const std::vector<std::string>& names;  ///< name of each in the optimizer
   bool newer = false;                     ///< by torchtitan 0.3.0, whose schedule stores no rates
 };
 /// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, all of Adam's steps
@@ -33,11 +33,11 @@ struct TrainedParameters {
 ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const TrainedParameters& trained,
                                       const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config);
 
-/// The same of a program that has no train state of torchtitan's: the step is that of Adam's counts. `optimizer` is
-/// what stands before "state." and "param_groups." in names ("optimizer."). The stored rate is that of the step which
-/// was done or of the next; tokens are train_state.tokens where that is there (our own exports), else what the
-/// configuration's batches make. `our_name` of a parameter's name in the optimizer. `notes` gets what is taken from the
-/// configuration. \error kIncompatible naming both values, or what the configuration does not say; kCorrupt
+/// Like check_resume(), for a program without torchtitan's train state: the step comes from Adam's counts. `optimizer`
+/// is the prefix before "state." and "param_groups." in names ("optimizer."). The stored rate may be that of the last
+/// step or of the next. Tokens are train_state.tokens if stored (our own exports), else computed from the
+/// configuration's batches. `our_name` maps a parameter's name in the optimizer to ours. `notes` gets what is taken
+/// from the configuration. \error kIncompatible naming both values, or what the configuration lacks; kCorrupt
 ckpt::Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string& optimizer,
                                             const std::function<std::string(const std::string&)>& our_name,
                                             const std::vector<ckpt::ParameterMeta>& parameters,

@@ -8,8 +8,8 @@
 
 namespace titan::convert::dcp {
 
-/// The step in train_state; a checkpoint of the model alone has it in the name of its folder only, or of the one above.
-/// Nothing where neither says it. \error kCorrupt, kFailed
+/// The step in train_state; for a checkpoint of the model alone, the step in the name of its folder or of the folder
+/// above. Nothing if there is none. \error kCorrupt, kFailed
 ckpt::Result<std::optional<std::uint64_t>> stored_step(const DcpReader& source);
 
 }  // namespace titan::convert::dcp

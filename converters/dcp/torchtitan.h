@@ -1,6 +1,6 @@
 #pragma once
-// What torchtitan's configuration says beyond its checkpoints: a DCP directory holds no curve, no head counts, no rope,
-// no eps.
+// Settings from torchtitan's configuration that its checkpoints lack: a DCP directory has no curve, head counts, RoPE
+// or eps.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,31 +13,31 @@
 
 namespace titan::convert::dcp {
 
-/// What the rows say of the keys that shape a run. Their defaults are the same in torchtitan (v0.2.2) and here.
-/// \error kInvalid naming the key and its value
+/// The keys that shape a run, read from `rows`. Their defaults are the same in torchtitan (v0.2.2) and here. \error
+/// kInvalid naming the key and its value
 ckpt::Result<recipe::Config> read_torchtitan(const ckpt::Settings& rows);
 
 /// The flavour; without one, torchtitan's default "debugmodel".
 std::string flavor_name(const recipe::Config& config);
-/// Replicate x shard degree where both are given as numbers, else 0.
+/// Replicate x shard degree if both are given as numbers, else 0.
 std::uint64_t data_ranks(const recipe::Config& config);
 
-/// Ranks that had data of their own, at least 1. \error kIncompatible: without a global batch nothing says how many
-/// sequences a step has
+/// The number of ranks that read different data, at least 1. \error kIncompatible: there is no global batch, so that
+/// the number of sequences of a step is unknown
 ckpt::Result<std::uint64_t> world_of(const recipe::Config& config);
-/// Sequences of a step on `world` such ranks.
+/// Sequences of a step on `world` ranks that read different data.
 std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world);
-/// Whether a configuration is about a run, not about the model alone.
+/// Whether a configuration has settings of a run, not only of the model.
 bool says_run(const ckpt::Settings& rows);
 
 /// The learning rate that torchtitan's checkpoint of `step` stores: that of the next step, also after the last one.
 double next_lr(const ckpt::LrSettings& settings, std::uint64_t step);
 
-/// The keys that read_torchtitan looks at, besides their aliases.
+/// The keys that read_torchtitan() reads, without aliases.
 const std::vector<std::string>& torchtitan_keys();
 
-/// The rows of `config` that are compared when a run goes on, without the model's, ascending. `world` is the number of
-/// ranks that had data of their own: it resolves a global batch of -1.
+/// The rows of `config` that are compared when a run is resumed, without the model's, ascending. `world`, the number of
+/// ranks that read different data, resolves a global batch of -1.
 ckpt::Settings curve_rows(const recipe::Config& config, std::uint64_t world);
 
 }  // namespace titan::convert::dcp

@@ -1,5 +1,5 @@
 #pragma once
-// What a DCP directory holds of a run beside tensors: the optimizer's settings, the schedule, the step.
+// What a DCP directory stores of a run besides tensors: the optimizer's settings, the schedule, the step.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ struct WrittenRun {
   recipe::Config::Optimizer optimizer;
 };
 
-/// A parameter as the optimizer calls it in the directory, and as we do. A fused tensor has several of ours.
+/// A parameter's name in the directory's optimizer, and our name. A fused tensor has several of our names.
 struct WrittenParameter {
   std::string name, own;
 };
@@ -29,15 +29,15 @@ struct ValueItem {
   Value value;
 };
 
-/// The run that `source` is in the middle of; nothing where the model alone is written, and a note says why. `rows` is
-/// what the checkpoint says, and gets what the configuration adds of the optimizer. \error kIncompatible: the
-/// configuration says something else, or the optimizer's settings are unknown, or the curve is none of torchtitan's
+/// The state of the run that saved `source`; nothing if only the model is written, and a note says why. `rows` are the
+/// checkpoint's settings; the optimizer settings of the configuration are added. \error kIncompatible: the
+/// configuration differs, or the optimizer's settings are unknown, or torchtitan has no such curve
 Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& source, const ExportOptions& options,
                                                    SkipRules& skip, Settings& rows, std::vector<std::string>& notes);
 
-/// Its values for `parameters`, each updated as optimizer.rules say. Hugging Face's names come with the optimizer's
-/// groups in both forms that torch's get_optimizer_state_dict has, flattened and as a list: of one group, or where
-/// rules differ of one for each, which `notes` says. \error as recipe::update_settings; kIncompatible: rules differ
+/// The values of `run` for `parameters`, each with the settings of optimizer.rules. With Hugging Face's names, the
+/// optimizer's groups are in both forms of torch's get_optimizer_state_dict, flattened and as a list: one group, or one
+/// per parameter if rules differ, which `notes` tells. \error as recipe::update_settings; kIncompatible: rules differ
 /// within a fused tensor
 Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
                                           const std::vector<WrittenParameter>& parameters,

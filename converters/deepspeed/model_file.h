@@ -1,6 +1,5 @@
 #pragma once
-// What DeepSpeed's file of the model says: shapes in the order of the flat vectors, the step, and tensors, which stage
-// 3 leaves empty.
+// DeepSpeed's model file: shapes in the order of the flat vectors, the step, and tensors, which are empty with stage 3.
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,17 +17,17 @@ using Shapes = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 struct ModelFile {
   TorchFile file;
   std::optional<std::uint64_t> step;  ///< global_steps
-  std::uint64_t skipped = 0;          ///< of them, by the loss scaler
-  bool frozen = false;                ///< it has parameters that are not trained
-  bool optimizer = false;             ///< it holds the optimizer's state itself, as without ZeRO
+  std::uint64_t skipped = 0;          ///< steps of these that the loss scaler skipped
+  bool frozen = false;                ///< some parameters are not trained
+  bool optimizer = false;             ///< the file has the optimizer's state, as without ZeRO
 };
 /// \error as TorchFile::open
 Result<ModelFile> open_model_file(ckpt::Fs& fs, const std::string& path);
 
-/// Its groups. \error kCorrupt: it does not say them
+/// The shapes of each group of the file. \error kCorrupt: the file has no shapes
 Result<std::vector<Shapes>> shapes_of(const TorchFile& file);
 
-/// The tensor `name` of the model; nothing where it is not there. \error kCorrupt, kUnsupported
+/// The tensor `name` of the model; nothing if there is none. \error kCorrupt, kUnsupported
 Result<std::optional<StoredTensor>> module_tensor(const TorchFile& file, const std::string& name);
 /// The names of all tensors but buffers. \error kCorrupt: there is no model
 Result<std::vector<std::string>> module_names(const TorchFile& file);

@@ -10,7 +10,7 @@
 
 namespace titan::convert::deepspeed {
 
-/// One parameter: float32 weights, and Adam's moments where they are there.
+/// One parameter: float32 weights, and Adam's moments if stored.
 struct State {
   PiecedTensor weights;
   std::optional<PiecedTensor> exp_avg, exp_avg_sq;
@@ -21,16 +21,17 @@ struct Content {
   std::map<std::string, State> states;
   std::set<GroupValues> groups;
   std::optional<std::uint64_t> step;  ///< global_steps
-  std::uint64_t skipped = 0;          ///< of them, by the loss scaler: Adam and the schedule did not go on
-  bool of_module = false;             ///< weights are the model's own, of any float type; there is no optimizer
-  Status why_optimizer;               ///< then: not ok where there is one in a form that is not read
+  std::uint64_t skipped =
+      0;                   ///< steps of these that the loss scaler skipped, in which Adam and the schedule stood still
+  bool of_module = false;  ///< weights are the model's own, of any float type; there is no optimizer
+  Status why_optimizer;    ///< with of_module: not ok if there is an optimizer in a form that is not read
   std::uint64_t data_ranks = 1;
   std::vector<std::string> notes;
 };
 
-/// Reads the folder of a step. \error kCorrupt (lengths that do not fit, weights that are not those of the model's
-/// file), kUnsupported (stages, layouts and kinds of files that are not read, by name), kFailed
-/// \source DeepSpeed 0.19.8, utils/zero_to_fp32.py, runtime/zero/stage_1_and_2.py, runtime/bf16_optimizer.py
+/// Reads the folder of a step. \error kCorrupt (lengths that do not fit, weights that differ from the model file's),
+/// kUnsupported (stages, layouts and kinds of files that are not read, by name), kFailed \source DeepSpeed 0.19.8,
+/// utils/zero_to_fp32.py, runtime/zero/stage_1_and_2.py, runtime/bf16_optimizer.py
 Result<Content> read_zero(Fs& fs, const std::string& folder, PieceFiles& files);
 /// Reads the folder `zero` of the universal form. \error as read_zero
 Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& files);

@@ -1,5 +1,5 @@
 #pragma once
-// The beginning of a GGUF file as bytes.
+// Makes the bytes of a GGUF file before its tensors.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,14 +18,14 @@ struct GgufEntry {
   std::uint64_t bytes() const;
 };
 
-/// Collects metadata, in the order in which it is to stand. Empty texts are not written, as gguf-py does.
+/// Collects metadata in file order. Like gguf-py, it does not write empty texts.
 class GgufBytes {
  public:
   void put_u32(std::string_view key, std::uint64_t value);
   void put_f32(std::string_view key, double value);
   void put_text(std::string_view key, std::string_view value);
-  /// All bytes before the first tensor, padding included; places `entries` one behind the other. `*end` is the size of
-  /// the file, which ends with padding.
+  /// All bytes before the first tensor, padding included; sets the offsets of `entries`, one after the other. `*end` is
+  /// the size of the file, which ends with padding.
   std::string finish(std::vector<GgufEntry>& entries, std::uint64_t* end) const;
 
  private:

@@ -1,15 +1,15 @@
 #pragma once
-// GGUF, the files of llama.cpp: one file, or all pieces of one.
+// GGUF, the format of llama.cpp: one file, or all pieces of a split one.
 #include "converters/format.h"
 
 namespace titan::convert {
 
 inline constexpr const char* kGgufSuffix = ".gguf";
 
-/// The files that `path` stands for: a file, or the one model in a folder; all pieces of it, ascending. None where it
-/// is no such thing, or a folder of several models. \error kFailed
+/// The files of the model at `path`, which is a file or a folder with one model: all its pieces, ascending. Empty if it
+/// is neither, or a folder with several models. \error kFailed
 Result<std::vector<std::string>> gguf_files(Fs& fs, const std::string& path);
-/// The names of the GGUF files in a folder, ascending; none where there is no folder. \error kFailed
+/// The names of the GGUF files in a folder, ascending; empty if there is no folder. \error kFailed
 Result<std::vector<std::string>> gguf_names(Fs& fs, const std::string& folder);
 
 /// \error kNotFound, kCorrupt, kUnsupported

@@ -1,5 +1,5 @@
 #pragma once
-// The beginning of a GGUF file: metadata, and where its tensors lie.
+// Reads the beginning of a GGUF file: metadata, and where its tensors are.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,9 +16,9 @@ namespace titan::convert {
 struct GgufValue {
   enum class Kind { kWhole, kReal, kFlag, kText, kList };
   Kind kind = Kind::kWhole;
-  std::int64_t whole = 0;   ///< kWhole (a larger one is the largest), kFlag
-  double real = 0;          ///< kReal; a float32 is the number of its shortest digits
-  std::string text;         ///< kText, where it is short (kMaxGgufText bytes); else empty
+  std::int64_t whole = 0;   ///< kWhole (larger values become the largest int64), kFlag
+  double real = 0;          ///< kReal; a float32 becomes the double with its shortest digits
+  std::string text;         ///< kText of at most kMaxGgufText bytes; else empty
   std::uint64_t count = 0;  ///< elements of a list, bytes of a text
   bool operator==(const GgufValue&) const = default;
 };
@@ -36,15 +36,14 @@ struct GgufHeader {
   std::vector<GgufTensor> tensors;
   std::uint64_t data_offset = 0;
 
-  /// nullptr where `key` is not there, or of another kind.
+  /// The value of `key`; nullptr if there is none of this kind.
   const GgufValue* find(const std::string& key, GgufValue::Kind kind) const;
   std::optional<std::string> text(const std::string& key) const;
 };
 
-/// Reads the beginning of `file`, called `what` in messages. Nothing is allocated that the file does not hold; lists
-/// are walked, not kept. \error kCorrupt (what cannot be right in any GGUF file), kUnsupported (another version or byte
-/// order, types of elements that are not read, by name), kFailed
-/// \source https://github.com/ggml-org/ggml, docs/gguf.md
+/// Reads the beginning of `file`, called `what` in messages. Allocates no more than the file has bytes; lists are
+/// skipped, not kept. \error kCorrupt (invalid in any GGUF file), kUnsupported (another version or byte order, element
+/// types that are not read, by name), kFailed \source https://github.com/ggml-org/ggml, docs/gguf.md
 ckpt::Result<GgufHeader> read_gguf_header(ckpt::File& file, const std::string& what);
 
 }  // namespace titan::convert

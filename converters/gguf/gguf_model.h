@@ -13,26 +13,26 @@ namespace titan::convert {
 inline constexpr const char* kGgufEmbedding = "token_embd.weight";
 inline constexpr const char* kGgufHead = recipe::kHeadName.data();  // llama.cpp calls it as we do
 inline constexpr const char* kGgufRope = "rope_freqs.weight";
-/// A key of ours beside those of llama.cpp: model.rope_scaling, which the table of factors alone does not say.
+/// A key of ours in addition to llama.cpp's: model.rope_scaling, which the table of factors alone does not tell.
 inline constexpr const char* kGgufOurRope = "titan.rope_scaling";
 
 struct GgufModel {
   recipe::ModelDims dims;
-  bool our_rows = false;  ///< rows of queries and keys lie in our order
+  bool our_rows = false;  ///< rows of queries and keys are in our order
 };
 
-/// llama.cpp's name of the architecture that has the parts of `model`; nothing where none has. Rows of queries and keys
-/// lie in our order in files of llama, and in halves in others.
+/// llama.cpp's name of the architecture that has the parts of `model`; nothing if there is none. In files of
+/// architecture llama, rows of queries and keys are in our order; in others in halves.
 std::optional<std::string> gguf_architecture(const recipe::ModelDims& model);
 
-/// Reads the model of `header`. `rope` is the table rope_freqs.weight, empty where the file has none; `what` names the
+/// Reads the model of `header`. `rope` is the table rope_freqs.weight, empty if the file has none; `what` names the
 /// file in messages. \error kUnsupported: another architecture, a key that may change what the model computes and that
-/// we cannot express or do not know; kIncompatible: a key is missing or of another kind
-/// \source https://github.com/ggml-org/llama.cpp, src/llama-arch.cpp, src/llama-model.cpp
+/// we cannot express or do not know; kIncompatible: a key is missing or of another kind \source
+/// https://github.com/ggml-org/llama.cpp, src/llama-arch.cpp, src/llama-model.cpp
 ckpt::Result<GgufModel> read_gguf_model(const std::string& what, const GgufHeader& header,
                                         const std::vector<float>& rope);
 
-/// By what each inverse frequency is divided, where RoPE is scaled as by Llama 3.1: the table rope_freqs.weight.
+/// The table rope_freqs.weight: the divisors of the inverse frequencies for Llama 3.1's scaling of RoPE.
 std::vector<float> rope_factors(const recipe::ModelDims& model, const recipe::RopeScaling& scaling);
 
 }  // namespace titan::convert

@@ -9,9 +9,9 @@ namespace titan::convert {
 
 /// tokenizer.json. \source https://huggingface.co/docs/tokenizers: model "BPE", pre-tokenizer and decoder "ByteLevel"
 const std::string& byte_tokenizer_json();
-/// tokenizer_config.json; texts of `longest` tokens at most are what the model is made for, where that is known.
+/// tokenizer_config.json. `longest`: the longest text in tokens that the model is made for, if known.
 std::string byte_tokenizer_config(std::optional<std::uint64_t> longest);
-/// Whether this tokenizer.json is the one above, however it is written.
+/// Whether `json` means the same as byte_tokenizer_json(), however it is formatted.
 bool is_byte_tokenizer(std::string_view json);
 
 }  // namespace titan::convert

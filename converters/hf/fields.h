@@ -1,5 +1,5 @@
 #pragma once
-// Members of an object in a foreign configuration, read with one error for all of them.
+// Reads members of an object in a foreign configuration, with one error for all.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ namespace titan::convert {
 
 using ckpt::JsonValue;
 
-/// Reads members of known type; the first error sticks.
+/// Reads members of known type; the first error is kept.
 class Fields {
  public:
   Fields(const std::string& what, const JsonValue& object) : what_(what), object_(object) {}
@@ -37,20 +37,21 @@ class Fields {
     fail(ckpt::incompatible(what_ + ": '" + std::string(key) + "' is not a text"));
     return absent;
   }
-  /// A list; nullptr where it is absent. Another value is an error.
+  /// A list; nullptr if absent. Another kind of value is an error.
   const JsonValue* list(std::string_view key) {
     const JsonValue* value = find(key);
     if (value == nullptr || value->kind() == JsonValue::Kind::kList) return value;
     fail(ckpt::incompatible(what_ + ": '" + std::string(key) + "' is not a list"));
     return nullptr;
   }
-  /// transformers gives Mistral a window of 4,096 where the key is missing; only null means none.
+  /// Whether `key` is null. For Mistral, transformers takes a window of 4,096 if the key is missing; only null means
+  /// none.
   bool says_null(std::string_view key) const {
     return std::ranges::any_of(object_.members(), [&](const JsonValue::Member& member) {
       return member.first == key && member.second.is_null();
     });
   }
-  /// Numbers of a list; an error where it is absent or holds something else.
+  /// Numbers of a list; an error if it is absent or contains something else.
   std::vector<double> reals(std::string_view key) {
     std::vector<double> numbers;
     const JsonValue* value = find(key);

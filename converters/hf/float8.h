@@ -1,6 +1,6 @@
 #pragma once
-// Weights of eight bits with a scale for each block, as in DeepSeek's and Qwen's FP8 folders: X.weight in F8_E4M3
-// beside X.weight_scale_inv.
+// Weights of eight bits with a scale for each block, as in DeepSeek's and Qwen's FP8 folders: X.weight in F8_E4M3, with
+// X.weight_scale_inv.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -16,15 +16,14 @@ using ckpt::JsonValue;
 struct BlockSize {
   std::uint64_t rows = 0, columns = 0;
 };
-/// What quantization_config of a config.json says. \error kUnsupported: another method, or no blocks; kIncompatible: it
-/// is not there
-/// \source https://github.com/huggingface/transformers, integrations/finegrained_fp8.py
+/// Reads quantization_config of a config.json. \error kUnsupported: another method, or no blocks; kIncompatible: it is
+/// missing \source https://github.com/huggingface/transformers, integrations/finegrained_fp8.py
 ckpt::Result<BlockSize> read_block_size(const std::string& what, const JsonValue& config);
 
 /// The values of F8_E4M3 (no infinities; 0x7f and 0xff are NaN).
 const std::array<float, 256>& e4m3_values();
 /// out[i] = value of bytes[i] x scale of its column. `first`: the column of the first element; `scales`: of one row of
-/// blocks. Multiplied, whatever the name "inverse" says.
+/// blocks. The scale is multiplied, although its name says "inverse".
 void scale_row(std::span<const std::byte> bytes, std::uint64_t first, std::span<const float> scales,
                std::uint64_t columns, std::span<float> out);
 

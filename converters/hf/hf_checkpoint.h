@@ -9,20 +9,20 @@ inline constexpr const char* kHfIndex = "model.safetensors.index.json";
 inline constexpr const char* kHfConfig = "config.json";
 inline constexpr std::uint64_t kMaxHfConfigBytes = std::uint64_t{4} << 20;
 inline constexpr const char* kHfTokenizer = "tokenizer.json";
-/// What a verification of safetensors cannot say.
+/// The note what a verification of safetensors cannot find.
 inline constexpr const char* kSafetensorsNote =
     "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed "
     "value cannot be found";
 
 Result<bool> probe_hf(Fs& fs, const std::string& path);
-/// Says what is wrong with a Hugging Face folder that probe_hf refuses. \error kNotFound
+/// Tells what is wrong with a Hugging Face folder that probe_hf() refuses. \error kNotFound
 Status near_miss_hf(Fs& fs, const std::string& path);
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path);
-/// Files that hold a tokenizer, alone or with others.
+/// Whether `name` is a file of a tokenizer's vocabulary.
 bool is_vocabulary(const std::string& name);
-/// Files of tokenizers and of text generation, and the configuration.
+/// Whether `name` is a file of a tokenizer or of text generation, or the configuration.
 bool is_companion(const std::string& name);
-/// Those but the configuration, which a writer makes anew.
+/// Like is_companion(), without the configuration, which a writer makes itself.
 bool is_further_companion(const std::string& name);
 
 /// Writes a checkpoint of ours as a folder that transformers loads. \error see Format::create

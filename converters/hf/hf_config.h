@@ -17,20 +17,20 @@ using ckpt::parse_json;
 ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const JsonValue& config,
                                                const HfFamilies& families = hf_families());
 
-/// What a configuration says beyond the model.
+/// Values of a configuration besides the model.
 struct HfDefaults {
   std::string dtype = "float32";  ///< "float32", "bfloat16", "float16"
   std::uint64_t max_positions = 2048;
-  std::uint64_t trained_positions = 0;  ///< length of the sequences that the model was trained on since; 0: not known
+  std::uint64_t trained_positions = 0;  ///< length of the sequences of the latest training; 0: not known
 };
 
 /// Whether `base` is the configuration of this very model.
 bool describes(const JsonValue& base, const recipe::ModelDims& model);
 
-/// A configuration that transformers 4 and 5 read, of a model that one of the families has (family_for). `base` is the
-/// one that the model came with (null: none). If it describes this model, only its dtype changes, and its context where
-/// that is shorter than what was trained. If it describes another model with the same vocabulary, its special tokens
-/// and its context are kept.
+/// A configuration that transformers 4 and 5 read, for a model of one of the families (family_for). `base` is the
+/// configuration that the model came with (null: none). If `base` describes this model, only its dtype changes, and its
+/// context if that is shorter than the trained sequences. If `base` describes another model with the same vocabulary,
+/// its special tokens and context are kept.
 JsonValue write_hf_config(const recipe::ModelDims& model, const JsonValue& base, const HfDefaults& defaults,
                           const HfFamilies& families = hf_families());
 

@@ -1,5 +1,5 @@
 #pragma once
-// model.safetensors.index.json: which tensor lies in which file.
+// model.safetensors.index.json: which file has which tensor.
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ inline constexpr std::string_view kSafetensorsSuffix = ".safetensors";
 using WeightMap = std::map<std::string, std::string>;
 
 /// Reads the weight map of an index; `what` names it in messages. Everything else is ignored: `metadata.total_size` is
-/// a hint that other programs do not read either. \error kCorrupt: no JSON, no map, a name twice, a file that is no
+/// a hint that other programs do not read either. \error kCorrupt: not JSON, no map, a name twice, a file that is not a
 /// plain *.safetensors name
 ckpt::Result<WeightMap> decode_hf_index(const std::string& what, std::string_view json);
 

@@ -10,25 +10,24 @@
 
 namespace titan::convert {
 
-/// Plans the import of `source`, whose configuration and companions lie in `folder`. \error see ForeignCheckpoint::plan
+/// Plans the import of `source`, whose configuration and companions are in `folder`. \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options);
 
-/// Whose names tensors have, where it is said that head and embedding are tied (the key, and its file), and whose keys
-/// say the sizes.
+/// Whose names tensors have, which key of which file ties head and embedding, and whose keys have the sizes.
 struct ModelLayout {
   const NameTable& names;
   std::string tied, file;
   ConfigKeys keys;
-  bool our_rows = false;  ///< rows of heads lie in our order, whatever the table says
+  bool our_rows = false;  ///< rows of heads are in our order, whatever `names` says
 };
-/// Plans the import of `source`, which is a whole `model` without an optimizer. \error see ForeignCheckpoint::plan
+/// Plans the import of `source`, which must be a whole `model` without an optimizer. \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,
                                 const ImportOptions& options);
 
-/// The model that the config.json at `path` says. \error kNotFound, kCorrupt, kUnsupported, kIncompatible, kFailed
+/// The model in the config.json at `path`. \error kNotFound, kCorrupt, kUnsupported, kIncompatible, kFailed
 Result<recipe::ModelDims> read_hf_config_file(Fs& fs, const std::string& path);
-/// Which of Hugging Face's keys say the sizes of `model` in that file.
+/// Which of Hugging Face's keys have the sizes of `model` in the config.json at `path`.
 ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const recipe::ModelDims& model);
 
 /// Whether two tensors of `source` have equal types, shapes and bytes: a tied head and its embedding. \error kCorrupt,

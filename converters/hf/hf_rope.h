@@ -1,20 +1,21 @@
 #pragma once
-// What configurations of transformers 4 and 5 say of RoPE <-> its base and scaling.
+// RoPE in configurations of transformers 4 and 5 <-> base and scaling.
 #include "converters/hf/fields.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
 
-/// Reads rope_theta (`theta` where none is said) and rope_scaling of `model`. An error goes to `fields`: kUnsupported
-/// for a scaling that we have not, or that the versions of transformers read differently; kIncompatible for what is
+/// Reads rope_theta (`theta` if missing) and rope_scaling of `model`. An error goes to `fields`: kUnsupported for a
+/// scaling that we do not have, or that versions of transformers read differently; kIncompatible for a key that is
 /// missing or has another type
 void read_hf_rope(Fields& fields, double theta, recipe::ModelDims& model);
 
-/// transformers 5 reads one object, transformers 4 two keys, and each passes over the other's in silence: adds those
-/// that `config` lacks. What is there stays as it is.
+/// Adds the keys of RoPE that `config` lacks: transformers 5 reads one object, transformers 4 two keys, and each
+/// ignores the other's. Existing keys stay.
 void add_both_ropes(JsonValue& config, const recipe::ModelDims& model);
 
-/// The context that a configuration of `model` has where `wanted` is meant: dynamic scaling begins at it.
+/// The context to write into a configuration of `model` for a context of `wanted`: with dynamic scaling, scaling begins
+/// at the written one.
 std::uint64_t written_context(const recipe::ModelDims& model, std::uint64_t wanted);
 
 }  // namespace titan::convert

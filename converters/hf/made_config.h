@@ -1,6 +1,6 @@
 #pragma once
-// A config.json that is made of what a file of another format says of texts: it travels with the model in our
-// checkpoints, which have no other place for that.
+// Makes a config.json from the text settings in a file of another format. It travels with the model in our checkpoints,
+// which have no other place for them.
 #include <cstdint>
 #include <optional>
 
@@ -14,7 +14,7 @@ struct TextSettings {
   std::optional<std::uint64_t> begin, end;  ///< tokens that begin and end a text
 };
 
-/// Adds the config.json of `model` to the companions of `plan`; nothing where `said` is empty, or a plan has one.
+/// Adds the config.json of `model` to the companions of `plan`; does nothing if `said` is empty, or `plan` has one.
 void add_made_config(const recipe::ModelDims& model, const TextSettings& said, ImportPlan& plan);
 
 }  // namespace titan::convert

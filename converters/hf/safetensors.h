@@ -28,22 +28,21 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsHeader {
-  std::uint64_t buffer_offset = 0;                            ///< in the file; need not be a multiple of anything
+  std::uint64_t buffer_offset = 0;                            ///< in the file; of any alignment
   std::vector<SafetensorsEntry> entries;                      ///< by offset
   std::vector<std::pair<std::string, std::string>> metadata;  ///< `__metadata__`, in the file's order
   bool operator==(const SafetensorsHeader&) const = default;
 };
 
 /// Decodes the JSON of a header for a buffer of `buffer_bytes`; `what` names it in messages. \error kCorrupt (a broken
-/// rule), kUnsupported (an element type that no checkpoint of ours can hold)
-/// `float8`: F8_E4M3 is taken, too.
+/// rule), kUnsupported (an element type that no checkpoint of ours can hold) `float8`: F8_E4M3 is accepted too.
 ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
                                                           std::uint64_t buffer_bytes, bool float8 = false);
 
 /// Reads the header of `file`, called `what`. \error as above, kFailed
 ckpt::Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::string& what, bool float8 = false);
 
-/// Lays `entries` out in the canonical order (larger alignment first, then by name), sets their offsets, and returns
+/// Arranges `entries` in the canonical order (larger alignment first, then by name), sets their offsets, and returns
 /// the bytes before the buffer: length and JSON, padded with spaces to a multiple of 8.
 std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
                                       const std::vector<std::pair<std::string, std::string>>& metadata);

@@ -1,5 +1,5 @@
 #pragma once
-// What the files that came with a model say of the texts that it reads and writes.
+// Facts about a model's texts, from the files that came with the model.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,15 +13,15 @@ namespace titan::convert {
 
 struct TextFacts {
   bool byte_tokenizer = false;             ///< tokenizer.json is the one of byte_tokenizer.h
-  bool tokenizer = false;                  ///< there is another one
-  std::string tokenizer_json;              ///< its tokenizer.json; empty: it has none
-  std::string tokenizer_config;            ///< tokenizer_config.json beside that
+  bool tokenizer = false;                  ///< there is another tokenizer
+  std::string tokenizer_json;              ///< its tokenizer.json; empty: there is none
+  std::string tokenizer_config;            ///< tokenizer_config.json next to it
   std::vector<std::int64_t> ends;          ///< tokens that end a text: of generation_config.json, else of config.json
   std::optional<std::uint64_t> positions;  ///< max_position_embeddings
   bool operator==(const TextFacts&) const = default;
 };
 
-/// Reads those among `files` that belong to Hugging Face's form. \error kCorrupt, kFailed
+/// Reads those of `files` that are Hugging Face's. \error kCorrupt, kFailed
 ckpt::Result<TextFacts> read_text_facts(ckpt::Fs& fs, const std::vector<ckpt::ModelFilePlace>& files);
 
 }  // namespace titan::convert

@@ -14,12 +14,13 @@ using ckpt::parse_json;
 struct WrittenConfig {
   JsonValue json;
   std::uint64_t context = 0;   ///< tokens of the texts that it allows
-  bool context_known = false;  ///< else nothing says for what length the model was made, and `context` is a guess
+  bool context_known = false;  ///< false: nothing tells for what length the model was made, and `context` is a guess
 };
 
-/// The configuration of `model`, whose weights are `weights`, made from the one among `options.companions` where there
-/// is one. Tokens that begin and end a text are those of that one, of generation_config.json or of the tokenizer.
-/// `rows` are the checkpoint's settings; `notes` gets what a user should know. \error kCorrupt: of that one; kFailed
+/// The configuration of `model`, whose weights have type `weights`, made from the config.json among
+/// `options.companions` if there is one. Tokens that begin and end a text come from that config.json,
+/// generation_config.json or the tokenizer. `rows` are the checkpoint's settings; `notes` gets what a user should know.
+/// \error kCorrupt: the companion config.json; kFailed
 Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
                                      const ExportOptions& options, std::vector<std::string>& notes);
 

@@ -7,21 +7,21 @@
 
 namespace titan::convert::megatron {
 
-/// What an argument must be. Where the run does not say it, or says None, it is.
+/// The value that an argument must have. A missing argument or None satisfies the rule.
 struct ArgumentRule {
   const char* name;
   const char* value;    ///< this text or number; kUnset: False, 0 or empty; kSet: none of these
-  bool of_run = false;  ///< the model is ours in any case, but a run does not go on here
+  bool of_run = false;  ///< with another value the model can be read, but the run cannot be resumed
 };
 inline constexpr const char *kUnset = "", *kSet = "set";
 
 std::span<const ArgumentRule> argument_rules();
 
-/// Checks those of the run, or those of the model. `state` holds the arguments. \error kUnsupported naming the first
-/// that is otherwise
+/// Checks the rules of the run (`of_run`) or of the model. `state` has the arguments. \error kUnsupported naming the
+/// first argument with another value
 Status check_rules(const TorchFile& file, dcp::NodeId state, bool of_run);
 
-/// Whether Python takes an argument for true; an absent one is not.
+/// Whether an argument is true in Python; an absent one is not.
 bool is_set(const dcp::Pickle& pickle, dcp::NodeId node);
 
 }  // namespace titan::convert::megatron

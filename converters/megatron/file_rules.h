@@ -1,5 +1,5 @@
 #pragma once
-// The user's rules over the names in a Megatron file, before fused projections are taken apart.
+// Applies the user's rules to the names in a Megatron file, before fused projections are split.
 #include <string>
 #include <vector>
 
@@ -8,18 +8,18 @@
 namespace titan::convert::megatron {
 
 struct RuledNames {
-  std::vector<std::string> names;  ///< of each tensor: its parameter's in the model, behind the renames
+  std::vector<std::string> names;  ///< of each tensor: the name of its parameter in the model, after renames
   std::vector<bool> skipped;
-  ImportOptions rest;                  ///< what is left to do under Hugging Face's names
-  std::vector<std::string> used_here;  ///< patterns of `rest.skip` that took tensors here
+  ImportOptions rest;                  ///< the rules that remain for Hugging Face's names
+  std::vector<std::string> used_here;  ///< patterns of `rest.skip` that matched tensors here
 };
 
-/// Applies the rules of `options` to the names of `tensors`. A rule for a parameter takes its moments and its master,
-/// too; one for the optimizer's state takes moments alone, for a master is the parameter's weights.
+/// Applies the rules of `options` to the names of `tensors`. A rule for a parameter also applies to its moments and its
+/// master. A rule for the optimizer's state applies only to moments, for a master is the parameter's weights.
 RuledNames rule_names(const std::vector<ForeignTensor>& tensors, const ImportOptions& options);
 
-/// `ruled.rest` without patterns that took tensors in the file and have nothing to take among `parameters`, the names
-/// under which the rest of the work is done, and their moments.
+/// `ruled.rest` without patterns that matched tensors in the file but match none of `parameters` (the names for the
+/// rest of the work) or their moments.
 ImportOptions rest_of(const RuledNames& ruled, const std::vector<ForeignTensor>& parameters);
 
 /// Adds to `plan` what was left out of `tensors`.

@@ -7,10 +7,10 @@
 
 namespace titan::convert::megatron {
 
-/// The folder of the step that `path` is or, for the folder of a run, whose newest step it names; "" where it is none.
+/// The folder of the step: `path` itself, or the newest step if `path` is the folder of a run; "" if it is neither.
 Result<std::string> find_iteration(Fs& fs, const std::string& path);
 
-/// The format "megatron", which is read alone; never destroyed.
+/// The format "megatron", which cannot be written; never destroyed.
 const Format& megatron_format();
 
 }  // namespace titan::convert::megatron

@@ -1,5 +1,5 @@
 #pragma once
-// A Megatron checkpoint as its model is known: tensors under Hugging Face's names, fused projections taken apart.
+// A Megatron checkpoint as tensors under Hugging Face's names, with fused projections split.
 #include <vector>
 
 #include "converters/megatron/file_rules.h"
@@ -12,8 +12,8 @@ namespace titan::convert::megatron {
 /// Parts of the tensors of another checkpoint: the model's first, then the optimizer's.
 class PartsView final : public ForeignCheckpoint {
  public:
-  /// `raw` outlives this, and its tensors are called and left out as `ruled` says. A parameter that has a float32
-  /// master is that master. \error kIncompatible: `model` does not fit the tensors
+  /// `raw` must outlive this object. `ruled` renames and skips its tensors. If a parameter has a float32 master, the
+  /// master is used. \error kIncompatible: `model` does not fit the tensors
   static Result<PartsView> of(const ForeignCheckpoint& raw, const RuledNames& ruled, const recipe::ModelDims& model);
 
   const std::string& path() const override { return raw_->path(); }
@@ -24,9 +24,9 @@ class PartsView final : public ForeignCheckpoint {
 
   std::size_t of_model() const { return of_model_; }
   bool masters() const { return masters_; }
-  /// The tensors that have no master and are no float32 themselves, by Megatron's names.
+  /// Megatron's names of the tensors that have no master and are not float32.
   const std::vector<std::string>& unmastered() const { return unmastered_; }
-  /// `plan`, made for this view, as one of the checkpoint behind it.
+  /// `plan`, which was made for this view, translated to the raw checkpoint.
   ImportPlan of_raw(ImportPlan plan) const;
 
  private:
@@ -45,10 +45,10 @@ class PartsView final : public ForeignCheckpoint {
   std::vector<std::string> unmastered_;
 };
 
-/// A view, and what the run says of its optimizer.
+/// A view together with the optimizer's values of the run.
 class TrainedParts final : public TrainedSource {
  public:
-  /// `parts` and `common` outlive this.
+  /// `parts` and `common` must outlive this object.
   TrainedParts(Fs& fs, const PartsView& parts, const CommonState& common);
   /// Plans the import of `model`. \error see ForeignCheckpoint::plan
   Result<ImportPlan> plan_model(const ImportOptions& options, const recipe::ModelDims& model) const;

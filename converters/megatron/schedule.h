@@ -1,6 +1,6 @@
 #pragma once
-// The learning rate of a Megatron run: its scheduler counts samples, our curve steps. Pure.
-// \source megatron-core 0.16.1, optimizer_param_scheduler.py
+// The learning rate of a Megatron run: its scheduler counts samples, our curve counts steps. Pure. \source
+// megatron-core 0.16.1, optimizer_param_scheduler.py
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,24 +10,24 @@
 
 namespace titan::convert::megatron {
 
-/// What `opt_param_scheduler` and the arguments say; lengths and position in samples.
+/// Values of `opt_param_scheduler` and the arguments; lengths and position are in samples.
 struct Scheduler {
   double init_lr = 0, max_lr = 0, min_lr = 0;
   double warmup = 0, decay = 0, position = 0;
-  double wsd_decay = 0;              ///< of the style WSD
+  double wsd_decay = 0;              ///< for style WSD
   std::string style = "linear";      ///< "linear", "cosine", "constant", "WSD"
   std::string wsd_style = "linear";  ///< "linear", "cosine", "minus_sqrt"
   bool operator==(const Scheduler&) const = default;
 };
 
-/// The curve of steps behind `step`, of `batch` samples each, as phases. \error kUnsupported: a style that we lack;
-/// kIncompatible: lengths that make no curve. `what` names the checkpoint
+/// The curve of steps after `step`, with `batch` samples each, as phases. `what` names the checkpoint. \error
+/// kUnsupported: a style that we do not have; kIncompatible: lengths that make no curve
 ckpt::Result<std::vector<ckpt::LrPhase>> phases_of(const std::string& what, const Scheduler& scheduler,
                                                    std::uint64_t step, std::uint64_t batch);
 
 /// Checks that `given`, a configuration's curve, is the run's beyond its warm-up, and has a warm-up of that length.
-/// \error kIncompatible naming a step and both rates; the hint has all keys of the run's curve.
-/// In `skipped` of the steps the run's schedule stood still
+/// \error kIncompatible naming a step and both rates; the hint has all keys of the run's curve. `skipped`: steps in
+/// which the run's schedule stood still
 ckpt::Status check_curve(const std::string& what, const Scheduler& scheduler, std::uint64_t step, std::uint64_t batch,
                          const ckpt::LrSettings& given, std::uint64_t skipped = 0);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a Megatron checkpoint holds beside its tensors: common.pt, or the item that newer versions have in its place.
+// The state of a Megatron checkpoint besides tensors: common.pt, or the item that replaces it in newer versions.
 #include <optional>
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace titan::convert::megatron {
 
-/// AdamW's settings of the parameters that decay, and of norms and biases, which have a group of their own.
+/// AdamW's settings: for parameters with weight decay, and for norms and biases, which have a separate group.
 struct OptimizerState {
   GroupValues decayed;
   std::optional<GroupValues> undecayed;
@@ -21,13 +21,13 @@ struct CommonState {
   std::optional<std::uint64_t> step;
   std::optional<OptimizerState> optimizer;
   std::optional<Scheduler> scheduler;
-  Status why_optimizer;  ///< it cannot be read: kUnsupported naming its form, kIncompatible, kCorrupt
+  Status why_optimizer;  ///< why the optimizer cannot be read: kUnsupported naming its form, kIncompatible, kCorrupt
 };
 
 inline constexpr const char* kCommonFile = "common.pt";
 
 /// Reads the state of the checkpoint at `reader`'s path. \error kNotFound: there is none; kCorrupt, kUnsupported (a
-/// model that ours is not), kFailed
+/// model that we cannot express), kFailed
 Result<CommonState> read_common(Fs& fs, const dcp::DcpReader& reader);
 
 }  // namespace titan::convert::megatron

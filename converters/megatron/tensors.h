@@ -1,6 +1,6 @@
 #pragma once
-// The tensors of a Megatron checkpoint: one for each layer, also where the file has all layers in one, and what each is
-// in Hugging Face's names.
+// The tensors of a Megatron checkpoint: one per layer, also if the file stores all layers in one tensor, and their
+// Hugging Face names.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,25 +11,24 @@
 
 namespace titan::convert::megatron {
 
-/// How the names begin of buffers of a distributed optimizer, which belong to numbers of ranks.
+/// Prefix of the buffers of a distributed optimizer, whose form depends on the number of ranks.
 inline constexpr std::string_view kBuckets = "optimizer.distributed.";
 
-/// One tensor as users see it, and where it lies.
+/// One tensor as users see it, and where it is stored.
 struct LayerTensor {
   ForeignTensor tensor;  ///< "decoder.layers.0.mlp.linear_fc2.weight", "optimizer.state.exp_avg.decoder. ..."
   const dcp::TensorEntry* entry = nullptr;
   std::uint64_t first = 0;  ///< element of the entry
 };
 
-/// All tensors of `reader`, by name; without states of layers of Transformer Engine and buffers of an optimizer that
-/// are no tensors of the model's. \error kUnsupported: an element type that we lack; kCorrupt
+/// All tensors of `reader`, by name; without Transformer Engine's layer states and optimizer buffers that do not belong
+/// to a tensor of the model. \error kUnsupported: an element type that we do not have; kCorrupt
 Result<std::vector<LayerTensor>> list_tensors(const dcp::DcpReader& reader);
 
 /// The slot of float32 masters.
 inline constexpr std::string_view kMasterSlot = "param";
 
-/// What stands before a tensor of the optimizer: "exp_avg", "exp_avg_sq", or "param" for its float32 masters; "" for
-/// the model's.
+/// The slot of a tensor: "exp_avg", "exp_avg_sq", or "param" for float32 masters; "" for tensors of the model.
 struct StateName {
   std::string_view slot, name;
 };
@@ -41,10 +40,9 @@ struct Part {
   std::vector<std::uint64_t> shape;
   RowBlocks blocks;
 };
-/// The parts of a tensor of the model, of this name and shape; none for names of other models. Projections are fused:
-/// for each group of heads its queries, its key, its value; gates before ups. `path` names the checkpoint.
-/// \error kIncompatible: `model` makes other rows
-/// \source megatron-core 0.16.1, transformer/attention.py and mlp.py
+/// The parts of the model's tensor `name` of `shape`; empty for names of other models. Projections are fused: for each
+/// group of heads its queries, key and value; gates before ups. `path` names the checkpoint. \error kIncompatible:
+/// `model` has another number of rows \source megatron-core 0.16.1, transformer/attention.py and mlp.py
 Result<std::vector<Part>> parts_of(const std::string& path, const std::string& name,
                                    const std::vector<std::uint64_t>& shape, const recipe::ModelDims& model);
 

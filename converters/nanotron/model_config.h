@@ -16,7 +16,7 @@ inline constexpr const char* kMetadata = "checkpoint_metadata.json";
 
 struct Model {
   recipe::ModelDims dims;
-  /// rows of queries and keys lie in our order (rope_interleaved); nothing where the file does not say it
+  /// rows of queries and keys are in our order (rope_interleaved); nothing if the file does not tell
   std::optional<bool> interleaved;
   TextSettings texts;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// A step of a nanotron run, opened for reading: weights and optimizer under Hugging Face's names, fused projections
-// taken apart.
+// A step of a nanotron run, opened for reading: weights and optimizer under Hugging Face's names, with fused
+// projections split.
 #include "converters/format.h"
 #include "converters/nanotron/model_config.h"
 #include "converters/nanotron/optimizer.h"
@@ -16,15 +16,15 @@ class Checkpoint final : public TrainedSource {
   Result<ImportPlan> plan(const ImportOptions& options) const override;
 
  private:
-  /// One of ours within a parameter of nanotron's: as many rows, all where that is 0.
+  /// One of our parameters within one of nanotron's: its name and number of rows (0: all).
   struct Part {
     std::string name;
     std::uint64_t rows;
   };
   std::vector<Part> parts_of(const std::string& name) const;
   Status add(const Parameter& parameter, const std::string& suffix, PiecedTensor whole);
-  /// `options` with rules over nanotron's names as rules over those of their parts. \error kIncompatible: a rename to
-  /// a name of other parts
+  /// `options` with rules for nanotron's names translated to rules for the names of their parts. \error kIncompatible:
+  /// a rename to a name with other parts
   Result<ImportOptions> of_parts(const ImportOptions& options) const;
 
   Model model_;
@@ -32,14 +32,14 @@ class Checkpoint final : public TrainedSource {
   Position position_;
   Optimizer optimizer_;
   bool masters_ = false;                 // weights are the optimizer's float32 masters
-  std::vector<std::string> unmastered_;  // but those of these parameters, which are no float32 themselves
+  std::vector<std::string> unmastered_;  // except of these parameters, which are not float32
 };
 
-/// The format "nanotron", of which weights alone are written; never destroyed.
+/// The format "nanotron", in which only weights are written; never destroyed.
 const Format& nanotron_format();
 
 /// Writes weights as a step that nanotron's loader takes, see Format::create. One shard of each parameter (TP 1), from
-/// which nanotron makes those of any layout; no optimizer.
+/// which nanotron makes the shards of any layout; no optimizer.
 Result<std::unique_ptr<ForeignWriter>> create_nanotron(Fs& fs, const CheckpointReader& source,
                                                        const ExportOptions& options);
 

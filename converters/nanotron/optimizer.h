@@ -1,5 +1,5 @@
 #pragma once
-// The optimizer files of a nanotron checkpoint: moments, masters and settings, whatever ZeRO stage, TP, PP and DP.
+// The optimizer files of a nanotron checkpoint: moments, masters and settings, for any ZeRO stage, TP, PP and DP.
 #include <map>
 #include <optional>
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace titan::convert::nanotron {
 
-/// What is stored for one parameter, in its shape; a master is there where gradients were summed in float32.
+/// The state of one parameter, in its shape. There is a master if gradients were summed in float32.
 struct ParameterState {
   PiecedTensor exp_avg, exp_avg_sq;
   std::optional<PiecedTensor> master;
@@ -21,12 +21,12 @@ struct ParameterState {
 struct Optimizer {
   std::map<std::string, ParameterState> states;  ///< by name of the parameter
   std::set<GroupValues> groups;                  ///< all that occur
-  bool ranks_said = true;                        ///< each file says its rank itself
+  bool ranks_said = true;                        ///< each file contains its rank
 };
 
-/// Reads what lies in `folder`; empty where that is not there. \error kCorrupt (a name without a parameter, pieces that
-/// lack or overlap, masters that are not the model's weights, two files of one content), kUnsupported (experts, float8
-/// states), kFailed
+/// Reads the optimizer in `folder`; empty if `folder` does not exist. \error kCorrupt (a name without a parameter,
+/// pieces that are missing or overlap, masters that differ from the model's weights, two files with the same content),
+/// kUnsupported (experts, float8 states), kFailed
 Result<Optimizer> read_optimizer(Fs& fs, const std::string& folder, const std::vector<Parameter>& parameters,
                                  PieceFiles& files);
 

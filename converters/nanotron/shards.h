@@ -10,7 +10,7 @@
 
 namespace titan::convert::nanotron {
 
-/// A box of a parameter, and the element of the shard, row-major, where it begins.
+/// A box of a parameter. It begins at element `first` of the shard, row-major.
 struct ShardBox {
   std::vector<std::uint64_t> offsets, sizes;
   std::uint64_t first = 0;
@@ -28,14 +28,14 @@ struct Parameter {
   std::string name;  ///< "model.decoder.0.pp_block.attn.qkv_proj.weight"
   DType dtype = DType::kF32;
   std::vector<std::uint64_t> shape;
-  std::vector<Shard> shards;  ///< ascending by tp; one where it is not sharded
+  std::vector<Shard> shards;  ///< ascending by tp; a single one if the parameter is not sharded
 };
 
-/// "(128, 64)", "(np.int64(128), 64)", "(64,)". \error kCorrupt; `what` names the file
+/// Parses a shape: "(128, 64)", "(np.int64(128), 64)", "(64,)". `what` names the file. \error kCorrupt
 Result<std::vector<std::uint64_t>> parse_shape(const std::string& what, std::string_view text);
-/// "0,10,None|None,None,None#10,20,None|None,None,None;...": where slices of a shard of `local` lie in a parameter of
-/// `shape`. \error kCorrupt; kUnsupported: steps, or slices of a shard that are no whole rows
-/// \source nanotron/parallel/parameters.py, SlicesPair
+/// "0,10,None|None,None,None#10,20,None|None,None,None;...": parses where slices of a shard of shape `local` are in a
+/// parameter of `shape`. \error kCorrupt; kUnsupported: steps, or slices of a shard that are not whole rows \source
+/// nanotron/parallel/parameters.py, SlicesPair
 Result<std::vector<ShardBox>> parse_slices(const std::string& what, std::string_view text,
                                            const std::vector<std::uint64_t>& local,
                                            const std::vector<std::uint64_t>& shape);

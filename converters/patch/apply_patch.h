@@ -1,5 +1,5 @@
 #pragma once
-// `apply`: the target of a patch, from its base.
+// `apply`: makes the target of a patch from its base.
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace titan::convert {
 
 struct ApplyOptions {
   std::string base, patch, output;
-  bool force = false;  ///< replaces `output` where it is a checkpoint of the target's kind
+  bool force = false;  ///< replaces `output` if it is a checkpoint of the target's kind
   unsigned threads = 0;
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes written, then read back
@@ -19,14 +19,14 @@ struct ApplyOptions {
 struct ApplyReport {
   std::string base, patch, output;
   PatchSide target;
-  std::uint64_t step = 0;  ///< of a target of ours
+  std::uint64_t step = 0;  ///< if the target is ours
   std::uint64_t bytes = 0, patch_bytes = 0, files = 0;
   std::vector<std::string> notes;
 };
 
-/// Makes the target, byte for byte, whole or not at all, and reads all of it again: what is published has the id that
-/// the patch says. \error kInvalid (names, no patch), kIncompatible (another base: both ids; a newer patch), kCorrupt
-/// (a damaged patch or base), kLocked, kFailed, kInterrupted, kTerminated
+/// Makes the target, byte for byte, whole or not at all, and reads all of it again to check that it has the id in the
+/// patch before it is published. \error kInvalid (names, not a patch), kIncompatible (another base: both ids; a newer
+/// patch), kCorrupt (a damaged patch or base), kLocked, kFailed, kInterrupted, kTerminated
 Result<ApplyReport> apply_patch(Fs& fs, const ApplyOptions& options);
 
 }  // namespace titan::convert

@@ -1,5 +1,5 @@
 #pragma once
-// What the files of a checkpoint consist of, byte for byte: runs of tensors' elements, and everything else.
+// The bytes of the files of a checkpoint: runs of tensors' elements, and everything else.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -18,22 +18,22 @@ namespace titan::convert {
 
 inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes of a target that are coded together
 
-/// A run of bytes of a file. `tensor` kNoTensor: not of a tensor, or stored compressed.
+/// A run of bytes of a file. `tensor` is kNoTensor if the bytes are not of a tensor, or compressed.
 struct Region {
   std::uint64_t offset = 0, bytes = 0;
   std::uint32_t tensor = kNoTensor;  ///< index into Contents::tensors()
-  std::uint64_t first = 0;           ///< byte of the tensor that it begins with
+  std::uint64_t first = 0;           ///< byte of the tensor at which the region begins
   bool operator==(const Region&) const = default;
 };
 
 struct ContentFile {
-  std::string path;  ///< in the folder; where the checkpoint is one file, its name
+  std::string path;  ///< in the folder; if the checkpoint is one file, the file's name
   std::uint64_t bytes = 0;
   std::vector<Region> regions;  ///< without holes, ascending
 };
 
 struct ContentTensor {
-  std::string name;  ///< of ours: with its component before it
+  std::string name;  ///< in our checkpoints with the component before it
   DType dtype = DType::kF32;
   std::uint64_t bytes = 0;
   std::uint64_t piece = kPatchPiece;  ///< bytes to read at a time: whole leaves
@@ -43,7 +43,7 @@ struct ContentTensor {
 class Contents {
  public:
   virtual ~Contents() = default;
-  /// `access`: how files of tensors are read. \error kUnsupported (another format), those of opening one
+  /// `access`: how files of tensors are read. \error kUnsupported (another format); errors of opening the checkpoint
   static Result<std::unique_ptr<Contents>> open(Fs& fs, const std::string& path,
                                                 ckpt::Access access = ckpt::Access::kScan);
 
@@ -52,19 +52,19 @@ class Contents {
   const std::vector<ContentTensor>& tensors() const { return tensors_; }
   bool one_file() const { return one_file_; }
   std::uint64_t bytes() const;  ///< of all files
-  /// Names of files beside, which are no part of it.
+  /// Names of other files in the folder, which are not part of the checkpoint.
   const std::vector<std::string>& others() const { return others_; }
   virtual const char* kind() const = 0;  ///< "titan" or "hf"
   virtual std::uint64_t step() const { return 0; }
-  /// Of ours: that of the manifest. Nothing for others: content_id() reads it.
+  /// For our checkpoints, the id in the manifest. Nothing for others: content_id() computes it.
   virtual std::optional<ckpt::Digest> id() const { return {}; }
-  /// Memory for one piece, and for the rest of the blocks of a store that it begins and ends in.
+  /// Memory for one piece, rounded up at both ends to whole blocks of the store.
   static ckpt::AlignedBuffer piece_memory() { return ckpt::AlignedBuffer(ckpt::kMostPiece + 2 * ckpt::kScanAlignment); }
-  /// `bytes` of a tensor from `first` on, whole elements of it, at most a piece, somewhere in `memory`. \error kCorrupt
-  /// (ours: a digest), kFailed
+  /// Reads `bytes` bytes of a tensor from byte `first` on into `memory` and returns them: whole elements, at most a
+  /// piece. \error kCorrupt (a digest, in our checkpoints), kFailed
   virtual Result<std::span<const std::byte>> read_tensor(std::uint32_t tensor, std::uint64_t first, std::uint64_t bytes,
                                                          ckpt::AlignedBuffer& memory) const = 0;
-  /// Bytes of files()[file] as they lie there, likewise.
+  /// Reads bytes of files()[file] as stored, in the same way.
   virtual Result<std::span<const std::byte>> read_file(std::size_t file, std::uint64_t offset, std::uint64_t bytes,
                                                        ckpt::AlignedBuffer& memory) const = 0;
 
@@ -77,7 +77,7 @@ class Contents {
   bool one_file_ = false;
 };
 
-/// The pieces that a region is cut into: those of its tensor, from the tensor's begin on.
+/// Calls `work` for each piece of a region. Pieces are counted from the begin of the region's tensor.
 template <typename Work>
 Status each_piece(const Contents& contents, const Region& region, const Work& work) {
   const std::uint64_t step = region.tensor == kNoTensor ? kPatchPiece : contents.tensors()[region.tensor].piece;
@@ -89,11 +89,12 @@ Status each_piece(const Contents& contents, const Region& region, const Work& wo
   return ckpt::ok_status();
 }
 
-/// Digests of pieces that were read already: of the piece `first / piece` of each tensor.
+/// Digests of pieces that were read already, by tensor and number of the piece (`first / piece`).
 using PieceDigests = std::vector<std::vector<ckpt::Digest>>;
 
-/// The digest of names, sizes and bytes of all files, over the digests of their pieces. `known` has digests of zeros
-/// for pieces that are still to be read, or nothing; `threads` read and hash them. \error those of reading, of `cancel`
+/// The digest of names, sizes and bytes of all files, over the digests of their pieces. `known` is empty, or has zero
+/// digests for pieces that must still be read; `threads` threads read and hash them. \error errors of reading and of
+/// `cancel`
 Result<ckpt::Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel,
                                 unsigned threads = 1);
 

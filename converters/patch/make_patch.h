@@ -1,5 +1,5 @@
 #pragma once
-// `patch`: what makes one checkpoint of another, without loss.
+// `patch`: makes a file from which one checkpoint can be made of another, without loss.
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,8 +11,8 @@ namespace titan::convert {
 struct PatchOptions {
   std::string base, target;  ///< checkpoints of ours, or safetensors; both of one kind
   std::string output;        ///< the patch
-  bool force = false;        ///< replaces `output` where it is a patch
-  unsigned threads = 0;      ///< 0: as many as suit disk and cores
+  bool force = false;        ///< replaces `output` if it is a patch
+  unsigned threads = 0;      ///< 0: a number that suits disk and cores
   std::string writer;
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes of the target
@@ -22,13 +22,16 @@ struct PatchReport {
   std::string base, target, output;
   PatchSide base_side, target_side;
   std::uint64_t target_bytes = 0, patch_bytes = 0;
-  std::uint64_t tensors = 0, equal_tensors = 0, whole_tensors = 0;  ///< of the target; without a difference; without a
-                                                                    ///< tensor of the base that they could differ from
+  std::uint64_t
+      tensors = 0,
+      equal_tensors = 0,
+      whole_tensors =
+          0;  ///< tensors of the target: all; those without a difference; those without a counterpart in the base
   std::vector<std::string> notes;
 };
 
-/// Writes the patch whole or not at all. Each byte of both is read once, and of a target of ours once more, to
-/// verify it; a few MiB a thread are in memory, and 16 bytes for each MiB of a base that is not ours. \error kInvalid
+/// Writes the patch whole or not at all. Reads each byte of both checkpoints once, and of a target of ours once more to
+/// verify it. Needs a few MiB per thread, and 16 bytes for each MiB of a base that is not ours. \error kInvalid
 /// (names), kIncompatible (nothing in common), kUnsupported (other formats), kCorrupt, kFailed, kInterrupted,
 /// kTerminated
 Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options);

@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of a patch file: a mark, one record after another, then what they are of, and its digest at the end.
-// \source ckpt/FORMAT.md, "Patch files"
+// The bytes of a patch file: a mark, one record after another, then the head (PatchHead), and the head's digest at the
+// end. \source ckpt/FORMAT.md, "Patch files"
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,16 +18,17 @@ namespace titan::convert {
 inline constexpr std::string_view kPatchMark = "TITANPCH";
 inline constexpr std::uint64_t kPatchBegin = 16;   ///< bytes before the first record
 inline constexpr std::uint64_t kPatchRecord = 56;  ///< bytes of a record before what it stores
-inline constexpr std::uint64_t kPatchEnd = 32;     ///< bytes behind the head
+inline constexpr std::uint64_t kPatchEnd = 32;     ///< bytes after the head
 inline constexpr std::uint64_t kMostPatchHead = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMostPatchFiles = 100'000, kMostPatchTensors = std::size_t{1} << 20;
 inline constexpr std::uint32_t kNoTensor = 0xffffffff;
 
-/// The next bytes of the target, with what they are made of.
+/// The next bytes of the target, and how they are made.
 struct PatchRecord {
-  std::uint32_t tensor = kNoTensor;  ///< of the base that they differ from: an index into PatchHead::tensors
+  std::uint32_t tensor =
+      kNoTensor;  ///< the base's tensor that the bytes are coded against: an index into PatchHead::tensors
   std::uint32_t element_size = 1;
-  std::uint64_t first = 0;   ///< byte of that tensor that they begin at
+  std::uint64_t first = 0;   ///< byte of that tensor at which they begin
   std::uint32_t raw = 0;     ///< bytes, at most ckpt::kMostPiece
   std::uint32_t stored = 0;  ///< bytes that follow the record
   ckpt::Digest digest;       ///< of the bytes of the target
@@ -56,10 +57,10 @@ struct PatchTensor {
 struct PatchHead {
   PatchSide base, target;
   bool one_file = false;   ///< the target is a file, not a folder
-  std::uint64_t step = 0;  ///< of a target of ours
+  std::uint64_t step = 0;  ///< if the target is ours
   std::string writer;
   std::vector<PatchedFile> files;    ///< in the order of the records
-  std::vector<PatchTensor> tensors;  ///< of the base, that records name
+  std::vector<PatchTensor> tensors;  ///< tensors of the base that records name
   std::uint64_t bytes() const;       ///< of all files
   bool operator==(const PatchHead&) const = default;
 };
@@ -74,15 +75,15 @@ std::string encode_patch_end(const PatchHead& head);
 /// Decodes a head. \error kCorrupt, kIncompatible (a newer version)
 ckpt::Result<PatchHead> decode_patch_head(const std::string& what, std::string_view json);
 
-/// Reads a patch from its begin to its end; `what` names it.
+/// Reads a patch from begin to end; `what` names it in messages.
 class PatchReader {
  public:
-  /// \error kInvalid (this is no patch), kCorrupt, kIncompatible (newer), kFailed
+  /// \error kInvalid (not a patch), kCorrupt, kIncompatible (newer), kFailed
   static ckpt::Result<PatchReader> open(std::unique_ptr<ckpt::File> file, const std::string& what);
   const PatchHead& head() const { return head_; }
   std::uint64_t bytes() const { return bytes_; }  ///< of the patch
   bool more() const { return at_ < end_; }
-  /// The next record, and what it stores in `stored`. \error kCorrupt, kFailed
+  /// Returns the next record, and its stored bytes in `stored`. \error kCorrupt, kFailed
   ckpt::Result<PatchRecord> next(std::vector<std::byte>& stored);
 
  private:

@@ -1,13 +1,13 @@
 #pragma once
-// How many pieces of a patch are worked on side by side.
+// How many pieces of a patch are processed in parallel.
 #include <algorithm>
 
 #include "ckpt/base/parallel.h"
 
 namespace titan::convert {
 
-/// `wanted` as ckpt::io_threads has it, but no more than fit 64 MiB: each has a piece, its base and its codec's
-/// buffers, 5 to 12 MiB.
+/// ckpt::io_threads(wanted), but no more threads than fit 64 MiB: each needs 5 to 12 MiB for a piece, its base and its
+/// codec's buffers.
 inline unsigned patch_threads(unsigned wanted) {
   constexpr unsigned kMost = 4;
   return std::min(ckpt::io_threads(wanted), kMost);

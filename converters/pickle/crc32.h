@@ -6,11 +6,11 @@
 
 namespace titan::convert::dcp {
 
-/// CRC-32 over `data`, going on from `crc` (0 at the start). Folds 64 bytes at a time where the processor multiplies
-/// without carries, which is an order of magnitude faster than zlib's tables; the same value everywhere.
+/// CRC-32 over `data`, continuing from `crc` (0 at the start). Folds 64 bytes at a time if the processor has carry-less
+/// multiplication, which is an order of magnitude faster than zlib's tables. The value is the same on all processors.
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> data);
 
-/// The same by zlib alone: what the fast way is compared with.
+/// The same by zlib alone, to compare crc32() with.
 std::uint32_t crc32_by_tables(std::uint32_t crc, std::span<const std::byte> data);
 
 }  // namespace titan::convert::dcp

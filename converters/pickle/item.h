@@ -34,7 +34,7 @@ struct Value {
   static Value list(std::vector<Value> v) { return {Kind::kList, 0, 0, {}, std::move(v)}; }
 };
 
-/// A tensor as data.pkl describes it; the bytes lie in a storage entry.
+/// A tensor as data.pkl describes it; its bytes are in a storage entry.
 struct ItemTensor {
   std::string dtype;  ///< torch's name: "float32", "bfloat16", ...
   std::vector<std::uint64_t> shape;
@@ -54,11 +54,10 @@ std::uint64_t torch_dtype_size(std::string_view name);
 /// torch's storage class of a dtype ("FloatStorage"); empty when there is none.
 std::string_view legacy_storage(std::string_view dtype);
 
-/// Reads what a data.pkl holds; storages are not looked at. \error kCorrupt, kUnsupported (a class or dtype outside of
-/// the list)
+/// Parses the content of a data.pkl, without storages. \error kCorrupt, kUnsupported (a class or dtype outside of the
+/// list)
 Result<ItemContent> parse_item(const Pickle& pickle);
-/// The tensor that `node` makes, also one inside of a parameter or of a subclass of tensors. \error kCorrupt,
-/// kUnsupported
+/// The tensor at `node`, also if it is wrapped in a Parameter or a subclass of Tensor. \error kCorrupt, kUnsupported
 Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node);
 /// The value below `node`, at most 64 deep and 250,000 values. \error kUnsupported
 Result<Value> parse_value(const Pickle& pickle, NodeId node);

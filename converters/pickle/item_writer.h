@@ -16,7 +16,7 @@ namespace titan::convert::dcp {
 /// Writes `out`, all of it.
 using FillBytes = std::function<Status(std::span<std::byte> out)>;
 
-/// Appends to a new file in large writes, made by a thread of its own.
+/// Appends to a new file in large writes, which a separate thread makes.
 class AppendFile {
  public:
   /// \error kFailed
@@ -24,8 +24,8 @@ class AppendFile {
   std::uint64_t size() const { return begin_ + used_; }
   Status append(std::span<const std::byte> bytes);
   Status append(std::string_view text) { return append(std::as_bytes(std::span(text.data(), text.size()))); }
-  /// Appends `bytes` bytes that `fill` writes, and returns them; they are there until the next call. \error of `fill`
-  /// too
+  /// Appends `bytes` bytes that `fill` writes, and returns them; they are valid until the next call. \error also those
+  /// of `fill`
   Result<std::span<const std::byte>> append(std::uint64_t bytes, const FillBytes& fill);
   /// Writes what is left, makes it durable, closes.
   Status finish();

@@ -22,7 +22,7 @@ enum class NodeKind : std::uint8_t {
   kBool,
   kInt,
   kFloat,
-  kText,    ///< str; UTF-8 as it stands in the pickle
+  kText,    ///< str; UTF-8 as in the pickle
   kGlobal,  ///< the name of a class or function
   kTuple,
   kList,
@@ -36,18 +36,18 @@ enum class NodeKind : std::uint8_t {
 using NodeId = std::uint32_t;
 inline constexpr NodeId kNoNode = 0xffffffff;
 
-/// What an input may ask for before it is refused.
+/// Limits beyond which an input is refused.
 struct PickleLimits {
   std::uint32_t depth = 64;          ///< of nested values and of open marks
   std::uint32_t nodes = 64'000'000;  ///< also bounds the memo
   std::uint32_t text = 1u << 20;     ///< bytes of one string
-  /// What is no part of the list is kept as an instance that does nothing, not refused: files of trainers hold objects
-  /// of their own classes. An integer of more than 8 bytes is then None.
+  /// Calls that are not in the list become inert instances and are not refused: files of trainers hold objects of their
+  /// own classes. An integer of more than 8 bytes becomes None.
   bool inert = false;
 };
 
-/// A decoded pickle. Nodes are shared where the pickle shares them, and a list can contain itself: walk with a bound.
-/// One function for each question; nobody else knows how nodes lie.
+/// A decoded pickle. Nodes are shared as in the pickle, and a list can contain itself: limit the depth of a walk. Only
+/// this class knows how nodes are stored.
 class Pickle {
  public:
   /// Decodes `bytes`, which the result keeps. `what` names the pickle in messages.
@@ -79,7 +79,7 @@ class Pickle {
   /// True for a call or instance of module.name.
   bool is_made_by(NodeId id, std::string_view module, std::string_view name) const;
 
-  /// The value of a text key of a dict, or kNoNode; the last one where a key is there twice, as Python would have it.
+  /// The value of a text key of a dict, or kNoNode; if a key occurs twice, the last one, as in Python.
   NodeId find(NodeId dict, std::string_view key) const;
   /// A few words for messages: "int 5", "str 'abc'", "tuple of 3", "os.system".
   std::string describe(NodeId id) const;

@@ -9,11 +9,11 @@ inline constexpr std::string_view kMetadataModule = "torch.distributed.checkpoin
 inline constexpr std::string_view kOldMetadataModule = "torch.distributed._shard.sharded_tensor.metadata";
 inline constexpr std::string_view kFilesystemModule = "torch.distributed.checkpoint.filesystem";
 
-/// "BUILD", or "0xff" for a byte that is no opcode.
+/// The name of an opcode, like "BUILD"; "0xff" for a byte that is not an opcode.
 std::string opcode_name(unsigned char opcode);
 
 enum class Allowed { kNo, kCall, kInstance, kGetattr, kOrderedDict };
-/// What may be done with module.name: be called (REDUCE), or be instantiated (NEWOBJ).
+/// What a pickle may do with module.name: call it (REDUCE), or instantiate it (NEWOBJ).
 Allowed allowed(std::string_view module, std::string_view name);
 
 }  // namespace titan::convert::dcp

@@ -44,7 +44,7 @@ class PickleWriter {
  private:
   void put(char opcode, std::uint64_t argument, std::size_t bytes);
   void memoize();
-  /// Of a value that what follows may refer to.
+  /// Appends opcodes of a value that later opcodes may refer to.
   void memoized(const char* opcodes) {
     out_.append(opcodes);
     memoize();

@@ -19,7 +19,7 @@ using ckpt::Status;
 
 struct ZipEntry {
   std::string name;          ///< without the archive's root folder: "data.pkl", "data/0"
-  std::uint64_t header = 0;  ///< of the local header, from the start of the file
+  std::uint64_t header = 0;  ///< offset of the local header in the file
   std::uint64_t bytes = 0;
   std::uint32_t crc = 0;
   bool operator==(const ZipEntry&) const = default;

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors that lie in pieces in many files, read by any range of elements.
+// Tensors that are stored in pieces in many files. Any range of elements can be read.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace titan::convert {
 
-/// Elements side by side in a file.
+/// Contiguous elements in a file.
 struct Segment {
   std::uint32_t file = 0;    ///< index into Pieces::files
   std::uint64_t offset = 0;  ///< bytes
@@ -41,13 +41,13 @@ Piece whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> 
 /// Checks that the pieces are disjoint, fill the tensor, and have segments for all of it. \error kCorrupt
 ckpt::Status check_pieces(const PiecedTensor& tensor);
 
-/// The files, of which a few are open. Thread-safe.
+/// The files of pieces; keeps a few open. Thread-safe.
 class PieceFiles {
  public:
   explicit PieceFiles(ckpt::Fs& fs) : fs_(fs) {}
-  /// The number of `path`, which a Segment names.
+  /// Adds the file `path` and returns its number for Segment::file.
   std::uint32_t add(const std::string& path);
-  /// The same of an archive of torch.save, whose storages have a CRC-32 each.
+  /// Like add(), for a torch.save archive, whose storages have a CRC-32 each.
   std::uint32_t add_archive(const std::string& path);
   /// Whether all files are archives.
   bool all_archives() const { return archives_.size() == paths_.size(); }
@@ -55,8 +55,7 @@ class PieceFiles {
   ckpt::Status read(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
     return read_boxes(tensor, first, out, false);
   }
-  /// The same; a storage of an archive is read whole before its first element is given. \error kCorrupt: its CRC is
-  /// another
+  /// Like read(), but first reads the whole storage in an archive and checks its CRC. \error kCorrupt: the CRC differs
   ckpt::Status read_checked(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
     return read_boxes(tensor, first, out, true);
   }
@@ -76,7 +75,7 @@ class PieceFiles {
   mutable std::mutex mutex_;
   mutable std::map<std::uint32_t, std::shared_ptr<ckpt::File>> open_;
   mutable std::mutex check_mutex_;                                      // taken before mutex_
-  mutable std::map<std::uint32_t, std::shared_ptr<Archive>> archives_;  // null: not looked at yet
+  mutable std::map<std::uint32_t, std::shared_ptr<Archive>> archives_;  // null: not opened yet
 };
 
 }  // namespace titan::convert

@@ -10,30 +10,30 @@
 
 namespace titan::convert {
 
-/// What the file of one rank holds of a tensor.
+/// The part of a tensor in the file of one rank.
 struct RankPart {
   enum class Kind : std::uint8_t {
     kWhole,   ///< all of it
     kInTurn,  ///< the parts of the ranks follow each other along dimension `cut`
-    kPlaced,  ///< it begins at `offsets`
+    kPlaced,  ///< the part begins at `offsets`
     kNone,    ///< nothing
   };
   Kind kind = Kind::kWhole;
-  StoredTensor stored;               ///< what is there
+  StoredTensor stored;               ///< the stored elements
   std::vector<std::uint64_t> shape;  ///< of the whole tensor
   std::size_t cut = 0;
-  std::optional<std::uint64_t> turn;  ///< kInTurn: the number of this part among them, where its mesh says it
+  std::optional<std::uint64_t> turn;  ///< kInTurn: the number of this part, if its mesh has it
   std::vector<std::uint64_t> offsets;
 };
 
-/// The part that `node` makes. \error kCorrupt: it is no tensor; kUnsupported: sharded otherwise than along one
-/// dimension of one mesh dimension, the last one
+/// The part at `node`. \error kCorrupt: it is not a tensor; kUnsupported: it is not sharded along one dimension over
+/// only the last mesh dimension
 ckpt::Result<RankPart> rank_part(const TorchFile& file, dcp::NodeId node);
 
-/// A rank's file, by its number in PieceFiles, and what it holds.
+/// The number of each rank's file in PieceFiles, and the file's part of the tensor.
 using RankParts = std::vector<std::pair<std::uint32_t, RankPart>>;
-/// The tensor `name` of its parts, in the order of the ranks. Ranks that hold the same (replicas) count once.
-/// \error kCorrupt: they do not agree, or do not fill it; kUnsupported: a type that a checkpoint of ours cannot hold
+/// Joins the parts of the tensor `name`, in the order of ranks. Equal parts (replicas) count once. \error kCorrupt:
+/// parts disagree, or do not fill the tensor; kUnsupported: a type that a checkpoint of ours cannot hold
 ckpt::Result<PiecedTensor> joined_parts(const std::string& name, const RankParts& parts);
 
 }  // namespace titan::convert

@@ -1,6 +1,6 @@
 #pragma once
-// A file of torch.save: the tree of its pickle, and where its tensors lie. Nothing is executed; objects of classes that
-// are not known are kept inert.
+// A file of torch.save: the tree of its pickle, and where its tensors are. Nothing is executed; objects of unknown
+// classes are kept inert.
 #include <map>
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace titan::convert {
 
-/// Elements that lie side by side in a file, row-major.
+/// Elements that are contiguous in a file, row-major.
 struct StoredTensor {
   std::string dtype;  ///< torch's name
   std::vector<std::uint64_t> shape;
@@ -22,26 +22,26 @@ struct StoredTensor {
   bool operator==(const StoredTensor&) const = default;
 };
 
-/// Our type of one of torch's. \error kUnsupported: a checkpoint of ours cannot hold it. `what` names the tensor
+/// Our type for the torch type `name`. `what` names the tensor. \error kUnsupported: our checkpoints cannot hold it
 ckpt::Result<ckpt::DType> dtype_of_torch(const std::string& what, const std::string& name);
 
 class TorchFile {
  public:
   /// \error kNotFound, kCorrupt, kUnsupported (the form of torch before 1.6), kFailed
   static ckpt::Result<TorchFile> open(ckpt::Fs& fs, const std::string& path);
-  /// The same of an archive within a file, at [offset, offset + length).
+  /// Opens an archive within a file, at [offset, offset + length).
   static ckpt::Result<TorchFile> open_item(ckpt::Fs& fs, const std::string& path, std::uint64_t offset,
                                            std::uint64_t length);
 
   const std::string& path() const { return path_; }
   const dcp::Pickle& pickle() const { return pickle_; }
-  /// The name of the file that torch.save was given, without folder and extension; "archive" where it wrote into a
-  /// stream. A file that was renamed keeps it.
+  /// The name of the file that torch.save was given, without folder and extension; "archive" if it wrote into a stream.
+  /// A renamed file keeps this name.
   const std::string& saved_as() const { return zip_->root(); }
-  /// The value of `key` of the dict `node`. \error kCorrupt: there is none; or `node` is no dict
+  /// The value of `key` of the dict `node`. \error kCorrupt: there is none, or `node` is not a dict
   ckpt::Result<dcp::NodeId> at(dcp::NodeId node, const std::string& key) const;
-  /// Where the tensor lies that `node` makes. \error kCorrupt: no tensor, or it reaches beyond its storage;
-  /// kUnsupported: its elements do not lie side by side, or are big-endian
+  /// Where the tensor at `node` is stored. \error kCorrupt: not a tensor, or it exceeds its storage; kUnsupported: its
+  /// elements are not contiguous, or are big-endian
   ckpt::Result<StoredTensor> tensor(dcp::NodeId node) const;
   /// A number, or the element of a tensor without dimensions. \error kIncompatible: a value of another kind; kCorrupt
   ckpt::Result<double> number(dcp::NodeId node) const;
@@ -53,7 +53,7 @@ class TorchFile {
   std::unique_ptr<ckpt::File> file_;
   std::unique_ptr<dcp::ZipArchive> zip_;
   dcp::Pickle pickle_;
-  mutable std::map<std::string, std::uint64_t> payloads_;  // of storages that were asked for
+  mutable std::map<std::string, std::uint64_t> payloads_;  // of storages that were used
 };
 
 }  // namespace titan::convert

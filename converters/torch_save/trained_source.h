@@ -1,5 +1,5 @@
 #pragma once
-// A foreign checkpoint of a trainer: the model's tensors, the optimizer's, and what a run needs to go on.
+// A foreign checkpoint of a trainer: the model's tensors, the optimizer's, and what a run needs to be resumed.
 #include <map>
 #include <optional>
 #include <set>
@@ -13,10 +13,10 @@
 
 namespace titan::convert {
 
-/// What stands before the names of the optimizer's tensors.
+/// The prefix of the optimizer's tensor names.
 inline constexpr const char* kStatePrefix = "optimizer.state.";
 
-/// What to do where the optimizer cannot be taken.
+/// The hint if the optimizer cannot be taken.
 inline constexpr const char* kModelAlone = "take the model alone: --skip 'optimizer.*'";
 
 /// The settings of AdamW for a group of parameters.
@@ -26,9 +26,9 @@ struct GroupValues {
   bool amsgrad = false, maximize = false, decoupled = true;
   auto operator<=>(const GroupValues&) const = default;
 };
-/// Reads those of one dict of a list as torch's optimizers have it. \error kCorrupt
+/// Reads one dict of the list `param_groups` of a torch optimizer. \error kCorrupt
 Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
-/// Reads the whole list. \error kCorrupt
+/// Reads the whole list of groups. \error kCorrupt
 Status read_groups(const TorchFile& file, dcp::NodeId groups, std::set<GroupValues>& into);
 
 /// Tensors in pieces under Hugging Face's names: the model's first, then "optimizer.state.NAME.exp_avg" and the like.
@@ -37,63 +37,64 @@ class TrainedSource : public ForeignCheckpoint {
   const std::string& path() const override { return path_; }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
-  /// Reads every element once, and each storage of torch whole, against its CRC.
+  /// Reads every element once, and checks the CRC of each torch storage.
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
  protected:
   TrainedSource(Fs& fs, std::string path) : fs_(fs), files_(fs), path_(std::move(path)) {}
 
-  /// Adds `pieced`; the tensors that are made of it follow by add_part.
+  /// Adds `pieced`; add_part() then adds the tensors that are made of it.
   std::size_t add_pieced(PiecedTensor pieced);
   void add_part(const std::string& name, std::size_t pieced, std::uint64_t first, std::vector<std::uint64_t> shape);
-  /// The model's tensors are those of `model`, which outlives this; what is added is the optimizer's.
+  /// Takes the model's tensors from `model`, which must outlive this object. Tensors added later are the optimizer's.
   void add_model(const ForeignCheckpoint& model) { add_whole(model, model.tensors().size()); }
-  /// All tensors are those of `whole`, which outlives this; the first `of_model` are the model's.
+  /// Takes all tensors from `whole`, which must outlive this object; the first `of_model` are the model's.
   void add_whole(const ForeignCheckpoint& whole, std::size_t of_model);
-  /// From here on tensors are the optimizer's.
+  /// Tensors added from now on are the optimizer's.
   void end_of_model() { model_tensors_ = tensors_.size(); }
   void set_step(const std::string& name, double step) { steps_[name] = step; }
-  /// Adam's state of the parameter `name`: its moments, whole, and its count.
+  /// Adds Adam's state of the parameter `name`: its whole moments, and its count.
   void add_moments(const std::string& name, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq, double step);
-  /// The same of several parameters, `parts` of one: experts.
+  /// Adds Adam's state of several parameters (experts), which are `parts` of one tensor.
   void add_moments(const std::vector<ExpertPart>& parts, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq,
                    double step);
 
-  /// Notes in `why_` how it went to read the optimizer.
+  /// Sets `why_`: the status of reading the optimizer.
   void set_why(Status status);
 
   /// The model's tensors alone, with the same indices.
   std::unique_ptr<ForeignCheckpoint> model_view() const;
-  /// `options` without patterns that match tensors of the optimizer alone, of which some may not be there.
+  /// `options` without patterns that match only optimizer tensors, for these may not exist.
   ImportOptions of_model(const ImportOptions& options) const;
-  /// Whether `options` ask for the run: an optimizer that cannot be read (`why_`) may be left out of it by --skip.
+  /// Whether `options` ask for the run. --skip can leave out an optimizer that cannot be read (`why_`).
   bool asks_for_run(const ImportOptions& options) const;
-  /// Adds what the optimizer has for each parameter of `plan`. \error kIncompatible: some are missing, or all although
-  /// `options` ask for the run
+  /// Adds the optimizer's state for each parameter of `plan`. \error kIncompatible: state of some parameters is
+  /// missing, or of all although `options` ask for the run
   Status take_slots(const ImportOptions& options, ImportPlan& plan) const;
-  /// What the trainer says of a run.
+  /// What the trainer stored about a run.
   struct RunFacts {
     std::set<GroupValues> groups;
-    std::map<std::string, GroupValues> of;  ///< of each parameter, by the name of its tensor there
-    std::uint64_t data_ranks = 1;           ///< 0: it does not say
-    std::optional<std::uint64_t> samples;   ///< trained so far; else what the configuration's batches make
+    std::map<std::string, GroupValues> of;  ///< by the name of the parameter's tensor in the trainer's files
+    std::uint64_t data_ranks = 1;           ///< 0: not known
+    std::optional<std::uint64_t> samples;   ///< trained so far; none: computed from the configuration's batches
     std::uint64_t skipped = 0;              ///< steps in which Adam and the schedule stood still (a loss scaler's)
-    bool lr_of_step = false;                ///< the stored rate may be that of the step which was done
-    std::vector<ckpt::LrPhase> phases{};    ///< the curve, where it is not that of the configuration's keys
+    bool lr_of_step = false;                ///< the stored rate may be that of the last step instead of the next
+    std::vector<ckpt::LrPhase> phases{};    ///< the curve, if it is not that of the configuration's keys
   };
-  /// Notes that weights are the optimizer's float32 masters, but for `without`, which have none.
+  /// Notes that weights are the optimizer's float32 masters, except those of `without`, which have none.
   static void note_masters(const std::vector<std::string>& without, ImportPlan& plan);
-  /// \error kIncompatible: a run would go on from roundings of the parameters `without` masters, all or some
+  /// \error kIncompatible: a run would continue from rounded values of the parameters `without` masters
   Status check_masters(const std::vector<std::string>& without) const;
-  /// take_slots and take_run of an optimizer whose count is the run's step; `of` are the settings of its parameters.
+  /// take_slots() and take_run() for an optimizer whose count is the run's step; `of` has the settings of its
+  /// parameters.
   Status take_counted_run(const ImportOptions& options, std::map<std::string, GroupValues> of, ImportPlan& plan) const;
-  /// Checks that `given` is the configuration of the run, which `plan` then goes on with. \error kIncompatible naming
-  /// both values
+  /// Checks that `given` is the configuration of the run, and adds the run to `plan`. \error kIncompatible naming both
+  /// values
   Status take_run(const Settings& given, const RunFacts& facts, ImportPlan& plan) const;
 
   Fs& fs_;
   PieceFiles files_;
-  Status why_;  ///< the optimizer's state cannot be read; damage of it is reported by verify
+  Status why_;  ///< not ok: the optimizer's state cannot be read. verify() reports damage of it
 
  private:
   bool skips_optimizer(const ImportOptions& options) const;

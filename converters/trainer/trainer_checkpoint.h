@@ -1,5 +1,5 @@
 #pragma once
-// A Hugging Face folder in which a trainer also keeps its optimizer: with the run's configuration it goes on.
+// A Hugging Face folder in which a trainer also keeps its optimizer: with the run's configuration it can be resumed.
 #include "converters/format.h"
 
 namespace titan::convert {

@@ -1,6 +1,6 @@
 #pragma once
-// Saves in a thread of its own while training goes on. Every rank has one, and they talk in a group that nobody else
-// uses.
+// Saves in a separate thread while training continues. Every rank has such a saver; the savers of all ranks talk in a
+// group that nothing else uses.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace titan::train {
 
-/// Seconds of one rank.
+/// What a save cost one rank, in seconds.
 struct SaveTimes {
-  double snapshot = 0;  ///< to take down all that is not a tensor
-  double stall = 0;     ///< of training
+  double snapshot = 0;  ///< to copy the state that is not in tensors
+  double stall = 0;     ///< training stood still
   double durable = 0;   ///< from when the save was due until it was durable
 };
 
@@ -29,45 +29,45 @@ struct SaveOutcome {
   std::uint64_t step = 0;
   ckpt::Result<SaveReport> report;
   SaveTimes times;
-  bool waited_for = false;  ///< training stood still all the time
-  bool counts = true;       ///< among the failures in a row that end a run, where it is one
+  bool waited_for = false;  ///< training stood still during the whole save
+  bool counts = true;       ///< if the save failed: it counts among the consecutive failures that end a run
 };
 
-/// One save at a time. All functions are for the training thread.
-/// A thread and its queue: what both touch is named here with its owner.
+/// One save at a time. All functions are for the training thread. Members that both threads touch name the thread that
+/// owns them.
 class BackgroundSaver {
  public:
   struct Options {
-    Control* group = nullptr;  ///< every rank; the saver's alone
+    Control* group = nullptr;  ///< every rank; used by the savers alone
     std::uint64_t leaf_bytes = 0;
     std::uint64_t staging_bytes = 0;
-    unsigned threads = 1;  ///< of computing
-    /// Staging begins with the save, and not where an update would overtake it: on a device, whose copies cost the run
-    /// nothing.
+    unsigned threads = 1;  ///< that compute
+    /// Staging begins together with the save, not only when an update would overtake the save. For a GPU, whose copies
+    /// cost training nothing.
     bool stages_ahead = false;
   };
   using Clock = std::chrono::steady_clock;
 
-  /// `checkpointer` is used by nobody else while busy().
+  /// While busy(), nothing else may use `checkpointer`.
   BackgroundSaver(Checkpointer& checkpointer, const Options& options)
       : checkpointer_(checkpointer), options_(options) {}
-  /// Gives up a save that is under way: its temporary is removed where that is possible.
+  /// Gives up a save that is under way, and removes its temporary folder if possible.
   ~BackgroundSaver();
   BackgroundSaver(const BackgroundSaver&) = delete;
   BackgroundSaver& operator=(const BackgroundSaver&) = delete;
 
-  /// Begins a save of `snapshot` that was due at `due`; not while busy(). `optimizer` outlives the save, and changes
-  /// its tensors after let_change() only. `on_begin` runs in the saver's thread, see Checkpointer::save.
+  /// Begins a save of `snapshot` that was due at `due`; not while busy(). `optimizer` must outlive the save, and may
+  /// change its tensors only after let_change(). `on_begin` (see Checkpointer::save) runs in the saver's thread.
   void start(ckpt::Snapshot snapshot, const ShardedAdamW& optimizer, Clock::time_point due,
              std::function<void(const std::string& tmp)> on_begin);
-  /// To be called before tensors of the optimizer change.
+  /// Call this before tensors of the optimizer change.
   void let_change();
 
-  /// A save was started whose outcome is not taken yet.
+  /// True from start() until take() has returned the outcome.
   bool busy() const { return thread_.joinable(); }
-  /// It is over on this rank. Rethrows what ended it without an outcome. \error CommError
+  /// Whether the save is over on this rank. Rethrows an exception that ended it without an outcome. \error CommError
   bool done() const;
-  /// Its outcome, which is the same on every rank; waits for it. \error CommError
+  /// Waits for the save and returns its outcome, which is the same on every rank. \error CommError
   SaveOutcome take();
 
  private:
@@ -79,7 +79,7 @@ class BackgroundSaver {
   Staging staging_{options_.leaf_bytes, options_.staging_bytes};
   std::optional<ckpt::Snapshot> snapshot_;
   std::optional<LiveSource> source_;
-  std::optional<SaveOutcome> outcome_;  ///< the thread's until done_
+  std::optional<SaveOutcome> outcome_;  ///< owned by the saver's thread until done_
   std::exception_ptr error_;            ///< likewise
   Clock::time_point due_;
   double stall_seconds_ = 0, snapshot_seconds_ = 0;

@@ -28,15 +28,15 @@ struct SaveReport {
   ckpt::Digest id;
   std::uint64_t bytes = 0;
   double seconds = 0;
-  double write_seconds = 0;           ///< of `seconds`: until every rank had written what it owns
-  double publish_seconds = 0;         ///< of `seconds`: on rank 0, the manifest and the renames
+  double write_seconds = 0;           ///< part of `seconds`: until every rank had written what it owns
+  double publish_seconds = 0;         ///< part of `seconds`: the manifest and the renames, on rank 0
   bool already_there = false;         ///< as Published's
   bool read_whole = false;            ///< likewise
   std::string damaged_aside;          ///< as Published's
   std::vector<std::string> warnings;  ///< as Published's
 };
 
-/// How many threads write a save: `computing` of them, or as many as keep a store busy.
+/// The number of threads that write a save: `computing`, or more if a store needs more to be kept busy.
 unsigned writers_for(const ckpt::Snapshot& snapshot, unsigned computing);
 
 class Checkpointer {
@@ -49,26 +49,26 @@ class Checkpointer {
   ckpt::Result<SaveReport> save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                 const std::function<void(const std::string& tmp)>& on_begin);
 
-  /// The same over another group, from any source of what this rank owns, with `threads` that write; from one thread at
-  /// a time.
+  /// Like save(), but over the group `io`, with the tensors of this rank from `source`, and with `threads` writing
+  /// threads. Call it from one thread at a time.
   ckpt::Result<SaveReport> save_from(Control& io, const ckpt::Snapshot& snapshot, ckpt::TensorSource& source,
                                      unsigned threads, const std::function<void(const std::string& tmp)>& on_begin);
 
-  /// Removes the temporary of a save that ended with CommError; what goes wrong is passed over.
+  /// Removes the temporary folder `tmp` of a save that ended with CommError. Errors are ignored.
   void abandon(const std::string& tmp) { ckpt::abandon_save(fs_, tmp); }
 
-  /// Reads what this rank owns of the parameters and, with `moments`, of the moments, each leaf verified; the other
-  /// ranks of its stage read the rest. Collective agreement is the caller's. kInterrupted, kTerminated by `stop`: the
-  /// tensors hold a part of it then.
+  /// Reads the leaves that this rank owns of the parameters and, with `moments`, of Adam's moments, and verifies each.
+  /// The other ranks of the stage read the rest. The caller makes all ranks agree on the outcome. \error kInterrupted,
+  /// kTerminated (by `stop`): the tensors are then only partly loaded
   static ckpt::Status load(const ckpt::CheckpointReader& reader, const recipe::RunPlan& plan, ShardedAdamW& optimizer,
                            bool moments, const ckpt::CancelToken& stop = {});
 
-  /// Steps of `folder` that were found damaged while loading: a save of the same number there moves them aside when it
-  /// is published.
+  /// Names the steps of `folder` that were found damaged while loading. A later save of the same number in `folder`
+  /// moves the damaged step aside when it is published.
   void mark_damaged(const std::string& folder, const std::set<std::uint64_t>& steps) { damaged_[folder] = steps; }
-  /// Where the next saves go; rank 0's word counts. Not while one is under way.
+  /// Sets the folder of the next saves; rank 0's value is used. Not while a save is under way.
   void save_into(const std::string& folder) { dir_ = folder; }
-  /// Asked right before a step appears; see CommitOptions.
+  /// `still_ours` is called right before a step is published; see CommitOptions.
   void guard_commits(std::function<ckpt::Status()> still_ours) { still_ours_ = std::move(still_ours); }
 
  private:

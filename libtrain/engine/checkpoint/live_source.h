@@ -1,6 +1,7 @@
 #pragma once
-// The leaves that a rank owns, for a writer that reads them while training goes on. Weights and moments change only in
-// the optimizer's step: what the writer has not read by then is copied to staging, or the step waits for the writer.
+// The leaves that a rank owns, for a writer that reads them while training continues. Weights and moments change only
+// in the optimizer's step. Leaves that the writer has not read by then are copied to staging, or the step waits for the
+// writer.
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -20,22 +21,23 @@
 
 namespace titan::train {
 
-/// Each leaf is asked for once, by one thread. let_change() and close() may come from another.
+/// Each leaf is asked for once, by one thread. Another thread may call let_change() and close().
 class LiveSource final : public ckpt::TensorSource {
  public:
-  /// Keeps the tensors, and `staging`. What was begun on the device before is what is saved.
+  /// Keeps references to the tensors and to `staging`. Saved are the values that the tensors have after all work that
+  /// was begun on the device before this call.
   LiveSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot, Staging& staging);
 
-  /// Always filled into `scratch`.
+  /// Always copies the leaf into `scratch`.
   ckpt::Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
                                                 std::span<std::byte> scratch) override;
-  /// Copies to staging what is not read yet and has room there, on up to `threads`, so that let_change() waits for
-  /// little or nothing. From any thread, beside the others.
+  /// Copies leaves that are not read yet to staging, as far as staging has room, with up to `threads` threads.
+  /// let_change() then has little or nothing to wait for. Any thread may call it at any time.
   void stage_ahead(unsigned threads);
-  /// Returns when the tensors may change: each leaf was read, or lies in staging. Up to `threads` copy. \error what a
-  /// copy from the device threw, in whichever thread; nothing more is read then
+  /// Returns when the tensors may change: each leaf was read, or is in staging. Up to `threads` threads copy. \error
+  /// rethrows what a copy from the device threw in any thread; nothing more is read then
   void let_change(unsigned threads);
-  /// Nothing more is read: leaf() fails from now on, and let_change() waits for nothing but a copy under way.
+  /// Ends reading: leaf() fails from now on, and let_change() waits only for a copy that is under way.
   void close();
 
  private:
@@ -50,9 +52,10 @@ class LiveSource final : public ckpt::TensorSource {
     std::size_t first_row = 0;
   };
 
-  /// Copies a live row, without the lock meanwhile. False: the device threw, which let_change() will.
+  /// Copies a live row to `to`, and releases the lock while it copies. False: the device threw; let_change() will
+  /// rethrow it.
   bool copy(Row& row, std::span<std::byte> to, ckpt::MutexLock& lock) TITAN_REQUIRES(mutex_);
-  /// Copies a row to staging where that is needed and there is room.
+  /// Copies row `index` to staging if it is still needed and staging has room.
   void stage(std::size_t index);
 
   Staging& staging_;
@@ -61,13 +64,13 @@ class LiveSource final : public ckpt::TensorSource {
   ckpt::Mutex mutex_;
   ckpt::Condition changed_;
   std::vector<Row> rows_ TITAN_GUARDED_BY(mutex_);   ///< in the order in which a save asks for them
-  std::size_t live_ TITAN_GUARDED_BY(mutex_) = 0;    ///< rows that an update would spoil
+  std::size_t live_ TITAN_GUARDED_BY(mutex_) = 0;    ///< rows that an update would overwrite before they are saved
   std::size_t copies_ TITAN_GUARDED_BY(mutex_) = 0;  ///< of live rows, under way
   bool closed_ TITAN_GUARDED_BY(mutex_) = false;
   std::exception_ptr error_ TITAN_GUARDED_BY(mutex_);
 };
 
-/// The values of leaf `leaf` of the parameter (`slot` empty) or of a moment of it; the rank owns the leaf.
+/// The values of leaf `leaf` of the parameter (if `slot` is empty) or of its moment `slot`. The rank must own the leaf.
 at::Tensor leaf_values(const ShardedAdamW::State& state, const std::string& slot, const ckpt::LeafGrid& grid,
                        std::uint64_t leaf);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Writes what a rank owns into files that several ranks share (ckpt/save/shared_writer.h), and carries word between
-// them.
+// Writes what a rank owns into files that several ranks share (ckpt/save/shared_writer.h), and exchanges what the ranks
+// must know of each other for that.
 #include <string>
 
 #include "ckpt/read/snapshot.h"

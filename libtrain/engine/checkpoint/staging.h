@@ -1,5 +1,5 @@
 #pragma once
-// Memory for leaves that an optimizer step overtakes before they are written.
+// Memory for copies of leaves that an optimizer step changes before they are written.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,16 +9,16 @@
 
 namespace titan::train {
 
-/// Buffers of one leaf each, in memory that the device chooses: made many at a time when they are first needed, and
-/// kept for the next save. Thread-safe.
+/// Buffers of one leaf each, in host memory that the device chooses. They are allocated many at a time when they are
+/// first needed, and kept for the next save. Thread-safe.
 class Staging {
  public:
-  /// Gives its memory back where its last owner ends, on whichever path.
+  /// Returns its memory to the free buffers when its last owner is destroyed.
   using Buffer = std::shared_ptr<std::byte[]>;
 
   Staging(std::uint64_t leaf_bytes, std::uint64_t limit) : leaf_bytes_(leaf_bytes), left_(limit / leaf_bytes) {}
 
-  /// Null where all that `limit` allows is in use, or the host has no more memory.
+  /// A free buffer. Null if all buffers that `limit` allows are in use, or the host has no more memory.
   Buffer take();
 
  private:
@@ -32,8 +32,8 @@ class Staging {
   void make_some() TITAN_REQUIRES(making_);
 
   const std::uint64_t leaf_bytes_;
-  ckpt::Mutex making_;                            ///< held while memory is made, which takes long where it is pinned
-  std::uint64_t left_ TITAN_GUARDED_BY(making_);  ///< buffers that may still be made
+  ckpt::Mutex making_;  ///< held while memory is allocated, which takes long for pinned memory
+  std::uint64_t left_ TITAN_GUARDED_BY(making_);  ///< buffers that may still be allocated
   std::uint64_t made_ TITAN_GUARDED_BY(making_) = 0;
   const std::shared_ptr<Free> free_ = std::make_shared<Free>();  ///< buffers may outlive this object
 };

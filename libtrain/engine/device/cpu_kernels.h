@@ -1,5 +1,6 @@
 #pragma once
-// What the host computes in a way of its own: attention of any mask, and sums of the same order on every processor.
+// Operations for which the host has kernels of its own: attention with any mask, and sums whose order is the same on
+// every processor.
 #include "libtrain/engine/device/kernels.h"
 
 namespace titan::train {

@@ -8,14 +8,14 @@
 
 namespace titan::train {
 
-/// The memory of a contiguous tensor. \error std::logic_error where it is not in host memory or not contiguous.
+/// The memory of a contiguous tensor. \error std::logic_error if the tensor is not in host memory or not contiguous.
 std::span<const std::byte> host_bytes(const at::Tensor& tensor);
 std::span<std::byte> mutable_host_bytes(const at::Tensor& tensor);
 
-/// \error std::logic_error
+/// \error std::logic_error if the tensor has another type.
 void check_type(const at::Tensor& tensor, at::ScalarType type);
 
-/// The elements of a contiguous tensor. \error std::logic_error, as above, and where the elements have another type.
+/// The elements of a contiguous tensor. \error std::logic_error as host_bytes() and check_type().
 template <typename T>
 std::span<const T> host_values(const at::Tensor& tensor) {
   check_type(tensor, c10::CppTypeToScalarType<T>::value);
@@ -29,7 +29,7 @@ std::span<T> mutable_host_values(const at::Tensor& tensor) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
-/// Where a tensor of any device begins, as a number: to be compared, never read from.
+/// The address at which a tensor of any device begins, as a number: to be compared, never dereferenced.
 std::uintptr_t address_of(const at::Tensor& tensor);
 
 }  // namespace titan::train

@@ -1,5 +1,6 @@
 #pragma once
-// What a device computes in a way of its own. Where nothing is said, operations of LibTorch compute it on every device.
+// Operations for which a device may have kernels of its own. Functions that a device does not override are computed by
+// operations of LibTorch.
 #include <cstdint>
 #include <span>
 
@@ -9,10 +10,10 @@
 
 namespace titan::train {
 
-/// A target that is not trained on: its loss and its gradients are 0.
+/// Marks a target that is not trained on: its loss and its gradients are 0.
 inline constexpr std::int64_t kNoTarget = -100;
 
-/// Gradients of silu(gate) * up, with the product itself, which the next gradient needs.
+/// Gradients of silu(gate) * up, together with that product, which the next gradient needs.
 struct SwiGluGradients {
   at::Tensor gate, up, product;
 };
@@ -21,7 +22,7 @@ struct SwiGluGradients {
 struct NormLeaf {
   const at::Tensor* values;
   std::int64_t begin, length;
-  double* entry;  ///< host memory: what the leaf brings to a norm
+  double* entry;  ///< host memory: where the leaf's contribution to a norm is written
 };
 
 class Kernels {
@@ -31,27 +32,27 @@ class Kernels {
   /// Softmax attention: query heads in groups share key and value heads. One kernel, the same for every shape.
   virtual at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                bool causal) = 0;
-  /// The same where `mask` is added to the scores: [Tq,Tk] of q's type. \error std::invalid_argument but on the CPU
+  /// Attention with `mask`, [Tq,Tk] of q's type, added to the scores. \error std::invalid_argument except on the CPU
   virtual at::Tensor masked_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                       const at::Tensor& mask_TT);
 
-  /// As single_rms_norm and single_norm_gradients say; of the sum of two tensors of one shape and type, the bits of
-  /// x + y and of its norm.
+  /// The next three give the bits of single_rms_norm() and single_norm_gradients(). sum_norm() gives x + y and the norm
+  /// of that sum; x and y have one shape and type.
   virtual Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
   virtual NormedSum sum_norm(const at::Tensor& x, const at::Tensor& y, const at::Tensor& weight, double eps);
   virtual NormGradients norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
                                        const at::Tensor& weight, const at::Tensor& scale);
 
-  /// silu(gate) * up, of one shape and type; silu(gate) is rounded to that type.
+  /// silu(gate) * up; both have one shape and type, and silu(gate) is rounded to that type.
   virtual at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up);
   /// `inner` is the gradient of swiglu(gate, up), and may be used up.
   virtual SwiGluGradients swiglu_gradients(const at::Tensor& gate, const at::Tensor& up, at::Tensor inner);
-  /// Rotates pairs of neighbours of the last dim in fp32 by complex `turns`, [T,1,K/2], or [B,T,1,K/2] where each row
-  /// has its own; by the opposite angles where it goes `back`. The result has x's type.
+  /// Rotates neighbouring pairs of the last dim in fp32 by complex `turns`: [T,1,K/2], or [B,T,1,K/2] if each row has
+  /// its own. With `back` it rotates by the opposite angles. The result has x's type.
   virtual at::Tensor turn(const at::Tensor& x_BTHK, const at::Tensor& turns, bool back);
 
-  /// The gradients of logits of type `type`, whose loss is -scale * log_probabilities[target]; 0 where the target
-  /// is kNoTarget. fp32 [R,V], which may be used up, and int64 [R].
+  /// The gradients of logits, in type `type`, for the loss -scale * log_probabilities[target]; 0 where the target is
+  /// kNoTarget. `log_probabilities` is fp32 [R,V] and may be overwritten; `targets` is int64 [R].
   virtual at::Tensor logit_gradients(at::Tensor log_probabilities, const at::Tensor& targets, double scale,
                                      at::ScalarType type);
   /// Rows of one length in fp32, added as a tree of pairs: (r0 + r1) + (r2 + r3). 2, 4 or 8 rows of one type.
@@ -59,10 +60,10 @@ class Kernels {
 
   /// The fp64 losses of each row of logits.
   virtual at::Tensor exact_losses(const at::Tensor& logits_BTV, const at::Tensor& targets_BT) = 0;
-  /// Their sum in fp64, added in an order that depends on the number alone: one element, on the device.
+  /// The sum of `losses` in fp64, added in an order that depends on their number alone: one element, on the device.
   virtual at::Tensor loss_sum(const at::Tensor& losses) = 0;
-  /// Sets the entries, by an order of additions that depends on a leaf's length alone. `p` = 2: the sum of squares;
-  /// 0: the maximum; else that, then the sum of |x / 2^e|^p (norm_exponent).
+  /// Sets the entry of each leaf, added in an order that depends on the leaf's length alone. `p` = 2: the sum of
+  /// squares. `p` = 0: the maximum. Else two numbers: the maximum, then the sum of |x / 2^e|^p (norm_exponent()).
   virtual void leaf_norms(std::span<const NormLeaf> leaves, int p) = 0;
 };
 

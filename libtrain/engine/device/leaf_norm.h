@@ -1,5 +1,5 @@
 #pragma once
-// What one leaf of a gradient brings to a norm, in an order of additions that does not depend on SIMD width.
+// The contribution of one leaf of a gradient to a norm, added in an order that does not depend on SIMD width.
 #include <cstdint>
 
 namespace titan::train {
@@ -7,14 +7,14 @@ namespace titan::train {
 /// Sum of squares: 16 fp64 lanes (element k to lane k mod 16), lanes added as a tree.
 double leaf_sum_of_squares(const float* data, std::int64_t count);
 
-/// The largest |x|; NaN where one is.
+/// The largest |x|; NaN if any x is NaN.
 double leaf_max(const float* data, std::int64_t count);
 
-/// Sum of |x / 2^exponent|^power in the same lanes. `power` from 1 to 16.
+/// Sum of |x / 2^exponent|^power, in 16 fp64 lanes as above. `power` from 1 to 16.
 double leaf_power_sum(const float* data, std::int64_t count, int power, int exponent);
 
-/// The exponent of the power of two at or below `most`; 0 where `most` is zero or not finite. What is divided by it is
-/// below 2, so that no power of it overflows.
+/// The exponent of the largest power of two that is at most `most`; 0 if `most` is zero or not finite. Values divided
+/// by that power of two are below 2, so that their powers do not overflow.
 int norm_exponent(double most);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Losses in fp64, added in order: on the host.
+// Losses in fp64, added in index order on the host.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {

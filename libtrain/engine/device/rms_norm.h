@@ -1,12 +1,12 @@
 #pragma once
-// RMSNorm and its gradients by single operations, with the bits of at::rms_norm on the CPU: what a device computes that
-// has no kernel of its own for it.
+// RMSNorm and its gradients by single operations, with the bits of at::rms_norm on the CPU. A device without a kernel
+// of its own for them computes these.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {
 
 struct Normed {
-  at::Tensor values;  ///< of x's type
+  at::Tensor values;  ///< in x's type
   at::Tensor scale;   ///< 1 / sqrt(mean(x^2) + eps) of each row, fp32: [..., 1]
 };
 
@@ -14,15 +14,15 @@ struct Normed {
 Normed single_rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
 struct NormedSum {
-  at::Tensor sum;  ///< what was normed
+  at::Tensor sum;  ///< x + y, the input of the norm
   Normed normed;
 };
 
 struct NormGradients {
-  at::Tensor x, weight;  ///< of the types of x and weight
+  at::Tensor x, weight;  ///< in the types of x and weight
 };
 
-/// `along`: a gradient of x that came another way and is added, as autograd does it; undefined without one.
+/// `along`: a gradient of x from another path, which is added as autograd would add it; undefined if there is none.
 NormGradients single_norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
                                     const at::Tensor& weight, const at::Tensor& scale);
 

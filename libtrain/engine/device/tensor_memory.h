@@ -1,6 +1,7 @@
 #pragma once
-// The memory of large tensors on the CPU: pages that are used again, and go back to the kernel before a rank holds much
-// more than its tensors needed at one time. glibc's heap keeps what is freed between blocks that live on.
+// The memory of large tensors on the CPU. Freed pages are reused, and go back to the kernel before a rank holds much
+// more than its tensors needed at one time. (glibc's heap cannot return memory that is freed between blocks still in
+// use.)
 #include <cstddef>
 #include <map>
 #include <unordered_map>
@@ -11,10 +12,11 @@
 
 namespace titan::train {
 
-/// One at a time: LibTorch's products ask for memory that is freed by a plain function.
+/// Only one exists at a time, for LibTorch's products need memory that a plain function can free.
 class TensorMemory final : public c10::Allocator {
  public:
-  /// Smaller tensors stay with `inner`, which must outlive the object, as the object its tensors.
+  /// Tensors below kLarge are allocated by `inner`. `inner` must outlive this object, and this object must outlive its
+  /// tensors.
   explicit TensorMemory(c10::Allocator& inner);
   ~TensorMemory() override;
 
@@ -22,13 +24,13 @@ class TensorMemory final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override { return &put_back; }
   void copy_data(void* to, const void* from, std::size_t count) const override { default_copy_data(to, from, count); }
 
-  /// Of pages in use, of free ones, and the most that were in use at one time.
+  /// Bytes of pages in use, of free pages, and the most that were in use at one time.
   struct Bytes {
     std::size_t used = 0, free = 0, most_used = 0;
   };
   Bytes bytes() const;
 
-  /// From this size on, in bytes, a tensor has a block.
+  /// In bytes: tensors of this size or larger get a block of pages.
   static constexpr std::size_t kLarge = 256 << 10;
 
  private:
@@ -44,9 +46,9 @@ class TensorMemory final : public c10::Allocator {
   Bytes bytes_ TITAN_GUARDED_BY(mutex_);
 };
 
-/// Gives the tensors of this process such memory from here on. A second call does nothing.
+/// Makes this process allocate tensors through a TensorMemory from now on. A second call does nothing.
 void use_tensor_memory();
-/// The most bytes of large tensors that have lived at one time; 0 before use_tensor_memory().
+/// The most bytes that large tensors have held at one time; 0 before use_tensor_memory().
 std::size_t most_tensor_bytes();
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// The host's lane: a thread of its own, which computes with one core and waits for the network.
+// The host's lane: a separate thread, which computes with one core and waits for the network.
 #include <deque>
 #include <exception>
 #include <optional>

@@ -24,13 +24,13 @@ struct ExchangeSetup {
   const RankStages& stages;
   StageExchange exchange;
   Share share;                                      ///< of this rank
-  std::map<std::uint32_t, std::size_t> slot_of;     ///< of a parameter: not its tied head's
-  std::map<std::uint32_t, std::size_t> first_slot;  ///< of a stage
+  std::map<std::uint32_t, std::size_t> slot_of;     ///< the slot of each parameter; a tied head's slot is not in it
+  std::map<std::uint32_t, std::size_t> first_slot;  ///< the first slot of each stage
   RowExchange rows;
   TiedHead tied;
   Lane* lane = nullptr;  ///< null: everything happens at once
 
-  /// Runs `work` beside the run where there is a lane, else at once.
+  /// Runs `work` in the lane, while the run computes, if there is a lane; else at once.
   void run(Lane::Work work) const;
   std::size_t slots() const { return stages.parameters().size(); }
 };

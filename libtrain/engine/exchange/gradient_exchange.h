@@ -18,9 +18,9 @@
 
 namespace titan::train {
 
-/// With more than one part (RunPlan::exchange_parts) transfers go on beside what the run computes: sums of a part
-/// travel while the backward works on the parts below it, weights while the optimizer and the next forward work on
-/// others. Orders of the same copies and additions: no bit depends on it.
+/// With more than one part (RunPlan::exchange_parts), transfers overlap with computing. Sums of a part travel while the
+/// backward works on the parts below it; its weights travel while the optimizer and the next forward work on other
+/// parts. The copies and additions are the same, only begun at other times: no bit depends on the number of parts.
 class GradientExchange : public StepExchange {
  public:
   /// `world`, `plan` and `stages` must outlive the exchange.
@@ -29,38 +29,40 @@ class GradientExchange : public StepExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  /// Says to each group of ranks what it will be used for. Collective; before everything else, once all ranks have an
-  /// exchange.
+  /// Tells each group of ranks which transfers to expect, so that it can connect now. Collective; call it first, once
+  /// all ranks have made their exchange.
   void connect();
 
   bool in_turns() const override { return !sums_->whole(); }
   void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
-  /// Begins with the parts, the last of the model first, that are there: whose sums are complete, or in turns those of
-  /// the rank's `local`-th micro-batch of `stage`. Without parts it does nothing.
+  /// Begins to exchange the parts that are ready, the last part of the model first. A part is ready once its sums are
+  /// complete; if gradients are exchanged in turns (in_turns()), once it has the gradients of the rank's `local`-th
+  /// micro-batch of `stage`. With a single part this function does nothing.
   void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) override;
 
   /// Sums each slot of the stage over the DP ranks and returns the pieces that this rank owns.
   ///
-  /// `sums` has one TreeSum per entry of stages.parameters(), all complete (or collected, or taken by begin()); with a
-  /// tied head on the same rank its slot is among them. With the head on another rank, that one first sends its partial
-  /// nodes (or in turns the sums) to the first stage's rank of the same dp_rank over `world.pp`; both sides call this
-  /// function. The wire carries fp32 only.
+  /// `sums` has one TreeSum per entry of stages.parameters(), all complete (or collected, or taken by begin()). The
+  /// slot of a tied head on the same rank is among them. If the tied head is on another rank, the head's rank first
+  /// sends its partial nodes (in turns: its sums) to the first stage's rank of the same dp_rank over `world.pp`; both
+  /// ranks call this function. Sums travel as fp32. In turns, the gradients of a micro-batch travel in the gradients'
+  /// own type (fp32 or bf16).
   std::vector<OwnedGradient> reduce(std::span<TreeSum> sums);
 
   bool beside() const override { return lane_ != nullptr; }
-  /// Parts that travel by themselves, in model order.
+  /// The number of parts that travel separately; parts are in model order.
   std::size_t parts() const { return setup_.exchange.parts.size(); }
-  /// Places of a part's pieces among those that this rank owns: [first, second).
+  /// The range [first, second) of a part's pieces among the pieces that this rank owns.
   std::pair<std::size_t, std::size_t> pieces_of(std::size_t part) const { return part_pieces_.at(part); }
-  /// Brings every rank's `owned` weights of a part (fp32, its pieces in order) to the compute copies of all ranks of
-  /// the stage; after the last part the tied embedding to the last stage. All parts, in order. The wire carries what
-  /// the compute copy holds.
+  /// Copies every rank's `owned` weights of a part (fp32, the part's pieces in order) to the compute copies of all
+  /// ranks of the stage. After the last part, also copies a tied embedding to the last stage. Call it for all parts, in
+  /// order. Weights travel in the type of the compute copies.
   void share(std::size_t part, std::span<const at::Tensor> owned);
-  /// All parts of all `owned` weights, in order of the pieces.
+  /// Shares all parts. `owned`: all weights that this rank owns, in the order of the pieces.
   void share(std::span<const at::Tensor> owned);
   void await_weights(std::uint32_t stage, std::size_t place) const override { sharing_.await(stage, place); }
   void await_shared() const override { sharing_.await_all(); }
-  /// All that was begun.
+  /// Waits for all weights whose sharing was begun.
   void await_weights() const;
 
   /// Bytes of the buffers that the exchange holds.
@@ -74,7 +76,8 @@ class GradientExchange : public StepExchange {
   std::vector<std::pair<std::size_t, std::size_t>> part_pieces_;  ///< of each part
   std::unique_ptr<GradientSums> sums_;
   WeightSharing sharing_;
-  std::unique_ptr<Lane> lane_;  ///< null: one part, at once; ends before what it uses
+  std::unique_ptr<Lane>
+      lane_;  ///< null: there is one part, exchanged at once. The last member, so that it ends before what it uses
 };
 
 }  // namespace titan::train

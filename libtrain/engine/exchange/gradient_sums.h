@@ -1,6 +1,6 @@
 #pragma once
-// One step's gradients of this rank's stages, summed over the data-parallel ranks: at the end of the step, or a
-// micro-batch at a time.
+// Sums one step's gradients of this rank's stages over the data-parallel ranks: at the end of the step, or in turns,
+// which is after each micro-batch.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,20 +14,23 @@ namespace titan::train {
 class GradientSums {
  public:
   virtual ~GradientSums() = default;
-  /// Whether a slot of finish() is the whole parameter, of which what this rank owns is summed; else it is what this
-  /// rank owns.
+  /// Whether a slot of finish() holds the whole parameter, with final sums only in the elements that this rank owns.
+  /// Else it holds just the elements that this rank owns.
   virtual bool whole() const = 0;
-  /// Takes the gradients of this rank's `local`-th micro-batch of a stage; `sums` are none where the rank lacks it.
+  /// Takes the gradients of this rank's `local`-th micro-batch of a stage. `sums` is empty if the rank has no such
+  /// micro-batch.
   virtual void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
-  /// Begins with the parts that are there. `sums` are those of all stages.
+  /// Begins to exchange the parts that are ready. `sums` are those of all stages.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
-  /// The sums by slot, and last those of a tied head where its embedding is on this rank.
+  /// The sums by slot; if this rank has the embedding of a tied head, the head's sums come last.
   virtual Slots finish(std::span<TreeSum> sums) = 0;
 };
 
-/// Partial sums of a step meet at its end, or part by part while the last backward goes on. `setup` must outlive it.
+/// Exchanges partial sums once per step: at the end of the step, or part by part during its last backward. `setup` must
+/// outlive it.
 std::unique_ptr<GradientSums> make_late_sums(const ExchangeSetup& setup);
-/// Each micro-batch is exchanged at once, so that a rank holds sums of what it owns alone. `setup` must outlive it.
+/// Exchanges the gradients of each micro-batch at once, so that a rank holds only the sums that it owns. `setup` must
+/// outlive it.
 std::unique_ptr<GradientSums> make_turn_sums(const ExchangeSetup& setup);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Rows of tensors to other ranks of a stage and back, by the steps of an ExchangePlan, through one set of buffers.
+// Moves rows of tensors between the ranks of a stage by the steps of an ExchangePlan, through one set of buffers.
 #include <cstdint>
 #include <vector>
 
@@ -10,44 +10,44 @@
 
 namespace titan::train {
 
-/// Tensors by slot: flat, of one type.
+/// Tensors by slot: each 1-D, all of one type.
 using Slots = std::vector<at::Tensor>;
 
-/// Its operations change tensors, not the object.
+/// Const operations: they change tensors, not this object.
 class RowExchange {
  public:
-  /// With buffers of `bytes` in all.
+  /// Allocates buffers of `bytes` in all.
   explicit RowExchange(std::int64_t bytes);
 
-  /// Sums `partials`, which are by node, over the ranks of `group`. What this rank is to have by `plan` ends in
-  /// partials.front(). Collective. The wire carries fp32.
+  /// Sums `partials` (one entry per tree node) over the ranks of `group`. The elements that `plan` gives to this rank
+  /// end up in partials.front(). Collective. Values travel as fp32.
   void sum(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) const;
-  /// Brings each owner's elements of `slots` to all ranks of `group`: the steps of sum(), backwards. Collective. The
-  /// wire carries `type`. Returns the tag for what follows.
+  /// Copies each owner's elements of `slots` to all ranks of `group`, by the steps of sum() in reverse. Collective.
+  /// Values travel as `type`. Returns the first tag that is free after it.
   std::uint64_t copy(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type,
                      const Slots& slots) const;
 
-  /// Of all buffers, for one who uses them between two calls.
+  /// The memory of all buffers. A caller may use it between two calls.
   const at::Tensor& bytes() const { return bytes_; }
   at::Tensor buffer(std::int64_t first, std::int64_t elements, at::ScalarType type) const;
 
  private:
   using Splits = std::vector<std::int64_t>;  ///< elements, by rank
 
-  /// Elements `from` to `to` of each owner's row, which travel at once in an all-to-all.
+  /// Elements [from, to) of each owner's row, which travel in one all-to-all.
   struct Slice {
     std::int64_t from = 0, to = 0;
-    std::int64_t length = 0;  ///< of this rank's own row there
-    Splits of_owners = {};    ///< by rank: elements of this rank's nodes that are that rank's
-    Splits of_mine = {};      ///< by rank: elements of that rank's nodes that are this rank's
+    std::int64_t length = 0;  ///< elements of this rank's own row in the slice
+    Splits of_owners = {};    ///< by rank: elements of this rank's nodes that the other rank owns
+    Splits of_mine = {};      ///< by rank: elements of the other rank's nodes that this rank owns
   };
   static Slice slice_of(const ExchangePlan& plan, std::int64_t index);
 
-  /// Sends and receives the elements of two rows piece by piece; use(part of the slots, received) gets what came.
+  /// Sends and receives the elements of two rows piece by piece; calls use(part of the slots, received) for each piece.
   template <typename Use>
   void swap_rows(Fabric& group, const ExchangePlan& plan, const Swap& swap, bool sums, std::uint64_t tag,
                  const Slots& slots, at::ScalarType type, const Use& use) const;
-  /// Sends what fill(in) writes, and returns what came; both lie in the buffer.
+  /// Sends what fill(in) writes and returns what was received; both are in the buffers.
   template <typename Fill>
   at::Tensor exchange_slice(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Splits& out_splits,
                             const Splits& in_splits, at::ScalarType type, const Fill& fill) const;

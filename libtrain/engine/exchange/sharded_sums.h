@@ -1,6 +1,6 @@
 #pragma once
-// Gradient sums of a part of the elements, while micro-batches finish: each is exchanged at once among the ranks of a
-// domain, so that no rank holds sums of what another one of them sums.
+// Sums gradients in turns: each micro-batch is exchanged among the ranks of a domain as soon as it is done. Each rank
+// of the domain sums a different part of the elements.
 #include <cstdint>
 #include <vector>
 
@@ -15,8 +15,8 @@ namespace titan::train {
 
 class ShardedSums {
  public:
-  /// `plan` is one of plan_turn() over the ranks of `domain`, which share the micro-batches of `block`, of `count` in
-  /// all. Gradients are and travel as `type`. `rows` has the buffers. References must outlive the object.
+  /// `plan` comes from plan_turn() over the ranks of `domain`, which share the micro-batches of `block` out of `count`
+  /// in all. Gradients have and travel as `type`. `rows` has the buffers. References must outlive the object.
   ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, at::ScalarType type,
               const RowExchange& rows);
 
@@ -24,8 +24,8 @@ class ShardedSums {
   /// rank's micro-batch; empty if it has none in this turn. \error std::logic_error: a gradient is not of the `type`
   /// that the constructor got
   void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
-  /// After all turns. \return the sums of the block's maximal nodes, each as long as this rank's row. The object is as
-  /// new.
+  /// Call this after all turns. \return the sums of the block's maximal nodes, each as long as this rank's row. The
+  /// object can then be used again.
   std::vector<at::Tensor> finish();
 
  private:
@@ -35,7 +35,7 @@ class ShardedSums {
   Node block_;
   at::ScalarType type_;
   const RowExchange& rows_;
-  std::vector<TreeSum> sums_;  ///< of each piece of the own row
+  std::vector<TreeSum> sums_;  ///< of each piece of this rank's row
 };
 
 }  // namespace titan::train

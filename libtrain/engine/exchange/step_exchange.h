@@ -1,5 +1,5 @@
 #pragma once
-// What the executor tells an exchange, and asks of it, while it computes a step.
+// The calls that the executor makes to an exchange while it computes a step.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,18 +15,18 @@ class StepExchange {
   /// Whether gradients are exchanged after each micro-batch: collect() is then called after each.
   virtual bool in_turns() const = 0;
   /// Takes the gradients of this rank's `local`-th micro-batch out of the `sums` of a stage and brings them to their
-  /// owners. Called in the order of the table, which all ranks of the stage have; `sums` are none where the rank lacks
-  /// the micro-batch.
+  /// owners. Called in the order of the schedule table, which all ranks of the stage share. `sums` is empty if the rank
+  /// does not have the micro-batch.
   virtual void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
 
-  /// Whether transfers go on while stages compute: the three below are then called.
+  /// Whether transfers overlap with computing. Only then are the three functions below called.
   virtual bool beside() const = 0;
-  /// A backward has given more of the gradients of the rank's `local`-th micro-batch of `stage`. `sums` are all of the
-  /// step.
+  /// Tells that a backward has added gradients of the rank's `local`-th micro-batch of `stage`. `sums` are all sums of
+  /// the step.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
-  /// Before somebody computes with the weights of a stage up to and with those at `place` of its parameters.
+  /// Returns when the weights of a stage's parameters 0 to `place` (inclusive) may be used.
   virtual void await_weights(std::uint32_t stage, std::size_t place) const = 0;
-  /// Before somebody uses any weights; gradients in turns may travel on.
+  /// Returns when all weights may be used. Gradients that are exchanged in turns may still be travelling.
   virtual void await_shared() const = 0;
 };
 

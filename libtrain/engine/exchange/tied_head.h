@@ -1,5 +1,6 @@
 #pragma once
-// A tied head that is on another stage than its embedding: its gradients go to the first stage, the table comes back.
+// For a tied head that is on another stage than its embedding: sends the head's gradients to the first stage, and the
+// embedding table back to the head.
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -11,21 +12,22 @@
 
 namespace titan::train {
 
-/// Transfers between the ranks of one pipeline that hold the two ends. Nothing to do where both are on one rank.
+/// Transfers between the two ranks of one pipeline that hold embedding and head. There are none if both are on one
+/// rank.
 class TiedHead {
  public:
-  /// References must outlive it.
+  /// References must outlive the object.
   TiedHead(World& world, const recipe::RunPlan& plan, const StageExchange& exchange)
       : world_(world), plan_(plan), exchange_(exchange) {}
 
   bool sends() const { return exchange_.sends_tied; }        ///< this rank has the head
   bool receives() const { return exchange_.receives_tied; }  ///< this rank has the embedding
 
-  /// The head's sums leave, one transfer a node.
+  /// Sends the head's sums, one transfer per tree node.
   void send_sums(const std::vector<at::Tensor>& nodes) const;
-  /// Those that came, each as large as its sum of the embedding.
+  /// Receives the head's sums, one for each of `of_embedding` and of the same size.
   std::vector<at::Tensor> receive_sums(const std::vector<at::Tensor>& of_embedding) const;
-  /// The compute copy of the embedding goes to the head's rank. Both ranks call it, each with its own `table`.
+  /// Copies the embedding's compute copy to the head's rank. Both ranks call this, each with its own `table`.
   void move_table(const at::Tensor& table, const RowExchange& rows) const;
 
  private:

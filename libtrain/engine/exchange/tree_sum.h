@@ -1,5 +1,5 @@
 #pragma once
-// Canonical gradient sums over the micro-batches of a rank, as tensors. Over ranks: gradient_exchange.h.
+// Canonical gradient sums over the micro-batches of one rank, as tensors. gradient_exchange.h sums over ranks.
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -11,28 +11,28 @@
 namespace titan::train {
 
 /// Merges the gradients of one slot as micro-batches finish, in any order: insert() merges upward while the sibling is
-/// present. Sums are fp32; a gradient that is alone stays as it came (bf16 is half the memory), for a bf16 value that
-/// is added to fp32 counts exactly.
+/// present. Sums are fp32. A gradient that has not been added to another keeps its type: bf16 takes half the memory,
+/// and adding it to fp32 later loses nothing.
 class TreeSum {
  public:
   TreeSum(std::uint32_t count, Node block) : count_(count), block_(block) {}
-  /// `grad` is consumed: its storage is reused where nobody else holds it, and copied only where it has to stay. A
-  /// micro-batch that is outside of the block or was inserted before is an std::logic_error.
+  /// `grad` is consumed: its storage is reused if nothing else holds it, and else copied only if it must be kept.
+  /// \error std::logic_error if the micro-batch is outside of the block or was inserted before
   void insert(std::uint32_t micro_batch, at::Tensor grad);
-  /// The same for consecutive micro-batches from `first` on, a row each: what is a tree of 2, 4 or 8 of them is added
-  /// in one pass.
+  /// Inserts consecutive micro-batches from `first` on, one row each. Subtrees of 2, 4 or 8 micro-batches are added in
+  /// one pass.
   void insert_rows(std::uint32_t first, const std::vector<at::Tensor>& rows);
-  /// The partial sums (fp32) of the block's maximal nodes, in order; leaves the object empty.
-  /// Every micro-batch of the block must have been inserted, else std::logic_error.
+  /// The partial sums (fp32) of the block's maximal nodes, in order; the object is empty afterwards. \error
+  /// std::logic_error unless every micro-batch of the block was inserted
   std::vector<at::Tensor> finish();
-  /// Whether finish() would find every micro-batch.
+  /// Whether every micro-batch of the block was inserted, so that finish() may be called.
   bool complete() const { return inserted_ == block_.hi - block_.lo; }
-  /// Whether take() would find it.
+  /// Whether take(micro_batch) would succeed.
   bool has(std::uint32_t micro_batch) const { return nodes_.contains({micro_batch, micro_batch + 1}); }
-  /// The gradient of a micro-batch that has not met its sibling, as it came, else std::logic_error; the object forgets
-  /// it.
+  /// Removes and returns the gradient of a micro-batch that has not been added to its sibling, in the type it came in.
+  /// \error std::logic_error if it has been added
   at::Tensor take(std::uint32_t micro_batch);
-  /// Sums held at present.
+  /// The number of tensors held at present.
   std::size_t held() const { return nodes_.size(); }
 
  private:

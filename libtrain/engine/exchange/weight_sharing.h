@@ -1,5 +1,5 @@
 #pragma once
-// Weights from their owners to the compute copies of all ranks of a stage, part by part.
+// Copies weights from their owners to the compute copies of all ranks of a stage, part by part.
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -11,16 +11,18 @@ namespace titan::train {
 
 class WeightSharing {
  public:
-  /// `setup` must outlive it.
+  /// `setup` must outlive the object.
   explicit WeightSharing(const ExchangeSetup& setup);
 
-  /// The compute copy of a parameter, flat: what this rank owns of it is put in before share().
+  /// The compute copy of a parameter as a 1-D tensor. The caller writes the elements that this rank owns into it before
+  /// share().
   const at::Tensor& copy_of(std::uint32_t parameter) const { return weights_[setup_.slot_of.at(parameter)]; }
-  /// Brings a part of what each rank owns to all. All parts, in order; after the last one the tied table travels.
+  /// Copies what each rank owns of a part to all ranks. Call it for all parts, in order; the last call also sends a
+  /// tied embedding to its head.
   void share(std::size_t part);
-  /// Before somebody computes with the weights of a stage up to and with those at `place` of its parameters.
+  /// Returns when the weights of a stage's parameters 0 to `place` (inclusive) may be used.
   void await(std::uint32_t stage, std::size_t place) const;
-  /// Before somebody uses any weights; gradients in turns may travel on.
+  /// Returns when all weights may be used. Gradients that are exchanged in turns may still be travelling.
   void await_all() const;
 
  private:
@@ -28,7 +30,7 @@ class WeightSharing {
 
   const ExchangeSetup& setup_;
   Slots weights_;                    ///< compute copies, flat
-  std::vector<std::size_t> shared_;  ///< works of the lane after which a part is here
+  std::vector<std::size_t> shared_;  ///< per part: the number of works of the lane after which the part has arrived
 };
 
 }  // namespace titan::train

@@ -16,26 +16,26 @@
 namespace titan::train {
 
 /// Rotations e^(i t theta^(-2j/K)) as complex64 [T, K/2], from fp32 angles as torchtitan computes them. `scaling`
-/// changes frequencies and size of the rotations (recipe/model/rope_frequencies.h).
-/// \source Su et al., RoFormer; torchtitan v0.2.2 precompute_freqs_cis
+/// changes the frequencies and the magnitude of the rotations (recipe/model/rope_frequencies.h). \source Su et al.,
+/// RoFormer; torchtitan v0.2.2 precompute_freqs_cis
 at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double theta,
                       const std::optional<recipe::RopeScaling>& scaling = {});
 
 struct AttentionWeights {
   LinearWeight query, key, value, out;
-  at::Tensor query_norm, key_norm;  ///< [K], or [H x K] and [G x K]; undefined where nothing is normed
+  at::Tensor query_norm, key_norm;  ///< [K], or [H x K] and [G x K]; undefined if queries and keys are not normed
   std::int64_t head_dim = 0;
   double norm_eps = 0;
-  bool whole_norm = false;  ///< the norms are over all heads of a token
+  bool whole_norm = false;  ///< each norm is over all heads of a token
   Window window = {};
 };
-/// Causal attention with grouped key/value heads, within each of `documents` where they are apart. \source Ainslie et
-/// al., GQA
+/// Causal attention with grouped key/value heads; within each document if `documents` are kept apart. \source Ainslie
+/// et al., GQA
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use,
                      const Documents& documents = {});
 
-/// The same for tokens that follow those of `cache`, as its layer `layer`: many where it is empty, else one at a time.
-/// `rope`: from the first token of a text on.
+/// Attention of layer `layer` for tokens that follow those in `cache`: any number of tokens if the cache is empty, else
+/// one. `rope` begins at the first token of the text.
 at::Tensor cached_attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope,
                             const ProductUse& use, KvCache& cache, std::size_t layer);
 

@@ -7,20 +7,19 @@
 
 namespace titan::train {
 
-/// Of one sequence. Shape letters: G key/value heads, T tokens, K head dim.
+/// The cache of one sequence. Shape letters: G key/value heads, T tokens, K head dim.
 class KvCache {
  public:
   explicit KvCache(std::size_t layers) : layers_(layers) {}
 
   std::int64_t length() const { return length_; }  ///< tokens that every layer holds
-  /// Keys and values of a layer: of all tokens, those that append() has just given it included.
+  /// Keys and values of a layer for all tokens, including those that append() has just added.
   struct Seen {
     at::Tensor k_BGTK, v_BGTK;
   };
-  /// Gives `layer` the keys and values [1,G,T,K] of the tokens that follow those before. They count once advance() was
-  /// called.
+  /// Adds the keys and values [1,G,T,K] of the next tokens to `layer`. length() counts them after advance().
   Seen append(std::size_t layer, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK);
-  /// Every layer has got `tokens` more.
+  /// Tells that append() has given `tokens` more tokens to every layer.
   void advance(std::int64_t tokens) { length_ += tokens; }
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
-// A feed-forward of experts: a router gives each token to some of them, which add up its output.
+// A mixture of experts in place of a feed-forward: a router gives each token to some experts, whose outputs are added.
 //
-// Experts are computed one after the other, each over its tokens in their order, and a token's outputs are added up in
-// the order of its experts: no order of threads shapes a bit. Nothing is dropped.
+// Experts are computed one after the other, each over its tokens in their order, and a token's outputs are added in the
+// order of its experts: bits do not depend on the order of threads. No token is dropped.
 //
 // Shape letters: B sequences, T tokens, D model dim, N = B x T, E experts, S experts that a token takes.
 #include <cstdint>
@@ -17,14 +17,14 @@ struct MoeWeights {
   std::vector<FeedForwardWeights> experts;  ///< E
   std::int64_t per_token = 0;               ///< S
   bool normed = false;                      ///< the S weights of a token are divided by their sum
-  double balance = 0;                       ///< of the balance loss, in the gradients that go to a sink
+  double balance = 0;                       ///< coefficient of the balance loss in gradients; used with a sink only
 };
 
 /// The sum of each token's experts, weighted by the softmax of the router's fp32 logits. With a sink, the gradients of
-/// `balance` times the balance loss are added to the router's, and the loss is noted there: E x the sum over experts of
-/// (assignments to the expert / N) x (mean probability of the expert over the tokens), where the first has no gradient.
-/// \source Shazeer et al., Outrageously Large Neural Networks; Fedus et al., Switch Transformers; Hugging Face
-/// transformers 5, load_balancing_loss_func, of one layer
+/// `balance` times the balance loss are added to the router's gradients, and the sink is told the balance loss: E x the
+/// sum over experts of (assignments to the expert / N) x (mean probability of the expert over the tokens). The first
+/// factor has no gradient. \source Shazeer et al., Outrageously Large Neural Networks; Fedus et al., Switch
+/// Transformers; Hugging Face transformers 5, load_balancing_loss_func, of one layer
 at::Tensor moe(const at::Tensor& x_BTD, const MoeWeights& w, const ProductUse& use);
 
 }  // namespace titan::train

@@ -10,7 +10,7 @@ namespace titan::train {
 
 class RankStages {
  public:
-  /// Those of `rank` of the pipeline, uninitialised. `max_seq_len` sizes the RoPE tables.
+  /// The stages of pipeline rank `rank`, uninitialised. `max_seq_len` sizes the RoPE tables.
   RankStages(const recipe::RunPlan& plan, std::uint32_t rank, std::int64_t max_seq_len,
              Masters masters = Masters::kOnDevice);
   RankStages(const RankStages&) = delete;
@@ -18,7 +18,7 @@ class RankStages {
 
   /// In model order.
   const std::vector<Stage*>& stages() const { return stages_; }
-  /// Of all stages, in model order; a tied head's slot comes last.
+  /// The parameters of all stages, in model order; a tied head's slot comes last.
   const std::vector<StageParameter*>& parameters() const { return parameters_; }
 
   void init_weights(std::uint64_t seed);

@@ -6,10 +6,10 @@
 namespace titan::train {
 
 /// Fixes threads, kernels and backends so that equal inputs give equal bits. Call before the first tensor operation, on
-/// the main thread; a later call may only change `threads`. Sums of some kernels depend on `threads`: it belongs to the
-/// equivalence class of a run.
+/// the main thread; a later call may only change `threads`. Sums of some kernels depend on `threads`, so it is part of
+/// a run's class.
 void setup_determinism(int threads);
-/// To be called first in every own thread that runs tensor operations: BLAS keeps its thread count per thread.
+/// Call this first in every thread of Titan's that runs tensor operations: BLAS keeps its thread count per thread.
 void setup_thread();
 
 std::string torch_version();  ///< "2.11.0+cu130"

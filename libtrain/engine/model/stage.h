@@ -1,6 +1,6 @@
 #pragma once
-// One pipeline stage of a Llama-style model: its parameters, and its forward as a row of segments. A segment is the
-// embedding, one layer, or the final norm; head and loss come after the last one (functions/head_loss.h).
+// One pipeline stage of a Llama-style model: its parameters, and its forward as a sequence of segments. A segment is
+// the embedding, one layer, or the final norm; head and loss come after the last one (functions/head_loss.h).
 //
 // Shape letters: B sequences of a micro-batch, T tokens, D model dim, V vocabulary.
 #include <array>
@@ -34,25 +34,27 @@ struct StageSpec {
 };
 StageSpec stage_spec(const recipe::ModelDims& dims, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
 
-/// A parameter of a stage. `master` is fp32, contiguous, 64-byte aligned, or not there (Masters); `compute` is what the
-/// forward uses: a leaf that requires grad and shares storage with `master` (fp32), or a bf16 copy that refresh()
-/// renews. The embedding's lookup uses an fp32 leaf in both modes: rows commute with rounding, and LibTorch would add
-/// up a token's bf16 gradients in bf16, where 256 + 1 = 256.
+/// A parameter of a stage. `master` is fp32, contiguous and 64-byte aligned, or undefined (see Masters). `compute` is
+/// used by the forward: a leaf tensor that requires grad and shares storage with `master` (fp32), or a bf16 copy that
+/// refresh() renews. The embedding's lookup uses an fp32 leaf in both modes: rows commute with rounding, and LibTorch
+/// would add up a token's bf16 gradients in bf16, where 256 + 1 = 256.
 struct StageParameter {
   std::string name;
   std::uint32_t index = 0;  ///< into RunPlan::parameters
   at::Tensor master;
   at::Tensor compute;
   /// The head's use of a tied embedding: a gradient slot of its own at every PP degree. Shares master (and storage)
-  /// with the embedding when that is on the same stage, else holds the received copy of it. Never saved, never owned.
+  /// with the embedding if both are on the same stage, else holds the received copy of the embedding. Never saved,
+  /// never owned.
   bool tied_head = false;
 };
 
-/// Where the fp32 masters lie that bf16 compute copies stand for. On the host they take nothing of a device's memory
-/// while weights are read; kNone: whoever updates has values of its own.
+/// Where the fp32 masters of bf16 compute copies are kept. kOnHost: they take no memory of the GPU while weights are
+/// read. kNone: there are none, for the optimizer keeps its own.
 enum class Masters : std::uint8_t { kOnDevice, kOnHost, kNone };
 
-/// Parameters and the functions over them stand together, for each function finds its weights by place.
+/// Parameters and the functions over them are one class, for each function finds its weights by their place in
+/// parameters().
 class Stage {
  public:
   /// Allocates parameters (uninitialised). `max_seq_len` sizes the RoPE table.
@@ -65,48 +67,51 @@ class Stage {
   std::vector<StageParameter>& parameters() { return parameters_; }
   const std::vector<StageParameter>& parameters() const { return parameters_; }
 
-  /// Draws every parameter from its own generator keyed by (seed, name): the same on every layout. Refreshes.
-  /// \source torchtitan v0.2.2 models/llama3/model/model.py init_weights, depth_init
+  /// Draws every parameter from its own generator, keyed by (seed, name), with the same values on every layout. Calls
+  /// refresh(). \source torchtitan v0.2.2 models/llama3/model/model.py init_weights, depth_init
   void init_weights(std::uint64_t seed);
-  /// Renews bf16 compute copies from the masters that lie beside them; nothing to do in fp32.
+  /// Renews bf16 compute copies from their masters. Does nothing in fp32.
   void refresh();
 
   std::size_t segments() const { return segments_.size(); }
-  /// One segment. `input`: tokens int64 [B,T] for the embedding, hidden [B,T,D] in the compute dtype elsewhere. Returns
-  /// hidden [B,T,D]. The gradients of the weights of linear layers go to `sink`, where there is one.
+  /// Computes one segment. `input`: tokens int64 [B,T] for the embedding, else hidden [B,T,D] in the compute dtype.
+  /// Returns hidden [B,T,D]. If there is a `sink`, it gets the gradients of the weights of linear layers.
   at::Tensor run(std::size_t segment, const at::Tensor& input, GradientSink* sink,
                  const Documents& documents = {}) const {
     return run_with(segment, input, {gemm_, sink}, documents);
   }
-  /// The same for a backward through a layer whose output is known: it has a graph and a shape, and no values.
+  /// Like run(), for a backward that recomputes a layer whose output is known: the returned tensor has a graph and a
+  /// shape, but no values.
   at::Tensor run_again(std::size_t segment, const at::Tensor& input, GradientSink* sink,
                        const Documents& documents = {}) const {
     return run_with(segment, input, {.gemm = gemm_, .sink = sink, .unread = true}, documents);
   }
-  /// Rotations of RoPE from the first token of a text on, complex64 [max_seq_len,K/2].
+  /// RoPE's rotations for the tokens of a text, from its first on, complex64 [max_seq_len,K/2].
   const at::Tensor& rope() const { return rope_; }
-  /// Places in parameters() of what a segment uses beside the weights of linear layers.
+  /// Places in parameters() of all that a segment uses except the weights of linear layers.
   const std::vector<std::size_t>& own_parameters(std::size_t segment) const { return segments_[segment].parameters; }
   bool recomputes(std::size_t segment) const { return segments_[segment].recompute; }
-  /// Of the last stage: losses and gradients of the last segment's output. See head_loss().
+  /// Last stage only: the losses, and the gradients of the last segment's output. See head_loss().
   HeadLoss loss(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, double scale) const;
   std::size_t head_parameter() const { return head_; }
-  /// Of the last stage: the fp64 losses of each token that validation reports. `masked`: some targets are
-  /// kNoTarget, and have none.
+  /// Last stage only: the fp64 loss of each token, as validation reports it. `masked`: some targets are kNoTarget and
+  /// have no loss.
   at::Tensor exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& targets_BT, bool masked = false) const;
 
-  /// All segments, then the head where the stage has it: hidden [B,T,D], or logits [B,T,V] (compute dtype).
+  /// Computes all segments, then the head if the stage has it. Returns hidden [B,T,D], or logits [B,T,V] (compute
+  /// dtype).
   at::Tensor forward(const at::Tensor& input) const;
-  /// Of a stage that is the whole model, without gradients: takes `tokens`, int64 [T], behind those of `cache` and
-  /// returns the logits [V] of what follows the last (compute dtype). Many tokens where the cache is empty, else one.
+  /// For a stage that is the whole model, without gradients: appends `tokens`, int64 [T], to those in `cache` and
+  /// returns the logits [V] of the token that follows (compute dtype). Any number of tokens if the cache is empty, else
+  /// one.
   at::Tensor extend(const at::Tensor& tokens_T, KvCache& cache) const;
-  /// The same for a whole text, without a cache.
+  /// Like extend(), for a whole text without a cache.
   at::Tensor next_logits(const at::Tensor& tokens_T) const;
-  /// Frees the fp32 masters that bf16 compute copies stand for: the stage only computes from now on.
+  /// Frees the fp32 masters of bf16 compute copies: the stage can only compute from now on.
   void drop_masters();
 
  private:
-  // Places in parameters_ by recipe::Part; kAbsent for parts that a layer has not.
+  // Places in parameters_ by recipe::Part; kAbsent for parts that a layer does not have.
   using Places = std::array<std::size_t, recipe::kParts>;
   static constexpr std::size_t kAbsent = SIZE_MAX;
   struct Layer {
@@ -132,7 +137,7 @@ class Stage {
   LinearWeight linear_weight(const Places& places, recipe::Part matrix, recipe::Part bias) const;
   at::Tensor run_with(std::size_t segment, const at::Tensor& input, const ProductUse& use,
                       const Documents& documents) const;
-  /// `attend`: the attention of the layer, of its normed input.
+  /// `attend` computes the layer's attention from its normed input.
   template <typename Attend>
   at::Tensor run_layer(const Layer& layer, const at::Tensor& x_BTD, const ProductUse& use, Attend attend) const;
   AttentionWeights attention_weights(const Layer& layer) const;
@@ -151,8 +156,8 @@ class Stage {
   std::vector<Segment> segments_;
   std::size_t embedding_ = 0, norm_ = 0, head_ = 0;
   at::Tensor rope_;
-  at::Tensor window_mask_;  // where a layer has a window that rows are longer than
-  double balance_ = 0;      // of each layer's balance loss, in the gradients of a micro-batch
+  at::Tensor window_mask_;  // defined if a layer has a window that is shorter than rows
+  double balance_ = 0;      // coefficient of each layer's balance loss in the gradients of a micro-batch
 };
 
 }  // namespace titan::train

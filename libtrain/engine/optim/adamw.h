@@ -19,19 +19,19 @@ struct AdamWOptions {
   double ema = 0;  ///< decay of the average of the parameters; 0: none is kept
 };
 
-/// Moments of the pieces that this rank owns.
+/// AdamW with the moments of the pieces that this rank owns.
 class ShardedAdamW {
  public:
   struct State {
     ckpt::OwnedPiece piece;
-    at::Tensor param;  ///< fp32, 1-D: a view into the stage parameter's master where there is one, until own_masters()
+    at::Tensor param;  ///< fp32, 1-D; a view into the stage parameter's master, if there is one, until own_masters()
     at::Tensor exp_avg, exp_avg_sq;  ///< fp32, 1-D
-    at::Tensor ema;                  ///< likewise; undefined where no average is kept
+    at::Tensor ema;                  ///< fp32, 1-D; undefined if no average is kept
     recipe::UpdateSettings settings;
   };
-  enum class Moments { kZero, kLoaded };  ///< at the start; loaded ones have no value before the caller sets it
-  /// The leaf size of `owners` must be a multiple of 16 elements, so that vector tails lie where the tensor ends on
-  /// every layout (else std::invalid_argument).
+  enum class Moments { kZero, kLoaded };  ///< at the start; kLoaded: undefined values until the caller sets them
+  /// The leaf size of `owners` must be a multiple of 16 elements, so that on every layout only the end of a tensor has
+  /// a vector tail (else std::invalid_argument).
   ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& owners, const World& world, const RankStages& stages,
                AdamWOptions options, Moments moments = Moments::kZero);
 
@@ -39,20 +39,20 @@ class ShardedAdamW {
   /// coefficient) multiplies each gradient first, in place. `grads` are the pieces of states(), in order (else
   /// std::logic_error). \source Loshchilov & Hutter, Decoupled Weight Decay Regularization
   void step(std::vector<OwnedGradient>& grads, double lr, double scale, std::uint64_t step);
-  /// The same of the pieces from `first` on alone, whose gradients these are.
+  /// Updates only the pieces from place `first` on, for which `grads` are the gradients.
   void step(std::size_t first, std::span<OwnedGradient> grads, double lr, double scale, std::uint64_t step);
-  /// The learning rate of the last update, before factors of parameters.
+  /// The learning rate of the last update, before the factors of single parameters.
   double applied_lr() const { return applied_lr_; }
   std::vector<State>& states() { return states_; }
   /// The parameters of states().
   std::vector<at::Tensor> params() const;
   bool keeps_ema() const { return options_.ema > 0; }
-  /// Lets the averages begin at the parameters as they are. Nothing where none is kept.
+  /// Sets the averages to the present parameters. Does nothing if none are kept.
   void start_ema();
-  /// Draws what this rank owns, and nothing else, as Stage::init_weights() draws whole parameters.
+  /// Draws only what this rank owns, with the values that Stage::init_weights() gives whole parameters.
   void init_weights(const recipe::RunPlan& plan, std::uint64_t seed);
-  /// Takes the owned part of every master that the forward does not compute with to the device, and frees the rest:
-  /// what other ranks own is then in this rank's compute copies alone.
+  /// Moves this rank's part of each master that the forward does not compute with to the device, and frees the masters.
+  /// This rank then has what other ranks own only in its compute copies.
   void own_masters(const RankStages& stages);
   const std::vector<State>& states() const { return states_; }
 

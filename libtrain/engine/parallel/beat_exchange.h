@@ -1,7 +1,7 @@
 #pragma once
 // Heartbeats over a store, at a cost that does not grow with the number of ranks. Each rank reads the beats of the next
-// few ranks in a ring, and one key with the news: ranks that are quiet, beat again or leave. The news stand for the
-// beats of these.
+// few ranks in a ring, and one key with the news: which ranks are quiet, beat again or leave. Ranks in the news are
+// known from the news alone; their own beats need not be read.
 #include <cstddef>
 #include <map>
 #include <string>
@@ -14,16 +14,19 @@ namespace titan::train {
 
 class BeatExchange {
  public:
-  static constexpr int kNeighbours = 8;            ///< a host that dies has its ranks named by the one before it
-  static constexpr int kQuietBeats = 3;            ///< after which a neighbour is news
-  static constexpr std::size_t kSpareNews = 1024;  ///< bytes that the news may have too many
+  static constexpr int kNeighbours =
+      8;  ///< of so many, so that the ranks of a host that dies are noticed from the host before it
+  static constexpr int kQuietBeats = 3;  ///< unchanged beats after which a neighbour is reported as quiet
+  static constexpr std::size_t kSpareNews =
+      1024;  ///< bytes that the news may have beyond what is needed, before rank 0 shortens it
 
   BeatExchange(c10::intrusive_ptr<c10d::Store> store, int rank, int world);
-  /// Call it before any rank beats: the key of the news must exist.
+  /// Creates the keys. Call it before any rank beats: the key of the news must exist.
   static void prepare(c10d::Store& store, int rank);
 
-  /// Stores this rank's beat; returns every rank's in rank order, empty where nobody says that the rank is quiet or
-  /// leaves, and unchanged while it is quiet. `leaving`: every rank hears of it. Throws when the store is lost.
+  /// Stores this rank's beat, `own`, and returns the beats of all ranks in rank order. A rank that is neither watched
+  /// by this rank nor in the news has an empty beat; a quiet rank has the same beat as before. `leaving`: tells all
+  /// ranks that this rank leaves. Throws when the store is lost.
   std::vector<std::string> operator()(const std::string& own, bool leaving);
 
  private:

@@ -17,7 +17,7 @@ namespace titan::train {
 /// The network device that the groups of a process share.
 class GlooDevice {
  public:
-  /// Listens on these addresses of this host (choose_addresses): peers are told them.
+  /// Listens on these addresses of this host (choose_addresses) and tells them to peers.
   static std::shared_ptr<GlooDevice> create(const std::vector<std::string>& addresses);
   struct Impl;
   explicit GlooDevice(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -30,8 +30,8 @@ class GlooDevice {
 struct GlooGroupOptions {
   std::string name;                                                   ///< for messages
   int rank = 0, size = 1;                                             ///< in the group
-  std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};  ///< the second counts on RunningClock
-  std::shared_ptr<Heartbeat> heartbeat;  ///< watched by every wait; may be null: errors then name nobody
+  std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};  ///< `timeout` is measured by RunningClock
+  std::shared_ptr<Heartbeat> heartbeat;  ///< watched by every wait; if null, errors name no rank
 };
 
 class GlooCommunicator : public Communicator {
@@ -55,17 +55,17 @@ class GlooCommunicator : public Communicator {
   std::string broadcast(const std::string& bytes, int root) override;
   void barrier() override;
 
-  /// The same connections under another name and deadline. Both are used from one thread.
+  /// A communicator over the same connections with another name and deadline. Both are used from one thread.
   std::unique_ptr<GlooCommunicator> beside(std::string name, std::chrono::milliseconds timeout) const;
-  /// Returns a function that sets the deadline of the operations that begin later; from any thread.
+  /// Returns a function that sets the deadline of operations that begin later. Any thread may call it.
   std::function<void(std::chrono::milliseconds)> deadline() const;
 
-  /// Returns what becomes true when `peer` is gone, or its connection is closed: for one who waits for it elsewhere.
-  /// Once for a group, which then has a thread more.
+  /// Returns a flag that becomes true when `peer` is gone or its connection is closed, for code that waits for the peer
+  /// by other means. Call it once per group; it starts a thread.
   std::shared_ptr<const std::atomic<bool>> watch(int peer);
 
-  /// Returns a function that closes the connections; operations of the group throw afterwards. It may be called when
-  /// the communicator is gone.
+  /// Returns a function that closes the connections; operations of the group throw afterwards. The function may outlive
+  /// the communicator.
   std::function<void()> closer() const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace titan::train {
 
-/// A name for the host of each rank, by rank; collective. Ranks with equal names run on one kernel and see each other's
+/// A name for the host of each rank, by rank; collective. Ranks with equal names share one kernel and see each other's
 /// files at once.
 std::vector<std::string> hosts_of_ranks(Control& all);
 

@@ -1,5 +1,6 @@
 #pragma once
-// What a rank is doing while it looks for its peers, and how one that leaves before they met tells the others why.
+// What a rank is doing while it looks for its peers, and how a rank that leaves before all have met tells the others
+// why.
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -11,7 +12,7 @@
 
 namespace titan::train {
 
-/// Shared by the thread that connects and the one that waits for it; thread-safe.
+/// Shared by the thread that connects and the thread that waits for it; thread-safe.
 class Meeting {
  public:
   /// `doing` completes "rank 1 was still ..."; `why` says what has not worked so far.
@@ -26,10 +27,10 @@ class Meeting {
   std::shared_ptr<Heartbeat> heartbeat_;
 };
 
-/// Leaves word for the others why this rank ends its start: a sentence that names it. The first word stands. Throws
-/// nothing.
+/// Tells the other ranks why this rank ends its start. `word` is a sentence that names the rank; only the first rank's
+/// sentence is kept. Does not throw.
 void leave_word(c10d::Store& store, const std::string& word);
-/// The word of a rank that left, as a sentence; empty when there is none. Throws when the store is lost.
+/// The sentence of a rank that left; empty if none left. Throws when the store is lost.
 std::string word_of_leaver(c10d::Store& store);
 
 }  // namespace titan::train

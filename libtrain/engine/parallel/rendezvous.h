@@ -18,18 +18,18 @@ struct ConnectOptions {
   std::chrono::milliseconds init_timeout{300'000};
   std::chrono::milliseconds train_timeout{100'000};
   std::chrono::milliseconds io_timeout{1'800'000};
-  bool background_saves = false;  ///< World::save is needed: connections of its own
-  bool node_groups = false;       ///< the groups within and between nodes are needed
+  bool background_saves = false;  ///< whether World::save is needed, which has connections of its own
+  bool node_groups = false;       ///< whether the groups within and between nodes are needed
   std::function<void(Control& all)>
-      met;  ///< runs before the fabrics of a device connect; what it throws ends connect()
-  std::function<void(const std::string&)> say;  ///< hears once what a start waits for that takes long; may be empty
+      met;  ///< runs once ranks have met, before fabrics of a device connect; an exception ends connect()
+  std::function<void(const std::string&)> say;  ///< is told once what a slow start waits for; may be empty
 };
 
-/// Connects this rank to its peers over Gloo and builds the groups of the mesh; starts the heartbeat by which a silent
-/// rank is named. A rank whose heartbeat stops for `train_timeout` ends any collective, also of the I/O group.
-/// World::shutdown ends within the I/O deadline plus a few seconds. \error CommError: MASTER_ADDR or MASTER_PORT does
-/// not work, and why; the ranks that did not arrive within init_timeout, or left meanwhile; a stop signal.
-/// std::invalid_argument for a mesh that does not fit the world.
+/// Connects this rank to its peers over Gloo and builds the groups of the mesh; starts the heartbeat, which tells which
+/// rank is silent. A rank whose heartbeat stops for `train_timeout` ends any collective, also of the I/O group.
+/// World::shutdown ends within the I/O deadline plus a few seconds. \error CommError: says why MASTER_ADDR or
+/// MASTER_PORT does not work, which ranks did not arrive within init_timeout or left, or that a stop signal came.
+/// std::invalid_argument if the mesh does not fit the world.
 World connect(const ConnectOptions& options);
 
 }  // namespace titan::train

@@ -1,6 +1,6 @@
 #pragma once
-// Who has come to a start: ranks count themselves, and the last one tells all. Names are looked up by one rank for the
-// others, so that the calls to the store grow with the number of ranks alone.
+// Which ranks have come to a start. Ranks count themselves in the store, and the last one tells all. One rank looks up
+// for all others who is missing, so that the number of calls to the store grows only linearly with the number of ranks.
 #include <chrono>
 #include <vector>
 
@@ -12,12 +12,12 @@ class RollCall {
  public:
   RollCall(c10d::Store& store, int world) : store_(store), world_(world) {}
 
-  /// This rank has come; once per rank.
+  /// Records that `rank` has come. Each rank calls it once.
   static void arrive(c10d::Store& store, int rank, int world);
   /// Returns when all have come. Throws after `timeout`, and when the store is lost.
   void wait(std::chrono::milliseconds timeout);
-  /// The ranks that have not come, as far as another rank has looked them up; with `exact` as it is now. Throws when
-  /// the store is lost.
+  /// The ranks that have not come, as last looked up by this rank or another one; with `exact`, looked up now. Throws
+  /// when the store is lost.
   std::vector<int> missing(bool exact);
 
  private:
@@ -25,7 +25,7 @@ class RollCall {
 
   c10d::Store& store_;
   int world_;
-  bool asked_ = false, looks_up_ = false;  ///< for the others, too
+  bool asked_ = false, looks_up_ = false;  ///< looks_up_: this rank looks up for the others too
 };
 
 }  // namespace titan::train

@@ -1,5 +1,6 @@
 #pragma once
-// The store of c10d by which the ranks of one attempt find each other, and what is asked of it before they have.
+// The c10d store by which the ranks of one attempt find each other, and what they ask the store before they are
+// connected.
 #include <chrono>
 #include <functional>
 #include <string>
@@ -12,33 +13,35 @@
 
 namespace titan::train {
 
-/// A store that answers does so within milliseconds; what is left of a deadline is never given as less than this.
+/// The shortest timeout of a call to the store, also when less is left of a deadline. A store that works answers within
+/// milliseconds.
 inline constexpr std::chrono::milliseconds kLeastOfStore{1'000};
-/// How often somebody who waits for a thread that asks the store looks around.
+/// How often code that waits for a thread that asks the store checks for other events.
 inline constexpr std::chrono::milliseconds kLookAtStore{100};
 
 /// "rank 3".
 std::string rank_name(const LaunchEnv& env);
 
-/// A connection of its own to the store; `serve`: this process keeps it. c10d connects only after we have, for its own
-/// errors do not say what is wrong. `meeting` hears what is waited for. \error CommError
+/// Opens a separate connection to the store. `serve`: this process hosts the store. Titan connects to the address
+/// itself before c10d does, for c10d's errors do not say what is wrong. `meeting` is told what is waited for. \error
+/// CommError
 c10::intrusive_ptr<c10d::Store> open_store(const LaunchEnv& env, bool serve, std::chrono::milliseconds timeout,
                                            Meeting& meeting);
 
-/// Of the keys of one attempt of a run: stores of torchrun's agent outlive attempts.
+/// The prefix of the store's keys for one attempt of a run: a store of torchrun's agent outlives attempts.
 std::string prefix_of(const LaunchEnv& env);
 
-/// What c10d itself says of lost peers and GPUs would bury the one message that names them. C++ programs must ask for
-/// the level.
+/// Turns off c10d's own messages about lost peers and GPUs, which would bury Titan's message that names them. A C++
+/// program has to set c10d's log level itself.
 void quieten_c10d();
 
-/// Leaves `own` as this rank's last word, or where it is empty returns that of a rank that left; "" where there is none
-/// or the store does not answer.
+/// If `own` is not empty, stores it as the reason why this rank left. If it is empty, returns the reason of a rank that
+/// left, or "" if there is none or the store does not answer.
 std::string exchange_words(const LaunchEnv& env, const std::string& own);
 
-/// The answer of rank 0 to a question that every rank has before it connects. Where torchrun's agent keeps a store,
-/// rank 0 alone asks, and the others find the answer there; elsewhere, and when the store does not answer within
-/// `timeout`, each rank asks for itself.
+/// The value of `ask()` on rank 0, for a question that every rank has before it connects. If torchrun's agent hosts a
+/// store, only rank 0 calls ask(), and the other ranks read the answer from the store. Otherwise, or if the store does
+/// not answer within `timeout`, each rank calls ask() itself.
 std::string word_of_rank_0(const LaunchEnv& env, std::chrono::milliseconds timeout,
                            const std::function<std::string()>& ask);
 

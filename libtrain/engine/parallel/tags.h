@@ -1,23 +1,24 @@
 #pragma once
-// Ranges of the tags by which two ranks of a fabric know their transfers. A tag below kFirstExchangeTag is the
-// executor's: stages times micro-batches, forward even, backward odd.
+// Ranges of the tags by which two ranks of a fabric match their transfers. Tags below kFirstExchangeTag belong to the
+// executor: one per stage and micro-batch, even for forward and odd for backward.
 #include <cstdint>
 
 namespace titan::train {
 
-/// From here on tags are those of the exchange of gradients and weights: far more than a stage has swaps, a tied table
-/// pieces, a block nodes.
+/// Tags from here on belong to the exchange of gradients and weights. Each range below is far larger than the number of
+/// swaps of a stage, of pieces of a tied table, and of nodes of a block.
 inline constexpr std::uint64_t kFirstExchangeTag = 0x70000000;
 
-/// Nodes of a tied head's sums, one tag each.
+/// The sums of a tied head, one tag per tree node.
 inline constexpr std::uint64_t kTiedGradientTags = kFirstExchangeTag;
-/// Sums and weights of parts; each part has kTagsOfPart.
+/// The sums and the weights of parts; each part has kTagsOfPart tags.
 inline constexpr std::uint64_t kSumTags = kFirstExchangeTag + 0x100000, kCopyTags = kFirstExchangeTag + 0x200000;
 inline constexpr std::uint64_t kTagsOfPart = 0x100;
-/// What is handed over, and slices of weights: the ranks of a group come to these in one order.
+/// Elements that are handed over, and slices of weights. One tag each is enough, for all ranks of a group do these in
+/// the same order.
 inline constexpr std::uint64_t kHandedTag = kFirstExchangeTag + 0x300000,
                                kWeightSliceTags = kFirstExchangeTag + 0x400000;
-/// Pieces of a tied table, one tag each.
+/// The pieces of a tied table, one tag each.
 inline constexpr std::uint64_t kTiedWeightTags = kFirstExchangeTag + 0x1000000;
 
 }  // namespace titan::train

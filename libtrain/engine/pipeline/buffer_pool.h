@@ -1,5 +1,5 @@
 #pragma once
-// Receive buffers that are used again once nobody holds what came in them.
+// Receive buffers that are reused once nothing holds the received tensor.
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -8,8 +8,8 @@ namespace titan::train {
 
 class BufferPool {
  public:
-  /// A contiguous tensor with undefined values. Its memory comes back by itself, when the last tensor that shares it is
-  /// gone.
+  /// A contiguous tensor with undefined values. Its memory returns to the pool when the last tensor that shares it is
+  /// destroyed.
   at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
   std::size_t size() const { return buffers_.size(); }
 

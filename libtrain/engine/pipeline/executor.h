@@ -1,6 +1,6 @@
 #pragma once
-// Runs one rank's row of a lowered pipeline table: forwards, backwards, and the transfers between them. Memory is that
-// of the micro-batches in flight: what was sent goes as soon as its receiver has answered.
+// Runs one rank's row of a lowered pipeline table: forwards, backwards, and the transfers between them. It holds
+// tensors only for the micro-batches in flight: a sent tensor is freed as soon as its receiver has answered.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -29,43 +29,44 @@ namespace titan::train {
 /// Tokens and targets of one micro-batch, int64 [B,T] each.
 struct MicroBatch {
   at::Tensor tokens, targets;
-  std::vector<SampleMarks> marks;  ///< of each row; none: tokens alone
+  std::vector<SampleMarks> marks;  ///< of each row; empty: there are only tokens
 };
-/// Of host tokens [B,T+1]: all but the last of each row, and all but the first, on the device. A target that is not
-/// trained on is kNoTarget.
+/// Makes a micro-batch on the device from host tokens [B,T+1]: the inputs are all but the last token of each row, the
+/// targets all but the first. A target that is not trained on is kNoTarget.
 MicroBatch micro_batch_of(const at::Tensor& tokens, std::vector<SampleMarks> marks = {});
-/// Hands out micro-batch `index` (global within the step); called on the first and the last stage only, and on all
-/// where documents are kept apart.
+/// Returns micro-batch `index` (global within the step). Called on the first and the last stage only, or on all stages
+/// if documents are kept apart.
 using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 
-/// Losses of experts' balance are summed in whole multiples of this, so that the order of additions is no matter.
+/// Balance losses of experts are summed in whole multiples of this, so that the order of additions does not matter.
 inline constexpr double kBalanceUnit = 0x1p-30;
 
-/// More than a dozen members: what a step has under way lies in one place, for an action finds it by stage and
-/// micro-batch.
+/// It has more than a dozen members: all that a step has under way is in one class, where an action finds it by stage
+/// and micro-batch.
 class Executor {
  public:
-  /// By `compute`, the table of all ranks. `stages` are those of this rank's row, in their order in the model. `world`,
+  /// `compute` is the schedule table of all ranks. `stages` are the stages of this rank's row, in model order. `world`,
   /// `plan` and the stages must outlive the executor.
   Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute);
 
-  /// Whom gradients are handed to and weights asked of while stages compute; null: nobody. It must outlive the steps.
+  /// Sets the exchange that takes gradients and provides weights while stages compute; null: none. `exchange` must
+  /// outlive the steps.
   void work_with(StepExchange* exchange) { exchange_ = exchange; }
 
-  /// Every stage asks for the documents of a micro-batch.
+  /// From now on every stage asks the BatchSource for a micro-batch's documents.
   void keep_documents_apart() { documents_apart_ = true; }
 
-  /// Of the step: data, forward, backward and waiting go into it, the rest is the caller's.
+  /// The clock of the step. The executor adds data, forward, backward and waiting times; the caller adds the rest.
   StepClock& clock() { return clock_; }
 
-  /// Actions go into `trace` from here on; null: nowhere.
+  /// Records actions in `trace` from now on; null: does not record.
   void trace(ActionTrace* trace) { trace_ = trace; }
 
   struct StepOutput {
     std::vector<TreeSum> sums;   ///< one per parameter, stage after stage, complete for this rank's block
-    std::vector<double> losses;  ///< [M], sums over tokens; zero where another rank computes the micro-batch
-    /// Of this rank's layers of experts and micro-batches, the sum of their balance losses: a multiple of kBalanceUnit,
-    /// so that sums over ranks are exact in any order.
+    std::vector<double> losses;  ///< [M], sums over tokens; zero if another rank computes the micro-batch
+    /// The sum of the balance losses of this rank's expert layers and micro-batches. A multiple of kBalanceUnit, so
+    /// that sums over ranks are exact in any order.
     double balance = 0;
   };
   /// Runs all micro-batches of this rank once; each token's loss is scaled by 1 / `tokens` in the gradients.
@@ -73,25 +74,25 @@ class Executor {
   StepOutput run_step(const BatchSource& batches, std::uint64_t tokens);
 
   /// Forward only: the losses of this rank's share of `count` validation batches of shape [rows, seq_len]; entry i is
-  /// the sum over the first valid_rows(i) rows. Zero where another rank computes the batch, or on stages without the
-  /// loss. `goes_on` is asked by every rank before each of as many batches as the busiest rank has (by one with several
-  /// stages before as many at once as there are ranks), and gives all of them the same answer; nothing where it says
-  /// no.
+  /// the sum over the first valid_rows(i) rows. Entries are zero if another rank computes the batch, and on stages
+  /// without the loss. Every rank calls `goes_on` before each batch, as often as the rank with the most batches; ranks
+  /// with several stages call it for as many batches at once as the pipeline has ranks. `goes_on` must give all ranks
+  /// the same answer. Returns nothing once it returns false.
   std::optional<std::vector<double>> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
                                                  std::int64_t seq_len,
                                                  const std::function<std::int64_t(std::uint32_t)>& valid_rows,
                                                  const std::function<bool()>& goes_on);
 
  private:
-  /// A stage of this rank.
+  /// A stage that this rank holds.
   struct Held {
     Stage* stage;
-    std::size_t first_sum;  ///< place of its sums in StepOutput
+    std::size_t first_sum;  ///< place of the stage's sums in StepOutput::sums
     std::unique_ptr<StageGradients> gradients;
   };
   struct Flight {
     StagePass pass;
-    at::Tensor seed;  ///< gradient of the output, where the stage computes the loss
+    at::Tensor seed;  ///< gradient of the output, if the stage computes the loss
   };
   /// A stage and a micro-batch (local to this rank).
   using Cell = std::pair<std::uint32_t, std::uint32_t>;
@@ -106,12 +107,12 @@ class Executor {
   MicroBatch load(const BatchSource& batches, std::uint32_t index);
   void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                StepOutput& out);
-  /// `later`: where the products of weights go; null: multiplied at once.
+  /// `later` takes the weight products; null: they are multiplied at once.
   void backward(const Held& held, std::uint32_t local, std::vector<WeightProduct>* later, StepOutput& out);
   void multiply_weights(const Held& held, std::uint32_t local, StepOutput& out);
-  /// The output of a whole stage, of which nothing goes backward.
+  /// The output of a whole stage, without a backward.
   at::Tensor run_through(const Stage& stage, at::Tensor x, const MicroBatch& batch);
-  /// Sets the entries of the micro-batches whose losses were computed here: the one time that the host waits for them.
+  /// Sets the entries of micro-batches whose losses this rank computed. Only here does the host wait for losses.
   void read_losses(std::vector<double>& losses);
   double read_balance();
   std::span<TreeSum> sums_of(const Held& held, StepOutput& out) const;
@@ -124,8 +125,9 @@ class Executor {
   StageTransfers transfers_;  ///< of steps
   std::vector<Action> actions_;
   std::map<Cell, Flight> in_flight_;
-  std::map<std::uint32_t, at::Tensor> loss_sums_;        ///< by micro-batch of the step, until they are read
-  std::map<Cell, std::vector<WeightProduct>> products_;  ///< between I and W
+  std::map<std::uint32_t, at::Tensor> loss_sums_;  ///< by micro-batch of the step, until read_losses()
+  std::map<Cell, std::vector<WeightProduct>>
+      products_;  ///< kept between actions I (input gradients) and W (weight gradients)
   StepClock clock_;
   ActionTrace* trace_ = nullptr;
   bool documents_apart_ = false;

@@ -1,5 +1,5 @@
 #pragma once
-// Sends under way, with the tensors that must stay alive for them.
+// Sends that are under way, with their tensors, which must stay alive.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,7 +12,7 @@ namespace titan::train {
 
 class SendQueue {
  public:
-  /// Sends `tensor` under `tag`. \error CommError, as the waits below
+  /// Sends `tensor` under `tag`. \error CommError; so do settle() and keep_newest()
   void send(Fabric& group, const at::Tensor& tensor, int to, std::uint64_t tag);
   /// Waits for the send under `tag` and forgets it. Does not block when the receiver has answered already.
   void settle(std::uint64_t tag);

@@ -1,5 +1,5 @@
 #pragma once
-// Takes the gradients of one stage and micro-batch into the canonical sums, each as soon as it exists.
+// Adds the gradients of one stage and micro-batch to the canonical sums, each as soon as it exists.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -13,8 +13,8 @@ namespace titan::train {
 
 class StageGradients final : public GradientSink {
  public:
-  /// From here on gradients are those of `micro_batch`, and go into `sums`: one per parameter of the stage. Products of
-  /// weights go to `later`, where that is given, and wait for multiply().
+  /// From now on gradients belong to `micro_batch` and go into `sums`, which has one entry per parameter of the stage.
+  /// Weight products go to `later`, if given, until multiply() computes them.
   void begin(std::span<TreeSum> sums, std::uint32_t micro_batch, std::vector<WeightProduct>* later = nullptr) {
     sums_ = sums;
     micro_batch_ = micro_batch;
@@ -30,8 +30,9 @@ class StageGradients final : public GradientSink {
   void note_balance(at::Tensor loss) override { balance_.push_back(std::move(loss)); }
   /// The balance losses given to note_balance() since the last call; forgets them.
   std::vector<at::Tensor> take_balance() { return std::exchange(balance_, {}); }
-  /// The gradients of `products`, after begin() for their micro-batch, in the order in which they came: those of the
-  /// last layer first. Operands go as soon as they are used; after() is called after each.
+  /// Computes and inserts the gradients of `products`, in the order in which the backward gave them: last layer first.
+  /// Call begin() for their micro-batch before. Frees the operands of each product once it is computed, then calls
+  /// after().
   template <typename After>
   void multiply(std::vector<WeightProduct> products, const After& after) {
     std::ranges::reverse(products);

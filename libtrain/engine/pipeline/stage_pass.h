@@ -1,5 +1,5 @@
 #pragma once
-// One micro-batch on its way through a stage: what its segments keep between forward and backward.
+// The forward and backward of one micro-batch through a stage, and what segments keep between the two.
 #include <functional>
 #include <utility>
 #include <vector>
@@ -18,18 +18,18 @@ class StagePass {
       : stage_(stage), gradients_(gradients), documents_(std::move(documents)) {}
 
   using OnSegment = std::function<void(std::size_t segment)>;
-  /// Runs the segments one by one, each after before(segment), if given. Returns the output of the last, cut off from
-  /// the graph.
+  /// Runs the segments one by one, and calls before(segment), if given, before each. Returns the output of the last
+  /// segment, detached from the graph.
   at::Tensor forward(const at::Tensor& input, const OnSegment& before = {});
-  /// Runs the segments backward, each in a graph of its own that goes with it. `grad` is that of the output. Gradients
-  /// of parameters go where they belong at once, then after(segment) is called; that of the input is returned,
-  /// undefined for tokens.
+  /// Runs the segments backward, each in a graph of its own that is freed with the segment. `grad` is the gradient of
+  /// the output. After each segment, its parameters' gradients are given to the StageGradients, and after(segment) is
+  /// called. Returns the gradient of the input, undefined if the input is tokens.
   at::Tensor backward(at::Tensor grad, const OnSegment& after = {});
 
  private:
   struct Kept {
     at::Tensor input;   ///< a leaf that requires grad; tokens for the embedding
-    at::Tensor output;  ///< undefined where the forward runs again
+    at::Tensor output;  ///< undefined if the forward is recomputed
   };
   const Stage& stage_;
   StageGradients& gradients_;

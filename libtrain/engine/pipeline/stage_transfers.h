@@ -1,5 +1,5 @@
 #pragma once
-// Activations and their gradients on the way between stages, on one rank or on two.
+// Transfers of activations and their gradients between stages, on one rank or between two.
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -20,17 +20,17 @@ namespace titan::train {
 /// A tensor for `stage`: its input, or the gradient of its output.
 struct TransferPlace {
   std::uint32_t stage = 0;
-  std::uint32_t micro_batch = 0;  ///< of `share`
+  std::uint32_t micro_batch = 0;  ///< its number within Form::share
   bool backward = false;
   auto operator<=>(const TransferPlace&) const = default;
 
-  /// The stage that it comes from.
+  /// The stage that sends the tensor.
   std::uint32_t from() const { return backward ? stage + 1 : stage - 1; }
 };
 
 class StageTransfers {
  public:
-  /// Which micro-batches travel, and in which form.
+  /// Which micro-batches are transferred, and the shape and type of their tensors.
   struct Form {
     Share share;                       ///< global numbers of the micro-batches
     std::vector<std::int64_t> shape;   ///< of each tensor
@@ -62,7 +62,7 @@ class StageTransfers {
  private:
   struct Incoming {
     at::Tensor tensor;
-    std::unique_ptr<Transfer> transfer;  ///< null: handed over on this rank
+    std::unique_ptr<Transfer> transfer;  ///< null: the tensor was handed over on this rank
   };
 
   int rank_of(std::uint32_t stage) const { return static_cast<int>(rank_of_.at(stage)); }

@@ -1,5 +1,5 @@
 #pragma once
-// The loss of a stored model on rows of tokens, in one process, whatever the layout it was saved on.
+// The loss of a stored model on rows of tokens, computed in one process, for a model saved on any layout.
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -24,8 +24,8 @@ struct EvaluationReport {
 using LogitsSink = std::function<ckpt::Status(std::span<const float> row)>;
 
 /// Computes in float32 with `threads` threads; weights of other types are widened or rounded to it. `sink` may be
-/// empty. `rules`: for the names of the weights.
-/// \error kIncompatible (weights that are not those of `dims`), kInvalid (token ids), kCorrupt, kFailed, or the sink's
+/// empty. `rules` map the names of the weights. \error kIncompatible (weights that are not those of `dims`), kInvalid
+/// (token ids), kCorrupt, kFailed, or the sink's
 ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
                                         const TokenRows& rows, int threads, const LogitsSink& sink,
                                         const recipe::NameRules& rules);

@@ -1,5 +1,5 @@
 #pragma once
-// Tokens that a stored model writes behind a prompt, in one process, whatever the layout it was saved on.
+// Writes tokens after a prompt with a stored model, in one process, for a model saved on any layout.
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -16,11 +16,11 @@ namespace titan::train {
 
 struct GenerationOptions {
   std::vector<std::int64_t> prompt;  ///< not empty, ids of the vocabulary
-  std::uint64_t most = 0;            ///< new tokens
+  std::uint64_t most = 0;            ///< largest number of new tokens
   SamplingSettings sampling;
   std::vector<std::int64_t> ends;  ///< tokens that end the text; they are not part of it
-  bool kv_cache = true;            ///< else every token computes all before it again
-  bool bf16 = false;               ///< computes in bfloat16, else in float32
+  bool kv_cache = true;            ///< false: every new token computes all earlier tokens again
+  bool bf16 = false;               ///< true: computes in bfloat16, else in float32
   int threads = 1;
 };
 
@@ -29,17 +29,18 @@ enum class GenerationEnd { kMost, kEndToken, kListener };
 struct GenerationReport {
   std::vector<std::int64_t> tokens;  ///< the new ones
   GenerationEnd end = GenerationEnd::kMost;
-  double load_s = 0, first_s = 0, rest_s = 0;  ///< reading weights; until the first new token; until the last
+  double load_s = 0, first_s = 0,
+         rest_s = 0;  ///< seconds to read weights, then to the first new token, then to the last one
 };
 
-/// Hears of each new token at once; false: no more are wanted.
+/// Called with each new token at once. Returns false to end the text.
 using TokenListener = std::function<bool(std::int64_t token)>;
-/// Called when the weights are there, before the first token; gives what ends the writing between two tokens.
+/// Called when the weights are loaded, before the first token. The token it returns is polled between two tokens, and
+/// can end the text.
 using TokenGate = std::function<ckpt::CancelToken()>;
 
-/// `rules`: for the names of the weights.
-/// \error kIncompatible (weights that are not those of `dims`), kCorrupt, kFailed (logits that are not finite),
-/// kInterrupted, kTerminated: what the listener has heard stands
+/// `rules` map the names of the weights. \error kIncompatible (weights that are not those of `dims`), kCorrupt, kFailed
+/// (logits that are not finite), kInterrupted, kTerminated: the tokens that the listener got remain valid
 ckpt::Result<GenerationReport> generate(const ckpt::WeightSource& source, const recipe::ModelDims& dims,
                                         const GenerationOptions& options, const TokenListener& listener,
                                         const TokenGate& gate, const recipe::NameRules& rules);

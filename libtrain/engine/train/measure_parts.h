@@ -1,11 +1,11 @@
 #pragma once
-// Times what stages are made of: embedding, one layer, head.
+// Measures the times of the parts of stages: embedding, one layer, head.
 #include "libtrain/job/host/measured_costs.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 
-/// Forward and backward of one micro-batch as `plan` has them, on `threads` threads: the median of a few rounds.
+/// Times of forward and backward of one micro-batch as in `plan`, on `threads` threads: medians of a few rounds.
 PartTimes measure_parts(const recipe::RunPlan& plan, int threads);
 
 }  // namespace titan::train

@@ -26,27 +26,27 @@
 
 namespace titan::train {
 
-/// What rank 0 keeps beside training; the other ranks have none of it. Each ends before those above it, which hold the
-/// lock.
+/// What rank 0 keeps in addition to training; empty on the other ranks. Each member is destroyed before those above it;
+/// `files` holds the lock of the run.
 struct House {
   std::unique_ptr<RunFiles> files;
-  std::unique_ptr<PublishHook> hook;  ///< only where there is a command
+  std::unique_ptr<PublishHook> hook;  ///< only if a publish command is set
   std::unique_ptr<ckpt::Retention> retention;
   std::unique_ptr<NearTier> near;  ///< only with checkpoint.near
 };
 
-/// Steps that a start does not take.
+/// Steps that a start does not resume from.
 struct LostSteps {
   std::set<std::uint64_t> damaged;     ///< found corrupt while loading
-  std::set<std::uint64_t> unreadable;  ///< passed over, since no two readers could read a place of theirs
-  std::set<std::uint64_t> near;        ///< of the near folder, for either reason
-  bool met_here = false;               ///< this rank has met damage in what it loaded last
+  std::set<std::uint64_t> unreadable;  ///< passed over, since a place of theirs could be read by neither of two ranks
+  std::set<std::uint64_t> near;        ///< steps of the near folder that are damaged or unreadable
+  bool met_here = false;               ///< this rank found damage in what it loaded last
 };
 
-/// What computes and saves on this rank. Made once a start is settled; lives to the end of the run.
+/// The objects that compute and save on this rank. Made once a start is settled; they live to the end of the run.
 struct RankEngine {
-  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the parameters of the plan, worked out once
-  std::vector<std::uint32_t> makers;              ///< of shard files, see ckpt::Snapshot
+  std::shared_ptr<const ckpt::Ownership> owners;  ///< of the plan's parameters, computed once
+  std::vector<std::uint32_t> makers;              ///< ranks that create the shard files, see ckpt::Snapshot
   std::unique_ptr<RankStages> stages;
   std::unique_ptr<ShardedAdamW> optimizer;
   std::unique_ptr<Executor> executor;
@@ -54,17 +54,17 @@ struct RankEngine {
   std::unique_ptr<Checkpointer> checkpointer;
 };
 
-/// Where training stands: moves with each step, and goes back whole to a checkpoint.
+/// How far training is. Changes with each step, and is set back as a whole when training goes back to a checkpoint.
 struct Progress {
   std::uint64_t step = 0;  ///< the last that is done
   std::uint64_t tokens = 0;
   std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
-  std::uint64_t next_epoch = 1;      ///< the log has named those before it
+  std::uint64_t next_epoch = 1;      ///< the log has named the earlier epochs
   ckpt::DataPosition data;           ///< where the next step begins
 };
 
-/// All that a rank has while it trains, by how long it lives, in the order in which it must be destroyed; modules take
-/// it whole.
+/// All that a rank has while it trains, grouped by lifetime; members are destroyed from the last to the first. Modules
+/// take the whole struct.
 struct RunState {
   explicit RunState(const TrainOptions& o)
       : options(o),
@@ -75,7 +75,7 @@ struct RunState {
     forget_start();
   }
 
-  /// Back to before a start was decided.
+  /// Resets the state to before a start was decided.
   void forget_start() {
     start = {};
     start.loaded = options.loaded;
@@ -84,20 +84,21 @@ struct RunState {
   }
 
   bool root() const { return world.rank == 0; }
-  /// Runs `body` on rank 0; every rank throws when it failed there.
+  /// Runs `body` on rank 0; every rank throws if `body` failed.
   void on_root(const std::function<ckpt::Status()>& body) {
     check(agree(*world.io, root() ? body() : ckpt::ok_status()));
   }
 
-  /// Ends a start, or what else trains nothing, once one rank is asked to stop: every rank throws then. Collective.
+  /// Makes every rank throw if any rank has been asked to stop. For a start and other work outside of training.
+  /// Collective.
   void heed_stop() { check(agree(*world.io, inputs.stop.check())); }
 
-  /// How long rank 0 waits for the store while the others wait for rank 0: a little less than they do.
+  /// How long rank 0 waits for the store: a little less than the other ranks wait for rank 0.
   std::chrono::milliseconds store_patience() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(900 * config().checkpoint.io_timeout_seconds));
   }
 
-  /// With the model of the checkpoint that is loaded, once a start is settled.
+  /// The configuration; once a start is settled, with the model of the checkpoint that is loaded.
   const recipe::Config& config() const { return start.loaded.config; }
   const recipe::RunPlan& plan() const { return start.plan; }
 
@@ -105,17 +106,17 @@ struct RunState {
   const TrainOptions& options;
   ckpt::Fs& fs;
   std::string checkpoint_dir;
-  std::string near_folder;  ///< of checkpoint.near, this run's; empty: none
-  std::string no_log_file;  ///< why this rank has none, where it has none
+  std::string near_folder;  ///< this run's folder in checkpoint.near; empty: none
+  std::string no_log_file;  ///< why this rank has no log file; empty: it has one
   recipe::Permission permission;
 
-  // A start: decided anew where a step turns out to be lost.
+  // A start: it is decided again if a step turns out to be lost.
   StartInputs inputs;
   Start start;
-  ckpt::MediaWatch watch{fs};  ///< reads what is resumed
+  ckpt::MediaWatch watch{fs};  ///< reads the checkpoint that is resumed
   LostSteps lost;
   recipe::Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
-  /// Rank 0 only: what came with the model, for every checkpoint of this run; null: nothing.
+  /// Rank 0 only: files that came with the model, for every checkpoint of this run; null: none.
   std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
 
   // The other ranks, and the run folder. Both outlive what trains.
@@ -124,7 +125,7 @@ struct RunState {
 
   // Training.
   RankEngine engine;
-  ckpt::TrainState state;  ///< as checkpoints get it, but for what moves with each step
+  ckpt::TrainState state;  ///< as stored in checkpoints, without what changes with each step
   Progress progress;
   std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Keeps libgomp's waiting threads from spinning away the time of the threads that they wait for.
+// Keeps libgomp's waiting threads from taking processor time from the threads that they wait for.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace titan::train {
 
-/// libgomp's threads spin for milliseconds before they sleep: on cores of their own that is the fastest way to wait
-/// (sleeping instead costs tens of percent in small models), beside other work the slowest by far; docs/performance.md
-/// has figures. Which of the two holds is seen while a run computes: in the time that its threads are ready and have no
-/// core. A run begins with threads that sleep at once, and spins where the cores prove free. To make them sleep it
-/// holds idle threads: a process with more OpenMP threads than cores hardly spins, as libgomp's manual says of
-/// GOMP_SPINCOUNT. What is computed does not change.
+/// libgomp's threads spin for milliseconds before they sleep. That is the fastest way to wait if each thread has its
+/// own core (sleeping costs tens of percent in small models), and by far the slowest if cores are shared;
+/// docs/performance.md has figures. The guard measures how long threads are ready but have no core. A run begins with
+/// threads that sleep at once, and lets them spin if cores prove to be free. To make threads sleep, the guard holds
+/// idle threads: a process with more OpenMP threads than cores hardly spins, as libgomp's manual says of
+/// GOMP_SPINCOUNT. Results do not change.
 class SpinGuard {
  public:
   SpinGuard();
@@ -22,15 +22,16 @@ class SpinGuard {
   SpinGuard(const SpinGuard&) = delete;
   SpinGuard& operator=(const SpinGuard&) = delete;
 
-  /// Call it after every step: looks a few times a second.
+  /// Measures and decides, at most a few times a second. Call it after every step.
   void look();
 
-  /// Whether waiting threads should sleep at once when threads without a core have waited this share of the time, all
-  /// together.
+  /// Whether waiting threads should sleep at once. `waited_share`: the time that all threads together waited for a
+  /// core, as a share of the elapsed time.
   static bool should_sleep(double waited_share, bool sleeps);
-  /// A user who has said how threads wait (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME) is not overruled.
+  /// Whether the user has set how threads wait (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME). The guard then does
+  /// nothing.
   static bool user_has_chosen(const GetEnv& get);
-  /// Makes waiting threads sleep at once, or no longer.
+  /// Makes waiting threads sleep at once (`on`), or spin again.
   void hold(bool on);
 
  private:

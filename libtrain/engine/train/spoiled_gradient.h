@@ -1,5 +1,5 @@
 #pragma once
-// A fault on purpose, for tests: one rank gets a NaN into its part of one gradient.
+// A deliberate fault for tests: writes a NaN into one rank's part of one gradient.
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,16 +13,16 @@ struct RunPlan;
 
 namespace titan::train {
 
-/// Asked for by the environment variable TITAN_SPOIL_GRADIENT = "RANK:FIRST-LAST:PARAMETER": in every step that reads
-/// one of these samples.
+/// Set by the environment variable TITAN_SPOIL_GRADIENT = "RANK:FIRST-LAST:PARAMETER". It acts in every step that reads
+/// one of the samples FIRST to LAST.
 class SpoiledGradient {
  public:
-  /// `text`: the variable; null: nothing is spoiled. Throws std::invalid_argument where it is malformed.
+  /// `text` is the variable's value; null: does nothing. Throws std::invalid_argument if it is malformed.
   SpoiledGradient(const char* text, int rank, const recipe::RunPlan& plan);
   void spoil(ckpt::SampleRange samples, std::vector<OwnedGradient>& grads) const;
 
  private:
-  std::optional<std::uint32_t> parameter_;  // of this rank's gradients; none: another rank's
+  std::optional<std::uint32_t> parameter_;  // to be spoiled on this rank; none: on another rank
   ckpt::SampleRange samples_;
 };
 

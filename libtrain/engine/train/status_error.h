@@ -1,5 +1,5 @@
 #pragma once
-// A Status as an exception: inside the loop there is no other way out than to end the run.
+// A Status as an exception, for code in which an error can only end the run.
 #include <stdexcept>
 #include <utility>
 
@@ -7,12 +7,12 @@
 
 namespace titan::train {
 
-/// Who meets an error: all ranks together (rank 0 reports it), this one alone (it reports, the others lose a peer), or
-/// this one and another that reports it (the rest lose a peer).
+/// Which ranks meet an error. kByAll: all ranks (rank 0 reports it). kHere: this one alone (it reports the error, the
+/// others lose a peer). kHereToo: this one and another, which reports it (the rest lose a peer).
 enum class Met { kByAll, kHere, kHereToo };
 
-/// Of an error in samples, which the first stage and the last both read, on rank `stage` of the pipeline: the first
-/// reports it.
+/// For an error in samples on pipeline rank `stage`. The first stage and the last both read samples; the first reports
+/// the error.
 inline Met met_in_samples(int stage) { return stage == 0 ? Met::kHere : Met::kHereToo; }
 
 struct StatusError : std::runtime_error {

@@ -1,6 +1,6 @@
 #pragma once
-// The numbers of a step that all ranks add up, in one row: losses, who asks to stop, the memory of each rank, and what
-// the norm needs of each leaf.
+// The numbers of a step that are summed over all ranks, in one row: losses, requests to stop, the memory of each rank,
+// and each leaf's contribution to the norm.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -17,32 +17,33 @@ class StepRow {
  public:
   explicit StepRow(const recipe::RunPlan& plan, NormOrder order = {});
 
-  /// What one rank has to say.
+  /// The flags of one rank.
   struct Words {
-    bool stop = false;      ///< it was asked to stop
-    bool trouble = false;   ///< rank 0 has to tell of an error
-    bool saved = false;     ///< the save in the background is over here
+    bool stop = false;      ///< this rank was asked to stop
+    bool trouble = false;   ///< rank 0 has an error to report
+    bool saved = false;     ///< the background save is over on this rank
     bool save_due = false;  ///< rank 0's clock asks for a save
   };
-  /// What this rank knows. `losses`: one element per micro-batch, each set by one rank.
+  /// Sets this rank's entries. `losses` has one element per micro-batch, each set by one rank.
   void fill(const std::vector<double>& losses, const Words& words, const std::vector<OwnedGradient>& grads);
-  /// Then the memory of this rank, which has the number `rank`.
+  /// Sets the memory of this rank, number `rank`. Call it after fill().
   void note_memory(int rank, const PeakMemory& memory);
-  /// Of a model with experts: StepOutput::balance.
+  /// Sets StepOutput::balance, for a model with experts.
   void note_balance(double balance);
-  /// The sum over all ranks, within their nodes first. One rank sets each value that is no flag: no order shapes a bit.
+  /// Sums the row over all ranks, within each node first. Except for flags only one rank sets each value, so that bits
+  /// do not depend on the order.
   void add_up(Control& all);
 
   double loss_sum() const;
   /// The largest loss of any micro-batch of the step.
   double largest_loss() const;
-  /// The most of any rank; absent where no rank knows.
+  /// The maximum over ranks; absent if no rank knows its memory.
   PeakMemory memory() const;
-  /// The mean over layers and micro-batches; nothing without experts.
+  /// The balance loss, as mean over layers and micro-batches; nothing without experts.
   std::optional<double> balance() const;
   bool stop() const;
   bool trouble() const;
-  /// On how many ranks the save is over.
+  /// On how many ranks the background save is over.
   int saved() const;
   bool save_due() const;
   double grad_norm() const { return norms_.norm(leaves()); }

@@ -19,72 +19,73 @@
 
 namespace titan::train {
 
-/// Takes weights and, with `moments`, Adam's moments again from the checkpoint `id` at `path`; without, moments of
-/// zero. Rank 0 alone looks for it, and knows its id; the others read by its manifest, whose digests they check.
-/// Collective.
-/// \error StatusError on all ranks together, kIncompatible where another checkpoint lies there by now; also where one is
-/// asked to stop meanwhile, and the tensors are of no step then
+/// Loads weights and, with `moments`, Adam's moments again from the checkpoint `id` at `path`; without `moments`, sets
+/// the moments to zero. Only rank 0 looks the checkpoint up and compares its id; the others read with rank 0's manifest
+/// and check leaves by its digests. Collective. \error StatusError on all ranks: kIncompatible if another checkpoint is
+/// at `path` by now. Also if a rank is asked to stop meanwhile; the tensors then belong to no step.
 void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments);
 
-/// Every rank runs one, and all do the same.
+/// Every rank runs a TrainLoop, and all take the same decisions.
 class TrainLoop {
  public:
-  /// `run` has started. Both outlive this.
+  /// `run` must have started. `run` and `saves` must outlive the loop.
   TrainLoop(RunState& run, Saves& saves);
 
   /// Trains up to training.steps or to a stop. Returns the exit code of the run. \error StatusError
   int run();
 
  private:
-  /// One that is under way.
+  /// The step that is under way.
   struct Step {
     std::uint64_t number = 0;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
     ActionTrace::Clock::time_point trace_begin = ActionTrace::Clock::now();
-    std::optional<ActionTrace> trace = std::nullopt;  ///< where this one is traced
+    std::optional<ActionTrace> trace = std::nullopt;  ///< if this step is traced
     ckpt::SampleRange samples = {};
-    std::vector<OwnedGradient> grads = {};  ///< what this rank owns of the sum over all samples
+    std::vector<OwnedGradient> grads = {};  ///< the part that this rank owns, summed over all samples
     std::uint64_t trained = 0;              ///< tokens that have a loss
-    double loss = 0, norm = 0;              ///< mean over these tokens; of the whole gradient
+    double loss = 0, norm = 0;              ///< loss: mean over `trained` tokens; norm: of the whole gradient
   };
 
-  /// Gradients, loss and norm, and what the ranks have to tell each other.
+  /// Computes gradients, loss and norm, and exchanges the flags of all ranks (StepRow).
   void compute(Step& step);
-  /// Updates the weights, and moves the run to behind the step.
+  /// Updates the weights and advances the run's Progress by the step.
   void apply(Step& step);
-  /// Metrics, epochs and the trace.
+  /// Writes metrics, epochs and the trace.
   void report(Step& step);
-  /// What is due behind the step: a save, a validation, the end. The exit code where the run ends early.
+  /// Does what is due after the step: a save, a validation, the end. Returns the exit code if the run ends early.
   std::optional<int> boundary(std::uint64_t step);
 
   MicroBatch batch(std::uint32_t index, std::uint64_t position);
   struct HostBatch {
     at::Tensor tokens;               ///< int64 [B,T+1]
-    std::vector<SampleMarks> marks;  ///< of each row, where there may be any
+    std::vector<SampleMarks> marks;  ///< of each row; empty if the data cannot have marks
   };
   HostBatch read_batch(std::uint32_t index, std::uint64_t position);
-  /// Tokens of the next step that have a loss. Collective where some have none.
+  /// The number of tokens of the next step that have a loss. Collective if some may have none.
   std::uint64_t trained_tokens();
-  /// For the answer to a stop signal.
+  /// Notes `phase` and step for the message that answers a stop signal.
   void note(StopPhase phase) const { note_progress(phase, run_.progress.step, saves_.newest()); }
-  /// What rank 0 has to tell.
+  /// The error that rank 0 has to report, if any.
   ckpt::Status trouble() const { return run_.house.files->lost(); }
   bool is_last(std::uint64_t step) const { return step == steps_; }
-  /// False: a stop signal came meanwhile.
+  /// Returns false if a stop signal came meanwhile.
   bool validate(std::uint64_t step);
-  /// Says so of a validation.
+  /// Reports that the validation of `step` was left out.
   void left_out(std::uint64_t step) const;
-  /// Ends the run early behind `step`, which is saved first where it is not. `asked`: by a signal. Returns the exit
-  /// code.
+  /// Ends the run early after `step`, and saves `step` first if it is not saved. `asked`: a signal asked for it.
+  /// Returns the exit code.
   int stop_behind(std::uint64_t step, bool asked);
-  /// Updates what this rank owns, part by part, and brings each part to the others. The gradients go with their memory.
+  /// Updates the weights that this rank owns, part by part, and shares each part with the other ranks. Frees the
+  /// gradients.
   void update(Step& step, double lr);
-  /// Writes what was traced of the step, on all ranks. Collective.
+  /// Writes the step's trace of all ranks. Collective.
   void write_trace(const Step& step);
   ckpt::SampleRange samples_of_step() const;
   void move_to(std::uint64_t sample);
-  /// What training.on_nonfinite says happens. Returns the step that the run stands at then; ends the run by throwing.
-  /// `stop`: the run ends there, so that nothing is read again. Nothing: a stop signal came while it was.
+  /// Applies training.on_nonfinite to a step whose loss or gradient is not finite. Returns the step that the run is at
+  /// afterwards; throws to end the run. `stop`: the run ends at that step, so that no checkpoint is loaded. Returns
+  /// nothing if a stop signal came during the load.
   std::optional<std::uint64_t> survive(const Step& step, bool stop);
   void go_back(SavedPoint& saved, ckpt::SampleRange left_out);
 

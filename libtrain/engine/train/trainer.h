@@ -16,24 +16,24 @@ namespace titan::train {
 struct TrainOptions {
   recipe::LoadedConfig loaded;
   std::string resume = "auto";      ///< auto, required, never, or a checkpoint
-  std::vector<std::string> allow;   ///< words of --allow
+  std::vector<std::string> allow;   ///< values of --allow
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: checkpoints of this toolkit only
   LaunchEnv env;
   int threads = 1;      ///< per rank, already in force in the environment
   std::string version;  ///< program, version, git hash
   RunWatcher* watcher =
-      nullptr;        ///< is told of steps by this rank, and of saves by rank 0; null: nobody is; outlives the run
-  std::string go_on;  ///< how a second Ctrl-C's last words end; empty: the launcher says how to go on
+      nullptr;        ///< told of steps by this rank and of saves by rank 0; may be null; must outlive the run
+  std::string go_on;  ///< end of the message after a second Ctrl-C; empty: the launcher prints how to resume
   std::function<World(const ConnectOptions&)> connect;  ///< how this rank finds its peers; empty: over the network
 };
 
 struct TrainOutcome {
   ckpt::Status status;     ///< what went wrong
-  int exit_code = 0;       ///< 0 done, 75 saved and stopped early, else the status's
-  bool report = true;      ///< this rank should print the status (another one owns the fault otherwise)
-  bool at_stop = false;    ///< nothing to do: the run is at debug.stop_at_step already
-  bool lost_rank = false;  ///< the status is that ranks no longer work together: another is gone, or none moves on
-  bool is_cause = false;   ///< lost_rank, and this rank knows of none that is gone
+  int exit_code = 0;       ///< 0: done; 75: saved and stopped early; else the status's exit code
+  bool report = true;      ///< this rank should print the status (else another rank does)
+  bool at_stop = false;    ///< nothing was done: the run is already at debug.stop_at_step
+  bool lost_rank = false;  ///< the status says that ranks no longer work together: one is gone, or none makes progress
+  bool is_cause = false;   ///< lost_rank is true, and this rank knows of no rank that is gone
 };
 
 /// Trains until training.steps, a stop, or an error; all ranks return the same exit code unless a peer died.

@@ -1,5 +1,5 @@
 #pragma once
-// Loss on held-back data, the same bits on every layout.
+// Loss on held-back data, with the same bits on every layout.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,7 +17,8 @@ struct ValidationResult {
 
 /// Evaluates validation.steps batches of validation.local_batch_size samples (-1: all held-back samples). The last
 /// batch is padded to the full shape, and its padding is left out of the sum, because matrix products depend on the
-/// shape. Once `stopped` on any rank, all of them leave it between two batches, within about a second: nothing then.
+/// shape. Once `stopped` is true on any rank, all ranks end the validation between two batches, within about a second,
+/// and return nothing.
 std::optional<ValidationResult> run_validation(World& world, Executor& executor, const Dataset& dataset,
                                                const recipe::Config& config, const std::function<bool()>& stopped);
 

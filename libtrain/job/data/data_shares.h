@@ -1,5 +1,5 @@
 #pragma once
-// How much each set of a mixture gives; the order of their samples is ckpt/plan/mixture. Pure.
+// How many samples each set of a mixture gives; ckpt/plan/mixture decides their order. Pure.
 #include <cstdint>
 #include <span>
 
@@ -9,11 +9,11 @@
 
 namespace titan::train {
 
-/// The set of `choice`, whose files have `samples` samples in one pass; without a share yet.
+/// The set of `choice`, without a share yet. One pass over its `files` files has `samples` samples.
 ckpt::MixedSet set_of(const recipe::DataSetChoice& choice, std::uint64_t samples, std::uint64_t files);
 
-/// Gives each of `position.sets` its share by the weight of its choice. What a share is does not depend on the order
-/// in which the sets are written. \error kInvalid: two sets have the same contents, a weight is too small beside the
+/// Gives each of `position.sets` its share by the weight in `choices`. Shares do not depend on the order in which the
+/// sets are written. \error kInvalid: two sets have the same contents, or a weight is too small compared with the
 /// others
 ckpt::Status share_out(std::span<const recipe::DataSetChoice> choices, ckpt::DataPosition& position);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The tokenizer that data were made with, as files that come with a model.
+// The tokenizer that the data were made with, as files to be stored with the model.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,25 +14,25 @@ struct Config;
 
 namespace titan::train {
 
-/// What the folders of tokens that `titan-ckpt tokenize` made say of texts.
+/// What token folders made by `titan-ckpt tokenize` say about their tokenizer.
 struct DataTokenizer {
   std::vector<ckpt::ModelFilePlace> places;  ///< the files of the tokenizer
   std::optional<std::uint32_t> begin;        ///< the id that each document begins with
   std::vector<std::uint32_t> ends;           ///< the ids that documents end with, ascending
 };
-/// Of the training data; without such folders the files of model.tokenizer, where they are there. \error kInvalid: the
-/// folders, or those of the validation, are of several tokenizers; as find_data_files
+/// The tokenizer of the training data; if they are not token folders, the files of model.tokenizer, if these exist.
+/// \error kInvalid: the folders of training and validation were made with several tokenizers; also as find_data_files()
 ckpt::Result<DataTokenizer> tokenizer_of_data(const recipe::Config& config);
 
-/// What came with a model, for a run that trains on data of `tokenizer`.
+/// The files stored with a model, for a run that trains on the data.
 struct TakenFiles {
-  std::vector<ckpt::ModelFile> files;  ///< by member
-  std::vector<std::string> of_data;    ///< members among them that are the data's
-  std::vector<std::string> notes;      ///< what a run should know
+  std::vector<ckpt::ModelFile> files;  ///< sorted by member name
+  std::vector<std::string> of_data;    ///< names of those that come from the data's tokenizer
+  std::vector<std::string> notes;      ///< messages for the log
 };
-/// Puts the files of the tokenizer of the data (`read` of its places) among `files`, in place of those of another
-/// tokenizer, for which the same ids stand for other texts. What ends documents of the data ends a text that the model
-/// writes: generation_config.json and config.json say so afterwards.
+/// Replaces the tokenizer files among `files` by those of the data's tokenizer (`read`, which were read from its
+/// places): with another tokenizer the same ids would mean other texts. generation_config.json and config.json then
+/// name the ids that end documents of the data as the ids that end a generated text.
 TakenFiles with_data_tokenizer(std::vector<ckpt::ModelFile> files, const DataTokenizer& tokenizer,
                                std::vector<ckpt::ModelFile> read);
 

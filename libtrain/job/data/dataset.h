@@ -26,10 +26,10 @@ namespace titan::train {
 struct TextCache;
 struct OpenedFiles;
 
-/// What of a sample differs from a row of tokens that are all trained on.
+/// How a sample differs from a row of tokens of one document that are all trained on.
 struct SampleMarks {
   std::vector<std::int64_t> starts;  ///< places at which another document begins than at the place before; ascending
-  /// Places of which nothing is trained: what stands there is not to be predicted.
+  /// Places whose tokens are not trained on: the model need not predict them.
   std::vector<std::int64_t> untrained;
 };
 
@@ -38,48 +38,45 @@ class TokenStream {
  public:
   virtual ~TokenStream() = default;
   virtual std::uint64_t size() const = 0;  ///< tokens
-  /// Puts its files that are not empty into another order: `order` has the place of each as they are now.
+  /// Puts the stream's non-empty files into another order: `order` lists their present places in the new order.
   virtual void arrange(std::span<const std::size_t> order) = 0;
   /// Copies tokens [begin, begin + out.size()) into `out`.
   virtual void read(std::uint64_t begin, std::span<std::int64_t> out) const = 0;
-  /// Appends to `starts` the places in (begin, end) at which a document begins, ascending: of each file, and of what
-  /// lies beside it and says so. \error kCorrupt: that does not ascend
+  /// Appends to `starts` the places in (begin, end) at which a document begins, ascending. A document begins with each
+  /// file, and where the index file next to it says so. \error kCorrupt: the index is not ascending
   virtual ckpt::Status starts(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) const = 0;
   /// Appends the places in [begin, end) that are not trained on, ascending. \error as starts()
   virtual ckpt::Status untrained(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& places) const = 0;
-  virtual bool all_trained() const = 0;  ///< there are no such places
-  /// Largest id that can occur, plus one, where the kind of file bounds it (bytes: 256), else 0.
+  virtual bool all_trained() const = 0;  ///< untrained() never returns a place
+  /// The largest id that can occur, plus one, if the kind of file bounds it (bytes: 256), else 0.
   virtual std::uint64_t id_bound() const = 0;
-  /// Where token `position` stands, for error messages: "data/b.bin, token 17".
+  /// Where token `position` is, for error messages: "data/b.bin, token 17".
   virtual std::string describe(std::uint64_t position) const = 0;
 };
 
-/// Refuses training.dataset_path where it is job.dump_folder: files of the run would be data at its next start. \error
+/// Refuses a training.dataset_path that is job.dump_folder: the run's files would be data at its next start. \error
 /// kInvalid
 ckpt::Status check_not_run_folder(const std::string& path, const std::string& run_folder, const std::string& key);
 
 /// A data file that was read before: when the run began, or by another rank.
 struct KnownFile {
   ckpt::DataFile file;
-  std::optional<ckpt::Digest>
-      ends;  ///< of its first and last block; absent: only all of its blocks tell that it is this
+  std::optional<ckpt::Digest> ends;  ///< of its first and last block; absent: only its whole fingerprint identifies it
   bool operator==(const KnownFile&) const = default;
 };
 
-/// Samples of seq_len + 1 tokens each.
-/// Training and held-back samples come out of the same files by one position, so both stand here.
+/// Samples of seq_len + 1 tokens each. Training and held-back samples come from the same files, by one position, so one
+/// class has both.
 class Dataset {
  public:
   /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list), or
-  /// the sets of training.datasets, and, with validation enabled and no path of its own, holds the tail of each back.
-  /// Relative paths are relative to the working directory.
-  /// \error kInvalid: missing or empty dataset, not UTF-8 (file and offset), too short for one sample, size not a
-  /// multiple of the token size, a vocabulary smaller than the tokenizer's, two sets with the same contents.
-  /// kUnsupported: a tokenizer or file kind not built yet.
-  /// `checked`: files that were read whole and found to be text. What has the fingerprint of one is not read again;
-  /// what has the name, size and ends of one has its fingerprint. `stop` is polled meanwhile: kInterrupted,
-  /// kTerminated. `texts`: the tokens that were made of the texts, of each set, then of a validation with a path of its
-  /// own.
+  /// the sets of training.datasets, and, if validation is enabled without a path of its own, holds back the tail of
+  /// each. Relative paths are relative to the working directory. \error kInvalid: missing or empty dataset, not UTF-8
+  /// (file and offset), too short for one sample, size not a multiple of the token size, a vocabulary smaller than the
+  /// tokenizer's, two sets with the same contents. kUnsupported: a tokenizer or file kind that is not built yet.
+  /// kInterrupted, kTerminated: `stop` is polled meanwhile. `checked`: files that were read whole and found to be text.
+  /// A file with the fingerprint of one is not read again; a file with the name, size and ends of one is taken to have
+  /// its fingerprint. `texts`: the tokens made of texts, for each set, then for a validation with a path of its own.
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
                                                      std::uint64_t vocab_size, std::span<const KnownFile> checked = {},
                                                      const ckpt::CancelToken& stop = {},
@@ -87,16 +84,17 @@ class Dataset {
 
   /// Fingerprints of all files, validation's last.
   std::vector<ckpt::DataFile> files() const;
-  /// The same as another rank may know them. Before continue_from().
+  /// files(), in the form that another rank's open() takes as `checked`. Call it before continue_from().
   std::vector<KnownFile> known() const;
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
   /// The order of a mixture; null: one set.
   const ckpt::Mixture* mixture() const { return mixture_ ? &*mixture_ : nullptr; }
-  /// Counts epochs from here on as `stored` does (a dataset that changed in mid-run starts a new epoch). Files whose
-  /// contents are those of `stored` are read in the order of `stored`; origin() takes its names too.
-  /// \error kIncompatible: in a pass that was begun they are another number of samples than `stored` counts
+  /// Counts epochs from now on as `stored` does (a dataset that changed in mid-run starts a new epoch). If the files
+  /// have the contents of the files in `stored`, they are read in the order of `stored`, and origin() takes the names
+  /// in `stored` too. \error kIncompatible: a pass was begun, and the files have another number of samples than
+  /// `stored` counts
   ckpt::Status continue_from(const ckpt::DataPosition& stored);
   /// Epoch of global sample number `sample`.
   std::uint64_t epoch(std::uint64_t sample) const {
@@ -105,24 +103,25 @@ class Dataset {
   /// Writes the seq_len + 1 tokens of global sample number `sample` (counted over all epochs). Thread-safe.
   /// \error kInvalid: a token id >= vocab_size (file, position), no such sample (the sets of a mixture have given all).
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
-  /// What there is to know of `out`, which holds that sample, beside its tokens.
+  /// The marks of sample `sample`, whose tokens are in `out`.
   ckpt::Result<SampleMarks> marks(std::uint64_t sample, std::span<const std::int64_t> out) const;
   /// Whether the documents of a sample are kept apart: its marks say where they begin.
   bool keeps_documents_apart() const { return documents_; }
-  /// Whether all tokens of all samples are trained on, so that no marks need be looked at.
+  /// Whether all tokens of all samples are trained on, so that marks() need not be called.
   bool is_plain() const { return plain_; }
 
-  /// Not ok where the data can be read but are hardly meant: a new run is refused, a resume continues with a warning.
+  /// Not ok if the data can be read but are probably something else: a new run is refused, a resume continues with a
+  /// warning.
   const ckpt::Status& doubt() const { return doubt_; }
-  /// What of the data looks like something else.
+  /// Files of the data that look like something else.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// What the folders of the data hold beside files: "sub (a folder)". Validation's folders come last.
+  /// What the data's folders contain besides data files: "sub (a folder)". Validation's folders come last.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
-  /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation, those of several sets
-  /// by their weights; 0 when validation is off.
+  /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; several sets are mixed
+  /// by their weights. 0 if validation is off.
   std::uint64_t validation_samples() const { return validation_samples_; }
-  /// Those that one validation reads; validation_batches() has their micro-batches.
+  /// How many of them one validation reads.
   std::uint64_t validation_read() const { return validation_read_; }
   /// ceil(validation_read() / validation.local_batch_size).
   std::uint32_t validation_batches() const { return validation_batches_; }
@@ -135,13 +134,13 @@ class Dataset {
   struct Source;
   struct Set {
     std::unique_ptr<TokenStream> stream;
-    PackedRows rows;              // of whole documents, else none
-    std::uint64_t tokens = 0;     // that are trained on; the rest is held back
+    PackedRows rows;              // if samples are whole documents, else empty
+    std::uint64_t tokens = 0;     // for training; the rest is held back
     std::uint64_t held_back = 0;  // samples
   };
   ckpt::Status open_set(const recipe::Config& config, const Source& source, std::span<const KnownFile> checked,
                         const ckpt::CancelToken& stop);
-  /// Opens files of the training or of the validation, and notes what lies beside them.
+  /// Opens the files of training or validation, and notes what else is in their folders.
   ckpt::Result<OpenedFiles> open_files(const recipe::Config& config, const std::string& path, const std::string& key,
                                        std::span<const KnownFile> checked, const ckpt::CancelToken& stop,
                                        const TextCache* text);
@@ -153,7 +152,7 @@ class Dataset {
   void mix();
   ckpt::Status continue_mixture(const ckpt::DataPosition& stored);
   ckpt::Status check_ids(const recipe::Config& config);
-  /// Where a sample lies in the stream of its set. What it lacks of a whole sample is filled up.
+  /// Where a sample is in the stream of its set. A sample shorter than seq_len + 1 tokens is padded.
   struct Spot {
     const TokenStream* stream = nullptr;
     std::uint64_t begin = 0, tokens = 0;
@@ -163,15 +162,15 @@ class Dataset {
   ckpt::Result<SampleMarks> marks_of(const Spot& spot, std::span<const std::int64_t> tokens) const;
   ckpt::Status read_checked(const Spot& spot, std::span<std::int64_t> out) const;
 
-  bool in_order_ = false;  // the files of origin_ are not those that are read, and tokens are in their stored order
+  bool in_order_ = false;  // origin_ names other files than those that are read; their tokens are in the stored order
   bool raw_ = false;       // some files are ids without a header
-  bool unended_ = false;   // of some files nothing says where documents end
+  bool unended_ = false;   // for some files nothing says where documents end
   void arrange(Set& set, const ckpt::FileMatch& match) const;
 
   std::vector<Set> sets_;  // one, or those of the mixture
   std::unique_ptr<TokenStream> validation_;
   std::optional<ckpt::Mixture> mixture_;
-  std::optional<ckpt::Mixture> held_back_;  // the order of what is held back of a mixture
+  std::optional<ckpt::Mixture> held_back_;  // the order of a mixture's held-back samples
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
   std::vector<ckpt::DataFile> validation_files_;

@@ -1,5 +1,6 @@
 #pragma once
-// Are raw token ids as wide as they are read? A wrong width gives ids that are all in the vocabulary, and noise. Pure.
+// Checks whether raw token ids have the width that they are read with. With a wrong width all ids may be in the
+// vocabulary, but are noise. Pure.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -8,12 +9,12 @@
 
 namespace titan::train {
 
-/// Not ok where the file at `path` hardly holds ids of `width` bytes (2 or 4): its `beginning` has those of 32 or 64
-/// bits, or the header of llm.c. `option`: what stands before "uint32" where a user sets the type. \error kInvalid
+/// Not ok if the file at `path` probably does not hold ids of `width` bytes (2 or 4): its `beginning` looks like ids of
+/// 32 or 64 bits, or has llm.c's header. `option`: what a user types before "uint32" to set the type. \error kInvalid
 ckpt::Status doubt_of_ids(const std::string& path, std::string_view beginning, std::size_t width,
                           const std::string& option);
 
-/// Whether the bytes of 16-bit ids seem to be the wrong way round.
+/// Whether 16-bit ids seem to be big-endian.
 bool looks_big_endian(std::string_view beginning);
 
 }  // namespace titan::train

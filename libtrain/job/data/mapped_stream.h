@@ -1,6 +1,6 @@
 #pragma once
-// A stream of tokens over memory-mapped files, one behind the other, with the numbers beside each: where documents
-// end, and what is trained on. \source docs/data.md, "The folder"
+// A stream of tokens over memory-mapped files, one after the other. Number files next to each say where documents end,
+// and which tokens are trained on. \source docs/data.md, "The folder"
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -16,10 +16,10 @@
 
 namespace titan::train {
 
-/// u64 in a file, little-endian; none without one.
+/// Little-endian u64 numbers in a file; none if there is no file.
 class MappedNumbers {
  public:
-  /// An empty path: there are none. \error as MappedFile::open
+  /// Opens the file at `path`; an empty path: there are no numbers. \error as MappedFile::open
   static ckpt::Result<MappedNumbers> open(const std::string& path) {
     MappedNumbers numbers;
     if (path.empty()) return numbers;
@@ -27,8 +27,8 @@ class MappedNumbers {
     numbers.place_.count = numbers.file_->bytes().size() / sizeof(std::uint64_t);
     return numbers;
   }
-  /// Those of an index, in tokens; there they may repeat, for documents may be empty. \error as MappedFile::open;
-  /// kFailed: it is shorter than it was
+  /// Opens the document ends of an index, in tokens. They may repeat, for documents may be empty. \error as
+  /// MappedFile::open; kFailed: the file is shorter than it was
   static ckpt::Result<MappedNumbers> of_index(const std::string& path, const corpus::IndexedEnds& place) {
     MappedNumbers numbers;
     TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
@@ -42,13 +42,13 @@ class MappedNumbers {
   bool may_repeat() const { return repeat_; }
   const std::string& path() const { return file_->path(); }
   std::uint64_t size() const { return place_.count; }
-  /// What is no whole number of tokens is beyond all of them.
+  /// The number at `place`, in tokens. The largest u64 if it is not a whole number of tokens.
   std::uint64_t at(std::uint64_t place) const {
     std::uint64_t value = 0;
     std::memcpy(&value, file_->bytes().data() + place_.offset + place * sizeof value, sizeof value);
     return value % place_.unit == 0 ? value / place_.unit : std::numeric_limits<std::uint64_t>::max();
   }
-  /// The place of the first number above `least`, where they ascend.
+  /// The place of the first number above `least`, in ascending numbers.
   std::uint64_t first_above(std::uint64_t least) const {
     std::uint64_t low = 0, high = size();
     while (low < high) {
@@ -71,13 +71,13 @@ class MappedNumbers {
 struct DataSegment {
   MappedFile file;
   corpus::TokenFile layout;
-  std::uint64_t begin;    ///< of its first token in the stream
-  MappedNumbers ends;     ///< of its documents
-  MappedNumbers answers;  ///< begins and ends of what is trained on; no file: all is
+  std::uint64_t begin;    ///< place of its first token in the stream
+  MappedNumbers ends;     ///< ends of its documents
+  MappedNumbers answers;  ///< begins and ends of stretches that are trained on; no file: all tokens are
 };
 
 /// The stream of `segments`, which are not empty and have `tokens` tokens together. `bound`: every id is below it; 0:
-/// ids are not checked. `document_end`: behind each id that is this a document ends, too.
+/// ids are not checked. `document_end`: a document also ends after each token with this id.
 std::unique_ptr<TokenStream> make_mapped_stream(std::vector<DataSegment> segments, std::uint64_t tokens,
                                                 std::uint64_t bound,
                                                 std::optional<std::int64_t> document_end = std::nullopt);

@@ -7,9 +7,9 @@
 namespace titan::train {
 
 /// Watches the mapping of `size` bytes at `data` of the file `path`. The first call of a process installs the handler;
-/// SIGBUS at any other address does what it did before.
+/// SIGBUS at any other address is handled as before.
 void watch_mapping(const void* data, std::size_t size, const std::string& path);
-/// Ends the watch; call it before the mapping goes. An address that is not watched is ignored.
+/// Ends the watch. Call it before unmapping. An address that is not watched is ignored.
 void unwatch_mapping(const void* data);
 
 }  // namespace titan::train

@@ -1,11 +1,12 @@
 #pragma once
-// Samples of whole documents: which stretch of the token stream each one holds. FORMAT CONTRACT: a checkpoint stores
-// the number of a sample alone, so the rule never changes.
+// Samples of whole documents: which stretch of the token stream each sample holds. FORMAT CONTRACT: a checkpoint stores
+// only the number of a sample, so the rule never changes.
 //
-// A sample has room for seq_len + 1 tokens. Documents go into it in the order of the stream, as long as they fit whole;
-// the next one that does not begins the next sample. One that is longer than a sample begins one of its own, and is cut
-// into pieces that share a token, as samples that are cut do: each of its tokens but the first is predicted once. Its
-// last piece is followed by further documents. Documents of one token train nothing alone; they are packed too.
+// A sample has room for seq_len + 1 tokens. Documents go into it in stream order, as long as they fit whole; the first
+// document that does not fit begins the next sample. A document that is longer than a sample begins a new sample and is
+// cut into pieces; neighbouring pieces share a token, so that each token of the document but the first is predicted
+// once. Further documents follow its last piece. Documents of one token are packed too, although alone they train
+// nothing.
 #include <cstdint>
 #include <vector>
 
@@ -19,8 +20,8 @@ class TokenStream;
 class PackedRows {
  public:
   PackedRows() = default;
-  /// Of the first `tokens` tokens of `stream`. A document that ends behind them is cut there. `stop` is polled.
-  /// \error kUnsupported: more samples than memory is set aside for; what TokenStream::starts() meets; kInterrupted,
+  /// Packs the first `tokens` tokens of `stream`; a document that goes beyond them is cut. `stop` is polled. \error
+  /// kUnsupported: more samples than memory is set aside for; the errors of TokenStream::starts(); kInterrupted,
   /// kTerminated
   static ckpt::Result<PackedRows> of(const TokenStream& stream, std::uint64_t tokens, std::uint64_t seq_len,
                                      const ckpt::CancelToken& stop = {});

@@ -16,55 +16,56 @@ namespace titan::train {
 
 enum class TokenKind { kUtf8Bytes, kUint16, kUint32 };
 
-/// A folder that `titan-ckpt tokenize` made.
+/// A folder made by `titan-ckpt tokenize`.
 struct TokenFolder {
   std::string path;
   std::uint32_t token_bytes = 2;
-  std::uint64_t vocabulary = 0;                   ///< its ids are below
-  ckpt::Digest tokenizer;                         ///< of tokenizer.json, which lies in it
+  std::uint64_t vocabulary = 0;                   ///< all ids are below it
+  ckpt::Digest tokenizer;                         ///< digest of the tokenizer.json in it
   std::vector<std::uint32_t> before{}, behind{};  ///< ids that each document begins and ends with
 };
 
-/// What lies beside a file of tokens; "": nothing.
+/// Paths of the files next to a token file; "": there is none.
 struct BesideTokens {
-  std::string ends;     ///< where its documents end
-  std::string answers;  ///< which stretches are trained on
+  std::string ends;     ///< says where documents end
+  std::string answers;  ///< says which stretches are trained on
 };
 
 struct FoundFiles {
   std::vector<std::string> paths;     ///< in stream order
   std::vector<BesideTokens> beside;   ///< of each
-  std::vector<TokenFolder> folders;   ///< whose shards are among them
-  std::vector<std::string> left_out;  ///< by folders: "sub (a folder)"; hidden names are not told
-  std::vector<std::string> twice;     ///< paths that are named more than once, and read as often
+  std::vector<TokenFolder> folders;   ///< whose shards are among `paths`
+  std::vector<std::string> left_out;  ///< ignored contents of folders: "sub (a folder)", without hidden names
+  std::vector<std::string> twice;     ///< paths that are named, and therefore read, more than once
 };
 
 /// Turns a dataset path (a file, a folder, a pattern with `*`, `?` or `[...]`, or a comma-separated list of these; an
-/// existing path wins over a list and over a pattern) into file paths in stream order. Folders give their regular files
-/// sorted by name, without hidden ones and without subfolders; one that titan-ckpt tokenize made (data.json) gives its
-/// shards. An index gives the ids that it is of, and so does Megatron's path without an ending. `key` names the
-/// configuration key in errors. \error kInvalid: does not exist, empty path, a folder without files or of something
-/// else.
+/// existing path wins over a list and over a pattern) into file paths in stream order. A folder gives its regular files
+/// sorted by name, without hidden files and subfolders; a folder made by titan-ckpt tokenize (it has data.json) gives
+/// its shards. An index file gives the file of ids that it belongs to; so does a Megatron path without file ending.
+/// `key` names the configuration key in errors. \error kInvalid: does not exist, empty path, a folder without files or
+/// with something else.
 ckpt::Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key);
 
-/// Whether ids of the folders among `found` are read as what they are, for a model of `vocab_size` ids. \error kInvalid
+/// Whether `kind` is right for the token folders among `found`, and their ids fit a model of `vocab_size` ids. \error
+/// kInvalid
 ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::uint64_t vocab_size);
 
-/// Name, size and digest of 64 blocks of 4 KiB at offsets floor(i * (size - 4096) / 63), i = 0..63, of the whole
-/// content when it is smaller than 64 blocks. Part of the checkpoint format's contract.
+/// Name, size and digest of a file. The digest is of 64 blocks of 4 KiB at offsets floor(i * (size - 4096) / 63), i =
+/// 0..63; if the content is smaller than 64 blocks, of all of it. Part of the checkpoint format's contract.
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
 
-/// The file as others may know it; its fingerprint is that of a file of `known` where name, size and ends say that it
-/// is the same. `beside`: files that say where its documents end and what is trained on. They belong to the
-/// fingerprint, but where `known` has the file without them: who began with that goes on with it. Part of the format's
-/// contract. \error of `beside`, as MappedFile::open
+/// The file, in the form for other ranks. If a file of `known` has the same name, size and ends, its fingerprint is
+/// taken. `beside`: files that say where documents end and what is trained on. They are part of the fingerprint, unless
+/// `known` has the file without them: a run that began so continues so. Part of the format's contract. \error of
+/// `beside`, as MappedFile::open
 ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
                                    std::span<const KnownFile> known, std::span<const std::string> beside = {});
 
-/// Where documents end, for who asks.
+/// How to find out where documents end.
 struct DocumentRule {
-  bool asked = false;  ///< what lies beside the tokens is read
-  /// Behind this id too; it stands in for the indexes of other programs.
+  bool asked = false;  ///< the files next to the tokens are read
+  /// A document also ends after this id. It replaces the indexes of other programs.
   std::optional<std::int64_t> end_id{};
 };
 
@@ -72,16 +73,16 @@ struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
   std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
   std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
-  bool raw = false;                               ///< ids, or text, without a header or an index are among them
-  bool unended = false;                           ///< of some ids nothing says where documents end, for who asks
-  std::vector<std::string> warnings;              ///< what looks like something else than data
+  bool raw = false;                               ///< some files are ids or text without a header or an index
+  bool unended = false;                           ///< the rule asks, and for some ids nothing says where documents end
+  std::vector<std::string> warnings;              ///< about files that do not look like data
   ckpt::Status doubt;                             ///< not ok: a new run does not start on them (data_looks.h)
 };
-/// Maps `paths` as one stream, one file after the other; empty files add nothing. Text is checked to be UTF-8, file by
-/// file, but for files with a fingerprint of `checked`, whose blocks are not all read where name, size and ends are the
-/// same; `stop` is polled meanwhile. `beside`: what lies beside each file.
-/// \error kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h);
-/// as corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
+/// Maps `paths` as one stream, one file after the other; empty files add nothing. Checks that each text is UTF-8,
+/// except files whose fingerprint is in `checked`. For a file whose name, size and ends are in `checked`, not all
+/// blocks of the fingerprint are read. `stop` is polled meanwhile. `beside`: the files next to each path. \error
+/// kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h); as
+/// corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key, std::span<const KnownFile> checked = {},
                                            const ckpt::CancelToken& stop = {},

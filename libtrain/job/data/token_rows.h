@@ -16,23 +16,23 @@ class TokenRows {
  public:
   struct Options {
     std::optional<std::uint64_t> row_length;      ///< tokens of a row
-    std::optional<std::uint64_t> default_length;  ///< the same where `row_length` is unset and the file has no rows
-    std::uint32_t raw_bytes = 2;                  ///< of a raw id: 2 or 4, unsigned
-    bool text = false;                            ///< UTF-8, each byte an id; shorter than the default length: one row
+    std::optional<std::uint64_t> default_length;  ///< tokens of a row if `row_length` is unset and the file has no rows
+    std::uint32_t raw_bytes = 2;                  ///< bytes of a raw id: 2 or 4, unsigned
+    bool text = false;  ///< UTF-8, each byte is an id; a text shorter than the default length is one row
   };
-  /// Maps `path`; a file that begins as NumPy files do is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
-  /// or one stream [N]. \error kInvalid: missing, another kind of array, another length than asked for, not one whole
-  /// row, text that is not UTF-8, raw ids of another width (id_looks.h)
+  /// Maps `path`. A file that begins like a NumPy file is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
+  /// or one stream [N]. \error kInvalid: the file is missing, the array has another kind, rows have another length than
+  /// asked for, there is no whole row, text is not UTF-8, or raw ids have another width (id_looks.h)
   static ckpt::Result<TokenRows> open(const std::string& path, const Options& options);
 
-  /// The same of ids in memory, which are the text `path`; fewer than the default length are one row.
+  /// Rows of ids in memory, which are those of the text `path`. Fewer ids than the default length are one row.
   static ckpt::Result<TokenRows> of_ids(const std::string& path, std::vector<std::uint32_t> ids,
                                         const Options& options);
 
   std::uint64_t rows() const { return rows_; }
   std::uint64_t length() const { return length_; }        ///< tokens of a row
-  bool by_default() const { return by_default_; }         ///< that is Options::default_length
-  std::uint64_t left_over() const { return left_over_; }  ///< tokens of a stream behind its last whole row
+  bool by_default() const { return by_default_; }         ///< whether length() is Options::default_length
+  std::uint64_t left_over() const { return left_over_; }  ///< tokens of a stream after its last whole row
   const std::string& path() const { return path_; }
   /// Copies row `row` into `out`. \error kInvalid: an id that is negative or not below `vocab_size` (row, column)
   ckpt::Status read(std::uint64_t row, std::uint64_t vocab_size, std::span<std::int64_t> out) const;
@@ -44,7 +44,7 @@ class TokenRows {
 
   std::string path_;
   std::optional<MappedFile> file_;
-  std::vector<std::uint32_t> ids_;  // where there is no file
+  std::vector<std::uint32_t> ids_;  // if there is no file
   std::uint64_t offset_ = 0, rows_ = 0, length_ = 0, left_over_ = 0;
   std::uint32_t bytes_ = 2;
   bool is_signed_ = false, by_default_ = false;

@@ -1,6 +1,6 @@
 #pragma once
-// A run on GPUs, sized from their figures: what a rank needs of the memory, and where the time of a step goes. Pure;
-// nothing here is measured.
+// Forecasts a run on GPUs from the figures of the GPU: the memory that a rank needs, and where the time of a step goes.
+// Pure; nothing is measured.
 #include <cstdint>
 #include <vector>
 
@@ -13,16 +13,16 @@ namespace titan::train {
 
 /// Seconds of one micro-batch on a stage of the model.
 struct StageSeconds {
-  double forward = 0, backward = 0;  ///< with what is computed again
+  double forward = 0, backward = 0;  ///< backward includes recomputation
 };
 
-/// Parts of a step.
+/// Seconds of the parts of a step.
 struct StepSeconds {
   double pipeline = 0;   ///< all micro-batches, with idle time and transfers between stages
-  double gradients = 0;  ///< to their owners, and summed there
+  double gradients = 0;  ///< sent to their owners and summed
   double optimizer = 0;
-  double weights = 0;           ///< from their owners to all
-  double hidden_gradients = 0;  ///< of these, what passes while the rank computes: with parts of the exchange
+  double weights = 0;           ///< sent from their owners to all ranks
+  double hidden_gradients = 0;  ///< the part of `gradients` that overlaps with computing, if the exchange has parts
   double hidden_weights = 0;
   double total() const { return pipeline + gradients + optimizer + weights - hidden_gradients - hidden_weights; }
 };
@@ -31,13 +31,13 @@ struct DeviceForecast {
   recipe::DeviceFigures device;
   std::vector<RankMemory> memory;  ///< of each rank of the pipeline
   std::vector<StageSeconds> stages;
-  double hop_seconds = 0;  ///< a hidden tensor between stages that lie farthest apart
+  double hop_seconds = 0;  ///< to send a hidden tensor between the two stages with the slowest link
   StepSeconds step;
   LinkBytes gradients, weights;  ///< of the rank that moves most in a step
   double tokens_per_second = 0;  ///< of all ranks
-  double mfu = 0;                ///< of the peak, as torchtitan counts
+  double mfu = 0;                ///< share of the peak, as torchtitan counts it
 
-  /// What the rank that needs most takes of the device.
+  /// Device memory of the rank that needs most.
   std::uint64_t rank_bytes() const;
   bool fits() const { return rank_bytes() <= device.memory_bytes; }
 };
@@ -45,7 +45,8 @@ struct DeviceForecast {
 /// \error kInvalid: a schedule that does not fit
 ckpt::Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe::DeviceFigures& device);
 
-/// The part of it that is quick, of the rank that needs most, with the device's reserve. \error as forecast_device
+/// The forecast's memory only, which is quick: bytes of the rank that needs most, with the device's reserve. \error as
+/// forecast_device
 ckpt::Result<std::uint64_t> device_bytes(const recipe::RunPlan& plan, const recipe::DeviceFigures& device);
 
 }  // namespace titan::train

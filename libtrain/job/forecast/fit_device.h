@@ -1,5 +1,5 @@
 #pragma once
-// Settings with which a run fits into the memory of its GPUs, on as many of them. Pure.
+// Finds settings with which a run fits into the memory of its GPUs, with the same number of GPUs. Pure.
 #include <string>
 #include <vector>
 
@@ -13,19 +13,19 @@ namespace titan::train {
 
 /// A few settings that differ from the run's.
 struct FittingSettings {
-  std::vector<std::string> words;  ///< "--activation_checkpoint.mode=full", as they are typed
+  std::vector<std::string> words;  ///< as typed: "--activation_checkpoint.mode=full"
   std::uint64_t rank_bytes = 0;    ///< of the rank that needs most, reserve included
   double step_seconds = 0;
-  bool same_curve = true;  ///< none of them shapes the curve: a run that has begun may take them as well
+  bool same_curve = true;  ///< no setting shapes the loss curve, so that a run that has begun may take them too
 };
 
 struct FittingSearch {
-  std::vector<FittingSettings> fits;  ///< those with the fewest changes, fastest first; none where nothing fits
-  FittingSettings least;              ///< of what was tried, what needs least
+  std::vector<FittingSettings> fits;  ///< those with the fewest changes, fastest first; empty if nothing fits
+  FittingSettings least;              ///< the tried settings that need the least memory
 };
 
-/// Tries ZeRO-2, computing activations again, more stages, loss in chunks and smaller micro-batches, alone and
-/// together, with the batch of `plan` as it is. `plan` is that of `config`.
+/// Tries ZeRO-2, recomputing activations, more stages, loss in chunks and smaller micro-batches, alone and together.
+/// The global batch of `plan` does not change. `plan` must be the plan of `config`.
 FittingSearch settings_that_fit(const recipe::Config& config, const recipe::RunPlan& plan,
                                 const recipe::DeviceFigures& device);
 

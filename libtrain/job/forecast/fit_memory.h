@@ -1,5 +1,5 @@
 #pragma once
-// Stages that fit into parallelism.memory_limit, by the forecast of each rank's memory. Pure.
+// Finds stage cuts that fit into parallelism.memory_limit, by the forecast of each rank's memory. Pure.
 #include <cstdint>
 
 #include "ckpt/base/result.h"
@@ -8,8 +8,9 @@
 
 namespace titan::train {
 
-/// Cuts the stages of `plan` anew where a rank would need more than the limit: the best cut of those that fit.
-/// `stored_global_batch`: as make_run_plan took it. \error kInvalid: none fits, naming the least limit that would do
+/// If a rank would need more than the limit, replaces the stage cuts of `plan` by the best cuts that fit.
+/// `stored_global_batch`: the value that make_run_plan() took. \error kInvalid: no cut fits; names the lowest limit
+/// that would work
 ckpt::Status fit_memory(const recipe::Config& config, std::int64_t stored_global_batch, recipe::RunPlan& plan);
 
 }  // namespace titan::train

@@ -22,50 +22,51 @@ namespace titan::train {
 
 using ckpt::Result;
 
-/// A stage of the model, and the rank of the pipeline that has it.
+/// A stage of the model, and the pipeline rank that has it.
 struct StageForecast {
   StageParts parts;
   std::uint32_t rank = 0;
   std::uint64_t parameters = 0;  ///< elements; a tied head counts where the embedding is
   double cost_share = 0;         ///< of a step's matrix products
-  std::uint32_t in_flight = 0;   ///< micro-batches between forward and backward, at most; of all stages of the rank
-  RankMemory memory;             ///< of the rank, with all its stages
+  std::uint32_t in_flight = 0;   ///< most micro-batches between forward and backward, over all stages of the rank
+  RankMemory memory;             ///< of the rank with all its stages
 };
 
-/// Idle time of the pipeline over that of all its ranks, with a backward of two forwards and no time between ranks.
+/// Idle time as a share of the time of all pipeline ranks, if a backward takes as long as two forwards and transfers
+/// take no time.
 struct Bubble {
-  double equal = 0;       ///< if all stages cost the same: the schedule's own
+  double equal = 0;       ///< if all stages cost the same: the schedule alone
   double with_costs = 0;  ///< with the costs of these stages
 };
 
 /// The order of work of the data-parallel rank with the most micro-batches, on stages that all cost the same: a forward
-/// takes one unit of time, a backward two. Of a step too long to be simulated whole, one with fewer micro-batches.
+/// takes one unit of time, a backward two. If a step is too long to be simulated, one with fewer micro-batches.
 struct DrawnSchedule {
   ScheduleTable table;
   std::vector<std::vector<Span>> spans;  ///< of each action
   double makespan = 0;
   std::uint32_t micro_batches = 0;
-  bool cut = false;                           ///< the step has more of them
+  bool cut = false;                           ///< the step has more micro-batches
   std::vector<std::uint32_t> peak_in_flight;  ///< of each rank: pairs of stage and micro-batch
 };
 
 struct SaveForecast {
   bool enabled = true;
   std::uint64_t model_bytes = 0,
-                optimizer_bytes = 0;  ///< of one checkpoint without compression; tables and JSON come on top
-  std::uint64_t count = 0;            ///< until the last step; 0 also where the interval does not say
+                optimizer_bytes = 0;  ///< of one checkpoint without compression, leaf tables and JSON not counted
+  std::uint64_t count = 0;            ///< until the last step; 0 also if the interval does not tell it
   recipe::SaveInterval interval;
-  double mtbf_seconds = 0;                      ///< of the interval "auto"
+  double mtbf_seconds = 0;                      ///< mean time between failures, for the interval "auto"
   std::uint64_t kept = 0;                       ///< 0: all
-  std::uint64_t keep_every = 0, keep_best = 0;  ///< besides
-  /// There at once besides those that are there already, the one being written included. Of a number that is not known:
-  /// the most that are kept, and one where all are.
+  std::uint64_t keep_every = 0, keep_best = 0;  ///< kept in addition to `kept`
+  /// The most new checkpoints that exist at once, including the one being written. If `count` is not known: the most
+  /// that are kept, or one if all are kept.
   std::uint64_t peak_count = 0;
   std::uint64_t one_save = 0;  ///< bytes that must be free for a save to begin
-  /// Of the copies on a rank, at most, while it trains on beside a save; 0: it waits for saves.
+  /// Most bytes that a rank copies so that it can train during a save; 0: training waits for saves.
   std::uint64_t staged_bytes = 0;
   std::uint64_t each() const { return model_bytes + optimizer_bytes; }
-  /// Of peak_count checkpoints, the last of them being saved.
+  /// Bytes of peak_count checkpoints, the last of which is being saved.
   std::uint64_t disk_bytes() const { return peak_count == 0 ? 0 : (peak_count - 1) * each() + one_save; }
 };
 
@@ -74,24 +75,24 @@ struct SetForecast {
   std::string name;
   double share = 0;  ///< of the samples, 0 to 1
   std::uint64_t samples = 0, tokens = 0;
-  double first_epoch = 0, end_epoch = 0;  ///< passes over it before and after the steps
+  double first_epoch = 0, end_epoch = 0;  ///< passes over the set, counted before and after the steps
   std::uint64_t most_epochs = 0;          ///< 0: without end
-  bool stops = false;                     ///< the data end behind these; else others take its share
+  bool stops = false;                     ///< data end after most_epochs; else other sets take its share
 };
 
 struct DataForecast {
   std::string kind;  ///< "text", "tokens"
   std::uint64_t files = 0, bytes = 0, samples_per_epoch = 0, held_back = 0;
   std::uint64_t first_sample = 0, end_sample = 0;  ///< positions before the first and after the last step
-  double first_epoch = 0, end_epoch = 0;           ///< the same in epochs
+  double first_epoch = 0, end_epoch = 0;           ///< the same positions in epochs
   std::vector<SetForecast> sets;                   ///< of a mixture
 };
 
 struct Forecast {
   recipe::RunPlan plan;
-  std::uint64_t rank_bytes = 0;  ///< of the rank that needs most
-  /// The same with parallelism.gradient_exchange = "always" and "node", where more ranks would then divide the sums;
-  /// else 0.
+  std::uint64_t rank_bytes = 0;  ///< memory of the rank that needs most
+  /// rank_bytes with parallelism.gradient_exchange = "always" and "node", if more ranks would then share the sums; else
+  /// 0.
   std::uint64_t rank_bytes_in_turns = 0, rank_bytes_in_nodes = 0;
   std::uint64_t parameters = 0;
   std::uint64_t first_step = 1, last_step = 0;
@@ -102,24 +103,24 @@ struct Forecast {
   std::vector<std::uint32_t> rank_micro_batches;  ///< per data-parallel rank
   std::uint64_t tokens_per_step = 0, tokens_before = 0, tokens_after = 0;
   SaveForecast saves;
-  std::vector<std::string> warnings;  ///< the plan's and those of the forecast
+  std::vector<std::string> warnings;  ///< of the plan and of the forecast
 };
 
-/// Micro-batches of a step of `count` that are simulated: all, but of a step too long to be simulated whole.
+/// How many micro-batches are simulated for a step of `count`: all, unless the step is too long to be simulated.
 std::uint32_t simulated_micro_batches(const recipe::RunPlan& plan, std::uint32_t count);
 
-/// Times of the stages' actions in simulations: by the stages' costs, in forwards of an average stage.
+/// Times of the stages' actions in simulations, from the stages' costs. The unit is the forward of an average stage.
 ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 
-/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: seen by then; `steps_there`: checkpoints
-/// that retention counts. \error kInvalid: a schedule that does not fit.
+/// Forecasts the steps after `start_step` (0: a fresh start). `tokens_before`: tokens seen before them; `steps_there`:
+/// existing checkpoints that retention counts. \error kInvalid: a schedule that does not fit.
 Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                                std::uint64_t tokens_before, std::uint64_t steps_there = 0);
 
-/// What the memory of a pipeline's ranks follows from.
+/// What decides the memory of a pipeline's ranks.
 struct RankWork {
-  std::vector<std::uint32_t> in_flight;  ///< of each rank: micro-batches between forward and backward at most
-  ScheduleTable table;                   ///< empty of a step too long to be simulated whole
+  std::vector<std::uint32_t> in_flight;  ///< of each rank: most micro-batches between forward and backward
+  ScheduleTable table;                   ///< empty if a step is too long to be simulated
   std::span<const Action> row(std::uint32_t rank) const {
     return table.empty() ? std::span<const Action>() : std::span<const Action>(table[rank]);
   }

@@ -12,13 +12,13 @@
 namespace titan::train {
 
 struct RankMemory {
-  std::uint64_t weights = 0;      ///< that it computes with, and of bf16 copies the fp32 masters that it owns
-  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree, when it and activations together need most
+  std::uint64_t weights = 0;      ///< that the rank computes with; with bf16 copies, also the fp32 masters that it owns
+  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree, when sums and activations together need most
   std::uint64_t optimizer = 0;    ///< both moments of the rank that owns most
-  std::uint64_t activations = 0;  ///< of the micro-batches in flight at that time, and what is computed with them
+  std::uint64_t activations = 0;  ///< of the micro-batches in flight at that time, with temporaries
   std::uint64_t exchange = 0;     ///< buffers in which gradients and weights travel between data-parallel ranks
-  std::uint64_t transfers = 0;    ///< hidden tensors and their gradients on their way between stages
-  std::uint64_t slack = 0;        ///< free pages that the memory of tensors keeps
+  std::uint64_t transfers = 0;    ///< hidden tensors and their gradients under way between stages
+  std::uint64_t slack = 0;        ///< free pages that the allocator of tensors keeps
   std::uint64_t tensors() const { return weights + gradients + optimizer + activations + exchange + transfers; }
   std::uint64_t total() const { return tensors() + slack; }
   bool operator==(const RankMemory&) const = default;
@@ -26,29 +26,29 @@ struct RankMemory {
 
 /// Bytes per token that one decoder layer keeps for its backward: fused attention, nothing recomputed.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16);
-/// Bytes per token that a layer keeps on top where attention is no fused kernel: the probabilities of a token for each
-/// head; and queries, keys and values in fp32 and for each head, in place of those that came. \source LibTorch's
+/// Bytes per token that a layer keeps in addition if attention is not a fused kernel: a token's probabilities for each
+/// head; and queries, keys and values in fp32 for each head, in place of the given ones. \source LibTorch's
 /// _scaled_dot_product_attention_math
 std::uint64_t score_bytes(const recipe::ModelDims& dims, std::int64_t seq_len, bool bf16);
 /// Bytes per token that final norm, head and loss keep.
 std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16);
-/// Bytes per token on top while the loss or its gradient is computed.
+/// Bytes per token needed in addition while the loss or its gradient is computed.
 std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 
-/// Gradient sums that are alive at once while the micro-batches of `block` are added in order to the tree over
+/// The most gradient sums that exist at once while the micro-batches of `block` are added in order to the tree over
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
-/// Rank `pp_rank` of the pipeline (of the data-parallel ranks the one that needs most). `row` is what it does in a
-/// step, with as many micro-batches as a rank has at most; one that is too long to be planned is empty, and `in_flight`
-/// pairs of stage and micro-batch are between forward and backward at most.
+/// Memory of pipeline rank `pp_rank`, for the data-parallel rank that needs most. `row` has the rank's actions in a
+/// step, with the most micro-batches that a rank has; it is empty if it is too long to be planned. `in_flight`: the
+/// most pairs of stage and micro-batch between forward and backward.
 RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
                        std::uint32_t in_flight);
-/// The same where the plan's ownership is known: it takes long for thousands of ranks.
+/// The same for a known ownership of the plan, which takes long to compute for thousands of ranks.
 RankMemory rank_memory(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t pp_rank,
                        std::span<const Action> row, std::uint32_t in_flight);
 
-/// What of the model a stage holds, from the plan's cuts: layers [first_layer, end_layer).
+/// The parts of the model that a stage holds, from the plan's cuts: layers [first_layer, end_layer).
 struct StageParts {
   std::int64_t first_layer = 0, end_layer = 0;
   bool embedding = false, head = false;

@@ -1,10 +1,11 @@
 #pragma once
-// What the memory of large tensors may hold beyond what they used at most. See tensor_memory.h.
+// Limit on free pages that TensorMemory (libtrain/engine/device/tensor_memory.h) keeps for reuse.
 #include <cstddef>
 
 namespace titan::train {
 
-/// Free pages are at most this part of what was used at most, so that few are given back only to be asked for anew.
+/// Free pages are at most 1/kMemorySlack of the peak use, which is enough that few pages are given back only to be
+/// needed again.
 inline constexpr std::size_t kMemorySlack = 32;
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// What a rank says that has no memory left: what needs how much, and which setting would save it. Pure.
+// The error of a rank that ran out of memory: what needs how much, and which setting would save memory. Pure.
 #include <cstdint>
 #include <string>
 
@@ -12,19 +12,19 @@ struct Config;
 
 namespace titan::train {
 
-/// What is known of the memory at that time.
+/// What is known of the memory at the time of the error.
 struct MemoryUse {
   std::string owner;          ///< "rank 3", "the GPU of rank 3"
-  std::uint64_t total = 0;    ///< that there is; 0: not known
-  std::uint64_t tensors = 0;  ///< that tensors hold
-  std::uint64_t kept = 0;     ///< that the allocator keeps besides, in pieces
+  std::uint64_t total = 0;    ///< of the host or GPU; 0: not known
+  std::uint64_t tensors = 0;  ///< held by tensors
+  std::uint64_t kept = 0;     ///< kept by the allocator in addition, in fragments
 };
 
-/// `pp_rank`: the rank of the pipeline that it happened to. `what`: what the library said.
+/// `pp_rank`: the pipeline rank that ran out of memory. `what`: the library's error text.
 ckpt::Status out_of_memory(const recipe::Config& config, const recipe::RunPlan& plan, std::uint32_t pp_rank,
                            const MemoryUse& use, const std::string& what);
 
-/// Whether an error with this text says that memory could not be had.
+/// Whether an error with this text says that memory could not be allocated.
 bool tells_of_memory(const std::string& what);
 
 }  // namespace titan::train

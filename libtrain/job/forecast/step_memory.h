@@ -1,6 +1,6 @@
 #pragma once
-// What gradient sums and activations of a rank hold at the worst moment of a step: its row of the schedule is walked,
-// action by action. Pure.
+// Bytes of a rank's gradient sums and activations at the worst moment of a step, found by walking the rank's row of the
+// schedule action by action. Pure.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,25 +12,27 @@ namespace titan::train {
 
 /// What one stage of the rank needs, in bytes.
 struct StageBytes {
-  std::uint32_t stage = 0;  ///< of the model
-  /// Of one micro-batch between its forward and its backward, and between I and W.
+  std::uint32_t stage = 0;  ///< number of the stage in the model
+  /// Held for one micro-batch between its forward and its backward (`flight`), and between actions I and W
+  /// (`operands`).
   std::uint64_t flight = 0, operands = 0;
-  /// On top while a forward computes, and while the backward of the highest layer does.
+  /// In addition while a forward computes, and while the backward of the highest layer computes.
   std::uint64_t forward = 0, backward = 0;
-  /// Of a micro-batch whose backward is at the lowest layer, and at the last gradient.
+  /// Held for a micro-batch whose backward is at the lowest layer, and at the last gradient.
   std::uint64_t lowest = 0, last = 0;
-  /// One gradient sum of the stage without its head's, which the forward gives; the part of it that is given after the
-  /// other layers', and the part that is given last.
+  /// `sum`: one gradient sum of the stage without the head. `head_sum`: the head's, which the forward gives.
+  /// `lowest_sum`: the part of `sum` that is given after the other layers' gradients. `last_sum`: the part that is
+  /// given last.
   std::uint64_t sum = 0, head_sum = 0, lowest_sum = 0, last_sum = 0;
-  /// What the rank owns of a sum, where gradients go to their owners at once.
+  /// The part of a sum that the rank owns, if gradients are exchanged in turns.
   std::uint64_t owned = 0;
 };
 
 /// How micro-batches become sums.
 struct SumOrder {
   std::uint32_t count = 0;  ///< micro-batches of the step
-  Share share;              ///< those of the rank
-  /// Of a domain, which exchange each micro-batch at once; 0: sums stay until the end of the step.
+  Share share;              ///< the rank's micro-batches
+  /// Ranks of a domain, which exchange each micro-batch at once; 0: sums stay until the end of the step.
   std::uint32_t ranks = 0;
 };
 
@@ -39,11 +41,12 @@ struct StepBytes {
   std::uint64_t total() const { return sums + activations; }
 };
 
-/// At the moment in which both together are most. `row` may have micro-batches that the rank has not.
+/// Bytes at the moment at which sums and activations together are largest. `row` may contain micro-batches that the
+/// rank does not have.
 StepBytes peak_of_row(std::span<const Action> row, const std::vector<StageBytes>& stages, const SumOrder& order);
 
-/// No less than that, for a row that is too long to walk: with at most `in_flight` pairs of stage and micro-batch at
-/// once, and at most `sums` of a tree.
+/// An upper bound of peak_of_row(), for a row that is too long to walk: with at most `in_flight` pairs of stage and
+/// micro-batch at once, and at most `sums` sums of a tree.
 StepBytes bound_of_row(std::uint32_t in_flight, std::uint32_t sums, const std::vector<StageBytes>& stages,
                        const SumOrder& order);
 

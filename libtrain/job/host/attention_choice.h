@@ -1,5 +1,5 @@
 #pragma once
-// Which kernel computes attention on a GPU: always one that is named, since it decides bits. Pure.
+// Which kernel computes attention on a GPU. It is always a fixed kernel, since it decides bits. Pure.
 #include <string>
 
 #include "ckpt/base/result.h"
@@ -7,8 +7,9 @@
 
 namespace titan::train {
 
-/// "flash", "cudnn" or "math" of training.attention. \error kInvalid: a kernel that cannot compute in this run's dtype,
-/// or one without a deterministic backward where that is promised; kUnsupported: documents that are kept apart
+/// The kernel for training.attention: "flash", "cudnn" or "math". \error kInvalid: the kernel cannot compute in this
+/// run's dtype, or lacks a deterministic backward that the run promises; kUnsupported: training.document_mask is not
+/// built for GPUs
 ckpt::Result<std::string> attention_kernel(const recipe::Config& config);
 
 }  // namespace titan::train

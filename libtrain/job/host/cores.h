@@ -1,5 +1,5 @@
 #pragma once
-// How many cores this process may use, by its affinity and its control group.
+// How many cores this process may use, by its CPU affinity and its control group.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -7,23 +7,22 @@
 
 namespace titan::train {
 
-/// Cores of this process's affinity, or fewer where a control group gives it less processor time; at least 1.
+/// The number of cores in this process's affinity, or fewer if a control group allows less processor time; at least 1.
 int allowed_cores();
 
-/// What several ranks of one host have for themselves.
+/// The cores of several ranks on one host.
 struct CoreShare {
   int cores = 1;
-  bool each = false;  ///< every rank has so many of its own; else they share them
+  bool each = false;  ///< each rank has `cores` cores of its own; else the ranks share them
 };
-/// The cores of `local_ranks` ranks, of which this process is one or starts them. Ranks that a batch system has bound
+/// The cores of `local_ranks` ranks. This process is one of them, or starts them. Ranks that a batch system has bound
 /// one by one have another affinity than their parent.
 CoreShare core_share(int local_ranks);
 
-/// The whole cores of a quota as cgroup v2's cpu.max ("max 100000", "150000 100000") tells it; nothing where there is
-/// none.
+/// The whole cores of a quota in cgroup v2's cpu.max ("max 100000", "150000 100000"); nothing if there is no quota.
 std::optional<int> cores_of_quota(const std::string& cpu_max);
 
-/// What to say of a start whose threads outnumber its cores; empty where they do not.
+/// A warning for a start that has more threads than cores; else empty.
 std::string too_many_threads(int local_ranks, int threads, CoreShare share);
 
 }  // namespace titan::train

@@ -1,6 +1,6 @@
 #pragma once
-// libtitan_cuda.so: all that knows CUDA and NCCL, opened only where a run computes on GPUs. Without it titan-train
-// loads neither.
+// libtitan_cuda.so: all code that uses CUDA and NCCL. It is opened only if a run computes on GPUs; otherwise
+// titan-train loads neither.
 #include <string>
 #include <string_view>
 
@@ -8,26 +8,26 @@
 
 namespace titan::train {
 
-/// Where the module is looked for: in TITAN_CUDA_MODULE where that is set, beside the program, then in ../lib.
+/// The path of the module: TITAN_CUDA_MODULE if that is set, else next to the program, else in ../lib.
 std::string cuda_module_path();
 
-bool has_cuda_module();  ///< it is there
+bool has_cuda_module();  ///< whether cuda_module_path() exists
 
 /// Whether this host has an NVIDIA driver; takes microseconds.
 bool has_nvidia_driver();
 
-/// The LibTorch that a module was built with, by the mark in its bytes; empty: there is none.
+/// The LibTorch version that a module was built with, from the mark in its bytes; empty: there is no mark.
 std::string marked_torch(std::string_view bytes);
 
 /// Opens the module at `path`; it stays open until the process ends.
 class CudaModule {
  public:
-  /// `torch`: the LibTorch that the program runs with. \error kInvalid: there is none, it cannot be opened, or it was
+  /// `torch`: the LibTorch version of this program. \error kInvalid: there is no module, it cannot be opened, or it was
   /// built for another LibTorch
   static ckpt::Result<CudaModule> open(const std::string& path, const std::string& torch);
 
   GpuFacts probe() const;
-  /// What the module offers under this name; null where it does not.
+  /// The module's symbol `name`; null if it has none.
   void* find(const char* name) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Where a run computes: what training.device means on this host. Pure.
+// Whether a run computes on the CPU or on GPUs: what training.device means on this host. Pure.
 #include <string>
 
 #include "libtrain/job/host/gpu_checks.h"
@@ -10,21 +10,21 @@ enum class DeviceKind { kCpu, kCuda };
 
 struct DeviceChoice {
   DeviceKind kind = DeviceKind::kCpu;
-  std::string note;  ///< for people: why it is not what they may expect; may be empty
+  std::string note;  ///< a message if the choice may surprise the user; else empty
 };
 
-/// What costs nothing to see.
+/// Facts that cost nothing to find out.
 struct HostFacts {
-  bool driver = false;  ///< libcuda.so.1 is there
-  bool hidden = false;  ///< CUDA_VISIBLE_DEVICES names no GPU, on purpose
-  bool module = false;  ///< libtitan_cuda.so is there
+  bool driver = false;  ///< libcuda.so.1 exists
+  bool hidden = false;  ///< CUDA_VISIBLE_DEVICES is set and names no GPU
+  bool module = false;  ///< libtitan_cuda.so exists
 };
 
-/// `word`: training.device. "auto" means GPUs where there is a driver, and the module that can use it.
+/// `word` is training.device. "auto" means GPUs if there are a driver and the module.
 DeviceChoice choose_device(const std::string& word, const HostFacts& host);
 
-/// Whether that stands once the module has looked. "auto" means the CPU where a driver that would do shows no GPU; what
-/// check_gpus() refuses else is refused.
+/// The choice once the module has looked for GPUs. "auto" then means the CPU if a suitable driver shows no GPU.
+/// Everything else that check_gpus() refuses is refused there.
 DeviceChoice confirm_device(const std::string& word, const GpuFacts& found);
 
 }  // namespace titan::train

@@ -1,6 +1,6 @@
 #pragma once
-// Which library computes the fp32 matrix products of a run. Each has its own bits, so that it is settled once per run
-// and never by timing: a machine is one class.
+// Which library computes the fp32 matrix products of a run. Each library has its own bits, so it is chosen once per run
+// and never by timing: the same machine always chooses the same.
 #include <optional>
 #include <string>
 
@@ -13,22 +13,22 @@ struct Config;
 
 namespace titan::train {
 
-/// Who made this processor and its family, as cpuid says them: "AuthenticAMD family 25"; "unknown" elsewhere.
+/// Vendor and family of this processor from cpuid: "AuthenticAMD family 25"; "unknown" on processors without cpuid.
 std::string processor_name();
 
-/// The faster library on such a processor: oneDNN on AMD's family 26 and later, where MKL stays at half of what they
-/// can do.
+/// The faster library on `processor`: oneDNN on AMD's family 26 and later, where MKL reaches half of the possible
+/// speed; else MKL.
 recipe::CpuGemm gemm_of(const std::string& processor);
 
-/// The library that the environment of a checkpoint names. Checkpoints from before there was a choice name none and
-/// were computed by MKL. Nothing where no CPU computed it: imported, or trained on a GPU.
+/// The library named in the environment of a checkpoint; MKL if none is named, as in checkpoints from before there was
+/// a choice. Nothing if no CPU computed the checkpoint: it was imported, or trained on a GPU.
 std::optional<recipe::CpuGemm> stored_gemm(const ckpt::Settings& environment);
 
-/// training.cpu_gemm, else `stored`, else that of `processor`.
+/// training.cpu_gemm if set, else `stored`, else gemm_of(processor).
 recipe::CpuGemm resolve_gemm(const recipe::Config& config, std::optional<recipe::CpuGemm> stored,
                              const std::string& processor);
 
-/// How the environment of a checkpoint names `gemm`: MKL is not named, as before there was a choice.
+/// The rows that name `gemm` in the environment of a checkpoint. MKL has no row, as before there was a choice.
 ckpt::Settings gemm_rows(recipe::CpuGemm gemm);
 
 }  // namespace titan::train

@@ -1,6 +1,6 @@
 #pragma once
-// Whether the GPUs of a host, and those of all ranks together, can carry a run. Pure: the facts come from the module
-// that knows CUDA (libtitan_cuda.so).
+// Whether a run can use the GPUs of a host, and of all ranks together. Pure: the facts come from the CUDA module
+// (libtitan_cuda.so).
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,16 +16,16 @@ struct Gpu {
   int major = 0, minor = 0;  ///< compute capability
 };
 
-/// What the module finds on this host.
+/// What the CUDA module finds on this host.
 struct GpuFacts {
   std::string torch;         ///< the LibTorch that the module was built with
-  int driver = 0;            ///< CUDA version that the driver is for, as CUDA counts: 13000; 0: there is no driver
+  int driver = 0;            ///< CUDA version that the driver supports, as CUDA's number: 13000; 0: there is no driver
   int runtime = 0;           ///< CUDA version of LibTorch
   std::vector<Gpu> gpus;     ///< that this process may use
-  std::string no_gpu_since;  ///< what CUDA answers where there are none
+  std::string no_gpu_since;  ///< CUDA's error if there is no GPU
 };
 
-/// Whether the driver is there, and new enough for LibTorch: a driver serves every runtime of its own major version.
+/// Whether there is a driver that is new enough for LibTorch. A driver supports every runtime of its own major version.
 bool driver_serves(const GpuFacts& facts);
 
 /// Whether `local_ranks` ranks can each have a GPU of this host. \error kInvalid: no driver, one that is too old, no
@@ -36,13 +36,13 @@ ckpt::Status check_gpus(const GpuFacts& facts, int local_ranks);
 ckpt::Status check_module(const GpuFacts& facts, const std::string& torch);
 
 /// Whether all ranks have GPUs of one model: results of two models differ in their bits. `models`: the name of each
-/// rank's. \error kInvalid: with the ranks of each model
+/// rank's GPU. \error kInvalid: lists the ranks of each model
 ckpt::Status check_one_model(const std::vector<std::string>& models);
 
-/// A warning where the ranks' drivers differ, else "": their versions, by rank.
+/// A warning with the driver versions by rank if they differ, else "".
 std::string drivers_differ(const std::vector<std::string>& drivers);
 
-/// Whether each rank has a GPU of its own. `units`: Device::unit() of each rank. \error kInvalid: with the ranks that
+/// Whether each rank has a GPU of its own. `units`: Device::unit() of each rank. \error kInvalid: lists the ranks that
 /// share one
 ckpt::Status check_own_gpus(const std::vector<std::string>& units);
 
@@ -50,18 +50,17 @@ ckpt::Status check_own_gpus(const std::vector<std::string>& units);
 /// it is not set. LibTorch refuses other values in the first product. \error kInvalid
 ckpt::Status check_workspace(const char* given);
 
-/// Which of the GPUs that a rank sees is its own. Where a batch system shows each task its own alone, that is the
-/// first.
+/// Which of the GPUs that a rank sees is its own: the first one if a batch system shows each task only its own GPU.
 int gpu_of_rank(const GpuFacts& facts, int local_rank);
 
-/// What a rank says whose communicator of NCCL cannot be made. `group`: "data-parallel group of stage 3".
+/// The error of a rank whose NCCL communicator cannot be made. `group`: "data-parallel group of stage 3".
 ckpt::Status nccl_failure(const std::string& group, int rank, const std::string& what);
 
-/// "580.65.06" of the first line of /proc/driver/nvidia/version, which names the kernel's module of the driver. Empty
-/// where it names no version.
+/// The driver's version, like "580.65.06", from the first line of /proc/driver/nvidia/version. Empty if the line has
+/// none.
 std::string driver_version(std::string_view line);
 
-/// "13.0" of 13000.
+/// A CUDA version as text: "13.0" for 13000.
 std::string cuda_version(int number);
 
 }  // namespace titan::train

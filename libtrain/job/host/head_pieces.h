@@ -8,13 +8,13 @@ namespace titan::train {
 /// The shape of one backward.
 struct AttentionShape {
   std::int64_t batch = 1, heads = 1, tokens = 1;
-  std::int64_t group = 1;  ///< query heads that share a key and a value, which stay together
+  std::int64_t group = 1;  ///< query heads that share a key and a value; they are not separated
 };
 
-/// Query heads of each call of flash attention's deterministic backward, which divides the keys among as many blocks a
-/// head as fill a GPU of so many `multiprocessors` once, rounded up: 32 heads on 132 make 160 blocks, and a second wave
-/// that leaves most of the GPU idle. Pieces whose number of blocks fits end sooner, though each sums its parts by
-/// itself. \source Dao-AILab/flash-attention, csrc/flash_attn/src/flash_bwd_launch_template.h
+/// The number of query heads in each call of flash attention's deterministic backward. The kernel divides a head's keys
+/// among the number of blocks that fills a GPU with `multiprocessors` once, rounded up: 32 heads on 132 multiprocessors
+/// make 160 blocks, and a second wave that leaves most of the GPU idle. Calls whose blocks fit finish sooner, although
+/// each sums its parts separately. \source Dao-AILab/flash-attention, csrc/flash_attn/src/flash_bwd_launch_template.h
 std::vector<std::int64_t> head_pieces(const AttentionShape& shape, std::int64_t multiprocessors);
 
 }  // namespace titan::train

@@ -17,14 +17,15 @@ struct PartTimes {
   double embedding = 0, layer = 0, head = 0;
 };
 
-/// "stage_costs.toml" of the run folder.
+/// The path of "stage_costs.toml" in the run folder.
 std::string measured_costs_path(const recipe::Config& config);
 
-/// Stores `times` for the model, precision and micro-batch of `config`, in place of what was there.
+/// Stores `times` for the model, precision and micro-batch of `config`. Replaces stored times.
 ckpt::Status store_measured_costs(ckpt::Fs& fs, const recipe::Config& config, const PartTimes& times);
 
-/// Replaces "measured" by the numbers that are stored, so that ranks compare them and the run's config.toml has them;
-/// does nothing where the key says something else. \error kInvalid: nothing is stored, or for something else
+/// Replaces the value "measured" by the stored numbers, so that ranks compare the numbers and the run's config.toml has
+/// them. Does nothing for another value. \error kInvalid: nothing is stored, or times for another model, precision or
+/// micro-batch
 ckpt::Status take_measured_costs(ckpt::Fs& fs, recipe::Config& config);
 
 }  // namespace titan::train

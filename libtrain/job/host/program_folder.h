@@ -1,10 +1,11 @@
 #pragma once
-// Files that belong to a program.
+// Finds files that belong to this program.
 #include <string>
 
 namespace titan::train {
 
-/// Where `name` is, which belongs to this program: beside it, else in ../`folder`, where it may not be.
+/// The path of the file `name`: next to the program if it exists there, else in ../`folder`, whether or not it exists
+/// there.
 std::string path_beside_program(const std::string& name, const std::string& folder);
 
 }  // namespace titan::train

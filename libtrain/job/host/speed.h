@@ -1,5 +1,5 @@
 #pragma once
-// How long will the steps take, and training wait for a save? Guessed from the newest attempt of the run, where that
+// Guesses how long steps take and how long training waits for a save, from the newest attempt of the run, if that
 // trained the same on the same ranks.
 #include <cstdint>
 #include <optional>
@@ -13,14 +13,15 @@
 namespace titan::train {
 
 struct SpeedGuess {
-  double seconds_per_step = 0;  ///< 0: none
-  std::uint64_t steps = 0;      ///< it is the median of these
+  double seconds_per_step = 0;  ///< 0: there is no guess
+  std::uint64_t steps = 0;      ///< the guess is the median of so many steps
   std::uint32_t attempt = 0;
-  std::string why_none;           ///< empty with a guess, and where the run folder has no attempt
-  std::optional<double> stall_s;  ///< how long training waited for a save, as a run counts it; none without one
+  std::string why_none;           ///< empty if there is a guess, and if the run folder has no attempt
+  std::optional<double> stall_s;  ///< how long training waited for a save; none if there was no save
 };
 
-/// Takes the lines of metrics.jsonl in order: the newest attempt, on which ranks, and its last steps but the first.
+/// Takes the lines of metrics.jsonl in order. Finds the newest attempt, its ranks, and its last steps, without the
+/// attempt's first step.
 class SpeedReader {
  public:
   void take(const recipe::MetricsLine& line);
@@ -39,7 +40,7 @@ class SpeedReader {
   std::optional<double> stall_;
 };
 
-/// `threads`: of a rank in the start to come; 0: not known.
+/// `threads`: threads of a rank in the coming start; 0: not known.
 SpeedGuess guess_speed(ckpt::Fs& fs, const std::string& run_dir, const recipe::RunPlan& plan, int threads);
 
 }  // namespace titan::train

@@ -13,27 +13,28 @@ namespace titan::train {
 struct LaunchEnv {
   int rank = 0, world = 1, local_rank = 0, local_world = 1;
   std::string master_addr = "127.0.0.1";
-  int master_port = 0;  ///< 0 with world 1: none needed
+  int master_port = 0;  ///< 0: world is 1, and no port is needed
   std::uint32_t restart_count = 0;
-  std::string run_id;           ///< scopes store keys: unique per job and restart where the launcher gives one
+  std::string run_id;           ///< prefix for store keys; unique per job and restart if the launcher gives one
   std::string source = "none";  ///< "titan", "torchrun", "none"
-  int threads = 0;           ///< per rank, decided by our launcher for all of its ranks; 0: each rank asks for itself
-  int master_fd = -1;        ///< rank 0 of our launcher: the listening socket behind master_port, inherited
-  bool agent_store = false;  ///< torchrun's agent already serves a store on master_port: every rank is a client
+  int threads = 0;              ///< per rank, decided by our launcher for all of its ranks; 0: each rank decides itself
+  int master_fd = -1;           ///< rank 0 of our launcher: the listening socket behind master_port, inherited
+  bool agent_store = false;     ///< torchrun's agent already serves a store on master_port: every rank is a client
 
-  /// Whether this rank's stderr may be all that anybody sees of it. Ranks of our launcher share one, and one of them
-  /// speaks for all.
+  /// Whether this rank must print to its stderr itself. Ranks of our launcher share one stderr, and one rank prints for
+  /// all.
   bool own_terminal() const { return source != "titan"; }
 };
 
 using GetEnv = std::function<std::optional<std::string>(const char*)>;
 
-/// Reads the contract. Nothing set: nullopt (start local ranks). \error kInvalid: a half-set contract, or several Slurm
-/// / Open MPI tasks without RANK and WORLD_SIZE (naming what to set).
+/// Reads the variables. Returns nullopt if none is set: this process then starts local ranks. \error kInvalid: only
+/// some variables are set, or there are several Slurm / Open MPI tasks without RANK and WORLD_SIZE (naming what to
+/// set).
 ckpt::Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get);
 
-/// Whether the variable called `name` makes a process a rank of a job, here or for torch, or is of a rank alone: what a
-/// rank starts must not have it.
+/// Whether the variable `name` makes a process a rank of a job (for Titan or for torch), or belongs to one rank.
+/// Programs that a rank starts must not inherit it.
 bool is_of_rank(std::string_view name);
 
 }  // namespace titan::train

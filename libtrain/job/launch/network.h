@@ -1,6 +1,6 @@
 #pragma once
-// Which address of this host its peers are told to connect to. The choice is a pure function; looking at the host is
-// apart from it.
+// Chooses the address of this host that peers connect to. The choice is a pure function; look_at_network() reads the
+// host's network.
 #include <string>
 #include <vector>
 
@@ -13,25 +13,25 @@ namespace titan::train {
 struct LocalAddress {
   std::string interface, text;  ///< "eth0", "10.0.0.1"
   bool loopback = false;
-  bool link_local = false;  ///< IPv6 fe80::/10: worth nothing without the number of an interface
+  bool link_local = false;  ///< IPv6 fe80::/10: useless without the number of an interface
   bool operator==(const LocalAddress&) const = default;
 };
 
-/// What this host says of its network.
+/// The network of this host.
 struct NetworkView {
   std::vector<LocalAddress> addresses;  ///< IPv4 before IPv6
-  std::string toward_master;            ///< own address on the route to MASTER_ADDR; empty where there is none
-  std::string outward;                  ///< own address on the default route; empty where there is none
+  std::string toward_master;            ///< own address on the route to MASTER_ADDR; empty: there is no route
+  std::string outward;                  ///< own address on the default route; empty: there is no route
 };
 
-/// The addresses on which this rank meets its peers, one for each interface that GLOO_SOCKET_IFNAME (`wanted`; may be
-/// empty) names, else one: loopback where all ranks are on this host; otherwise the interface that leads to
-/// MASTER_ADDR, never loopback.
-/// \error kInvalid: `wanted` names none, or loopback for ranks on several hosts; kFailed: no choice is sure
+/// The addresses on which this rank meets its peers: one for each interface named in `wanted` (GLOO_SOCKET_IFNAME; may
+/// be empty). If `wanted` is empty, one: loopback if all ranks are on this host; else the interface that leads to
+/// MASTER_ADDR, never loopback. \error kInvalid: an interface in `wanted` does not exist, or is loopback although ranks
+/// are on several hosts; kFailed: no choice is certain
 ckpt::Result<std::vector<std::string>> choose_addresses(const NetworkView& view, const LaunchEnv& env,
                                                         const std::string& wanted);
 
-/// Looks at interfaces and routes; sends nothing.
+/// Reads interfaces and routes; sends nothing.
 NetworkView look_at_network(const std::string& master_addr);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel says of a process of this host: whether another one is there, and what this one may take.
+// What the kernel tells about processes of this host: whether another one runs, and which limits this one has.
 #include <sys/types.h>
 
 #include <cstdint>
@@ -12,21 +12,21 @@ namespace titan::train {
 
 /// Whether `pid` was stopped by a signal.
 bool is_stopped(pid_t pid);
-/// Whether `pid` has ended, reaped or not. For processes that share /proc and its numbers with this one, and that are
-/// asked about before their number can be another's.
+/// Whether `pid` has ended, reaped or not. `pid` must be in this process's /proc and PID namespace, and must not have
+/// been reused.
 bool has_ended(pid_t pid);
 
-/// How many processes the kernel has killed for want of memory since it started; nothing where it does not say.
+/// How many processes the kernel has killed for lack of memory since it started; nothing if it does not tell.
 std::optional<unsigned long long> memory_kills();
-/// Who may have sent a SIGKILL since `before`, what memory_kills() was: the sender is not known, but the kernel counts
-/// those that it sends for want of memory.
+/// A hint who may have sent a SIGKILL. `before` is an earlier value of memory_kills(). The sender of a signal is not
+/// known, but the kernel counts the kills for lack of memory.
 std::string sigkill_hint(std::optional<unsigned long long> before);
 
-/// Files, sockets and event descriptors of one rank, with room for the files of a save.
+/// The least number of descriptors that a rank needs for files, sockets and events, with room for the files of a save.
 inline constexpr std::uint64_t kLeastOpenFiles = 64;
 
-/// Refuses a limit of open files with which ranks could not connect; one that is too low would show later as a
-/// time-out. \error kFailed
+/// Refuses a limit of open files with which ranks could not connect, which would show later as a time-out. \error
+/// kFailed
 ckpt::Status check_open_files(std::uint64_t limit);
 /// check_open_files() with the limit of this process.
 ckpt::Status check_process_limits();

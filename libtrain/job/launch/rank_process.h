@@ -1,5 +1,5 @@
 #pragma once
-// What a process does for itself before it becomes a rank.
+// What a process does before it becomes a rank.
 #include <map>
 #include <optional>
 #include <string>
@@ -9,42 +9,42 @@
 
 namespace titan::train {
 
-/// Call first in a rank, after install_stop_handlers(): ties its life to the launcher's, if it has one. A rank
-/// of ours dies with it; one of torchrun's is asked to stop, so that it saves, when the agent dies. \error kFailed: our
-/// launcher is already gone
+/// Call first in a rank, after install_stop_handlers(): ties the rank's life to its launcher's, if it has one. A rank
+/// of our launcher dies with the launcher. A rank of torchrun is asked to stop when the agent dies, so that it saves.
+/// \error kFailed: our launcher has already ended
 ckpt::Status bind_to_launcher();
 
 /// Tells the launcher, if there is one, that this rank has printed why it ends, with this exit code. A signal handler
 /// may call it: no memory is allocated.
 void note_said_why(int code);
-/// What a rank leaves to the launcher to print.
+/// What kind of error a rank leaves to the launcher to print.
 enum class Left {
-  kCause,   ///< this rank has lost no other: what it met comes first
-  kLostOne  ///< a rank that lost another is a consequence
+  kCause,   ///< this rank has lost no peer: its error is a cause, and is printed first
+  kLostOne  ///< this rank has lost a peer: its error is a consequence
 };
-/// Leaves it to the launcher to print `message` where it knows no nearer cause. False without one.
+/// Asks the launcher to print `message` unless it knows a nearer cause. False if there is no launcher.
 [[nodiscard]] bool leave_to_launcher(Left what, const std::string& message, const std::string& hint);
 
-/// Rank 0 will take so many seconds more at most, once the other ranks have ended.
+/// Tells the launcher that rank 0 takes at most `seconds` more after the other ranks have ended.
 void note_finishing(double seconds);
 
-/// What the ranks of a job have told their launcher.
+/// What the ranks of a job have reported to their launcher.
 struct RankReports {
-  std::optional<int> said_code;  ///< of the first rank that has printed why it ends
-  std::string lost, hint;        ///< the first cause that was left to it; where there is none, the first message
-  double finishing = 0;          ///< seconds that rank 0 takes beyond the others
+  std::optional<int> said_code;  ///< exit code of the first rank that has printed why it ends
+  std::string lost, hint;  ///< the first cause that ranks left to the launcher; if there is none, the first consequence
+  double finishing = 0;    ///< seconds that rank 0 takes beyond the others
 };
-/// `bytes`: what was read from the pipe behind kReportFd; a record that was cut off counts as none.
+/// `bytes`: what was read from the pipe that kReportFd names. An incomplete record is ignored.
 RankReports decode_reports(const std::string& bytes);
 inline constexpr const char* kReportFd = "TITAN_REPORT_FD";
 
-/// The variables that a rank's libraries must find when they are loaded: OMP_NUM_THREADS and MKL_NUM_THREADS, MKL_CBWR
-/// unless it is set.
+/// The variables that must be set when a rank's libraries are loaded: OMP_NUM_THREADS, MKL_NUM_THREADS, and MKL_CBWR
+/// unless it is set already.
 std::map<std::string, std::string> thread_variables(int threads, const GetEnv& get);
 
-/// Makes sure that thread_variables() were set before this process started (their libraries read them once, at load
-/// time): executes the program again, once, with the same arguments where they were not. Call it from main before any
-/// thread or socket exists; open files marked close-on-exec are lost.
+/// If thread_variables() were not set when this process started, executes the program again, once, with these variables
+/// and the same arguments: the libraries read them only when they are loaded. Call it from main before any thread or
+/// socket exists. Open files marked close-on-exec are lost.
 void ensure_thread_env(int threads);
 /// The threads with which ensure_thread_env executed the program again; 0 before that.
 int threads_of_restart();

@@ -1,5 +1,5 @@
 #pragma once
-// A file that grows by whole records, and recovers from a store that refused.
+// A file that grows by whole records, and recovers after the store refused a write.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,14 +12,14 @@ namespace titan::train {
 /// One writer, not thread-safe.
 class AppendFile {
  public:
-  /// Goes on at `end` of an open file; all before is durable.
+  /// Appends at `end` of an open file. All bytes before `end` must be durable.
   AppendFile(ckpt::Fs& fs, std::unique_ptr<ckpt::File> file, std::string path, std::uint64_t end)
       : fs_(fs), file_(std::move(file)), path_(std::move(path)), end_(end), durable_(end) {}
 
-  /// All of `record`, or nothing.
+  /// Appends all of `record`, or nothing.
   ckpt::Status append(std::string_view record);
-  /// Makes what was appended durable. After a failure the next call writes all of that anew: a kernel that reported it
-  /// once would say yes, with the bytes lost.
+  /// Makes the appended records durable. After a failure the next call writes them again: the kernel reports a failure
+  /// once, and the next sync would succeed although the bytes are lost.
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();
@@ -31,9 +31,9 @@ class AppendFile {
   ckpt::Fs& fs_;
   std::unique_ptr<ckpt::File> file_;  ///< null: closed
   std::string path_;
-  std::uint64_t end_, durable_;  ///< where the next record goes; up to where a sync has worked
-  std::string since_;            ///< the bytes behind durable_
-  bool lost_ = false;            ///< a sync has failed since
+  std::uint64_t end_, durable_;  ///< end_: where the next record goes; durable_: end of what a sync has made durable
+  std::string since_;            ///< the bytes after durable_
+  bool lost_ = false;            ///< a sync has failed since then
 };
 
 }  // namespace titan::train

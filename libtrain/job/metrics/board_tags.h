@@ -1,5 +1,6 @@
 #pragma once
-// What TensorBoard shows of a step, a validation and a save, under torchtitan's names where it has one. Pure.
+// The scalars that TensorBoard shows for a step, a validation and a save. They have torchtitan's names if torchtitan
+// has them. Pure.
 #include <vector>
 
 #include "libtrain/job/metrics/event_record.h"

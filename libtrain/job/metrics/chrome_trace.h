@@ -1,6 +1,6 @@
 #pragma once
-// What ranks did, or would do, and when, as a trace that chrome://tracing and ui.perfetto.dev show.
-// \source "Trace Event Format", the JSON object form with complete events ("ph": "X")
+// Writes what ranks did, or would do, and when, as a trace for chrome://tracing and ui.perfetto.dev. \source "Trace
+// Event Format", the JSON object form with complete events ("ph": "X")
 #include <string>
 #include <vector>
 
@@ -13,12 +13,12 @@ struct TraceSpan {
   double start_us = 0, duration_us = 0;
 };
 
-/// One JSON document with a line per span; each rank is a process of its own. `title` is shown with the ranks.
+/// One JSON document with a line per span; each rank is shown as a process. `title` is shown with the ranks.
 std::string chrome_trace(const std::vector<TraceSpan>& spans, const std::string& title);
 
-/// The same in parts, for ranks that know their own spans alone: a line per span, each with a comma behind it.
+/// The lines of some ranks' spans, for ranks that only know their own: a line per span, each followed by a comma.
 std::string chrome_rows(const std::vector<TraceSpan>& spans, const std::string& title);
-/// The document of all such lines behind each other.
+/// The document made of the concatenated chrome_rows() of all ranks.
 std::string chrome_document(std::string rows);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// A TensorBoard event file: one for each start of a run, all in one folder, so that they make one curve.
+// A TensorBoard event file: one for each start of a run. All are in one folder, so that TensorBoard shows one curve.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,15 +15,16 @@ namespace titan::train {
 /// Appends whole records. One writer (rank 0, under the run's lock), not thread-safe.
 class EventFile : public std::enable_shared_from_this<EventFile> {
  public:
-  /// A new file in `folder`, which is made where it is missing. Readers take the files by name: this one sorts behind
-  /// those that are there, and says that the steps behind `step` begin anew. \error kFailed (I/O)
+  /// Makes a new file in `folder`, and `folder` if it is missing. Readers read the files in the order of their names:
+  /// the new name sorts after the existing ones, and the file tells that the steps after `step` are written again.
+  /// \error kFailed (I/O)
   static ckpt::Result<std::unique_ptr<EventFile>> open(ckpt::Fs& fs, const std::string& folder, std::uint64_t step);
 
   /// See MetricsFile::leave_to.
   void leave_to(LateWriter* late) { late_ = late; }
-  /// `scalars` of `step`, now.
+  /// Adds `scalars` of `step`, with the present time.
   ckpt::Status add(std::uint64_t step, const std::vector<BoardScalar>& scalars);
-  /// Makes what was added durable.
+  /// Makes the added scalars durable.
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();
@@ -35,8 +36,8 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   LateWriter* late_ = nullptr;
 };
 
-/// "events.out.tfevents.SECONDS.HOST.PID.0", the seconds those of `now` or, where that is not enough, the next behind
-/// `names`. Pure.
+/// "events.out.tfevents.SECONDS.HOST.PID.0", where SECONDS is `now`, or larger if that is needed to sort after `names`.
+/// Pure.
 std::string event_file_name(std::uint64_t now, const std::string& host, int pid, const std::vector<std::string>& names);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Records of a TensorBoard event file: protobuf in TFRecord's frame, encoded by hand. Pure.
+// Records of a TensorBoard event file: protobuf in TFRecord framing, encoded by hand. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,9 +16,9 @@ struct BoardScalar {
 
 /// The first record of a file. `wall_time`: seconds since 1970, as in all of these.
 std::string file_version_record(double wall_time);
-/// SessionLog START: what an earlier file has of `step` and later is done again.
+/// SessionLog START: points of `step` and later in earlier files are superseded.
 std::string start_record(double wall_time, std::uint64_t step);
-/// All points of one step in one record: they are there together or not at all.
+/// All points of one step in one record: a reader finds all of them or none.
 std::string scalars_record(double wall_time, std::uint64_t step, const std::vector<BoardScalar>& scalars);
 
 /// CRC-32C (Castagnoli).

@@ -1,12 +1,12 @@
 #pragma once
-// Values as JSON text: what metrics.jsonl is made of.
+// Values as JSON text, for metrics.jsonl.
 #include <string>
 
 namespace titan::train {
 
-/// Shortest text that reads back as the same double; "nan", "inf", "-inf" in quotes.
+/// The shortest text that reads back as the same double; "nan", "inf" and "-inf" are quoted.
 std::string json_number(double value);
-/// Now, RFC 3339 UTC with milliseconds.
+/// The present time, in RFC 3339 UTC with milliseconds.
 std::string utc_now();
 
 }  // namespace titan::train

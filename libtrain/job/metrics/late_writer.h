@@ -1,6 +1,6 @@
 #pragma once
-// Writes what a run records (lines of metrics, points of curves, its log) in a thread of its own: a store that refuses
-// or stands still holds up nobody but who asks for durability.
+// Writes what a run records (metrics lines, points of curves, its log) in a separate thread. Only a caller that asks
+// for durability waits for a store that refuses or hangs.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,35 +12,35 @@
 
 namespace titan::train {
 
-/// Jobs run in the order in which they came, each again until the store takes it. Thread-safe.
+/// Jobs run in the order in which they were added. Each is repeated until the store accepts it. Thread-safe.
 class LateWriter {
  public:
   using Job = std::function<ckpt::Status()>;
 
   struct Options {
-    std::string what;                        ///< is written, for `say`
-    std::size_t limit = 64 << 20;            ///< bytes that may wait; beyond them the oldest go that need not stay
-    std::chrono::milliseconds again{1'000};  ///< from a refusal to the next try
-    std::function<void(const std::string& line)> say;  ///< hears of refusals and their end, in the writer's thread
+    std::string what;              ///< what is written, in messages to `say`
+    std::size_t limit = 64 << 20;  ///< bytes of jobs that may wait; beyond it the oldest droppable jobs are dropped
+    std::chrono::milliseconds again{1'000};            ///< from a refusal to the next try
+    std::function<void(const std::string& line)> say;  ///< told of refusals and of their end, in the writer's thread
   };
-  /// Whether a job may be dropped where all do not fit.
+  /// Whether a job may be dropped if not all fit into `limit`.
   enum class Keep { kAlways, kWhileThereIsRoom };
 
   explicit LateWriter(Options options);
-  /// Waits up to 2 s for what a store that takes it has still to take, and leaves the rest.
+  /// Waits up to 2 s for waiting jobs if the store accepts them, and drops the rest.
   ~LateWriter();
   LateWriter(const LateWriter&) = delete;
   LateWriter& operator=(const LateWriter&) = delete;
 
-  /// Returns at once. `job` owns what it needs, for it may outlive this object.
+  /// Returns at once. `job` must own what it needs, for it may outlive this object.
   void add(Keep keep, std::size_t bytes, Job job);
-  /// Runs `job` behind all that was added, and waits for it. \error what it or one before it met when it was tried just
-  /// now; ETIMEDOUT: that has not ended within `timeout`
+  /// Runs `job` after all added jobs and waits for it. \error the error of `job`, or of an earlier job, in its latest
+  /// try; ETIMEDOUT: not done within `timeout`
   ckpt::Status sync(Job job, std::chrono::milliseconds timeout);
 
  private:
   struct State;
-  std::shared_ptr<State> state_;  ///< the thread's too, which a store may never let go
+  std::shared_ptr<State> state_;  ///< shared with the thread, which may hang in the store forever
 };
 
 }  // namespace titan::train

@@ -9,24 +9,24 @@
 namespace titan::train {
 
 /// Sets up this process's log: rank 0 shows info and above on stderr, others warnings and above; everything from debug
-/// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty, by a thread that no line waits for. Call again
-/// to change. Returns why there is no such file, else "". A run continues without the file; where its folder cannot be
-/// used at all, this reason is the error to report.
+/// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty, written by a thread that log calls do not wait
+/// for. Call it again to change the setup. Returns why there is no such file, else "". A run continues without the
+/// file; if the run folder cannot be used at all, the returned reason is the error to report.
 std::string init_log(int rank, const std::string& run_dir);
 enum class LogLevel { kInfo, kWarn, kError };
-/// What this process would show on stderr goes to `show` from the next init_log on: a terminal has an owner. Called by
-/// one thread at a time.
+/// From the next init_log() on, messages for stderr go to `show` instead, for a program that draws on the terminal
+/// itself. `show` is called by one thread at a time.
 void show_log(std::function<void(LogLevel, const std::string& message)> show);
-/// Where the log of a rank lies; empty without a run folder.
+/// The path of a rank's log; empty without a run folder.
 std::string rank_log(int rank, const std::string& run_dir);
-/// A message is one line: control characters in it are escaped.
+/// Log a message as one line; control characters in it are escaped.
 void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warn(const std::string& message);
 void log_error(const std::string& message);
-/// Waits until the log file has what was logged, at most 2 s for a store that stands still.
+/// Waits until the log file has all messages, but at most 2 s for a store that hangs.
 void flush_log();
-/// Message, causes and hint as one line of the log.
+/// Message, causes and hint of `status` as one log line.
 std::string log_text(const ckpt::Status& status);
 
 }  // namespace titan::train

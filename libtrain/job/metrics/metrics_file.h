@@ -1,5 +1,5 @@
 #pragma once
-// metrics.jsonl: what rank 0 reports, step by step. It is the source of truth for these figures.
+// metrics.jsonl: the figures that rank 0 reports, step by step. The file is the source of truth for them.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,14 +22,13 @@ using EventFields = std::vector<std::pair<std::string, EventValue>>;
 /// non-finite as strings. One writer (rank 0, under the run's lock), not thread-safe.
 class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
  public:
-  /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on are cut
-  /// off, events like steps, and appended to metrics.jsonl.attempt-<attempt>; lines of `step` itself stay, its events
-  /// too, also those that were written late. A torn last line (no newline, or not a whole object) is dropped. \error
-  /// kFailed (I/O).
+  /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on, events
+  /// included, are moved to metrics.jsonl.attempt-<attempt>. Lines and events of `step` itself stay, also events that
+  /// were written late. An incomplete last line (no newline, or not a whole object) is dropped. \error kFailed (I/O).
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
-  /// From now on lines are written by the thread of `late`, and what they meet is its to tell; nullptr: at once, as
-  /// before. The file is a shared_ptr's then.
+  /// From now on the thread of `late` writes lines and reports errors; nullptr: lines are written at once, as before.
+  /// This object must then be owned by a shared_ptr.
   void leave_to(LateWriter* late) { late_ = late; }
   ckpt::Status step(const StepMetrics& metrics);
   /// An event "validation".
@@ -39,8 +38,7 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
                                const std::vector<double>& norms);
   /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`
   ckpt::Status event(std::uint64_t step, std::string_view name, const EventFields& fields);
-  /// Makes the lines durable. Call it before a checkpoint of this step is published: then no published step is without
-  /// its lines.
+  /// Makes the lines durable. Call it before a checkpoint is published, so that every published step has its lines.
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();

@@ -1,10 +1,10 @@
 #pragma once
-// Where the time of a step goes: one part runs at a time, so that the parts never overlap.
+// Measures where the time of a step goes. One part is measured at a time, so that parts never overlap.
 #include <chrono>
 
 namespace titan::train {
 
-/// Of a clock that nobody sets.
+/// Seconds since `begin` on a monotonic clock.
 inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -13,12 +13,12 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
 struct StepTimes {
   double data = 0;      ///< reading tokens
   double forward = 0;   ///< of all micro-batches
-  double backward = 0;  ///< with what it recomputes
+  double backward = 0;  ///< with recomputation
   double pipeline = 0;  ///< waiting for other stages
-  double exchange = 0;  ///< gradients to their owners, and the losses
+  double exchange = 0;  ///< sending gradients to their owners, and losses
   double optimizer = 0;
-  double gather = 0;  ///< weights from their owners
-  double save = 0;    ///< waiting for a save in the background
+  double gather = 0;  ///< receiving weights from their owners
+  double save = 0;    ///< waiting for a background save
   double other = 0;
 };
 
@@ -26,24 +26,24 @@ class StepClock {
  public:
   using Part = double StepTimes::*;
 
-  /// From here on the time is that of a new step.
+  /// Sets all times to zero: a new step begins.
   void start() {
     times_ = {};
     last_ = Clock::now();
   }
-  /// Runs `body` in `part`.
+  /// Runs `body` and adds its time to `part`.
   template <typename Body>
   auto time(Part part, const Body& body) {
     const In in(*this, part);
     return body();
   }
-  /// What has gone into the parts so far.
+  /// The times of the parts so far.
   StepTimes read() {
     enter(part_);
     return times_;
   }
 
-  /// The time of its life belongs to `part`, but for what lies within another of these.
+  /// Adds the time of its lifetime to `part`, except time within a nested In.
   class In {
    public:
     In(StepClock& clock, Part part) : clock_(clock), before_(clock.enter(part)) {}

@@ -1,6 +1,6 @@
 #pragma once
-// The values of a step, of a validation and of a save: made once, and shown alike by console, metrics.jsonl and
-// TensorBoard. What was not measured is absent.
+// The values of a step, of a validation and of a save. They are made once, and are the same in console, metrics.jsonl
+// and TensorBoard. Values that were not measured are absent.
 #include <cstdint>
 #include <optional>
 
@@ -8,27 +8,28 @@
 
 namespace titan::train {
 
-/// The most that any rank has held since it started, bytes.
+/// The most bytes that any rank has held since it started.
 struct PeakMemory {
   std::optional<std::uint64_t> resident;  ///< of the process, as the kernel counts (VmHWM)
-  std::optional<std::uint64_t> tensors;   ///< in large tensors that lived at one time
-  std::optional<std::uint64_t> device;    ///< what there is where these lie: a GPU's memory; none: in the process's
+  std::optional<std::uint64_t> tensors;   ///< in large tensors at one time
+  std::optional<std::uint64_t>
+      device;  ///< memory of the GPU that holds the tensors; absent: they are in the process's memory
 };
 
 struct StepMetrics {
   std::uint64_t step = 0;
   double loss = 0;                        ///< global mean over tokens, nats
   double max_loss = 0;                    ///< the largest mean over the tokens of one micro-batch
-  std::optional<double> router_aux_loss;  ///< of models with experts: the mean over layers and micro-batches
+  std::optional<double> router_aux_loss;  ///< for models with experts: mean over layers and micro-batches
   double grad_norm = 0;                   ///< before clipping
-  double lr = 0;                          ///< the one applied
+  double lr = 0;                          ///< as applied
   std::uint64_t tokens = 0;               ///< seen so far
-  std::uint64_t samples = 0;              ///< consumed so far: where the next step begins
+  std::uint64_t samples = 0;              ///< consumed so far, which is where the next step begins
   double tps = 0;                         ///< tokens per second and rank
   double time_s = 0;                      ///< of this step
-  StepTimes times;                        ///< of it, on rank 0
+  StepTimes times;                        ///< of this step, on rank 0
   double tps_total = 0;                   ///< tokens per second of all ranks together
-  std::optional<double> tflops;           ///< a second and rank
+  std::optional<double> tflops;           ///< per second and rank
   std::optional<double> mfu;              ///< share of the device's peak, percent
   PeakMemory memory;
 };

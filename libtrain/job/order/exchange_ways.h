@@ -1,14 +1,14 @@
 #pragma once
-// With whom a rank exchanges gradients and weights, so that connections can be made before the first step.
+// With which ranks a rank exchanges gradients and weights, so that connections can be made before the first step.
 #include <vector>
 
 namespace titan::train {
 
-/// Of one rank in its group; ranks are those of the group.
+/// The transfers of one rank in its group. Rank numbers are those in the group.
 struct ExchangeWays {
-  bool all_to_all = false;      ///< with all others at once
-  std::vector<int> few = {};    ///< with these at once, who say the same of this rank
-  std::vector<int> swaps = {};  ///< with one after the other, in the order in which all come to theirs
+  bool all_to_all = false;      ///< an all-to-all with all other ranks
+  std::vector<int> few = {};    ///< ranks of an all-to-all among a few; each has the others in its list
+  std::vector<int> swaps = {};  ///< ranks to swap with, one after the other, in the order in which all ranks swap
 };
 
 }  // namespace titan::train

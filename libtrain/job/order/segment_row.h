@@ -1,5 +1,5 @@
 #pragma once
-// Parts of a stage's tensors, laid one behind the other as one row of elements from which buffers are cut. Pure.
+// Parts of a stage's tensors, one after the other, as one row of elements from which buffers are cut. Pure.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,7 +26,7 @@ class SegmentRow {
   void add(const SegmentRow& row);
   std::int64_t length() const { return ends_.empty() ? 0 : ends_.back(); }
   const std::vector<Segment>& segments() const { return segments_; }
-  /// What lies at [from, to) of the row, in order; an end beyond the row is the row's.
+  /// The segments at [from, to) of the row, in order; a `to` beyond the row means the row's end.
   std::vector<Segment> cut(std::int64_t from, std::int64_t to) const;
 
  private:
@@ -34,8 +34,8 @@ class SegmentRow {
   std::vector<std::int64_t> ends_;  // of each segment, in the row
 };
 
-/// What each data-parallel rank of a stage owns, as one row per rank. `slots` are the parameters of the stage's slots;
-/// a tied head is owned as its embedding is.
+/// The elements that each data-parallel rank of a stage owns, one row per rank. `slots` lists the parameter of each
+/// slot of the stage; a tied head has the owners of its embedding.
 std::vector<SegmentRow> owner_rows(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage,
                                    std::span<const std::uint32_t> slots);
 

@@ -1,6 +1,6 @@
 #pragma once
-// The canonical sum: a fixed binary tree over the global micro-batch index 0..M-1, by recursive bisection. Pure part.
-// \source architecture: node [lo,hi) = node [lo,mid) + node [mid,hi), mid = lo + floor((hi-lo)/2)
+// The canonical sum: a fixed binary tree over the global micro-batch index 0..M-1, by recursive bisection. Pure: no
+// tensors. \source architecture: node [lo,hi) = node [lo,mid) + node [mid,hi), mid = lo + floor((hi-lo)/2)
 #include <cstdint>
 #include <vector>
 
@@ -15,24 +15,24 @@ struct Node {
   Node right() const { return {mid(), hi}; }
 };
 
-/// Micro-batches of DP rank `r` of `d`, no rank with more than one more than another. Cut at borders of the tree as
-/// long as d is even: where it is a power of two each rank has one node. Within such a node [floor(r*M/d),
-/// floor((r+1)*M/d)).
+/// The micro-batches of DP rank `r` of `d`. Numbers of micro-batches of two ranks differ by at most one. As long as d
+/// is even, the range and d are halved at the middle of the tree node; if d is a power of two, each rank has one node.
+/// With an odd d, the rest of a node with M micro-batches is divided into [floor(r*M/d), floor((r+1)*M/d)).
 Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r);
-/// The micro-batches of one rank in its order: number i is first + i * stride. All lie in `block`.
+/// The micro-batches of one rank in its order: number i is first + i * stride. All are within `block`.
 struct Share {
   std::uint32_t first = 0, count = 0, stride = 1;
   Node block;
   std::uint32_t at(std::uint32_t i) const { return first + i * stride; }
   bool operator==(const Share&) const = default;
 };
-/// DP rank `r` of `d`, of which each `together` neighbours (a divisor of d) work on as many consecutive micro-batches
-/// in each turn. Alone (1) a rank has its dp_block. Which rank computes a micro-batch shapes no bit.
+/// The share of DP rank `r` of `d`. In each turn, `together` neighbouring ranks (a divisor of d) compute `together`
+/// consecutive micro-batches. With 1, a rank has its dp_block(). Bits do not depend on which rank computes a
+/// micro-batch.
 Share share_in_turns(std::uint32_t count, std::uint32_t d, std::uint32_t together, std::uint32_t r);
 /// The maximal tree nodes inside `block`, in order.
 std::vector<Node> maximal_nodes(std::uint32_t count, Node block);
-/// The node whose half `node` is, in the tree over 0..count-1. `node` must be a node of that tree; the root is its own
-/// parent.
+/// The parent of `node` in the tree over 0..count-1. `node` must be a node of the tree; the root is its own parent.
 Node parent(std::uint32_t count, Node node);
 
 }  // namespace titan::train

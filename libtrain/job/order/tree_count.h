@@ -1,5 +1,5 @@
 #pragma once
-// How many sums a tree holds while micro-batches are added to it. Pure; TreeSum does it with tensors.
+// How many sums a tree holds while micro-batches are added to it. Pure; TreeSum does the same with tensors.
 #include <cstddef>
 #include <set>
 

@@ -1,5 +1,5 @@
 #pragma once
-// A program that this process runs and waits for.
+// Runs another program and waits for it.
 #include <string>
 #include <vector>
 
@@ -8,10 +8,10 @@
 
 namespace titan::train {
 
-/// Runs `program` with `words` (the first is its name), what it prints in the file `output`, in a process group of its
-/// own and without what would make it a rank. It gets SIGTERM when a stop is asked for or this process dies, and is
-/// waited for in any case. Returns its exit code, or 128 + the signal that ended it. Call it from a thread that lives
-/// as long. \error kFailed: it cannot be started
+/// Runs `program` with arguments `words` (the first is its name), in its own process group and without variables that
+/// would make it a rank. Its output goes to the file `output`. The program gets SIGTERM when a stop is asked for or
+/// this process dies, and is always waited for. Returns its exit code, or 128 + the signal that ended it. The calling
+/// thread must live as long as the program. \error kFailed: the program cannot be started
 ckpt::Result<int> run_and_wait(const std::string& program, const std::vector<std::string>& words,
                                const std::string& output, const ckpt::CancelToken& cancel);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Steps of a run that are to be computed again: from which checkpoints, with which configuration.
+// Plans to compute steps of a run again: from which checkpoints, with which configuration.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,37 +14,37 @@ class Fs;
 
 namespace titan::train {
 
-/// RUN@A..B: steps A + 1 to B, from the checkpoint at A.
+/// From RUN@A..B: steps A + 1 to B, from the checkpoint at A.
 struct ReplayRange {
   std::string run;
   std::uint64_t from = 0, to = 0;
 };
-/// \error kInvalid: another form, or A is not before B
+/// \error kInvalid: the text has another form, or A is not less than B
 ckpt::Result<ReplayRange> parse_replay_range(const std::string& text);
 
-/// How the steps are laid out this time. Without `nproc` as the run was when it computed them.
+/// The layout for computing them again. `nproc` 0: the layout that the run had.
 struct ReplayLayout {
   std::uint32_t nproc = 0, pp = 1;
 };
 
-/// Steps that one start computes.
+/// The steps that one start computes.
 struct ReplaySegment {
   std::uint64_t from = 0, to = 0;
   std::string checkpoint;  ///< at `from`
   std::uint32_t nproc = 1;
-  ckpt::Settings config;           ///< whole; the folder of the run is the caller's to add
-  std::vector<std::string> allow;  ///< keys that the start behind `from` was allowed to change
+  ckpt::Settings config;           ///< all keys except the run folder, which the caller adds
+  std::vector<std::string> allow;  ///< keys that the start after `from` was allowed to change
 };
 
 struct ReplayPlan {
   ReplayRange range;
-  std::vector<ReplaySegment> segments;  ///< ascending; one ends where a start with an allowed change begins
-  recipe::RunRecord published;          ///< steps A + 1 to B
+  std::vector<ReplaySegment> segments;  ///< ascending; a segment ends where a start with an allowed change begins
+  recipe::RunRecord published;          ///< what the run recorded for steps A + 1 to B
 };
 
-/// Looks at the run; writes nothing. The configuration is that of the oldest step behind each segment's beginning.
-/// \error kNotFound (no run; no full step at A, or before a start that changed what shapes the curve; no step behind A;
-/// nothing was published of these steps), those of reading them
+/// Reads the run; writes nothing. A segment's configuration is that of the oldest step after its beginning. \error
+/// kNotFound (there is no run; no full step at A, or before a start that changed a setting that shapes the curve; no
+/// step after A; nothing was published of these steps); errors of reading them
 ckpt::Result<ReplayPlan> plan_replay(ckpt::Fs& fs, const ReplayRange& range, const ReplayLayout& layout);
 
 /// The rows as a TOML file.

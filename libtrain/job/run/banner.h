@@ -1,5 +1,5 @@
 #pragma once
-// The lines that rank 0 logs before the first step: what will run, on what, from where.
+// The lines that rank 0 logs before the first step: what will run, on which hardware, from which step.
 #include <string>
 #include <vector>
 
@@ -14,19 +14,20 @@ struct BannerFacts {
   std::string run_dir;
   std::uint64_t first_step = 1, last_step = 0;
   ckpt::Settings environment;
-  std::uint64_t seed = 0;             ///< of the run
+  std::uint64_t seed = 0;             ///< of the run's random numbers
   std::string data;                   ///< kind, files, samples per epoch
-  std::vector<std::string> left_out;  ///< what the data's folders hold beside files
+  std::vector<std::string> left_out;  ///< what the data's folders contain besides data files
 };
 
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
 std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerFacts& facts);
 
-/// "gradients: 2 groups of 4 data-parallel ranks ..." and "exchange: in 10 parts ..."; none where gradients go to all
-/// ranks of a stage at once.
+/// "gradients: 2 groups of 4 data-parallel ranks ..." and "exchange: in 10 parts ..."; empty if gradients go to all
+/// ranks of a stage in one all-to-all.
 std::vector<std::string> exchange_lines(const recipe::RunPlan& plan);
 
-/// "exchange: the busiest rank sends 990 messages a step ..."; empty where the ranks of a stage swap with log2 of them.
+/// "exchange: the busiest rank sends 990 messages a step ..."; empty if each rank of a stage swaps with log2 of the
+/// ranks.
 std::string exchange_cost(const recipe::RunPlan& plan);
 
 /// "model files: hf/config.json, ... (3 files, 1,234 bytes) go into every checkpoint".

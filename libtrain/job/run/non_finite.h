@@ -1,5 +1,5 @@
 #pragma once
-// A step whose loss or gradient is not finite: what is said of it, and what becomes of the run. Pure.
+// A step whose loss or gradient is not finite: its messages, and what the run does. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,47 +14,48 @@ namespace titan::train {
 
 struct NonFinite {
   std::uint64_t step = 0;
-  ckpt::SampleRange samples;  ///< that the step read, with what it left out between them
+  ckpt::SampleRange samples;  ///< that this step read, including excluded samples inside the range
   double loss = 0, norm = 0;
-  std::string tensor;                  ///< the first by name whose gradient is not finite; empty: none
-  std::optional<std::uint64_t> layer;  ///< of the tensor, where it is in one
+  std::string tensor;                  ///< the first parameter by name whose gradient is not finite; empty: none
+  std::optional<std::uint64_t> layer;  ///< of the tensor, if it is in a layer
   std::uint32_t stage = 0;             ///< of the tensor
 };
 
 /// Whether loss and norm are finite.
 bool all_finite(double loss, double norm);
-/// `parameter`: the first whose gradient is not finite, as its place in the plan.
+/// `parameter`: the first parameter whose gradient is not finite, as its place in the plan.
 NonFinite non_finite(const recipe::RunPlan& plan, std::uint64_t step, ckpt::SampleRange samples, double loss,
                      double norm, std::optional<std::uint32_t> parameter);
 
-/// "step 5: non-finite gradient norm".
+/// A text like "step 5: non-finite gradient norm".
 std::string what_happened(const NonFinite& found);
-/// "the first gradient by name that is not finite: layers.0.ffn_norm.weight (layer 0, stage 1)"; empty without one.
+/// A text like "the first gradient by name that is not finite: layers.0.ffn_norm.weight (layer 0, stage 1)"; empty if
+/// there is none.
 std::string where_it_is(const NonFinite& found);
-/// Both, and the samples, on one line.
+/// what_happened(), where_it_is() and the samples, on one line.
 std::string one_line(const NonFinite& found);
 EventFields event_fields(const NonFinite& found, const char* action);
 
-/// training.on_nonfinite over a run: every rank asks, and gets the same answer.
+/// Applies training.on_nonfinite during a run. Every rank has one and gets the same answers.
 class NonFinitePolicy {
  public:
   enum class Action { kStop, kSkip, kRollback };
 
   explicit NonFinitePolicy(const recipe::Config::Training& training);
-  /// Whether a checkpoint to go back to will be asked for.
+  /// Whether the policy may go back to a checkpoint.
   bool goes_back() const { return wanted_ == Action::kRollback; }
-  /// What becomes of a step that is not finite. `saved`: there is a checkpoint.
+  /// The action for a step that is not finite. `saved`: there is a checkpoint.
   Action meet(bool saved);
-  /// A step was finite.
+  /// Call this after a step that is finite.
   void passed() { skips_ = 0; }
-  /// The error where meet() said kStop.
+  /// The error of the run if meet() returned kStop.
   ckpt::Status stop_status(const NonFinite& found) const;
 
  private:
   Action wanted_;
   std::int64_t max_skips_, max_rollbacks_, skips_ = 0, rollbacks_ = 0;
   bool saved_ = false;
-  std::string why_;  // it stops, where it was not to
+  std::string why_;  // why the run stops although another action is configured
 };
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// checkpoint.on_publish: a command that runs after each publish, beside training.
+// checkpoint.on_publish: a command that runs after each publish, while training continues.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -13,41 +13,42 @@
 
 namespace titan::train {
 
-/// A step that is there for others.
+/// A published step.
 struct Publish {
   std::uint64_t step = 0;
   std::string path;  ///< of its folder
   ckpt::Digest id;
 };
 
-/// One command at a time, always for the newest step. Nothing that goes wrong here ends a run. A command dies with the
-/// process that started it, its children too.
+/// Runs one command at a time, always for the newest step. Errors of commands do not end a run. A command and its
+/// children die with the process that started it.
 class PublishHook {
  public:
   struct Options {
-    std::string command;  ///< of /bin/sh; TITAN_STEP and TITAN_CHECKPOINT are in its environment, this rank is not
+    std::string command;  ///< for /bin/sh; its environment has TITAN_STEP and TITAN_CHECKPOINT, without the variables
+                          ///< of this rank
     std::string output;   ///< file that its output is appended to
-    double limit_s = 0;   ///< a command that takes longer is ended
-    /// Asked by the thread right before a command runs, which it does only while its step lies there.
+    double limit_s = 0;   ///< a command that takes longer is killed
+    /// Called by the thread right before a command. The command runs only if the result is ok: its step still exists.
     std::function<ckpt::Status(const Publish&)> still_there;
     std::function<void(const std::string&)> problem;  ///< called by the thread
-    std::function<void(const std::string&)> say;      ///< of a step that is passed over; called by published()
-    std::function<void(const Publish&)> done;         ///< its command ended well; called by the thread
+    std::function<void(const std::string&)> say;      ///< told of steps that are skipped; called by published()
+    std::function<void(const Publish&)> done;         ///< its command ended with exit code 0; called by the thread
   };
   explicit PublishHook(Options options);
-  /// Ends the command that is under way.
+  /// Kills a command that is under way.
   ~PublishHook();
   PublishHook(const PublishHook&) = delete;
   PublishHook& operator=(const PublishHook&) = delete;
 
-  /// Returns at once. A step that still waits for its command is passed over for this one.
+  /// Asks to run the command for `one`. Returns at once. A step that still waits for its command is skipped.
   void published(Publish one);
   /// Whether a command is under way, or waits for its turn.
   bool busy();
-  /// Whether a command works on `step`, or will: the step must stay. Thread-safe.
+  /// Whether a command works on `step`, or will, so that the step must not be deleted. Thread-safe.
   bool in_use(std::uint64_t step);
-  /// Waits until every command is over: two at most, each for its limit. Once `stopped` for a second at most: then the
-  /// one under way is ended, and no other begins.
+  /// Waits until every command is over: two at most, each for its limit. Once `stopped` returns true, waits for one
+  /// more second at most; then the command under way is killed, and no other begins.
   void finish(const std::function<bool()>& stopped);
 
  private:
@@ -61,7 +62,7 @@ class PublishHook {
   ckpt::Mutex mutex_;
   ckpt::Condition changed_;
   std::optional<Publish> next_ TITAN_GUARDED_BY(mutex_);
-  std::optional<std::uint64_t> under_way_ TITAN_GUARDED_BY(mutex_);  ///< the step of a command
+  std::optional<std::uint64_t> under_way_ TITAN_GUARDED_BY(mutex_);  ///< the step whose command runs
   bool stopping_ TITAN_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

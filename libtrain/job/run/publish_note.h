@@ -1,6 +1,6 @@
 #pragma once
-// RUN/on_publish.done: the step whose command of checkpoint.on_publish ended well last. What a start finds missing runs
-// then.
+// RUN/on_publish.done: the last step whose checkpoint.on_publish command ended well. If the newest step is not noted,
+// the next start runs its command.
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,16 +12,16 @@
 namespace titan::train {
 
 struct PublishTells {
-  std::function<ckpt::Status()> still_ours;  ///< asked before the note is written
+  std::function<ckpt::Status()> still_ours;  ///< called before the note is written
   std::function<void(const std::string&)> problem, say;
 };
 
-/// The hook of this configuration, which notes each command that ended well; null where it has no command. `fs`
-/// outlives it.
+/// Makes the hook of this configuration, which writes the note after each command that ended well; null if no command
+/// is configured. `fs` must outlive the hook.
 std::unique_ptr<PublishHook> make_publish_hook(ckpt::Fs& fs, const recipe::Config& config, const PublishTells& tells);
 
-/// Lets the command run for the newest step of the run, at `path`, unless the note says that it has. The run's lock is
-/// held. \error as CheckpointReader::open
+/// Runs the command for the run's newest step, at `path`, unless the note says that it ran. The caller must hold the
+/// run's lock. \error as CheckpointReader::open
 ckpt::Status publish_missed(ckpt::Fs& fs, const recipe::Config& config, const std::string& path, PublishHook& hook);
 
 }  // namespace titan::train

@@ -16,44 +16,47 @@
 
 namespace titan::train {
 
-/// Puts `text` into the file `name` of `dir`, durably, in the place of what is there.
+/// Replaces the file `name` in `dir` by one with `text`, durably.
 ckpt::Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text);
 enum class StoreAnswer { kNoneYet, kNo, kYes };
 
 class RunFiles {
  public:
-  /// ckpt::open_run; its warnings are logged.
+  /// Calls ckpt::open_run() and logs its warnings.
   static ckpt::Result<std::unique_ptr<RunFiles>> open(ckpt::Fs& fs, const recipe::Config& config,
                                                       const std::string& checkpoint_dir);
 
-  /// Writes config.toml and opens metrics.jsonl and TensorBoard's file behind `step`; `durable`: the run folder has it.
+  /// Writes config.toml and opens metrics.jsonl and TensorBoard's file for steps after `step`. `durable`: the run
+  /// folder has `step`.
   ckpt::Status start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
                      const std::string& resumed_from, bool durable = true);
-  /// The run goes back to `step`: lines of later ones leave metrics.jsonl as at a resume, and so do TensorBoard's
-  /// points. A store that refuses is asked again up to `timeout`.
+  /// For a run that goes back to `step`: removes lines of later steps from metrics.jsonl as at a resume, and supersedes
+  /// their TensorBoard points. If the store refuses, tries again up to `timeout`.
   ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout);
-  /// Looks at the locks anew; from any thread. \error kLocked once another process has taken the folder over: nothing
-  /// more may be written into it
+  /// Reads the locks again. Any thread. \error kLocked once another process has taken over the folder: nothing may be
+  /// written into it any more
   ckpt::Status still_ours() const { return locks_.still_ours(); }
-  /// kLocked once a heartbeat has found that; reads nothing.
+  /// kLocked once a heartbeat has found that the lock is lost; reads nothing.
   ckpt::Status lost() const { return locks_.lost(); }
-  /// By which others see that they have the same folder of steps before them.
+  /// A mark by which other ranks check that they see the same checkpoint folder.
   std::string mark() const { return locks_.mark(); }
-  // Once the run has started, these wait for no store, and what they meet is a warning: a thread of its own writes.
-  /// The same values into metrics.jsonl and, where it is written, TensorBoard's file; there only a step that is `due`.
+  // Once the run has started, a separate thread writes for these functions: they do not wait for the store, and errors
+  // become warnings.
+  /// Writes the same values to metrics.jsonl and, if `due`, to TensorBoard's file, if there is one.
   void step(const StepMetrics& metrics, bool due);
   void validated(const ValidationMetrics& metrics);
-  /// `fields`: what metrics.jsonl has of the save beside these values.
+  /// `fields`: further values for metrics.jsonl.
   void saved(const SaveMetrics& metrics, EventFields fields);
   void event(std::uint64_t step, std::string_view name, const EventFields& fields);
   void parameter_norms(std::uint64_t step, const std::vector<std::string>& names, const std::vector<double>& norms);
-  /// A trace of `step` into `folder` of the run; one that is there is replaced.
+  /// Writes a trace of `step` into the run's `folder`; replaces an existing one.
   void trace(const std::string& folder, std::uint64_t step, std::string text);
-  /// Becomes what the store answers to the question whether it takes files in `folder`, and has room for `bytes`.
+  /// Asks the store whether it accepts files in `folder` and has room for `bytes`. The result changes from kNoneYet
+  /// once there is an answer.
   std::shared_ptr<const std::atomic<StoreAnswer>> ask_store(const std::string& folder, std::uint64_t bytes);
-  /// Makes durable what was written of steps and events; waits for it up to `timeout`.
+  /// Makes the written lines and points durable; waits up to `timeout`.
   ckpt::Status sync(std::chrono::milliseconds timeout);
-  /// The same, and the files are closed.
+  /// sync(), then closes the files.
   ckpt::Status close(std::chrono::milliseconds timeout);
 
  private:
@@ -67,11 +70,11 @@ class RunFiles {
 
   ckpt::Fs& fs_;
   std::shared_ptr<MetricsFile> metrics_;
-  std::shared_ptr<EventFile> board_;    ///< null: not asked for
-  std::shared_ptr<StatusFile> status_;  ///< likewise
+  std::shared_ptr<EventFile> board_;    ///< null: not configured
+  std::shared_ptr<StatusFile> status_;  ///< null: not configured
   std::string run_dir_, board_folder_;
   ckpt::RunGuard locks_;
-  std::unique_ptr<LateWriter> late_;  ///< ends first: it writes into the files
+  std::unique_ptr<LateWriter> late_;  ///< destroyed first, for it writes into the files
 };
 
 }  // namespace titan::train

@@ -1,6 +1,6 @@
 #pragma once
-// Each rank reads configuration and weights on its own, perhaps from copies on its own machine: do all of them mean the
-// same run?
+// Checks that all ranks have the same settings, since each rank reads its configuration itself, perhaps from a copy on
+// its own machine.
 #include "ckpt/base/result.h"
 #include "recipe/change/drift.h"
 
@@ -12,13 +12,13 @@ namespace titan::train {
 
 class Control;
 
-/// The rows that must be equal on all ranks: `accepted`, and of the resolved configuration what decides who does what
-/// and when, and the contents of a schedule's file. Places on disk, threads and deadlines are a machine's own.
+/// The rows that must be equal on all ranks: `accepted`, the rows of `resolved` that decide what each rank does and
+/// when, and the contents of a schedule's file. Paths, threads and deadlines may differ between machines.
 ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Config& resolved,
                                const recipe::RunPlan& plan);
 
-/// Compares `mine` with rank 0's on every rank; all return the same. \error kIncompatible: naming the first rank that
-/// differs, and each of its rows with both values
+/// Compares `mine` with rank 0's on every rank; all return the same. \error kIncompatible: names the first rank that
+/// differs, and each different row with both values
 ckpt::Status agree_on_settings(Control& all, const ckpt::Settings& mine);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// When the next save of a run is due. Pure: it is told the time, in seconds on one clock.
+// Decides when the next save of a run is due. Pure: callers pass the time, in seconds of one clock.
 #include <cstdint>
 #include <optional>
 
@@ -7,41 +7,42 @@
 
 namespace titan::train {
 
-/// Intervals in steps follow from what all ranks know. Of the others rank 0 decides, and tells the other ranks.
+/// All ranks can compute intervals in steps. For intervals in time rank 0 decides and tells the other ranks.
 class SaveSchedule {
  public:
   SaveSchedule(const recipe::Config::Checkpoint& settings, double now);
 
-  /// A save begins.
+  /// Call this when a save begins.
   void begun(double now) {
     since_ = now;
     begun_ = true;
   }
-  /// It is over, and training waited `seconds` for it.
+  /// Call this when the save is over; training waited `seconds` for it.
   void over(double seconds);
   void succeeded() {
     failures_ = tries_ = 0;
     pause_ = 0;
   }
-  /// A save has failed; it `counts`, as all ranks were told. What does not follow the clock waits a little with the
-  /// next one, and longer after each further failure.
+  /// Call this when a save has failed; `counts` is what rank 0 told all ranks. Early tries (may_be_early()) and saves
+  /// of kContinuous and kAuto then wait a little, and longer after each further failure.
   void failed(bool counts, double now);
-  /// Rank 0's word: whether a failure of the save of `step` counts. One that came before its turn is only a try, and
-  /// what fails within 10 s of the last that counted belongs to it: a disk that is full for seconds is one failure,
-  /// however often a run saves.
+  /// Rank 0 only: whether a failure of the save of `step` counts. A save that was tried early does not count. A failure
+  /// within 10 s of the last counted one does not count either: a disk that is full for seconds is one failure, however
+  /// often a run saves.
   bool counts(std::uint64_t step, double now) const;
-  /// A save has failed, and the next one is far: where the store answers, it may come before its turn.
+  /// Whether the next save may be tried before it is due, once the store accepts files again: a save has failed, and
+  /// the interval is in steps.
   bool may_be_early(double now) const {
     return interval_.kind == recipe::SaveInterval::Kind::kSteps && pause_ > 0 && now >= not_before_;
   }
-  /// How many have failed since the last one that did not, and counted.
+  /// How many counted failures there were since the last save that worked.
   std::int64_t failures_in_a_row() const { return failures_; }
-  /// The same, of all.
+  /// How many failures there were since the last save that worked, including those that do not count.
   std::int64_t tries_in_a_row() const { return tries_; }
 
-  /// Rank 0's word.
+  /// Rank 0 only: whether the clock asks for a save.
   bool time_is_up(double now) const;
-  /// The same on all ranks, which have heard rank 0's word. `busy`: a save is under way.
+  /// Whether to save `step`; the same on all ranks. `time_is_up`: rank 0's time_is_up(). `busy`: a save is under way.
   bool due(std::uint64_t step, bool time_is_up, bool busy) const;
   /// The interval "auto" in seconds, once a save has shown its cost.
   std::optional<double> chosen_seconds() const;
@@ -50,13 +51,13 @@ class SaveSchedule {
   recipe::SaveInterval interval_;
   bool first_step_;
   double mtbf_;
-  double since_;       ///< the last save began, or the run did
-  double not_before_;  ///< after a failure
-  double pause_ = 0;   ///< after the last one; 0: it was none
+  double since_;       ///< when the last save began, or else the run
+  double not_before_;  ///< end of the wait after a failure, see failed()
+  double pause_ = 0;   ///< the wait after the last failure; 0: the last save did not fail
   std::int64_t failures_ = 0, tries_ = 0;
-  double counted_ = 0;          ///< when the last of failures_ was
-  bool begun_ = false;          ///< a save has
-  std::optional<double> cost_;  ///< of "auto"
+  double counted_ = 0;          ///< time of the last counted failure
+  bool begun_ = false;          ///< whether a save has begun
+  std::optional<double> cost_;  ///< seconds that training waited for a save, for the interval "auto"
 };
 
 }  // namespace titan::train

@@ -1,6 +1,6 @@
 #pragma once
-// Random numbers by index: number `index` of the stream `key` is a pure function of both.
-// \source Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators (SplitMix64)
+// Random numbers by index: number `index` of stream `key` is a pure function of `key` and `index`. \source Steele, Lea,
+// Flood: Fast Splittable Pseudorandom Number Generators (SplitMix64)
 #include <cstdint>
 #include <string_view>
 
@@ -15,12 +15,12 @@ inline std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
   return z ^ (z >> 31);
 }
 
-/// A number in [0, 1), one of 2^53 at equal distances. The same key and index give the same one.
+/// A number in [0, 1), one of 2^53 equidistant ones; a pure function of `key` and `index`.
 inline double random_unit(std::uint64_t key, std::uint64_t index) {
   return static_cast<double>(random_bits(key, index) >> 11) * 0x1p-53;
 }
 
-/// The key of the stream `name` among those of the purpose `use`.
+/// The key of stream `name` among the streams for the purpose `use`.
 inline std::uint64_t stream_key(std::uint64_t seed, std::string_view use, std::string_view name) {
   ckpt::IdentityEncoder encoder;
   encoder.u64(seed);

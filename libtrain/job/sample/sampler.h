@@ -1,5 +1,5 @@
 #pragma once
-// Which token follows, given the logits of all: the greatest, or one that is drawn. Pure.
+// Chooses the next token from the logits of all tokens: the one with the greatest logit, or a drawn one. Pure.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -7,9 +7,9 @@
 namespace titan::train {
 
 struct SamplingSettings {
-  double temperature = 0;   ///< 0: the greatest logit
+  double temperature = 0;   ///< 0: take the greatest logit
   std::uint64_t top_k = 0;  ///< only the k most likely tokens; 0: all
-  double top_p = 1;         ///< only the most likely tokens that have this probability together
+  double top_p = 1;         ///< only the most likely tokens, up to this total probability
   std::uint64_t seed = 0;
   bool operator==(const SamplingSettings&) const = default;
 };
@@ -20,16 +20,15 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-/// The token with the greatest logit; of several the lowest id.
+/// The token with the greatest logit; among equal ones the lowest id.
 std::int64_t greatest(std::span<const float> logits);
 
-/// The tokens that may be drawn at temperature > 0: temperature first, then top-k, then top-p, as transformers has it.
-/// The most likely come first where one of the two cuts, of equal ones the lower id; else all in id order. The token
-/// that reaches top_p is the last.
+/// The tokens that may be drawn at temperature > 0: temperature first, then top-k, then top-p, as in transformers. If
+/// top-k or top-p cuts, the most likely token comes first, among equal ones the lower id; else all are in id order. The
+/// token that reaches top_p is the last one.
 std::vector<Candidate> candidates(std::span<const float> logits, const SamplingSettings& settings);
 
-/// Number `index` of the new tokens: a pure function of the logits, the settings and the index. Logits are finite, or
-/// -inf.
+/// New token number `index`: a pure function of the arguments. Logits must be finite or -inf.
 std::int64_t next_token(std::span<const float> logits, const SamplingSettings& settings, std::uint64_t index);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// What a rank did when in a step, as measured. Where nothing is traced it costs one comparison an action.
+// Records what a rank did in a step, and when. Without a trace it costs one comparison per action.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -12,14 +12,14 @@ namespace titan::train {
 
 class ActionTrace {
  public:
-  /// The host's clock: ranks of one host agree on it, others as well as their clocks are set.
+  /// The host's clock. Ranks of one host share it; clocks of several hosts agree as well as they are set.
   using Clock = std::chrono::system_clock;
 
-  /// One of this life goes into `trace`, unless that is null. What lies within another is shown within it.
+  /// Records its lifetime in `trace`, unless that is null. An In within the lifetime of another is shown nested.
   class In {
    public:
     In(ActionTrace* trace, const Action& action) : In(trace) { action_ = action; }
-    /// `name`, of a static lifetime, is its category, too.
+    /// `name` must be static; it is the category too.
     In(ActionTrace* trace, const char* name) : In(trace) { name_ = name; }
     ~In() {
       if (trace_ != nullptr) trace_->pieces_.push_back({name_, action_, start_, Clock::now()});
@@ -33,12 +33,12 @@ class ActionTrace {
     }
 
     ActionTrace* trace_;
-    const char* name_ = nullptr;  ///< null: the action's
+    const char* name_ = nullptr;  ///< null: the name of action_
     Action action_;
     Clock::time_point start_;
   };
 
-  /// In the order of their starts, in microseconds since `origin`.
+  /// The recorded spans, ordered by start, in microseconds since `origin`.
   std::vector<TraceSpan> spans(int rank, Clock::time_point origin) const;
 
  private:

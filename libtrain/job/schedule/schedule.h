@@ -9,8 +9,8 @@
 
 namespace titan::train {
 
-/// A backward is whole (B), or in two parts: the gradient of the stage's input (I), which the stage before waits for,
-/// and the gradients of its matrices (W), which nobody waits for.
+/// A backward is whole (B), or has two parts: the gradient of the stage's input (I), which the previous stage waits
+/// for, and the gradients of the stage's matrices (W), which no stage waits for.
 enum class ActionKind : std::uint8_t {
   kForward,
   kBackward,
@@ -35,7 +35,7 @@ struct Action {
 using ScheduleTable = std::vector<std::vector<Action>>;  ///< [rank][time order]
 
 inline bool is_compute(ActionKind kind) { return kind <= ActionKind::kBackwardWeight; }
-/// Whether the action makes the gradient of the stage's input.
+/// Whether the action computes the gradient of the stage's input.
 inline bool gives_input_gradient(ActionKind kind) {
   return kind == ActionKind::kBackward || kind == ActionKind::kBackwardInput;
 }
@@ -43,12 +43,12 @@ inline bool gives_input_gradient(ActionKind kind) {
 /// Compute actions only. \error kInvalid: see recipe::check_shape
 ckpt::Result<ScheduleTable> make_schedule(recipe::ScheduleKind kind, const recipe::PipelineShape& shape);
 
-/// "forward", "backward", "backward of inputs", "backward of weights", "send", "receive".
+/// The category in traces: "forward", "backward", "backward of inputs", "backward of weights", "send", "receive".
 const char* category_of(ActionKind kind);
 
-/// "0F12", "0SEND_F12": torchtitan's cells.
+/// The action as a cell in torchtitan's format: "0F12", "0SEND_F12".
 std::string to_csv(const Action& action);
-/// One line per rank.
+/// The table in torchtitan's format: one line per rank.
 std::string to_csv(const ScheduleTable& table);
 
 }  // namespace titan::train

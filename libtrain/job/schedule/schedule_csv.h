@@ -9,15 +9,15 @@ namespace titan::train {
 
 struct ScheduleCsv {
   ScheduleTable table;
-  std::vector<std::size_t> lines;               ///< of each row, from 1
-  std::vector<std::vector<std::size_t>> cells;  ///< of each action of a row, from 1
+  std::vector<std::size_t> lines;               ///< line number of each row, from 1
+  std::vector<std::vector<std::size_t>> cells;  ///< cell number of each action of a row, from 1
   /// "line 2, cell 5 (1B0)"
   std::string where(std::size_t row, std::size_t action) const;
 };
 
-/// One row per rank, cells between commas: "<stage><F|B|I|W><micro-batch>", or empty for an idle slot. Whether the
-/// actions fit together is for simulate() to say.
-/// \error kInvalid with line and cell: an unreadable cell, a transfer, or one that overlaps actions; kInvalid: no cell
+/// One row per rank, cells between commas: "<stage><F|B|I|W><micro-batch>", or empty for an idle slot. simulate()
+/// checks whether the actions fit together. \error kInvalid with line and cell: an unreadable cell, a transfer, or a
+/// cell with overlapping actions; kInvalid: there is no cell
 ckpt::Result<ScheduleCsv> parse_schedule_csv(std::string_view text);
 
 }  // namespace titan::train

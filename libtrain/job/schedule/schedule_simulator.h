@@ -12,9 +12,9 @@ namespace titan::train {
 /// Time of each action, per stage, in any unit; B takes `input` + `weight`.
 struct ScheduleCosts {
   std::vector<double> forward, input, weight;
-  double hop = 0;  ///< from one rank to the next; occupies neither
+  double hop = 0;  ///< of a transfer between ranks; occupies neither rank
 
-  /// All stages alike.
+  /// The same costs for all stages.
   static ScheduleCosts equal(std::uint32_t stages, double forward, double input, double weight, double hop = 0);
 };
 
@@ -25,17 +25,17 @@ struct Span {
 struct Simulation {
   double makespan = 0;    ///< in the unit of the costs
   double idle_share = 0;  ///< idle time of all ranks / (ranks * makespan)
-  /// Per rank, pairs of stage and micro-batch whose activations live at once: from F to B, or to the W that needs the
-  /// inputs of the matrices.
+  /// Per rank, the most pairs of stage and micro-batch whose activations exist at once: from F to B, or to the W that
+  /// needs the inputs of the matrices.
   std::vector<std::uint32_t> peak_in_flight;
   std::vector<std::vector<Span>> spans;  ///< of each action of the table
 };
 
-/// Names an action of a row in an error; empty: "rank 1, 1B0".
+/// Names an action of a row in errors; an empty function means names like "rank 1, 1B0".
 using NameAction = std::function<std::string(std::size_t row, std::size_t action)>;
 
 /// \error kInvalid: the table misses or repeats an action, has a stage on two ranks, has transfers, or deadlocks; costs
-/// of another number of stages, negative, not finite, or none above 0.
+/// are for another number of stages, negative, not finite, or all 0.
 ckpt::Result<Simulation> simulate(const ScheduleTable& compute, const ScheduleCosts& costs,
                                   const NameAction& name = {});
 

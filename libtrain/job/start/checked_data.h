@@ -1,6 +1,6 @@
 #pragma once
-// Which data files rank 0 has read whole: text of terabytes is checked by one rank, not by each, and the blocks of
-// thousands of files are.
+// Which data files rank 0 has read whole. So one rank, not each rank, checks terabytes of text and reads blocks of
+// thousands of files.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,11 +10,11 @@
 namespace titan::train {
 
 std::string encode_files(const std::vector<KnownFile>& files);
-/// Throws std::runtime_error where the message is cut off.
+/// Throws std::runtime_error if the message is incomplete.
 std::vector<KnownFile> decode_files(std::string_view bytes);
 
-/// What a start on data of `kind` need not read whole: `others`, and the files of the data that it goes on with (null:
-/// it begins). What was read as something else was not looked at so.
+/// The files that a start on data of `kind` need not read whole: `others`, and the files of `stored`, the data that the
+/// run resumes with (null: a new run), if they were read as the same kind.
 std::vector<KnownFile> known_files(std::vector<KnownFile> others, const ckpt::DataPosition* stored,
                                    const std::string& kind);
 

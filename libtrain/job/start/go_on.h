@@ -1,5 +1,5 @@
 #pragma once
-// How a run goes on that has ended early: which step a start would take, and the command line to type.
+// How to resume a run that has ended early: from which step, and with which command line.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,32 +10,34 @@
 
 namespace titan::train {
 
-/// The step of the run folder that the next start would take; nothing where there is none, or where that cannot be
+/// The step of the run folder that the next start would resume from; nothing if there is none, or if that cannot be
 /// known.
 std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config);
 
-/// The set of the mixture with which the data have ended, where that step leaves no samples for another one; "" where
-/// the run can go on.
+/// The set of the mixture that has ended, if step_to_go_on() leaves no samples for another step; "" if the run can be
+/// resumed.
 std::string set_without_samples(ckpt::Fs& fs, const recipe::Config& config);
 
-/// `words` (program and verb first) without what would be wrong once `step` is saved: --resume never or PATH,
-/// checkpoint.load_step, and a debug.stop_at_step that is reached. As they are without a step.
+/// The command line `words` (program and verb first) without arguments that would be wrong once `step` is saved:
+/// --resume never or PATH, checkpoint.load_step, and a debug.stop_at_step that is reached. Unchanged if there is no
+/// `step`.
 std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,
                                         std::optional<std::uint64_t> step);
 
-/// `words` without what is typed for `keys`: their values, and their names in --allow. For a line that sets them anew.
+/// `words` without the arguments for `keys`: their values, and their names in --allow. For a line that sets the keys
+/// again.
 std::vector<std::string> words_without_keys(const std::vector<std::string>& words,
                                             const std::vector<std::string>& keys);
 
 /// `words` as a line for a POSIX shell.
 std::string shell_line(const std::vector<std::string>& words);
 
-/// What the last line of an early end says: "exit 75: saved; the same command goes on from step 242: COMMAND". `what`:
-/// "command" or "job"; `line`: empty when nobody knows it.
+/// The last line of a run that ends early: "exit 75: saved; the same command goes on from step 242: COMMAND". `what`:
+/// "command" or "job"; `line`: the command line; empty if it is not known.
 std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what,
                        const std::string& line);
 
-/// The same where the data have ended with the set `set`: the same command would be refused.
+/// The last line of a run whose data have ended with the set `set`, so that the same command would be refused.
 std::string data_end_line(int exit_code, std::uint64_t step, const std::string& set);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Which weights of a checkpoint become which parameters of a new run's model: same names, or by rules of a file.
+// Matches weights of a checkpoint to parameters of a new run's model: by equal names, or by the rules of a file.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,26 +15,29 @@ namespace titan::train {
 struct WeightMatch {
   struct Pair {
     std::size_t weight = 0, parameter = 0;  ///< indices into the given lists
-    std::uint64_t head_dim = 0;  ///< rows of a head, where they lie in halves (ckpt/model/head_rows.h); 0: rows stay
+    std::uint64_t head_dim =
+        0;  ///< rows of a head, if rows have to be reordered from halves (ckpt/model/head_rows.h); 0: rows stay
   };
   std::vector<Pair> loaded;
-  std::vector<std::size_t> skipped;   ///< weights
-  std::vector<std::size_t> created;   ///< parameters
-  std::vector<std::string> left_out;  ///< weights of another format that a rule skips: the source has them not
+  std::vector<std::size_t> skipped;  ///< weights
+  std::vector<std::size_t> created;  ///< parameters
+  std::vector<std::string>
+      left_out;  ///< weights of another format that a rule skips, so that the source does not list them
 };
 
-/// `head_dim`: of the model. \error kIncompatible: a weight or a parameter that no rule covers, two weights for one
-/// parameter, another shape, an integer type, rows of queries or keys under names of another layout; all named
+/// `head_dim`: the model's. \error kIncompatible: a weight or a parameter that no rule covers, two weights for one
+/// parameter, another shape, an integer type, rows of queries or keys under names of another layout. The error names
+/// all of them
 ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
                                         const std::vector<ckpt::ParameterMeta>& parameters,
                                         const recipe::NameRules& rules, std::uint64_t head_dim = 0);
 
-/// Those of `rules` that act on names of ours: what opens another format has applied the rules already, but for
-/// `create`. \error kInvalid: rows of a checkpoint of ours cannot lie otherwise than the model's
+/// The rules that still apply to Titan's names: the reader of another format has applied all rules except `create`
+/// already. \error kInvalid: the rules have rows = "hf" and the checkpoint is Titan's, whose rows are always in the
+/// model's order
 ckpt::Result<recipe::NameRules> rules_for_ours(const ckpt::WeightSource& source, const recipe::NameRules& rules);
 
-/// A table for people: counts, and a line for each weight that was renamed or skipped and each parameter that is
-/// created.
+/// Lines for people: counts, and a line for each renamed or skipped weight and each created parameter.
 std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,
                                      const std::vector<ckpt::ParameterMeta>& parameters);
 

@@ -1,6 +1,6 @@
 #pragma once
-// What would stop a run besides its settings, looked up in the order in which a run meets it. For `plan`: nothing is
-// written, locked or made.
+// Finds what besides its settings would stop a run, in the order in which a run would meet it. For `titan-train plan`:
+// writes, locks and creates nothing.
 #include <string>
 #include <vector>
 

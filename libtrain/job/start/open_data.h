@@ -1,15 +1,15 @@
 #pragma once
-// The data of a start: texts become tokens, files are opened, and a mixture says where it ends.
+// Opens the data of a start: texts are turned into tokens, files are opened, and the end of a mixture is found.
 #include "libtrain/job/start/prepare.h"
 
 namespace titan::train {
 
-/// Opens the dataset at its own beginning. A complete run does without one: the checkpoint's position stands for it.
-/// \error as Dataset::open, find_text_cache and make_text_cache
+/// Opens the dataset at its beginning. A complete run may have none; the checkpoint's position is then used. \error as
+/// Dataset::open, find_text_cache and make_text_cache
 Status open_data(const StartInputs& inputs, Start& start);
 
-/// Where the sets of a mixture end before the run does, it stops behind the last step that they fill. \error kInvalid:
-/// that is no step more
+/// If the sets of a mixture end before the run does, makes the run stop after the last step that has all samples.
+/// \error kInvalid: not one more step has all samples
 Status end_with_data(Start& start);
 
 }  // namespace titan::train

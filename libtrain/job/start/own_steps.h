@@ -1,6 +1,6 @@
 #pragma once
-// The steps of the run's own folder, and of its near folder (checkpoint.near), as a start looks at them. Each is judged
-// when the decision needs it and not before: that takes a call per member file.
+// The steps of the run's own folder, and of its near folder (checkpoint.near), for the decision of a start. A step is
+// checked only when the decision needs it, for a check takes a call per member file.
 #include <map>
 #include <optional>
 #include <set>
@@ -12,31 +12,31 @@
 
 namespace titan::train {
 
-/// The components that a resume needs and the checkpoint lacks, "a, b".
+/// The components that a resume needs and the checkpoint lacks, as "a, b".
 std::string components_missing(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude);
 
-/// A step that both folders have is the run folder's; it is read from the near one where that has the same id, and all
-/// members. What the near folder alone has counts where the run folder has never had it, and no later start has saved
-/// there without knowing of it.
+/// A step that both folders have counts as the run folder's; it is read from the near folder if the near step has the
+/// same id and all members. A step that only the near folder has counts if the run folder never had it, and no later
+/// start has saved in the run folder without knowing of it.
 class OwnSteps {
  public:
-  /// `scan`: the run folder, by names alone. `request` and `damaged` outlive this. \error kFailed: the near folder
-  /// cannot be listed
+  /// `scan`: the steps in the run folder, by name only. `request` and `damaged` must outlive the object. \error
+  /// kFailed: the near folder cannot be listed
   static ckpt::Result<OwnSteps> open(ckpt::Fs& fs, ckpt::RunScan scan, const StartRequest& request,
                                      const std::set<std::uint64_t>& damaged);
 
-  /// By name alone, unless all() was called.
+  /// The steps, known by name only unless all() was called.
   const ckpt::RunScan& names() const { return scan_; }
   const ckpt::RunScan& all();
   ckpt::ResumeChoice newest();
-  /// The steps after `step`, judged.
+  /// The steps after `step`, checked.
   std::vector<const ckpt::StepEntry*> newer_than(std::uint64_t step);
-  /// By identity, not by spelling: the same folder may be named in many ways.
+  /// Whether a step has this manifest. It compares ids, not paths, for a folder may have many paths.
   bool hold(const ckpt::Manifest& manifest);
-  /// For messages.
+  /// The steps as text, for messages.
   std::string list();
 
-  /// Whether `path` lies in the near folder.
+  /// Whether `path` is in the near folder.
   bool is_near(const std::string& path) const { return !near_.empty() && path.starts_with(near_ + "/"); }
   bool is_near(const ckpt::StepEntry& entry) const { return is_near(entry.path); }
   /// Whether the run folder has the step.
@@ -59,8 +59,8 @@ class OwnSteps {
   const StartRequest& request_;
   const std::set<std::uint64_t>& damaged_;
   std::string near_;                             ///< the near folder; empty: there is none
-  std::map<std::uint64_t, std::string> copies_;  ///< steps of the near folder that the run folder has, too
-  std::set<std::uint64_t> near_alone_;           ///< those that it has not
+  std::map<std::uint64_t, std::string> copies_;  ///< steps of the near folder that the run folder has too
+  std::set<std::uint64_t> near_alone_;           ///< steps of the near folder that the run folder does not have
 };
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a checkpoint holds its state as a resume loads it.
+// Checks whether a checkpoint stores its state in the types that a resume loads.
 #include <string>
 
 #include "ckpt/base/status.h"
@@ -7,8 +7,8 @@
 
 namespace titan::train {
 
-/// A resume loads weights and, with `moments`, Adam's moments as float32. `path` names the checkpoint.
-/// \error kIncompatible naming the first tensor of another type
+/// Checks that weights and, with `moments`, Adam's moments are float32. `path` names the checkpoint in errors. \error
+/// kIncompatible naming the first tensor of another type
 ckpt::Status check_precision(const ckpt::Manifest& manifest, const std::string& path, bool moments);
 
 }  // namespace titan::train

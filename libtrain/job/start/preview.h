@@ -1,6 +1,6 @@
 #pragma once
-// What a start would do, found out without ranks, tensors or a single write: for `titan-train plan`, and for the
-// launcher, which refuses what every rank would refuse.
+// Finds out what a start would do, without ranks, tensors or writes: for `titan-train plan`, and for the launcher,
+// which refuses what every rank would refuse.
 #include <string>
 #include <vector>
 
@@ -9,12 +9,12 @@
 namespace titan::train {
 
 struct StartPreview : Start {
-  std::vector<std::string> weights;  ///< of a transfer: what is loaded, skipped, created
+  std::vector<std::string> weights;  ///< for a transfer: what is loaded, skipped and created
   std::uint64_t validation_samples = 0;
 };
 
-/// A start by one process that only looks. `prove_complete`: reads the last step of a complete run whole (read_whole),
-/// since no resume will. \error as decide_start, open_start, prepare_start
+/// Prepares a start in one process, only reading. `prove_complete`: also reads the whole last step of a complete run
+/// (read_whole()), since no resume will. \error as decide_start, open_start, prepare_start
 Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool prove_complete = false);
 
 }  // namespace titan::train

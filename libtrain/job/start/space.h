@@ -1,5 +1,6 @@
 #pragma once
-// Do the checkpoints of a run fit on its disk? Asked at the start: later it costs the steps since the last save.
+// Checks at the start whether the checkpoints of a run fit on its disk: later, a full disk would cost the steps since
+// the last save.
 #include <cstdint>
 #include <string>
 
@@ -15,21 +16,22 @@ using ckpt::Status;
 struct SpaceNeed {
   SaveForecast saves;
   std::uint64_t steps_there = 0;  ///< checkpoints that retention counts
-  bool compressed = false;        ///< what a checkpoint will take is not known
+  bool compressed = false;        ///< the size of a checkpoint is not known
 };
 
 struct SpaceVerdict {
-  Status refused;       ///< kFailed: a save of this run is sure to fail
-  std::string warning;  ///< one may fail
+  Status refused;       ///< kFailed: a save of this run will certainly fail
+  std::string warning;  ///< a save may fail
 };
 
-/// Pure. `folder`: of the steps.
+/// Pure. `folder`: the checkpoint folder.
 SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::string& folder);
 
 /// Steps in the run's folder that retention counts.
 std::uint64_t count_kept_steps(ckpt::Fs& fs, const recipe::Config& config);
 
-/// Judges a run that goes on after `start_step`. What dead saves left there counts as free: a start removes it.
+/// Judges a run that continues after `start_step`. Leftovers of dead saves count as free space, for a start removes
+/// them.
 SpaceVerdict look_at_space(ckpt::Fs& fs, const recipe::Config& config, const recipe::RunPlan& plan,
                            std::uint64_t start_step);
 

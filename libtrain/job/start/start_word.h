@@ -1,7 +1,6 @@
 #pragma once
-// What rank 0 tells the other ranks of a start: where it begins, and what the checkpoint says of itself. They then open
-// the checkpoint without looking for it: at thousands of ranks, looks at member files are what a start would spend its
-// time on.
+// What rank 0 sends the other ranks about a start: where it begins, and the checkpoint's manifest and JSON components.
+// They then open the checkpoint without checking member files, which would dominate a start of thousands of ranks.
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,12 +12,12 @@ namespace titan::train {
 struct StartWord {
   StartDecision decision;                   ///< `reason`, `skipped` and `notes` stay with rank 0
   std::map<std::string, std::string> json;  ///< the JSON components of a resumed checkpoint, component -> text
-  std::uint64_t seed = 0;                   ///< of a new run
-  std::string processor;                    ///< rank 0's: hosts of several kinds compute alike
+  std::uint64_t seed = 0;                   ///< for a new run
+  std::string processor;                    ///< rank 0's, so that different hosts choose the same library
 };
 
 std::string encode_start(const StartWord& word);
-/// \error kFailed (damaged on its way); throws std::runtime_error when it is cut off
+/// \error kFailed (damaged in transit); throws std::runtime_error if it is incomplete
 ckpt::Result<StartWord> decode_start(std::string_view bytes);
 
 /// The texts of the JSON components that `reader` has. \error kCorrupt, kFailed

@@ -1,6 +1,6 @@
 #pragma once
-// How many threads a rank computes with. It is decided before the rank's libraries are loaded for good, so before ranks
-// can talk.
+// How many threads a rank computes with. This is decided before the rank's libraries read it, and so before ranks can
+// talk.
 #include <optional>
 #include <string>
 
@@ -9,20 +9,20 @@
 
 namespace titan::train {
 
-/// What the environment of a checkpoint says; nothing where it says nothing, or no number from 1 to 4096.
+/// The number of threads in the environment of a checkpoint; nothing if there is none, or if it is not from 1 to 4096.
 std::optional<int> stored_threads(const ckpt::Settings& environment);
 
-/// job.threads_per_rank, else `stored`, else a rank's part of the cores.
+/// job.threads_per_rank if set, else `stored`, else a rank's part of the cores.
 int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks, CoreShare share);
-/// The same for a start that goes on from a checkpoint with this state; null: from none.
+/// Like above, for a start that resumes a checkpoint with `state`; null: it resumes none.
 int threads_per_rank(const recipe::Config& config, const ckpt::TrainState* state, int local_ranks, CoreShare share);
 
-/// What to say of an OMP_NUM_THREADS that the user has set and that is not `threads`; "" where it is, or is not set.
+/// A warning if the user has set OMP_NUM_THREADS to another value than `threads`; else "".
 std::string unused_thread_variable(const std::optional<std::string>& typed, const recipe::Config& config, bool stored,
                                    int threads);
 
-/// The same for the checkpoint that a start with these inputs would resume. Its member files are not looked at: every
-/// rank may ask.
+/// The number of threads for a start with these inputs, taking the checkpoint that it would resume into account. Does
+/// not check member files, so that every rank may call it.
 int choose_threads(ckpt::Fs& fs, const StartInputs& inputs, int local_ranks);
 
 }  // namespace titan::train

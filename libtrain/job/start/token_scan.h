@@ -1,5 +1,5 @@
 #pragma once
-// Are all ids that a run will read in the vocabulary? Looked up before the run, as far as a bound allows.
+// Checks before a run whether all ids that it will read are in the vocabulary, up to a limit of tokens.
 #include <cstdint>
 #include <string>
 
@@ -16,15 +16,15 @@ using ckpt::Status;
 
 struct TokenScan {
   std::uint64_t checked = 0, to_read = 0;  ///< samples; epochs beyond the first whole one are not counted
-  Status refused;                          ///< kInvalid: what a run would end with, and at which step
-  std::string warning;                     ///< an id that the run may meet: which samples it draws is not known yet
+  Status refused;                          ///< kInvalid: the error with which the run would end, and at which step
+  std::string warning;  ///< about an id that the run may meet; which samples it draws is not known yet
 };
 
 inline constexpr std::uint64_t kScannedTokens = std::uint64_t{16} << 20;
 
 /// Reads the samples of the steps first..last of `global_batch` samples each, at most `most` tokens of training data
-/// and as many of validation data. `seed_known`: `data` has the run's seed. Text needs no look: bytes fit by
-/// themselves.
+/// and as many of validation data. `seed_known`: `data` has the run's seed. Text read as bytes is not scanned, for
+/// bytes always fit.
 TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::uint64_t global_batch,
                       std::uint64_t first, std::uint64_t last, bool seed_known, std::uint64_t most = kScannedTokens);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What ranks throw when they lose one another: a dead or silent peer ends the job, so nobody recovers in place.
+// The exception of ranks that lose a peer. A dead or silent peer ends the job; no rank recovers in place.
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -9,14 +9,14 @@
 
 namespace titan::train {
 
-/// A peer died or stayed silent past the deadline; the message names it where that is known.
+/// A peer died or stayed silent past the deadline; the message names the peer if it is known.
 struct CommError : std::runtime_error {
   explicit CommError(const std::string& message, std::vector<int> ranks = {})
       : CommError(ckpt::failed(message), std::move(ranks)) {}
   explicit CommError(ckpt::Status s, std::vector<int> ranks = {})
       : std::runtime_error(s.message), status(std::move(s)), lost(std::move(ranks)) {}
   ckpt::Status status;
-  std::vector<int> lost;  ///< the ranks that are gone, silent or about to leave, where they are known
+  std::vector<int> lost;  ///< the ranks that are gone, silent or about to leave, if known
 };
 
 }  // namespace titan::train

@@ -1,9 +1,8 @@
 #pragma once
-// A group of ranks that exchanges values of the host: words, numbers, and that all have come so far. Of few bytes, over
-// Gloo whatever the device.
+// A group of ranks that exchanges small values of the host (texts, numbers) and barriers, over Gloo on every device.
 //
-// All ranks of a group call the same operations in the same order, except send/recv, one thread at a time per group.
-// Any operation may throw CommError; the group is of no use afterwards.
+// All ranks of a group call the same operations in the same order, except sends and receives. One thread at a time uses
+// a group. Any operation may throw CommError; the group cannot be used afterwards.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,14 +19,14 @@ class Control {
   virtual int rank() const = 0;  ///< in the group
   virtual int size() const = 0;
 
-  /// Sends `bytes` to another rank, which knows their number; returns when they have left. Heartbeats are watched
+  /// Sends `bytes` to another rank, which must know their number. Returns when they are sent, and watches heartbeats
   /// meanwhile.
   virtual void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) = 0;
-  /// Receives as many bytes from another rank as `bytes` holds; in the same way.
+  /// Receives bytes.size() bytes from another rank, and watches heartbeats meanwhile.
   virtual void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) = 0;
   /// Element-wise sum over ranks, on every rank.
   virtual void sum(std::span<std::int64_t> values) = 0;
-  /// The same, in an unspecified order: use only where at most one rank's element is not zero.
+  /// Element-wise sum in an unspecified order: use it only if at most one rank's element is not zero.
   virtual void sum(std::span<double> values) = 0;
   /// Every rank's bytes, in rank order, on every rank.
   virtual std::vector<std::string> all_gather(const std::string& bytes) = 0;

@@ -1,11 +1,11 @@
 #pragma once
-// Gloo's thread waits for events by epoll_wait. Where another thread holds the lock of the connection that has one, it
-// leaves the event and waits again, and the kernel hands it out at once: the thread spins. Most often the holder waits
-// for this very core, from which the event took it, and the spinning lasts until its time on the core is over: on cores
-// that several ranks share, 7,000 looks and half of the processor time of a small step.
-// So the programs that link this have an epoll_wait and a recv of their own, which LibTorch's library finds before the
-// C library's. They do what those do; an epoll_wait behind events of which nothing was received yields the core first.
-// \source https://github.com/facebookincubator/gloo/blob/main/gloo/transport/tcp/pair.cc (Pair::handleEvents)
+// Gloo's thread waits for events by epoll_wait. If another thread holds the lock of an event's connection, Gloo's
+// thread leaves the event and waits again, and the kernel returns the same event at once: the thread spins. Most often
+// the lock's holder waits for the very core on which Gloo's thread spins, and the spinning lasts until Gloo's time
+// slice ends: on cores that several ranks share, 7,000 calls and half of the processor time of a small step. So
+// programs that link this file have their own epoll_wait and recv, which LibTorch's library finds before those of the C
+// library. They do the same, except that epoll_wait yields the core first if nothing was received after the last
+// events. \source https://github.com/facebookincubator/gloo/blob/main/gloo/transport/tcp/pair.cc (Pair::handleEvents)
 #include <cstdint>
 
 namespace titan::train {

@@ -1,6 +1,6 @@
 #pragma once
-// Who is alive: every rank writes a counter into the store twice a second and watches the counters of others, which
-// tell it of the rest.
+// Which ranks are alive: every rank writes a counter into the store twice a second and watches the counters of some
+// others, which tell it about the rest.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -9,47 +9,47 @@
 
 namespace titan::train {
 
-/// A rank without heartbeat, and for how long.
+/// A rank without heartbeat, and since when.
 struct SilentRank {
   int rank = 0;
   std::chrono::milliseconds since{0};
   bool gone = false;  ///< its connection is closed: it is dead, not stopped
 };
 
-/// Why an operation failed: in one line, and the ranks that are to blame where they are known.
+/// Why an operation failed: one line, and the ranks that caused it, if known.
 struct LostRanks {
   std::string text;
   std::vector<int> ranks;
 };
-/// The lowest rank that is not among `lost`: it speaks for the survivors where they share a terminal.
+/// The lowest rank that is not among `lost`: it prints for all survivors if they share a terminal.
 int first_survivor(const std::vector<int>& lost);
 
 struct HeartbeatOptions {
   int rank = 0, world = 1;
-  bool store_on_rank_0 = true;             ///< then a store that does not answer means that rank 0 does not
+  bool store_on_rank_0 = true;             ///< rank 0 hosts the store: if the store does not answer, rank 0 does not
   std::chrono::milliseconds beat{500};     ///< time between two beats
-  std::chrono::milliseconds quiet{2'500};  ///< a rank without beat for so long is taken for gone by diagnose()
+  std::chrono::milliseconds quiet{2'500};  ///< diagnose() takes a rank without beat for so long as gone
   std::chrono::milliseconds patience{
       1'000};  ///< added to `quiet` by diagnose(): the last beat may be seen after the error
-  std::chrono::milliseconds linger{1'000};  ///< how much longer the store's host stays when it has found silent ranks
+  std::chrono::milliseconds linger{1'000};  ///< how much longer the store's host stays after it has found silent ranks
   std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for so long
-  /// Leaves `own` in the store, unless it is empty or words stand there already; returns what stands. Called from the
-  /// heartbeat's thread; throws when the store is lost. May be empty.
+  /// Stores `own` in the store, unless `own` is empty or a text is stored already; returns the stored text. Called from
+  /// the heartbeat's thread; throws when the store is lost. May be empty.
   std::function<std::string(const std::string& own)> words;
-  /// Whether the process of a rank is known to have ended; diagnose() then waits for no silence. Thread-safe. Empty
-  /// where nobody can know, and where news of ranks that leave take more than one exchange.
+  /// Whether the process of a rank is known to have ended; diagnose() then does not wait for silence. Thread-safe.
+  /// Empty if that cannot be known, or if news of leaving ranks takes more than one exchange.
   std::function<bool(int rank)> ended;
 };
 
-/// Thread-safe. The exchange may block for ever (a stopped store host): nothing here waits for it without a bound.
+/// Thread-safe. The exchange may block forever (a stopped store host): no function waits for it without a limit.
 class Heartbeat {
  public:
-  /// Stores this rank's value and returns every rank's, in rank order, empty for one that is known to beat; throws when
-  /// the store is lost. `leaving`: this rank met an error and is about to exit.
+  /// Stores this rank's value and returns every rank's, in rank order, empty for a rank that is known to beat; throws
+  /// when the store is lost. `leaving`: this rank met an error and is about to exit.
   using Exchange = std::function<std::vector<std::string>(const std::string& own, bool leaving)>;
 
   Heartbeat(HeartbeatOptions options, Exchange exchange);
-  /// Waits at most a second for the thread; leaves it behind if it is stuck in the exchange.
+  /// Waits at most a second for the thread; detaches it if it is stuck in the exchange.
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
 
@@ -59,14 +59,15 @@ class Heartbeat {
   std::vector<SilentRank> silent_for(std::chrono::milliseconds limit) const;
   /// Ranks that met an error and are about to exit.
   std::vector<int> leaving() const;
-  /// Explains why an operation failed, in one line that names the silent or dead ranks where there are any; takes up to
-  /// `quiet` + `patience`. Tells the others that this rank is about to leave, so that they do not blame it.
+  /// Explains why an operation failed, in one line that names silent or dead ranks, if there are any; takes up to
+  /// `quiet` + `patience`. Tells the others that this rank is about to leave, so that they do not name it as the cause.
   /// `timed_out` says how the operation failed: after its deadline, or by a lost connection.
   LostRanks diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
-  /// The line for ranks that overdue() returned; the store's host takes `linger` over it.
+  /// The line for `ranks`, which overdue() returned. On the store's host it takes `linger`.
   LostRanks explain(const std::string& operation, const std::vector<SilentRank>& ranks);
-  /// This rank leaves for an error of its own, which `words` say: the others quote the words that were left first.
-  /// Whether these are they, or nobody can know; takes up to a second, and on the store's host `linger` more.
+  /// Tells the others that this rank leaves because of an error of its own, described by `words`. They print the text
+  /// of the first rank that left. Returns true if that is this rank, or if it cannot be known. Takes up to a second,
+  /// and `linger` more on the store's host.
   bool leave(const std::string& words);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Values one behind the other as bytes. Messages travel between ranks of one program and are never stored.
+// Values as bytes, one after the other. Messages travel between ranks of one program and are never stored.
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>

@@ -1,5 +1,6 @@
 #pragma once
-// Waits that cannot be cut into slices: one thread of the process looks twice a second whether one is to be given up.
+// For waits that cannot be divided into short ones: one thread of the process checks twice a second whether a wait must
+// be given up.
 #include <chrono>
 #include <functional>
 
@@ -7,13 +8,14 @@
 
 namespace titan::train {
 
-/// Stands for a wait of this thread while it lives.
+/// Guards a wait of this thread during its lifetime.
 class GuardedWait {
  public:
   enum class GivenUp { kNo, kTimedOut, kLostRank };
 
-  /// Given up after `patience` of running time, and when `lost` says that a rank is lost. Then `abort` is called at
-  /// each look, which ends the wait. Both run in the guard's thread, under its lock, and never after this has ended.
+  /// Gives up the wait after `patience` of RunningClock time, or when `lost` returns true: a rank is lost. From then on
+  /// each check calls `abort`, which ends the wait. Both functions run in the guard's thread, under its lock, and never
+  /// after this object is destroyed.
   GuardedWait(std::chrono::milliseconds patience, std::function<bool()> lost, std::function<void()> abort);
   ~GuardedWait();
   GuardedWait(const GuardedWait&) = delete;

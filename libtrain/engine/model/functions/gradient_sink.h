@@ -1,6 +1,6 @@
 #pragma once
-// Where layers leave what is no gradient of their input: the backward of linear layers leaves the products that give
-// the gradients of their weights.
+// Takes what a backward yields besides the gradient of a layer's input. Linear layers give it the products whose
+// results are the gradients of their weights.
 #include <cstddef>
 
 #include <ATen/core/Tensor.h>
@@ -9,7 +9,7 @@
 
 namespace titan::train {
 
-/// The gradient of a weight, not multiplied yet: weight_product(gemm, grad, x).
+/// The operands of a weight's gradient, which is weight_product(gemm, grad, x).
 struct WeightProduct {
   std::size_t parameter = 0;  ///< place among the stage's parameters
   Gemm gemm = Gemm::kMkl;
@@ -17,13 +17,13 @@ struct WeightProduct {
   at::Tensor multiply() const { return weight_product(gemm, grad, x); }
 };
 
-/// Takes one product per weight and backward, and multiplies it at once or later: the bits are the same.
-/// Called on the thread that runs the backward.
+/// Takes one product per weight and backward. Whether it multiplies at once or later does not change bits. Called on
+/// the thread that runs the backward.
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
   virtual void take(WeightProduct product) = 0;
-  /// Of a layer of experts, once for each of its backwards: how unbalanced they were, one fp64 number (moe.h).
+  /// Called once for each backward of a layer of experts, with its balance loss: one fp64 number (moe.h).
   virtual void note_balance(at::Tensor) {}
 };
 

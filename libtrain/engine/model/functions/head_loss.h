@@ -1,5 +1,6 @@
 #pragma once
-// Head and cross-entropy together: the loss of a micro-batch and its gradients in one go, so that no logits are kept.
+// Head and cross-entropy together: computes the loss of a micro-batch and its gradients in one call, so that no logits
+// are kept.
 #include <cstdint>
 
 #include <ATen/core/Tensor.h>
@@ -11,14 +12,14 @@ namespace titan::train {
 
 struct HeadLoss {
   at::Tensor losses;       ///< fp32 [B*T]
-  at::Tensor grad_x;       ///< as x
-  at::Tensor grad_weight;  ///< as weight; fp32 where it was added up over chunks
+  at::Tensor grad_x;       ///< shape and type of x
+  at::Tensor grad_weight;  ///< shape and type of weight; fp32 if it was summed over chunks
 };
 
 /// Cross-entropy in fp32 of each token's logits x w^T, and the gradients of their sum times `scale`. x [B,T,D] in the
-/// compute dtype, weight [V,D], targets int64 [B,T], of which some may be kNoTarget.
-/// With `chunk` tokens the logits of so many exist at once, with 0 those of all. It is part of a run's class: the sums
-/// of the weight's gradient, and the shapes of the products, depend on it.
+/// compute dtype, weight [V,D], targets int64 [B,T], of which some may be kNoTarget. The logits of `chunk` tokens exist
+/// at once; 0: of all tokens. `chunk` is part of a run's class: the sums of the weight's gradient and the shapes of the
+/// products depend on it.
 HeadLoss head_loss(const at::Tensor& x_BTD, const at::Tensor& weight, const at::Tensor& targets_BT, double scale,
                    Gemm gemm, std::int64_t chunk = 0);
 

@@ -1,16 +1,16 @@
 #pragma once
-// Linear layer with the gradient of its weight on a way of its own.
+// Linear layer whose weight gradient can be taken by a GradientSink instead of autograd.
 #include <ATen/core/Tensor.h>
 
 #include "libtrain/engine/model/functions/gradient_sink.h"
 
 namespace titan::train {
 
-/// How the products of a layer are carried out. Without a sink the weight's gradient is autograd's.
+/// How the products of a layer are computed. Without a sink, autograd takes the weight's gradient.
 struct ProductUse {
   Gemm gemm = Gemm::kMkl;
   GradientSink* sink = nullptr;  ///< must outlive the backward
-  bool single_row = false;       ///< by row_product on the CPU: the input is one row, and no gradient is wanted
+  bool single_row = false;       ///< use row_product() on the CPU: the input is one row, and no gradient is wanted
   bool unread = false;           ///< the layer is computed again for its backward, which does not read its output
 };
 
@@ -21,7 +21,7 @@ struct LinearWeight {
   at::Tensor bias = {};
 };
 
-/// x w^T + bias, [.., N]. The gradient of x comes at once; that of the weight goes to the sink.
+/// x w^T + bias, [.., N]. The backward returns the gradient of x, and gives that of the weight to the sink.
 at::Tensor linear(const at::Tensor& x, const LinearWeight& weight, const ProductUse& use);
 
 }  // namespace titan::train

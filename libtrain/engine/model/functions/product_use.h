@@ -1,5 +1,5 @@
 #pragma once
-// What the backward of a linear layer has to know beside its tensors.
+// What the backward of a linear layer has to know in addition to its tensors.
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace titan::train {
 
-/// Rides along with an autograd function.
+/// Saved in the context of an autograd function.
 struct SavedUse final : torch::CustomClassHolder {
   SavedUse(ProductUse use, std::size_t parameter) : products(use), parameter(parameter) {}
 
@@ -20,8 +20,8 @@ struct SavedUse final : torch::CustomClassHolder {
                                                 : output_product(products.gemm, rows, weight, bias);
   }
 
-  /// The gradient of the weight, from that of the output rows and the input rows; undefined where a sink took the
-  /// product, or nobody wants it.
+  /// The gradient of the weight, from the gradient of the output rows (`grad`) and the input rows (`x`). Undefined if a
+  /// sink took the product, or if it is not `wanted`.
   at::Tensor weight_gradient(at::Tensor grad, at::Tensor x, bool wanted) const {
     WeightProduct product{parameter, products.gemm, std::move(grad), std::move(x)};
     if (products.sink == nullptr) return wanted ? product.multiply() : at::Tensor();
@@ -35,7 +35,7 @@ struct SavedUse final : torch::CustomClassHolder {
 
 inline at::Tensor rows_of(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-/// `x`'s shape with another last dim.
+/// The shape of `x` with `last` as its last dim.
 inline std::vector<std::int64_t> with_last(const at::Tensor& x, std::int64_t last) {
   std::vector<std::int64_t> shape = x.sizes().vec();
   shape.back() = last;

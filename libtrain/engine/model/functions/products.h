@@ -1,5 +1,5 @@
 #pragma once
-// The three matrix products of a linear layer, each the same call with the same operands wherever it is made.
+// The three matrix products of a linear layer. Every caller makes the same library call with the same operands.
 #include <ATen/core/Tensor.h>
 
 #include "recipe/plan/cpu_gemm.h"

@@ -8,14 +8,14 @@ namespace titan::train {
 /// The bits are those of at::rms_norm. \source Zhang and Sennrich, Root Mean Square Layer Normalization
 at::Tensor rms_norm(const at::Tensor& x_BTD, const at::Tensor& weight, double eps);
 
-/// The norm at the head of a residual branch: `x` is what came in, for the sum at the end of the branch. Both go
-/// through one function, so that x's gradient is added up as autograd does it over the single operations: what comes
-/// along the sum first, then the two parts of the norm.
+/// The norm at the start of a residual branch. `x` is the input, for the sum at the end of the branch. One function
+/// returns both, so that x's gradient is added as autograd does it over the single operations: first the gradient from
+/// that sum, then the two parts from the norm.
 struct Branch {
   at::Tensor normed, x;
 };
 Branch rms_norm_branch(const at::Tensor& x_BTD, const at::Tensor& weight, double eps);
-/// The same of x + y, the sum at the end of the branch before.
+/// The same for x + y, the sum at the end of the previous branch.
 Branch rms_norm_branch(const at::Tensor& x_BTD, const at::Tensor& y_BTD, const at::Tensor& weight, double eps);
 
 }  // namespace titan::train

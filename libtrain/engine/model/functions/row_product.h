@@ -1,6 +1,6 @@
 #pragma once
-// One row times a weight, as it is met when text is written token by token: bound by how fast the weight is read.
-// LibTorch's products take up to four times as long here: on one core by how they read, and MKL's uses one core only.
+// One row times a weight, as in writing text token by token. Its speed is bound by reading the weight. LibTorch's
+// products take up to four times as long here: they read slower on one core, and MKL's product uses one core only.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {

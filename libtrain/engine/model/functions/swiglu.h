@@ -1,6 +1,6 @@
 #pragma once
-// The second half of a SwiGLU feed-forward: activation, gate and the product that follows, of which gate and up alone
-// are kept. The rest is computed again in the backward.
+// The second half of a SwiGLU feed-forward: activation, gate and the product that follows. Only gate and up are kept;
+// the rest is computed again in the backward.
 #include <ATen/core/Tensor.h>
 
 #include "libtrain/engine/model/functions/linear.h"
