@@ -6,6 +6,7 @@
 #include "ckpt/base/utf8.h"
 #include "ckpt/format/json_reader.h"
 #include "ckpt/store/named_file.h"
+#include "corpus/document_reader.h"
 
 namespace titan::corpus {
 namespace {
@@ -40,12 +41,6 @@ class Once {
   bool found_ = false;
 };
 
-/// The input of a user is at fault, whatever is wrong with it.
-Status as_invalid(Status status) {
-  if (!status.ok()) status.code = ckpt::Code::kInvalid;
-  return status;
-}
-
 Status jinja(const std::string& path) {
   return ckpt::unsupported("'" + path + "' is a chat template in Jinja, which is not supported")
       .with_hint(
@@ -79,7 +74,10 @@ Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path) {
       chat.roles[role] = {prefix.take(), suffix.take()};
     });
   });
-  TITAN_RETURN_IF_ERROR(as_invalid(in.finish()));
+  if (Status status = in.finish(); !status.ok()) {
+    status.code = ckpt::Code::kInvalid;
+    return status;
+  }
   if (chat.roles.count(kAnswers) == 0)
     return ckpt::invalid("'" + path + "' says nothing of the role 'assistant', whose messages are trained on");
   return chat;
@@ -91,7 +89,7 @@ Result<std::vector<TextPart>> completion_parts(const std::string& what, std::str
   in.object([&](std::string_view key) {
     if (!prompt.read(key) && !completion.read(key)) in.skip();
   });
-  TITAN_RETURN_IF_ERROR(as_invalid(in.finish()));
+  TITAN_RETURN_IF_ERROR(bad_line(line, in.finish()));
   if (!prompt.found() || !completion.found())
     return ckpt::invalid(what + " has no member '" + (prompt.found() ? "completion" : "prompt") + "'")
         .with_hint("--messages FILE reads lines with messages by role");
@@ -134,7 +132,7 @@ Result<std::vector<TextPart>> message_parts(const std::string& what, std::string
     found = true;
     in.array(read_message);
   });
-  TITAN_RETURN_IF_ERROR(as_invalid(in.finish()));
+  TITAN_RETURN_IF_ERROR(bad_line(line, in.finish()));
   if (!found)
     return ckpt::invalid(what + " has no member 'messages'").with_hint("--completions reads prompt and completion");
   if (!answers) return ckpt::invalid(what + " has no message of the role 'assistant': nothing would be trained on");

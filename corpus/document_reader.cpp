@@ -142,8 +142,9 @@ Status DocumentReader::look_at_all() {
 
 Status DocumentReader::read_more() {
   if (held_.size() - at_ > kLongest) {
-    const Status status = ckpt::invalid("document " + std::to_string(number_ + 1) + " of " +
-                                        shown_input(names_[next_ - 1]) + " has more than " + ckpt::size_text(kLongest));
+    const Status status =
+        ckpt::invalid((json_ ? "line " + std::to_string(number_ + 1) : "document " + std::to_string(number_)) + " of " +
+                      shown_input(names_[next_ - 1]) + " has more than " + ckpt::size_text(kLongest));
     return json_ ? status : status.with_hint("--split TEXT says what stands between documents: --split '\\n\\n'");
   }
   held_.erase(0, at_);
@@ -215,6 +216,13 @@ std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t fro
   return std::nullopt;
 }
 
+Status bad_line(std::string_view line, Status status) {
+  if (status.ok()) return status;
+  status.code = ckpt::Code::kInvalid;
+  if (ckpt::is_utf8(line)) return status;
+  return status.with_hint("--replace-malformed puts U+FFFD there; iconv -t UTF-8 converts a file");
+}
+
 Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field) {
   ckpt::JsonReader in(what, line);
   std::string text;
@@ -231,8 +239,7 @@ Result<std::string> text_of_line(const std::string& what, std::string_view line,
       return ckpt::invalid(what + " has the escape " + std::string(line.substr(*at, 6)) + " at offset " +
                            std::to_string(*at) + ", which is half of a character (a lone surrogate)")
           .with_hint("--replace-malformed puts U+FFFD there");
-    status.code = ckpt::Code::kInvalid;
-    return status;
+    return bad_line(line, std::move(status));
   }
   if (!found)
     return ckpt::invalid(what + " has no member '" + field + "'")

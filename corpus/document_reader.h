@@ -27,8 +27,8 @@ struct RawDocuments {
   struct Place {
     std::size_t begin = 0, end = 0;  ///< in `bytes`
     std::uint32_t input = 0;         ///< index into DocumentReader::names()
-    std::uint64_t number = 0;        ///< of the line or the document in its file, from 1
-    bool json = false;               ///< it is a line of a JSON lines file
+    std::uint64_t number = 0;  ///< of the line or the document in its file, from 1; messages count documents from 0
+    bool json = false;         ///< it is a line of a JSON lines file
   };
   std::string bytes;
   std::vector<Place> places;
@@ -85,6 +85,9 @@ std::vector<std::string> named_twice(const std::vector<std::string>& paths);
 
 /// The offset of the first escape in `json`, from `from` on, that is half a character ("\\ud800" alone).
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);
+/// What reading `line` gave: the input of a user is at fault, whatever is wrong with it. A line that is not UTF-8 gets
+/// a hint.
+ckpt::Status bad_line(std::string_view line, ckpt::Status status);
 /// The text of the member `field` of one JSON object. `what` names the line in messages. \error kInvalid
 ckpt::Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field);
 

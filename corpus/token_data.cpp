@@ -114,6 +114,20 @@ bool is_token_data(ckpt::Fs& fs, const std::string& folder) {
   return bytes.ok() && ckpt::text_of(*bytes).substr(0, 64).find(kSchema) != std::string_view::npos;
 }
 
+bool is_token_member(std::string_view name) {
+  for (const char* other : {kDataFile, "tokenizer.json", "tokenizer_config.json"})
+    if (name == other) return true;
+  constexpr std::string_view kEnd = ".bin";
+  if (!name.ends_with(kEnd)) return false;
+  name.remove_suffix(kEnd.size());
+  for (const std::string_view stem : {"tokens-", "ends-", "answers-"}) {
+    if (!name.starts_with(stem)) continue;
+    const std::string_view number = name.substr(stem.size());
+    return number.size() >= 5 && number.find_first_not_of("0123456789") == std::string_view::npos;
+  }
+  return false;
+}
+
 Result<TokenData> read_token_data(ckpt::Fs& fs, const std::string& folder) {
   const auto bytes = ckpt::read_member(fs, folder, kDataFile, kLargest);
   if (!bytes.ok())

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ckpt/base/fs.h"
@@ -45,5 +46,7 @@ std::string write_token_data(const TokenData& data);
 ckpt::Result<TokenData> read_token_data(ckpt::Fs& fs, const std::string& folder);
 /// Whether `folder` has a data.json of this kind, readable or not.
 bool is_token_data(ckpt::Fs& fs, const std::string& folder);
+/// Whether a file of this name belongs to a folder of tokens.
+bool is_token_member(std::string_view name);
 
 }  // namespace titan::corpus

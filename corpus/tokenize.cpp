@@ -146,7 +146,7 @@ class Job {
   std::string named(const RawDocuments::Place& place) const {
     const std::string& name = reader_.names()[place.input];
     return (name == "-" ? "standard input" : "'" + name + "'") + (place.json ? ", line " : ", document ") +
-           std::to_string(place.number);
+           std::to_string(place.json ? place.number : place.number - 1);  // lines as in an editor, documents from 0
   }
 
   Status encode(Portion& portion) {
@@ -270,8 +270,28 @@ class Job {
 };
 
 Status replaceable(ckpt::Fs& fs, const std::string& dst) {
-  if (is_token_data(fs, dst)) return {};
-  return ckpt::invalid("'" + dst + "' is no folder of tokens, and stays").with_hint("choose another name");
+  if (!is_token_data(fs, dst))
+    return ckpt::invalid("'" + dst + "' is no folder of tokens, and stays").with_hint("choose another name");
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(dst));
+  for (const ckpt::DirEntry& entry : entries)
+    if (entry.type != ckpt::FileType::kFile || !is_token_member(entry.name))
+      return ckpt::invalid("'" + dst + "' also holds '" + entry.name + "': it is never replaced")
+          .with_hint("choose another name, or move it away");
+  return {};
+}
+
+/// \error kInvalid: one of the files `names` lies in the folder `dst`, which would be replaced.
+Status check_outside(ckpt::Fs& fs, const std::vector<std::string>& names, const std::string& dst) {
+  const Result<std::string> folder = fs.real_path(dst);
+  if (!folder.ok()) return {};  // nothing is there
+  for (const std::string& name : names) {
+    if (name == "-") continue;
+    TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(name));
+    if (real.starts_with(*folder + "/"))
+      return ckpt::invalid("the source " + name + " lies inside the destination " + dst)
+          .with_hint("choose another name");
+  }
+  return {};
 }
 
 /// Everything but the checks of names, and the publishing.
@@ -279,6 +299,7 @@ Status make(ckpt::Fs& fs, const TokenizeOptions& options, ckpt::Rewrite* rewrite
   TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files, read_tokenizer_files(fs, options.tokenizer));
   TITAN_ASSIGN_OR_RETURN(const Tokenizer tokenizer, parse_tokenizer(files));
   TITAN_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::open(fs, options.input));
+  TITAN_RETURN_IF_ERROR(check_outside(fs, reader.names(), options.dst));
   ChatTemplate chat;
   if (!options.messages.empty()) {
     TITAN_ASSIGN_OR_RETURN(chat, read_chat_template(fs, options.messages));

@@ -11,6 +11,8 @@ using ckpt::Status;
 
 Result<std::string> read_text(ckpt::Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(path));
+  TITAN_ASSIGN_OR_RETURN(const ckpt::FileInfo info, fs.stat(real));
+  if (info.type != ckpt::FileType::kFile) return ckpt::invalid("'" + path + "' is no file");
   TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes,
                          ckpt::read_file(fs, real, recipe::Tokenizer::kLargestFile));
   return std::string(ckpt::text_of(bytes));

@@ -50,7 +50,10 @@ void append_utf8(std::string& out, std::uint32_t code) {
 
 JsonReader::JsonReader(std::string what, std::string_view text)
     : what_(std::move(what)), begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {
-  if (!is_utf8(text)) fail("the text is not UTF-8");
+  if (const std::size_t valid = scan_text(text).valid; valid < text.size()) {
+    at_ += valid;
+    fail("the text is not UTF-8");
+  }
   if (text.starts_with(kByteOrderMark))
     fail(corrupt(what_ + ": a byte order mark (EF BB BF) stands before the JSON, which allows none")
              .with_hint("save the file as UTF-8 without a byte order mark"));

@@ -176,6 +176,13 @@ TEST(DocumentReader, HalfACharacterIsNamed) {
   EXPECT_THAT(refused.hint, HasSubstr("--replace-malformed"));
 }
 
+TEST(DocumentReader, ALineThatIsNotUtf8SaysWhereAndWhatHelps) {
+  const ckpt::Status refused = text_of_line("line 7", "{\"text\": \"a\xe9\"}", "text").status();
+  EXPECT_EQ(refused.code, Code::kInvalid);
+  EXPECT_THAT(refused.message, HasSubstr("line 7: the text is not UTF-8 (at offset 11)"));
+  EXPECT_THAT(refused.hint, HasSubstr("--replace-malformed"));
+}
+
 TEST(DocumentReader, TextOfALine) {
   EXPECT_EQ(*text_of_line("l", R"({"id": 3, "meta": {"text": "no"}, "text": "a\nb\u00e9"})", "text"), "a\nb\xc3\xa9");
   EXPECT_EQ(*text_of_line("l", R"({"body":""})", "body"), "");

@@ -168,7 +168,7 @@ TEST_F(Tokenize, BytesOfNoTextAreSaid) {
   const auto report = tokenize(fs, options);
   ASSERT_TRUE(report.ok()) << report.status().to_string();
   EXPECT_THAT(report->warnings, ElementsAre("read as often as named: /z.txt",
-                                            "'/z.txt', document 1 has a NUL byte at offset 2: is it text? (and 1 more "
+                                            "'/z.txt', document 0 has a NUL byte at offset 2: is it text? (and 1 more "
                                             "document)"));
   options.input.inputs = {"/bin"};
   options.dst = "/bin.out";
@@ -182,6 +182,30 @@ TEST_F(Tokenize, ReplacesOnlyAFolderOfTokens) {
   EXPECT_TRUE(tokenize(fs, options).ok());
   options.dst = "/t";
   EXPECT_EQ(tokenize(fs, options).status().code, Code::kInvalid);
+}
+
+TEST_F(Tokenize, LosesNoFileOfSomebodyElse) {
+  ASSERT_TRUE(tokenize(fs, options).ok());
+  options.force = true;
+  options.input.inputs = {"/out/tokenizer.json"};
+  EXPECT_THAT(tokenize(fs, options).status().message,
+              HasSubstr("the source /out/tokenizer.json lies inside the destination /out"));
+  for (const char* name : {"/out/README.md", "/out/tokens-1.bin", "/out/ends-0000x.bin", "/out/notes-00000.bin"}) {
+    ASSERT_TRUE(put_text(fs, name, "hello").ok());
+    options.input.inputs = {"/a.jsonl"};
+    for (const bool dry : {true, false}) {
+      options.dry_run = dry;
+      EXPECT_THAT(tokenize(fs, options).status().message,
+                  HasSubstr("also holds '" + std::string(name).substr(5) + "': it is never replaced"));
+    }
+    EXPECT_EQ(get_text(fs, name), "hello");
+    ASSERT_TRUE(fs.remove_file(name).ok());
+  }
+  ASSERT_TRUE(fs.make_dir("/out/tokens-00007.bin").ok());
+  EXPECT_THAT(tokenize(fs, options).status().message, HasSubstr("also holds 'tokens-00007.bin'"));
+  ASSERT_TRUE(fs.remove_dir("/out/tokens-00007.bin").ok());
+  options.tokenizer = "/out";
+  EXPECT_TRUE(tokenize(fs, options).ok()) << "its own tokenizer is written again";
 }
 
 TEST_F(Tokenize, ADryRunWritesNothing) {

@@ -34,6 +34,9 @@ TEST(TokenizerFiles, AreThoseOfAFolderOrAFileWithItsNeighbour) {
 TEST(TokenizerFiles, SayWhatIsMissing) {
   MemFs fs;
   ASSERT_TRUE(fs.make_dir("/t").ok());
+  ASSERT_TRUE(fs.make_dir("/odd").ok());
+  ASSERT_TRUE(fs.make_dir("/odd/tokenizer.json").ok());
+  EXPECT_EQ(read_tokenizer_files(fs, "/odd").status().code, Code::kInvalid) << "no file, as a FIFO is none";
   for (const char* path : {"/none", "/t"}) {
     const auto files = read_tokenizer_files(fs, path);
     ASSERT_FALSE(files.ok());

@@ -17,6 +17,11 @@ Status skip_all(std::string_view text) {
   return in.finish();
 }
 
+TEST(JsonReader, SaysWhereTextIsNotUtf8) {
+  EXPECT_EQ(skip_all("{\"a\":\"\xE4\"}").message, "t: the text is not UTF-8 (at offset 6)");
+  EXPECT_EQ(skip_all("\xFF[]").message, "t: the text is not UTF-8 (at offset 0)");
+}
+
 TEST(JsonReader, AcceptsEveryFormOfJson) {
   for (const char* text : {"{}",
                            "[]",
