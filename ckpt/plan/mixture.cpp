@@ -228,6 +228,17 @@ std::vector<std::uint64_t> drawn_of(const DataPosition& position) {
   return {single_set(position).drawn + position.samples - position.epoch_base};
 }
 
+/// The place of the only set of this name: one that several have tells nothing.
+std::optional<std::size_t> only_one(std::span<const MixedSet> sets, const std::string& name) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (sets[i].name != name) continue;
+    if (found) return std::nullopt;
+    found = i;
+  }
+  return found;
+}
+
 }  // namespace
 
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew) {
@@ -270,7 +281,8 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
 }
 
 std::string mixture_difference(const DataPosition& stored, const DataPosition& next) {
-  const std::vector<MixedSet> before = sets_of(stored), after = sets_of(next);
+  std::vector<MixedSet> before = sets_of(stored);
+  const std::vector<MixedSet> after = sets_of(next);
   std::map<std::string, std::size_t> by_contents;
   for (std::size_t i = 0; i < after.size(); ++i) by_contents[contents_of(files_of_set(next, i)).hex()] = i;
   std::vector<std::optional<std::size_t>> kept;  // the place of each set of before, now
@@ -278,41 +290,62 @@ std::string mixture_difference(const DataPosition& stored, const DataPosition& n
     const auto found = by_contents.extract(contents_of(files_of_set(stored, i)).hex());
     kept.push_back(found.empty() ? std::nullopt : std::optional(found.mapped()));
   }
-  std::multimap<std::string, std::size_t> strangers;
-  for (const auto& [contents, place] : by_contents) strangers.emplace(after[place].name, place);
+  std::set<std::size_t> strangers;
+  for (const auto& [contents, place] : by_contents) strangers.insert(place);
+  std::vector<std::optional<std::size_t>> namesakes(before.size());  // strangers that have taken a name of before
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const std::optional<std::size_t> there = only_one(after, before[i].name);
+    if (kept[i] || !there || !only_one(before, before[i].name) || strangers.erase(*there) == 0) continue;
+    namesakes[i] = there;
+  }
+  std::vector<MixedSet> all = before;
+  for (const std::size_t place : strangers) all.push_back(after[place]);
+  const std::vector<std::string> names = set_names(all);
+  for (std::size_t i = 0; i < before.size(); ++i) before[i].name = names[i];
 
   const std::vector<std::uint64_t> drawn = drawn_of(stored);
-  std::vector<std::string> changed, renewed, added, lost, counted;
+  std::vector<std::string> changed, renewed, lost, counted;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const auto namesake = kept[i] ? strangers.end() : strangers.find(before[i].name);
-    if (!kept[i] && namesake == strangers.end()) {
+    if (!kept[i] && !namesakes[i]) {
       lost.push_back(with_drawn(before[i], drawn[i], " drawn"));
       continue;
     }
-    const std::size_t place = kept[i] ? *kept[i] : namesake->second;
+    const std::size_t place = kept[i] ? *kept[i] : *namesakes[i];
     if (std::string text = set_difference(before[i], after[place]); !text.empty()) changed.push_back(std::move(text));
     if (kept[i] && before[i].uncounted > 0 && stored.sets.empty() && !next.sets.empty())
       counted.push_back(before[i].name);
-    if (kept[i]) continue;
-    renewed.push_back(with_drawn(before[i], drawn[i], " drawn before"));
-    strangers.erase(namesake);
+    if (!kept[i]) renewed.push_back(with_drawn(before[i], drawn[i], " drawn before"));
   }
-  std::set<std::size_t> places;
-  for (const auto& [name, place] : strangers) places.insert(place);
-  for (const std::size_t place : places) added.push_back(after[place].name);
+  const std::vector<std::string> added(names.begin() + static_cast<std::ptrdiff_t>(before.size()), names.end());
 
   std::string text = first_within(changed, kLine);
   const auto add = [&text](const char* what, const std::vector<std::string>& words, const std::string& behind) {
     if (!words.empty()) text += (text.empty() ? "" : "; ") + std::string(what) + first_within(words, kLine) + behind;
   };
-  add("other contents under the same name, which begin: ", renewed, "");
+  add("other contents under the same file name, which begin: ", renewed, "");
   add("new: ", added, "");
   add("left out: ", lost, lost.size() == 1 ? ", which loses its place" : ", which lose their places");
   add("the epochs of ", counted, " count from sample " + std::to_string(stored.epoch_base) + " on");
   return text;
 }
 
+std::vector<std::string> set_names(std::span<const MixedSet> sets) {
+  std::map<std::string, std::size_t> all, so_far;
+  for (const MixedSet& set : sets) ++all[set.name];
+  std::vector<std::string> names;
+  for (const MixedSet& set : sets)
+    names.push_back(set.name + (all[set.name] == 1 ? "" : " (" + std::to_string(++so_far[set.name]) + ")"));
+  return names;
+}
+
 std::string mixture_text(std::span<const MixedSet> sets) {
+  const std::vector<std::string> names = set_names(sets);
+  std::vector<MixedSet> named(sets.begin(), sets.end());
+  for (std::size_t i = 0; i < named.size(); ++i) named[i].name = names[i];
+  return mixture_as_stored(named);
+}
+
+std::string mixture_as_stored(std::span<const MixedSet> sets) {
   std::vector<std::string> words;
   for (const MixedSet& set : sets) words.push_back(set.name + " " + percent(set.share) + " %");
   return first_few(words, 8);

@@ -72,11 +72,17 @@ Digest contents_of(std::span<const DataFile> files);
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
 
 /// What `next` changes in the sets of `stored`, of which a single one counts as one: "web 70 -> 60 %, code 30 -> 40 %;
-/// other contents under the same name, which begin: news (26 samples drawn before); new: books; left out: chat (9
+/// other contents under the same file name, which begin: news (26 samples drawn before); new: books; left out: chat (9
 /// samples drawn), which loses its place". Of many sets as many as fit into a line. "": neither set nor share.
 std::string mixture_difference(const DataPosition& stored, const DataPosition& next);
 
-/// "web 70 %, code 30 %": the first eight sets, then how many more there are.
+/// The names of `sets` for a person: those that several sets have are numbered ("train.jsonl (2)"), for only base names
+/// are known.
+std::vector<std::string> set_names(std::span<const MixedSet> sets);
+
+/// "web 70 %, code 30 %" with set_names(): the first eight sets, then how many more there are.
 std::string mixture_text(std::span<const MixedSet> sets);
+/// The same with the names as they are stored, as the settings of a run keep it.
+std::string mixture_as_stored(std::span<const MixedSet> sets);
 
 }  // namespace titan::ckpt

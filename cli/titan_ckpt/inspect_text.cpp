@@ -134,11 +134,14 @@ std::string schedule(const InspectReport& report, const TextStyle& style) {
 /// The sets of a mixture, with how much of each was read.
 std::string sets(const ckpt::DataPosition& d, const TextStyle& style) {
   const std::vector<std::uint64_t> drawn = ckpt::Mixture(d).drawn(d.samples);
+  const std::vector<std::string> names = ckpt::set_names(d.sets);
   std::string out;
   for (std::size_t i = 0; i < d.sets.size(); ++i) {
-    const ckpt::MixedSet& set = d.sets[i];
-    std::string line = "  set " + escape(ckpt::mixture_text(std::span(&set, 1))) + ": " + format_count(drawn[i]) +
-                       " samples drawn, " + format_rounded(ckpt::passes_of(set, drawn[i]), 4) + " epochs";
+    ckpt::MixedSet set = d.sets[i];
+    set.name = names[i];
+    std::string line = "  set " + escape(ckpt::mixture_text(std::span(&set, 1))) + ": " +
+                       format_count(drawn[i] - set.uncounted) + " samples drawn, " +
+                       format_rounded(ckpt::passes_of(set, drawn[i]), 4) + " epochs";
     if (set.most != 0)
       line += " of " + std::to_string(ckpt::epochs_of(set)) + (set.stops ? ", then the data end" : ", then dropped");
     out += folded_line(line, style.palette, 4) + "\n";

@@ -133,9 +133,10 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
       if (data.was_mixed && !data.mixed && !data.fresh)
         change.what = "from step " + step + " on the data are one set, which begins a new pass";
       if (data.mixed && !data.fresh && is_of_sets(drift))
-        change.what = "the shares of the configuration " + from_step(stored) +
-                      (data.cut_anew ? "" : "; sets with the contents of before go on where they were, others begin");
+        change.what = "the shares of the configuration " + from_step(stored);
       if (is_of_sets(drift) && !data.fresh && !data.other_sets.empty()) change.what += ": " + data.other_sets;
+      if (data.mixed && !data.fresh && is_of_sets(drift) && !data.cut_anew)
+        change.what += "; sets with the contents of before go on where they were, others begin";
       if (drift.key == "training.dataset_path" && !data.other_files.empty() && !data.was_mixed)
         change.what = data.other_files + "; " + change.what;
       break;

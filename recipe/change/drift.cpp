@@ -53,7 +53,7 @@ std::string mixture_row(const ckpt::DataPosition& data) {
       ends.push_back(set.name + (set.stops ? " ends the data" : " is dropped") + " after " +
                      std::to_string(most / set.samples) + (most == set.samples ? " epoch" : " epochs"));
   }
-  return toml_string(ckpt::mixture_text(data.sets) + (ends.empty() ? "" : "; " + ckpt::first_few(ends, 8)) + "; " +
+  return toml_string(ckpt::mixture_as_stored(data.sets) + (ends.empty() ? "" : "; " + ckpt::first_few(ends, 8)) + "; " +
                      encoder.finish().hex().substr(0, 16));
 }
 

@@ -73,7 +73,7 @@ Status Dataset::continue_mixture(const ckpt::DataPosition& stored) {
     arrange(arranged.back(), ckpt::match_files(files, ckpt::files_of_set(origin_, place)));
     TITAN_RETURN_IF_ERROR(check_count(stored.sets[i].samples,
                                       whole_ ? arranged.back().rows.size() : origin_.sets[place].samples,
-                                      " of '" + stored.sets[i].name + "'"));
+                                      " of '" + ckpt::set_names(stored.sets)[i] + "'"));
   }
   sets_ = std::move(arranged);
   origin_ = stored;
@@ -104,7 +104,7 @@ Result<Dataset::Spot> Dataset::find(std::uint64_t sample) const {
     const std::optional<ckpt::Draw> draw = mixture_->at(sample);
     if (!draw)
       return ckpt::invalid("the data end before sample " + std::to_string(sample) + ": '" +
-                           origin_.sets[mixture_->last_set()].name + "' has given all of its epochs")
+                           ckpt::set_names(origin_.sets)[mixture_->last_set()] + "' has given all of its epochs")
           .with_hint("give it more epochs in training.datasets, with --allow training.datasets");
     set = draw->set;
     n = origin_.sets[set].samples;

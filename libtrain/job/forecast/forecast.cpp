@@ -246,10 +246,11 @@ DataForecast forecast_data(const ckpt::DataPosition& position, std::uint64_t hel
   const ckpt::Mixture mixture(position);
   const std::vector<std::uint64_t> before = mixture.drawn(forecast.first_sample),
                                    after = mixture.drawn(forecast.end_sample);
+  const std::vector<std::string> names = ckpt::set_names(position.sets);
   for (std::size_t i = 0; i < position.sets.size(); ++i) {
     const ckpt::MixedSet& set = position.sets[i];
     const std::uint64_t drawn = after[i] - before[i];
-    forecast.sets.push_back({.name = set.name,
+    forecast.sets.push_back({.name = names[i],
                              .share = static_cast<double>(set.share) / 4294967296.0,
                              .samples = drawn,
                              .tokens = drawn * position.seq_len,

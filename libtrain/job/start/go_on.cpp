@@ -88,7 +88,7 @@ std::string set_without_samples(ckpt::Fs& fs, const recipe::Config& config) {
   const auto batch = ckpt::number_of<std::uint64_t>(ckpt::setting(state->accepted, "training.global_batch_size"));
   if (!mixture.end() || !batch || *batch == 0) return "";
   const bool filled = ckpt::kept_sample(data->excluded, data->samples, *batch - 1) < *mixture.end();
-  return filled ? "" : data->sets[mixture.last_set()].name;
+  return filled ? "" : ckpt::set_names(data->sets)[mixture.last_set()];
 }
 
 std::vector<std::string> words_to_go_on(const std::vector<std::string>& words, const recipe::Config& config,

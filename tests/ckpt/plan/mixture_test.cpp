@@ -203,13 +203,28 @@ TEST(Mixture, ASetThatHasOtherContentsIsNamedAsThat) {
   stored.samples = 100;
   next.files[2].bytes = 20001;
   EXPECT_EQ(mixture_difference(stored, next),
-            "other contents under the same name, which begin: set2 (50 samples drawn before)");
+            "other contents under the same file name, which begin: set2 (50 samples drawn before)");
   next.sets[1].name = "moved";
   next.files[1].bytes = 20001;
   next.sets[2].most = 2000;
+  EXPECT_EQ(
+      mixture_difference(stored, next),
+      "set2 is dropped after 2 epochs; other contents under the same file name, which begin: set2 (50 samples drawn "
+      "before); new: moved; left out: set1 (25 samples drawn), which loses its place");
+}
+
+TEST(Mixture, SetsOfOneNameAreNumbered) {
+  DataPosition stored = position_of({1, 1, 2});
+  for (MixedSet& set : stored.sets) set.name = "train.jsonl";
+  stored.sets[1].name = "other.jsonl";
+  DataPosition next = stored;
+  EXPECT_EQ(mixture_text(stored.sets), "train.jsonl (1) 25 %, other.jsonl 25 %, train.jsonl (2) 50 %");
+  EXPECT_EQ(mixture_as_stored(stored.sets), "train.jsonl 25 %, other.jsonl 25 %, train.jsonl 50 %");
+  stored.samples = 100;
+  next.files[2].bytes = 20001;
   EXPECT_EQ(mixture_difference(stored, next),
-            "set2 is dropped after 2 epochs; other contents under the same name, which begin: set2 (50 samples drawn "
-            "before); new: moved; left out: set1 (25 samples drawn), which loses its place");
+            "new: train.jsonl (3); left out: train.jsonl (2) (50 samples drawn), which loses its place")
+      << "which of them it replaces is not known";
 }
 
 TEST(Mixture, FromWhereTheEpochsOfASingleSetCountIsSaid) {

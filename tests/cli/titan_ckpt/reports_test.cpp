@@ -112,6 +112,19 @@ TEST(InspectReport, SaysWhatIsAbsent) {
                     Not(HasSubstr("\"tensors\":["))));
 }
 
+TEST(InspectReport, SaysWhatEachSetHasGivenItself) {
+  ckpt::InspectReport report{"p", manifest(), {}, ckpt::DataPosition{}, {}};
+  report.data->samples = report.data->epoch_base = 30;
+  for (const std::uint64_t drawn : {100, 40})
+    report.data->sets.push_back({.name = "train.jsonl",
+                                 .share = std::uint64_t{1} << 31,
+                                 .samples = 100,
+                                 .drawn = drawn,
+                                 .uncounted = drawn == 100 ? 80u : 0u});
+  EXPECT_THAT(inspect_text(report, {}, {}), AllOf(HasSubstr("set train.jsonl (1) 50 %: 20 samples drawn, 0.2 epochs"),
+                                                  HasSubstr("set train.jsonl (2) 50 %: 40 samples drawn, 0.4 epochs")));
+}
+
 TEST(InspectReport, LeavesOutPhasesThatNeverApply) {
   ckpt::InspectReport report{"p", manifest(), {}, {}, {}};
   report.lr = ckpt::LrSchedule{

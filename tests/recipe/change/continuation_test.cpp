@@ -127,7 +127,8 @@ TEST(Continuation, OtherSharesNeedPermissionAndHoldFromTheNextStepOn) {
   ASSERT_EQ(refused.changes.size(), 1u);
   EXPECT_THAT(refused.changes[0].drift.stored, HasSubstr("a 75 %, b 25 %"));
   EXPECT_THAT(refused.changes[0].drift.config, HasSubstr("a 50 %, b 50 %"));
-  EXPECT_THAT(refused.changes[0].what, HasSubstr("from step 61 on; sets with the contents of before go on"));
+  EXPECT_THAT(refused.changes[0].what,
+              HasSubstr("from step 61 on: a 75 -> 50 %, b 25 -> 50 %; sets with the contents of before go on"));
   EXPECT_THAT(refused.verdict.hint, HasSubstr("--allow training.datasets"));
 
   const Continuation run = mix_on(stored, mixed(config, 50), {"training.datasets"});
@@ -215,8 +216,8 @@ TEST(Continuation, ChangedSetsAreNamedAlsoWhereTheChangeIsRefused) {
   const Continuation refused = mix_on(stored, data);
   ASSERT_EQ(refused.changes.size(), 1u);
   EXPECT_THAT(refused.changes[0].what,
-              HasSubstr("begin: a 75 -> 50 %, b 25 -> 50 %; other contents under the same name, which begin: b (240 "
-                        "samples drawn before)"));
+              HasSubstr("on: a 75 -> 50 %, b 25 -> 50 %; other contents under the same file name, which begin: b (240 "
+                        "samples drawn before); sets with the contents of before go on where they were, others begin"));
   EXPECT_EQ(refused.data.sets[0].share, data.sets[0].share) << "what was asked for is shown";
   EXPECT_EQ(refused.data.sets[0].drawn, 720u);
 }
