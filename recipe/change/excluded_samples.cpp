@@ -25,7 +25,7 @@ ckpt::Result<ckpt::SampleRanges> excluded_samples(const std::vector<std::string>
     word.erase(0, word.find_first_not_of(' '));
     const auto range = ckpt::parse_range(word);
     if (!range)
-      return ckpt::invalid("training.exclude_samples: expected FIRST-LAST or one number, found " +
+      return ckpt::invalid("training.exclude_samples: expected FIRST-LAST or one number, each below 2^62, found " +
                            ckpt::toml_string(word))
           .with_hint("samples are numbered from 0 since the start of the run; metrics.jsonl says how many were read");
     ranges.push_back(*range);

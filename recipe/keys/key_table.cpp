@@ -50,9 +50,9 @@ std::string quoted_list(const std::vector<std::string>& words) {
   return text;
 }
 
-bool is_none(const Value& value) {
+bool is_text(const Value& value, std::string_view expected) {
   const auto* text = value.as<std::string>();
-  return text && *text == "none";
+  return text && *text == expected;
 }
 
 /// Whether `word` is in KeyFacts::later; "*" stands for every value that is not a choice.
@@ -74,7 +74,18 @@ Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
   return status.with_hint(key.choices.empty() ? "leave it out" : "here it is " + expectation(key));
 }
 
+/// The first item of a list that has to be texts and is none; nullptr if there is none.
+const Value* item_that_is_no_text(const Key& key, const Value& value) {
+  const auto* list = value.as<std::vector<Value>>();
+  if (list == nullptr || !holds<std::vector<std::string>>(key) || key.lists) return nullptr;
+  const auto found = std::ranges::find_if(*list, [](const Value& item) { return item.as<std::string>() == nullptr; });
+  return found == list->end() ? nullptr : &*found;
+}
+
 Status wrong(const Key& key, const Value& value) {
+  if (const Value* item = item_that_is_no_text(key, value))
+    return ckpt::invalid("expected a list of texts, found " + describe(*item) + " in it" +
+                         (item->as<std::int64_t>() != nullptr ? ": write " + toml_string(to_toml(*item)) : ""));
   std::string text = "expected " + expectation(key) + ", found " + describe(value);
   if (const auto* word = value.as<std::string>()) {
     std::string near = nearest_name(*word, key.choices);
@@ -307,8 +318,14 @@ Status put_value(const Key& key, const Value& value, Config& config, std::string
       [&]<typename T>(T* place) -> Status {
         using Plain = typename Unwrapped<T>::type;
         if constexpr (Unwrapped<T>::optional)
-          if (is_none(value) && !key.none_is_value) {
+          if ((is_text(value, "none") && !key.none_is_value) ||
+              (std::is_same_v<Plain, std::string> && is_text(value, ""))) {
             place->reset();
+            return ckpt::ok_status();
+          }
+        if constexpr (std::is_same_v<Plain, Words>)
+          if (is_text(value, "none")) {
+            place->clear();
             return ckpt::ok_status();
           }
         const std::optional<Plain> plain = convert<Plain>(value, key.lists);

@@ -9,6 +9,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "recipe/keys/config.h"
+#include "recipe/keys/suggest.h"
 
 namespace titan::recipe {
 namespace {
@@ -25,6 +26,12 @@ ckpt::Status wrong_set(const std::string& item, const std::string& why) {
       .with_hint("a set is a table with path, weight, epochs and exhausted, or \"path=FILE weight=0.7 epochs=2\"");
 }
 
+/// The known key that somebody who wrote "wight=0.6" meant; "" if none is near. Names of files may have "=" in them.
+std::string meant_key(const std::string& key) {
+  if (key.size() < 3 || key.find('/') != std::string::npos) return "";
+  return nearest_name(key, {"path", "weight", "epochs", "exhausted"});
+}
+
 /// The words of an item. A word without a known "key=" belongs to the value before it, since paths may contain blanks.
 ckpt::Result<std::vector<std::pair<std::string, std::string>>> read_words(const std::string& item) {
   std::vector<std::pair<std::string, std::string>> words;
@@ -34,6 +41,8 @@ ckpt::Result<std::vector<std::pair<std::string, std::string>>> read_words(const 
     const bool known = key == "path" || key == "weight" || key == "epochs" || key == "exhausted";
     if (known) {
       words.emplace_back(key, word.substr(equals + 1));
+    } else if (const std::string meant = meant_key(key); !meant.empty()) {
+      return wrong_set(item, "unknown key " + ckpt::toml_string(key) + " (did you mean " + meant + "?)");
     } else if (!words.empty() && words.back().first == "path") {
       words.back().second += " " + word;
     } else if (!word.empty()) {

@@ -374,6 +374,30 @@ TEST(Loader, NoneUnsetsAnOptionalKeyAndOnlyThat) {
   EXPECT_EQ(load_error("training.steps = \"none\"\n").code, Code::kInvalid);
 }
 
+TEST(Loader, TheEmptyTextAndNoneUnsetTextsAndLists) {
+  const std::string file =
+      "checkpoint.near = \"n\"\nmetrics.status_file = \"s\"\ncheckpoint.on_publish = \"o\"\n"
+      "training.dataset_path = \"d\"\ntraining.exclude_samples = [\"5\"]\ntraining.datasets = [\"path=a\"]\n";
+  for (const std::string word : {"", "none"}) {
+    std::vector<std::string> flags;
+    for (const char* key : {"checkpoint.near", "metrics.status_file", "checkpoint.on_publish", "training.dataset_path",
+                            "training.exclude_samples", "training.datasets"})
+      flags.push_back("--" + std::string(key) + "=" + word);
+    const Config config = load_ok(file, flags).config;
+    EXPECT_EQ(config.checkpoint.near, std::nullopt);
+    EXPECT_EQ(config.metrics.status_file, std::nullopt);
+    EXPECT_EQ(config.checkpoint.on_publish, std::nullopt);
+    EXPECT_EQ(config.training.dataset_path, std::nullopt);
+    EXPECT_TRUE(config.training.exclude_samples.empty());
+    EXPECT_TRUE(config.training.datasets.empty());
+  }
+}
+
+TEST(Loader, AnItemOfAListThatIsNoTextIsNamed) {
+  EXPECT_THAT(load_error("training.exclude_samples = [\"7\", 5]\n").message,
+              ::testing::HasSubstr("expected a list of texts, found the integer 5 in it: write \"5\""));
+}
+
 TEST(Loader, AnEmptyFileGivesTheDefaultsAndNoFileToo) {
   EXPECT_EQ(load_ok("").config.training.steps, 10000);
   const Result<LoadedConfig> none = load_config("", {"--training.steps=3"});

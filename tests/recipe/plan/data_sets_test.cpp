@@ -44,6 +44,8 @@ TEST(DataSets, AreRefusedWithAReason) {
       {{"path=a epochs=1.5"}, "from 1 to 1000000000 as epochs"},
       {{"weight=1"}, "it has no path"},
       {{"a.txt"}, "unknown word \"a.txt\""},
+      {{"path=a wight=0.6"}, "unknown key \"wight\" (did you mean weight?)"},
+      {{"epoch=2 path=a"}, "unknown key \"epoch\" (did you mean epochs?)"},
       {{"path=a path=b"}, "path is there twice"},
       {{"path=a exhausted=never"}, "expected repeat, stop or drop"},
       {{"path=a epochs=2 exhausted=repeat"}, "what repeats has no number of epochs"},

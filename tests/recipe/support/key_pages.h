@@ -43,6 +43,9 @@ file wins over the defaults below. [configs/full.toml](../configs/full.toml) has
 file. `titan-train config CONFIG.toml` prints every value with its origin. A key that is not listed here is refused, and
 the nearest name is suggested.
 
+A key that is an optional text is unset by the empty text and by `none`, which also empty a list; other optional keys are
+unset by `none` alone (`model.rope_scaling` keeps it as a value). A file that is called none is `./none`.
+
 The class of a key says what a changed value means for a run that resumes. `titan-train config --classes` says it per
 key; [going-on.md](going-on.md) explains it.
 
