@@ -12,7 +12,7 @@ TEST(ExcludedSamples, AreReadInAnyOrder) {
   EXPECT_EQ(*excluded_samples({"64", " 32-39", "40-47"}), (Ranges{{32, 16}, {64, 1}}));
   EXPECT_EQ(*excluded_samples({}), Ranges{});
   EXPECT_THAT(excluded_samples({"39-32"}).status().message,
-              HasSubstr("expected FIRST-LAST or one number, found \"39-32\""));
+              HasSubstr("expected FIRST-LAST or one number, each below 2^62, found \"39-32\""));
 }
 
 TEST(ExcludedSamples, WhatTheConfigurationSaysTakesThePlaceOfWhatItSaid) {
