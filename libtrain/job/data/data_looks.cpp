@@ -42,11 +42,11 @@ std::string text_lines(const std::string& path, const std::string& import, const
 }
 
 std::string json_lines(const std::string& path) {
-  return text_lines(path, "import json", ", open(" + toml_string(path) + ") as rows",
+  return text_lines(path, "import json", ", open(" + toml_string(path) + ", encoding=\"utf-8-sig\") as rows",
                     "json.loads(row)[\"text\"] + \"\\n\" for row in rows");
 }
 std::string json_rows(const std::string& path) {
-  return text_lines(path, "import json", ", open(" + toml_string(path) + ") as file",
+  return text_lines(path, "import json", ", open(" + toml_string(path) + ", encoding=\"utf-8-sig\") as file",
                     "row[\"text\"] + \"\\n\" for row in json.load(file)");
 }
 constexpr const char* kMakeLines = "write its rows as JSON lines, and make tokens of these (titan-ckpt tokenize):";

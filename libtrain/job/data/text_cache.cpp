@@ -133,6 +133,14 @@ Status for_a_run(const Status& status) {
                           status.hint);
 }
 
+/// The same of a warning.
+std::string for_a_run(std::string warning) {
+  constexpr std::string_view kFlag = "--field";
+  if (const std::size_t at = warning.find(kFlag); at != std::string::npos)
+    warning.replace(at, kFlag.size(), "training.text_field");
+  return warning;
+}
+
 }  // namespace
 
 std::string text_tokenizer(const recipe::Config& config, std::string* note) {
@@ -202,7 +210,7 @@ Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& st
   options.progress = slow_progress(say, " % of the text is tokens");
   auto made = corpus::tokenize(ckpt::posix_fs(), options);
   if (!made.ok()) return for_a_run(made.status());
-  for (const std::string& warning : made->warnings) say(warning);
+  for (const std::string& warning : made->warnings) cache.warnings.push_back(for_a_run(warning));
   say("data: " + std::to_string(made->data.documents) + " documents, " + std::to_string(made->data.tokens) +
       " tokens in " + cache.folder);
   if (take_folder(cache)) return {};

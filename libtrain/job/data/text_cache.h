@@ -29,6 +29,7 @@ struct TextCache {
   std::vector<std::string> paths;  ///< of the texts, in the order of their tokens
   std::vector<KnownFile> files;    ///< the texts, in the form for another rank
   std::vector<std::string> left_out;
+  std::vector<std::string> warnings;  ///< of make_text_cache(): what looks like something else than text
 };
 
 /// Finds the texts of `dataset_path`, the value of configuration key `key`, and the folder of their tokens; writes

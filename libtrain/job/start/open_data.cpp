@@ -36,6 +36,7 @@ Status settle_texts(const StartInputs& inputs, const recipe::Config& config, std
           .with_hint("all hosts of a run need one file system for job.dump_folder, and the same files as data");
     if (needed && inputs.text_work == TextWork::kMake)
       TITAN_RETURN_IF_ERROR(make_text_cache(config, inputs.stop, inputs.say, cache));
+    start.warnings.insert(start.warnings.end(), cache.warnings.begin(), cache.warnings.end());
     start.texts.push_back(std::move(cache));
     return ckpt::ok_status();
   };
@@ -162,7 +163,7 @@ Status end_with_data(Start& start) {
     else
       open = middle;
   }
-  const std::string set = "'" + start.data.sets[mixture.last_set()].name + "' has given all of its epochs";
+  const std::string set = "'" + ckpt::set_names(start.data.sets)[mixture.last_set()] + "' has given all of its epochs";
   if (filled == begin)
     return ckpt::invalid("the data end before step " + std::to_string(begin + 1) + ": " + set)
         .with_hint("give it more epochs in training.datasets, with --allow training.datasets");

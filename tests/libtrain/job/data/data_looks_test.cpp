@@ -18,7 +18,8 @@ TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
     const char *path, *what, *hint;
   } cases[] = {
       {"d/x.jsonl", "'d/x.jsonl' is JSON lines, not text",
-       "\n    import json\n    with open(\"d/x.txt\", \"w\") as text, open(\"d/x.jsonl\") as rows:\n"},
+       "\n    import json\n    with open(\"d/x.txt\", \"w\") as text, open(\"d/x.jsonl\", encoding=\"utf-8-sig\") as "
+       "rows:\n"},
       {"X.JSONL", "is JSON lines", "rename it to .txt"},
       {"x.ndjson", "is JSON lines", "json.loads"},
       {"x.json", "is JSON, not text", "json.load(file)"},
@@ -27,7 +28,7 @@ TEST(DataLooks, NamesOfOtherKindsAreRefusedWithAWayToMakeThemReadable) {
       {"x.txt.gz", "is packed by gzip", "gzip -dc < x.txt.gz > NEW.txt"},
       {"x.jsonl.zst", "is packed by zstd", "zstd -dc < "},
       {"x.tar.gz", "is a tar archive", "tar -xf x.tar.gz"},
-      {"quo\"te.json", "is JSON", "open(\"quo\\\"te.json\")"},
+      {"quo\"te.json", "is JSON", "open(\"quo\\\"te.json\", encoding=\"utf-8-sig\")"},
   };
   for (const auto& c : cases) {
     const ckpt::Status status = check_data_name(c.path, kText);

@@ -13,6 +13,7 @@ namespace titan::train::text_cache_test {
 namespace {
 
 using ckpt::Code;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -214,6 +215,16 @@ TEST_F(TextCaches, HintsNameWhatARunCanDo) {
   EXPECT_EQ(hint("{\"body\":\"he\"}\n"), "training.text_field names the member of a line that is the text");
   dir.write("data/b.txt", "hell\xff");
   EXPECT_THAT(hint("{\"text\":\"he\"}\n"), HasSubstr("where --replace-malformed puts U+FFFD there; iconv -t UTF-8"));
+}
+
+TEST_F(TextCaches, WhatLooksLikeSomethingElseIsAWarning) {
+  dir.write("data/b.txt", "\xef\xbb\xbfhell");
+  dir.write("data/c.txt", "[{\"text\": \"he\"}]");
+  const TextCache cache = made();
+  EXPECT_THAT(cache.warnings,
+              ElementsAre(HasSubstr("b.txt' begins with a byte order mark"),
+                          AllOf(HasSubstr("c.txt' looks like JSON"), HasSubstr("training.text_field names its text"))));
+  EXPECT_THAT(said, ::testing::Not(::testing::Contains(HasSubstr("looks like"))));
 }
 
 TEST_F(TextCaches, AStopLeavesNothing) {
