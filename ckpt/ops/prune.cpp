@@ -17,6 +17,7 @@
 #include "ckpt/run/recover.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
+#include "ckpt/save/own_files.h"
 #include "ckpt/store/past_cache.h"
 
 namespace titan::ckpt {
@@ -158,10 +159,20 @@ class Prune {
     return false;
   }
 
+  /// A step in whose folder somebody keeps a file of his own is not replaced by its model.
+  void leave_with_files(const StepEntry& entry, PruneVerdict& verdict) {
+    const Result<std::string> file = foreign_file(fs_, entry.path, *entry.manifest);
+    if (file.ok() && file->empty()) return;
+    verdict.thins = false;
+    verdict.why = "not thinned: it also holds " +
+                  (file.ok() ? "'" + *file + "'" : "what cannot be listed (" + file.status().message + ")");
+  }
+
   void describe() {
     Links all;
     for (std::size_t i = 0; i < scan_.steps.size(); ++i) {
       const StepEntry& entry = scan_.steps[i];
+      if (verdicts_[i].thins) leave_with_files(entry, verdicts_[i]);
       // Of a link, only the name is removed.
       Links own;
       if (entry.link.empty()) own.add(fs_, entry.path);

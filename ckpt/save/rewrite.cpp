@@ -13,6 +13,7 @@
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/temporary.h"
+#include "ckpt/save/own_files.h"
 #include "ckpt/save/sync_and_publish.h"
 #include "ckpt/store/destination.h"
 #include "ckpt/store/parent_folder.h"
@@ -30,7 +31,7 @@ bool inside(const std::string& path, const std::string& folder) {
   return path.starts_with(folder == "/" ? folder : folder + "/");
 }
 
-// Of folders, only one whose manifest matches its self-digest may be replaced.
+// Of folders, only one whose manifest matches its self-digest may be replaced, and only where nothing else lies in it.
 Status check_checkpoint(Fs& fs, const std::string& dst) {
   const std::string manifest_path = join_path(dst, kManifestFile);
   const auto is_one = [&]() -> Status {
@@ -40,7 +41,7 @@ Status check_checkpoint(Fs& fs, const std::string& dst) {
     return check_self_digest(manifest_path, {reinterpret_cast<const char*>(text.data()), text.size()});
   };
   const Status checkpoint = is_one();
-  if (checkpoint.ok()) return ok_status();
+  if (checkpoint.ok()) return check_own_files(fs, dst);
   // A folder that cannot be read now may still be a checkpoint.
   if (checkpoint.code != Code::kNotFound && checkpoint.code != Code::kCorrupt)
     return checkpoint.wrapped("cannot tell whether " + dst + " is a checkpoint");
@@ -240,6 +241,7 @@ Result<std::unique_ptr<Rewrite>> Rewrite::begin_in_place(Fs& fs, const std::stri
   impl->src = impl->names.dst = without_slashes(path);
   impl->sources.push_back(impl->src);
   impl->names.replaces = true;
+  TITAN_RETURN_IF_ERROR(check_own_files(fs, impl->names.dst));
   TITAN_ASSIGN_OR_RETURN(impl->names.parent, find_parent(fs, impl->names.dst));
   TITAN_ASSIGN_OR_RETURN(impl->temporary, Temporary::take(fs, impl->names.dst));
   TITAN_RETURN_IF_ERROR(fs.make_dir(impl->temporary->fresh()));

@@ -50,6 +50,20 @@ class Thin : public ::testing::Test {
   MemFs fs_;
 };
 
+TEST_F(Thin, AStepWithAFileOfSomebodyElseStaysWholeAndSaysSo) {
+  ASSERT_TRUE(put_text(fs_, path(20) + "/model/NOTES.md", "mine").ok());
+  const auto report = prune({.thin = 2});
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(full(20));
+  EXPECT_FALSE(full(10)) << "the others are thinned";
+  EXPECT_EQ(get_text(fs_, path(20) + "/model/NOTES.md"), "mine");
+  std::vector<std::string> whys;
+  for (const PrunedStep& step : report->steps)
+    if (step.step == 20) whys.push_back(step.why);
+  EXPECT_THAT(whys, ElementsAre("not thinned: it also holds 'model/NOTES.md'"));
+  EXPECT_EQ(thin_step(fs_, path(20), {.writer = "test", .created = "", .cancel = {}}).code, Code::kInvalid);
+}
+
 TEST_F(Thin, OlderStepsKeepTheirModelAndNothingElse) {
   const auto before = CheckpointReader::open(fs_, path(20));
   const ComponentEntry model = *before->manifest().component(kModel);
