@@ -3,14 +3,16 @@
 #include <string>
 
 #include "ckpt/base/fs.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 
 /// The path of metrics.status_file = `name` of a run in `run_dir`.
 std::string status_path(const std::string& run_dir, const std::string& name);
 
-/// Refuses a `path` that has something other than the status of a run, since it would be replaced. \error kInvalid:
-/// another file, a folder; kFailed, kMediaError
-ckpt::Status check_status_place(ckpt::Fs& fs, const std::string& path);
+/// Refuses a metrics.status_file where the run writes other files, or that has something other than the status of this
+/// run, since it would be replaced. \error kInvalid: another file, the status of another run, a folder; kFailed,
+/// kMediaError
+ckpt::Status check_status_place(ckpt::Fs& fs, const recipe::Config& config);
 
 }  // namespace titan::train

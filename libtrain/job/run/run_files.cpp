@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -45,6 +44,7 @@ Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const recipe::Con
 
 Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
                        const std::string& resumed_from, bool durable) {
+  TITAN_RETURN_IF_ERROR(check_status_place(fs_, config));
   recipe::Config lasting = config;
   lasting.debug.stop_at_step.reset();  // of one start: a run from this file would end where it began
   if (!lasting.model.rope_scaling)
@@ -66,8 +66,7 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
     RunStatus status{run_dir_, attempt.number};
     if (!resumed_from.empty() && durable) status.durable = step;
     const std::string path = status_path(run_dir_, *name);
-    TITAN_RETURN_IF_ERROR(check_status_file(path));
-    TITAN_RETURN_IF_ERROR(check_status_place(fs_, path));
+    if (!name->starts_with('/')) TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs_, ckpt::parent_path(path)));
     status_ = std::make_shared<StatusFile>(fs_, path, std::move(status), *late_);
     status_->write_soon();
   }
@@ -81,20 +80,6 @@ Status RunFiles::open_at(std::uint64_t step, std::uint32_t attempt) {
   TITAN_ASSIGN_OR_RETURN(board_, EventFile::open(fs_, board_folder_, step));
   board_->leave_to(late_.get());
   return ckpt::ok_status();
-}
-
-Status RunFiles::check_status_file(const std::string& path) const {
-  namespace stdfs = std::filesystem;
-  const stdfs::path file = stdfs::path(path).lexically_normal(), folder = stdfs::path(run_dir_).lexically_normal();
-  const std::string name = file.filename().string();
-  const bool beside = file.parent_path() == folder;
-  const bool taken = beside && (name == "config.toml" || name == "run.lock" || name.starts_with("metrics.jsonl"));
-  // What lies deeper in the folder of the run is its checkpoints, logs, curves and traces.
-  const bool below =
-      !beside && std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
-  if (!taken && !below) return ckpt::ok_status();
-  return ckpt::invalid("metrics.status_file is " + path + ", which the run writes itself: it would be replaced")
-      .with_hint("name a file of its own, as in metrics.status_file = \"status.prom\"");
 }
 
 template <typename Metrics>

@@ -60,8 +60,6 @@ class RunFiles {
   ckpt::Status close(std::chrono::milliseconds timeout);
 
  private:
-  /// \error kInvalid: `path` is a file that the run writes itself
-  ckpt::Status check_status_file(const std::string& path) const;
   explicit RunFiles(ckpt::Fs& fs) : fs_(fs) {}
 
   template <typename Metrics>

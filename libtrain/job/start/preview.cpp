@@ -23,8 +23,7 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool
   if (config.checkpoint.near)
     TITAN_RETURN_IF_ERROR(
         ckpt::check_near(fs, *config.checkpoint.near, config.job.dump_folder, request.checkpoint_dir));
-  if (config.metrics.status_file)
-    TITAN_RETURN_IF_ERROR(check_status_place(fs, status_path(config.job.dump_folder, *config.metrics.status_file)));
+  TITAN_RETURN_IF_ERROR(check_status_place(fs, config));
   StartPreview preview;
   std::set<std::uint64_t> damaged;
   std::vector<std::string> said;

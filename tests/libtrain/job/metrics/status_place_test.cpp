@@ -12,18 +12,27 @@ namespace {
 
 using ckpt::testing::MemFs;
 using ckpt::testing::put_text;
+using ::testing::HasSubstr;
 
 TEST(StatusPlace, IsBelowTheRunOrWhereAnAbsolutePathSays) {
   EXPECT_EQ(status_path("runs/a", "status.prom"), "runs/a/status.prom");
   EXPECT_EQ(status_path("runs/a", "/var/status.prom"), "/var/status.prom");
 }
 
-TEST(StatusPlace, OnlyAStatusOfARunIsReplaced) {
+recipe::Config config_of(const std::string& status_file, const std::string& run = "/run") {
+  recipe::Config config;
+  config.job.dump_folder = run;
+  config.metrics.status_file = status_file;
+  return config;
+}
+
+TEST(StatusPlace, OnlyAStatusOfThisRunIsReplaced) {
   MemFs fs;
   ASSERT_TRUE(ckpt::make_dirs(fs, "/run").ok());
   const std::string path = "/run/status.prom";
-  EXPECT_TRUE(check_status_place(fs, path).ok()) << "nothing is there";
-  EXPECT_TRUE(check_status_place(fs, "/gone/status.prom").ok());
+  EXPECT_TRUE(check_status_place(fs, recipe::Config{}).ok()) << "there is none";
+  EXPECT_TRUE(check_status_place(fs, config_of(path)).ok()) << "nothing is there";
+  EXPECT_TRUE(check_status_place(fs, config_of("/gone/status.prom")).ok());
   RunStatus status{"runs/\"a\""};
   status.step.emplace();
   status.durable = 5;
@@ -31,7 +40,7 @@ TEST(StatusPlace, OnlyAStatusOfARunIsReplaced) {
   for (const std::string& text : {std::string(), lines}) {
     (void)fs.remove_file(path);
     ASSERT_TRUE(put_text(fs, path, text).ok());
-    EXPECT_TRUE(check_status_place(fs, path).ok()) << text;
+    EXPECT_TRUE(check_status_place(fs, config_of(path)).ok()) << "of a run that was moved: " << text;
   }
   for (const std::string& text :
        {std::string("notes\n"), lines + "titan_ is a word of mine\n", std::string("# TYPE other gauge\n"),
@@ -39,13 +48,33 @@ TEST(StatusPlace, OnlyAStatusOfARunIsReplaced) {
         std::string((std::size_t{1} << 20) + 1, '#')}) {
     (void)fs.remove_file(path);
     ASSERT_TRUE(put_text(fs, path, text).ok());
-    const ckpt::Status refused = check_status_place(fs, path);
+    const ckpt::Status refused = check_status_place(fs, config_of(path));
     EXPECT_EQ(refused.code, ckpt::Code::kInvalid);
-    EXPECT_THAT(refused.message, ::testing::HasSubstr("metrics.status_file is /run/status.prom, which exists"));
+    EXPECT_THAT(refused.message, HasSubstr("metrics.status_file is /run/status.prom, which exists"));
   }
-  const ckpt::Status folder = check_status_place(fs, "/run");
+  const ckpt::Status folder = check_status_place(fs, config_of("/run"));
   EXPECT_EQ(folder.code, ckpt::Code::kInvalid);
-  EXPECT_THAT(folder.message, ::testing::HasSubstr("metrics.status_file"));
+  EXPECT_THAT(folder.message, HasSubstr("metrics.status_file"));
+  ASSERT_TRUE(put_text(fs, "/shared.prom", lines).ok());
+  EXPECT_THAT(check_status_place(fs, config_of("/shared.prom")).message, HasSubstr("the status of the run runs/\"a\""));
+  for (const char* run : {"runs/\"a\"", "/home/runs/\"a\"", "\"a\""})
+    EXPECT_TRUE(check_status_place(fs, config_of("/shared.prom", run)).ok()) << run;
+}
+
+TEST(StatusPlace, AFileOfTheRunIsNone) {
+  MemFs fs;
+  ASSERT_TRUE(ckpt::make_dirs(fs, "/run/checkpoint").ok());
+  for (const char* name :
+       {"config.toml", "./config.toml", "/run/config.toml", "config.toml.tmp-0123456789ab", "metrics.jsonl",
+        "metrics.jsonl.after", "run.lock", "on_publish.done", "on_publish.log", "tb", "tb/x.prom", "profile_traces/x",
+        "cache/x", "logs/rank-0.log", "checkpoint/latest", "checkpoint/../checkpoint/x/y", "sub/../tb/x"}) {
+    const ckpt::Status refused = check_status_place(fs, config_of(name));
+    EXPECT_EQ(refused.code, ckpt::Code::kInvalid) << name;
+    EXPECT_THAT(refused.message, HasSubstr("where the run writes its own files")) << name;
+  }
+  for (const char* name :
+       {"status.prom", "sub/x.prom", "sub/config.toml", "checkpoints/x", "../config.toml", "/other/tb"})
+    EXPECT_TRUE(check_status_place(fs, config_of(name)).ok()) << name;
 }
 
 }  // namespace
