@@ -7,8 +7,8 @@
 
 namespace titan::ckpt {
 
-/// The first file in `folder` that is neither a member of `manifest` nor another file of ours (manifest, signature, pin,
-/// parity): a user's. Empty if there is none; folders without files do not count. \error kFailed
+/// The first file in `folder` that is neither a member of `manifest` nor another file of ours (manifest, signature,
+/// pin, parity): a user's. Empty if there is none; folders without files do not count. \error kFailed
 Result<std::string> foreign_file(Fs& fs, const std::string& folder, const Manifest& manifest);
 
 /// Checks that the checkpoint `folder` has no file that a replacement would lose. \error kInvalid, which names one;

@@ -109,6 +109,8 @@ struct WholeParity {
 Result<std::optional<WholeParity>> read_parity(Fs& fs, const std::string& folder, const std::string& member,
                                                const ParityHooks& hooks) {
   const auto read = [&]() -> Result<WholeParity> {
+    TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat_member(folder, member));
+    if (info.type != FileType::kFile) return corrupt(member + " is not a regular file");
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(folder, member, Access::kScan));
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
     if (size < kParityHeader + kParityEnd) return corrupt(member + " is too short");
@@ -227,7 +229,9 @@ Result<ParityFound> find_parity(Fs& fs, const std::string& folder, const std::op
                                 const ParityHooks& hooks) {
   ParityFound found;
   std::string text = wanted ? encode_manifest(*wanted) : "";
-  const Result<std::vector<DirEntry>> entries = fs.list(join_path(folder, "parity"));
+  const std::string place = join_path(folder, "parity");
+  if (const Result<FileInfo> info = fs.stat(place); info.ok() && info->type != FileType::kDirectory) return found;
+  const Result<std::vector<DirEntry>> entries = fs.list(place);
   if (entries.status().code == Code::kNotFound) return found;
   TITAN_RETURN_IF_ERROR(entries.status());
   for (const DirEntry& entry : *entries) {

@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cstdio>
+
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/verifier.h"
@@ -89,6 +93,29 @@ TEST_F(Parity, WhatCannotBeSolvedIsLeftOut) {
 }
 
 // A tool of an older version carries them along with members that it made anew.
+TEST_F(Parity, AFileThatIsNoRegularOneIsALostOne) {
+  const TempDir dir;
+  Synthetic made;
+  made.parity = 2;
+  ASSERT_TRUE(make_checkpoint(posix_fs(), dir / "run", made).ok());
+  const std::string step = dir / "run/step-00000010", first = step + "/parity/parity-00000.bin";
+  const Manifest manifest = without_parity(*read_manifest(posix_fs(), step));
+  const auto whole = [&] {
+    const auto found = find_parity(posix_fs(), step, manifest);
+    EXPECT_TRUE(found.ok()) << found.status().to_string();
+    return found.ok() ? found->whole : std::set<std::uint32_t>{99};
+  };
+  ASSERT_TRUE(posix_fs().remove_file(first).ok());
+  ASSERT_EQ(::mkfifo(first.c_str(), 0644), 0);
+  EXPECT_THAT(whole(), ElementsAre(1u)) << "a pipe";
+  ASSERT_EQ(std::remove(first.c_str()), 0);
+  ASSERT_TRUE(posix_fs().make_dir(first).ok());
+  EXPECT_THAT(whole(), ElementsAre(1u)) << "a folder";
+  ASSERT_TRUE(remove_tree(posix_fs(), step + "/parity").ok());
+  ASSERT_TRUE(put_text(posix_fs(), step + "/parity", "a file").ok());
+  EXPECT_THAT(whole(), IsEmpty());
+}
+
 TEST_F(Parity, OfAnotherStateOfTheFolderIsNone) {
   Manifest other = manifest_;
   other.files[0].envelope = {};
