@@ -44,8 +44,9 @@ Status list_files(Fs& fs, const std::string& path, const std::string& below, int
     } else if (odd != nullptr && entry.type != FileType::kFile) {
       odd->push_back(name + " is a link or a device, which was not signed");
     } else if (entry.type != FileType::kFile) {
+      const bool link = entry.type == FileType::kLink;
       return invalid(join_path(path, name) + " is a link or a device, which cannot be signed")
-          .with_hint("copy the checkpoint with `cp -rL`, and sign the copy");
+          .with_hint(link ? "copy the checkpoint with `cp -rL`, and sign the copy" : "remove it, or move it away");
     } else if (name != kSignatureFile && !(ours && name == kPinFile)) {
       if (odd == nullptr) TITAN_RETURN_IF_ERROR(check_member_path(name));
       files.insert(name);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/shard_file.h"
@@ -190,7 +191,7 @@ Result<std::unique_ptr<Contents>> Contents::open(Fs& fs, const std::string& path
   if (std::string(format->name()) != "hf")
     return ckpt::unsupported(path + " is a checkpoint in the form of " + format->title() +
                              ": patches of it are not supported yet")
-        .with_hint("`titan-ckpt convert " + path + " DST --to hf` makes safetensors of it");
+        .with_hint("`titan-ckpt convert " + ckpt::shell_word(path) + " DST --to hf` makes safetensors of it");
   auto foreign = std::make_unique<Safetensors>(path, access);
   TITAN_RETURN_IF_ERROR(foreign->open(fs));
   return std::unique_ptr<Contents>(std::move(foreign));

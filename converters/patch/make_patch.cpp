@@ -3,7 +3,9 @@
 #include <unordered_map>
 
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/difference_codec.h"
+#include "ckpt/format/signature_file.h"
 #include "ckpt/read/verifier.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/store/output_file.h"
@@ -28,6 +30,13 @@ Status check_output(Fs& fs, const PatchOptions& options) {
   }
   return ckpt::invalid(options.output + " exists and is no patch: it is never replaced")
       .with_hint("choose another name, or move it away");
+}
+
+/// An export is all that lies in its folder, so a patch in there would be a part of it.
+Status check_outside(Fs& fs, const std::string& output, const std::string& source) {
+  const Result<std::string> folder = fs.real_path(source), place = fs.real_path(ckpt::parent_path(output));
+  if (!folder.ok() || !place.ok() || !(*place + "/").starts_with(*folder + "/")) return ckpt::ok_status();
+  return ckpt::invalid("the patch " + output + " lies inside " + source).with_hint("choose a place outside");
 }
 
 /// The base's tensor for each of the target's, and the names of those that are used.
@@ -205,6 +214,9 @@ Result<PatchReport> Maker::run() {
                            (pairs_.whole == 1 ? " tensor whole, which the base has not: "
                                               : " tensors whole, which the base has not; the first: ") +
                            pairs_.first_whole);
+  if (target_.id() && fs_.stat(ckpt::join_path(target_.path(), ckpt::kSignatureFile)).ok())
+    report.notes.push_back("not in the patch: the signature of " + target_.path() +
+                           "; `titan-ckpt sign` signs what is made of the patch");
   for (const std::string& name : target_.others())
     report.notes.push_back("not in the patch: " + name + " of " + target_.path() + ", which is no part of the model");
   return report;
@@ -219,7 +231,7 @@ Status check_target(Fs& fs, const Contents& target, const PatchOptions& options)
     return ckpt::media_error(found.unreadable[0].file + " of " + target.path() + " cannot be read");
   if (found.damage.empty()) return ckpt::ok_status();
   return ckpt::corrupt(target.path() + " is damaged: " + found.damage[0].file + ": " + found.damage[0].detail)
-      .with_hint("`titan-ckpt verify " + target.path() + "` names every damaged place");
+      .with_hint("`titan-ckpt verify " + ckpt::shell_word(target.path()) + "` names every damaged place");
 }
 
 }  // namespace
@@ -234,6 +246,8 @@ Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options) {
                          (base->id() ? "one of ours" : "of safetensors") + ", and " + target_path + " is not")
         .with_hint("`titan-ckpt convert` makes one of the other");
   TITAN_RETURN_IF_ERROR(check_output(fs, options));
+  for (const std::string& source : {base_path, target_path})
+    TITAN_RETURN_IF_ERROR(check_outside(fs, options.output, source));
   TITAN_RETURN_IF_ERROR(check_target(fs, *target, options));
   return Maker(fs, options, *base, *target).run();
 }
