@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
@@ -45,7 +46,8 @@ Status no_manifest(Fs& fs, const std::string& folder) {
   const std::string none = "no checkpoint at " + folder + ": ";
   if (!has_parity(fs, folder)) return not_found(none + "it has no " + kManifestFile);
   return not_found(none + "its " + kManifestFile + " is lost, and parity files are left")
-      .with_hint("`titan-ckpt verify " + folder + " --repair -o DST` makes a checkpoint of its parity files");
+      .with_hint("`titan-ckpt verify " + shell_word(folder) +
+                 " --repair -o DST` makes a checkpoint of its parity files");
 }
 
 std::array<std::byte, kParityHeader> encode_parity_header(const ParityHeader& header) {
@@ -108,7 +110,7 @@ std::uint32_t parity_rows(const Manifest& manifest) {
 std::vector<std::string> parity_left_out(const Manifest& source, const std::string& dst) {
   const std::uint32_t rows = parity_rows(source);
   if (rows == 0) return {};
-  return {"parity files are left out: `titan-ckpt parity " + dst + " --files " + std::to_string(rows) +
+  return {"parity files are left out: `titan-ckpt parity " + shell_word(dst) + " --files " + std::to_string(rows) +
           "` makes them for it"};
 }
 

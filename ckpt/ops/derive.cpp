@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/read/verifier.h"
 
@@ -38,7 +39,7 @@ Result<bool> verify_source(Fs& fs, const std::string& src, const RewriteOptions&
   Status status =
       report.damage.empty() ? media_error("a part of the source cannot be read") : corrupt("the source is damaged");
   status = status.wrapped("nothing was written to " + options.dst)
-               .with_hint("`titan-ckpt verify " + src + "` names every such place");
+               .with_hint("`titan-ckpt verify " + shell_word(src) + "` names every such place");
   status.causes.push_back(place);
   return status;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ckpt/base/nearest.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_resolve.h"
@@ -79,7 +80,8 @@ std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string&
   std::vector<std::string> names;
   for (const TensorRow& row : rows) names.push_back(row.name);
   const std::string suggestion = did_you_mean(typed, names);
-  return suggestion.empty() ? "`titan-ckpt inspect " + checkpoint + " --tensors '*'` lists their names" : suggestion;
+  return suggestion.empty() ? "`titan-ckpt inspect " + shell_word(checkpoint) + " --tensors '*'` lists their names"
+                            : suggestion;
 }
 
 std::vector<StageSummary> stage_summaries(const Manifest& manifest) {

@@ -11,8 +11,10 @@ namespace {
 
 // Says what is wrong with an invalid step, and what to do.
 std::string what_to_do(const Status& validity) {
-  if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound)
-    return validity.message + "; a resume passes over it";
+  if (validity.code == Code::kCorrupt || validity.code == Code::kNotFound) {
+    const bool way = validity.code == Code::kNotFound && !validity.hint.empty();  // of a lost manifest: parity files
+    return validity.message + "; a resume passes over it" + (way ? "; " + validity.hint : "");
+  }
   const std::string stops = validity.message + "; a resume stops here: ";
   if (!validity.hint.empty()) return stops + validity.hint;
   return stops +

@@ -7,6 +7,7 @@
 
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/model/shape_text.h"
@@ -246,7 +247,7 @@ class Adder {
     Status status = elements.read(first, out);
     if (status.code == Code::kCorrupt)
       status = status.wrapped("nothing was written to " + options_.dst + ": a source is damaged")
-                   .with_hint("`titan-ckpt verify " + reader.path() + "` names every damaged place");
+                   .with_hint("`titan-ckpt verify " + shell_word(reader.path()) + "` names every damaged place");
     return status;
   }
 

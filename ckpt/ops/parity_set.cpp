@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/ops/derive.h"
@@ -28,7 +29,7 @@ Status check_members(Fs& fs, const std::string& path, const ParityOptions& optio
                         : media_error("a part of " + path + " cannot be read");
   status.causes.push_back(first.file + ": " + first.unit + (first.tensor.empty() ? "" : " of " + first.tensor) + ": " +
                           first.detail);
-  return status.with_hint("`titan-ckpt verify " + path +
+  return status.with_hint("`titan-ckpt verify " + shell_word(path) +
                           " --repair -o DST` makes a whole one where it has parity files");
 }
 
@@ -79,7 +80,7 @@ Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options) {
   if (!report.changed) return report;
   if (is_pinned(fs, report.path))
     return invalid(report.path + " is pinned by .keep: it is not replaced")
-        .with_hint("`titan-ckpt unpin " + report.path + "` first, and pin it again afterwards");
+        .with_hint("`titan-ckpt unpin " + shell_word(report.path) + "` first, and pin it again afterwards");
   TITAN_RETURN_IF_ERROR(replace(fs, options, without_parity(std::move(manifest)), report));
   return report;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/signature_file.h"
 #include "ckpt/lock/run_guard.h"
@@ -120,7 +121,7 @@ class Prune {
       const bool no_full_left = damaged_ > 0 && std::none_of(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (no_full_left && report_.waits.ok())
         report_.waits = corrupt("nothing is deleted: every full checkpoint in " + report_.folder + " is damaged")
-                            .with_hint("`titan-ckpt verify " + report_.folder + "` names the places");
+                            .with_hint("`titan-ckpt verify " + shell_word(report_.folder) + "` names the places");
       if (!any_changes(verdicts_) && !frees_damaged()) return ok_status();
       const auto newest = std::find_if(scan_.steps.begin(), scan_.steps.end(), is_whole);
       if (newest == scan_.steps.end()) {
@@ -151,11 +152,11 @@ class Prune {
       return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " +
                          std::to_string(found.unreadable.size()) + " places, the first in " + found.unreadable[0].file +
                          ": " + found.unreadable[0].detail)
-          .with_hint("`titan-ckpt verify " + entry.path + "` names them all");
+          .with_hint("`titan-ckpt verify " + shell_word(entry.path) + "` names them all");
     ++damaged_;
     entry.validity = corrupt(entry.path + " is damaged in " + std::to_string(found.damage.size()) +
                              (found.damage.size() == 1 ? " place" : " places"))
-                         .with_hint("`titan-ckpt verify " + entry.path + "` names them");
+                         .with_hint("`titan-ckpt verify " + shell_word(entry.path) + "` names them");
     return false;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/plan/partition.h"
@@ -136,7 +137,7 @@ Result<ReshardReport> reshard_checkpoint(Fs& fs, const ReshardOptions& options) 
   const auto hinted = [&](Status status) {
     if (status.code == Code::kCorrupt)
       status = status.wrapped("nothing was written to " + options.dst + ": the source is damaged")
-                   .with_hint("`titan-ckpt verify " + path + "` names every damaged place");
+                   .with_hint("`titan-ckpt verify " + shell_word(path) + "` names every damaged place");
     return status;
   };
   Result<Manifest> made = write_resharded(fs, source, plan, moves, rewrite->folder(), hooks, report.moved);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/run/run_check.h"
@@ -63,9 +64,10 @@ std::string way_of_parity(Fs& fs, const std::string& path, const VerifyReport& r
   const auto of_parity = [](const Damage& place) { return is_parity(place.file); };
   if (std::all_of(report.damage.begin(), report.damage.end(), of_parity) &&
       std::all_of(report.unreadable.begin(), report.unreadable.end(), of_parity))
-    return "all else is whole: `titan-ckpt parity " + path + " --files P` makes parity files anew";
+    return "all else is whole: `titan-ckpt parity " + shell_word(path) + " --files P` makes parity files anew";
   if (!has_parity(fs, path)) return "";
-  return "it has parity files: `titan-ckpt verify " + path + " --repair -o DST` makes a whole one where they suffice";
+  return "it has parity files: `titan-ckpt verify " + shell_word(path) +
+         " --repair -o DST` makes a whole one where they suffice";
 }
 
 /// Verifies one step. Damage is part of the result, not an error.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/lock/run_lock.h"
 #include "ckpt/run/near_folder.h"
@@ -40,6 +41,7 @@ ResumeChoice choose(Steps& steps, const Judge& judge) {
     std::string why = one_line(entry.validity);
     if (entry.validity.ok())
       why = "not enough for a resume" + (entry.manifest ? ": it has no " + missing_components(*entry.manifest) : "");
+    if (entry.validity.code == Code::kNotFound && !entry.validity.hint.empty()) why += "; " + entry.validity.hint;
     choice.skipped.push_back(step_name(entry.step) + ": " + why);
   }
   return choice;
@@ -256,7 +258,9 @@ std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir) {
   if (!entries.ok()) return names;
   for (const DirEntry& entry : *entries)
     if (is_damaged_name(entry.name)) names += (names.empty() ? "" : ", ") + entry.name;
-  return names.empty() ? names : "`titan-ckpt prune " + checkpoint_dir + " --damaged` frees what " + names + " hold";
+  return names.empty()
+             ? names
+             : "`titan-ckpt prune " + shell_word(checkpoint_dir) + " --damaged` frees what " + names + " hold";
 }
 
 }  // namespace titan::ckpt
