@@ -246,8 +246,9 @@ Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options) {
                          (base->id() ? "one of ours" : "of safetensors") + ", and " + target_path + " is not")
         .with_hint("`titan-ckpt convert` makes one of the other");
   TITAN_RETURN_IF_ERROR(check_output(fs, options));
-  for (const std::string& source : {base_path, target_path})
-    TITAN_RETURN_IF_ERROR(check_outside(fs, options.output, source));
+  // That it lies in none of ours is checked where the file is made.
+  for (const Contents* const side : {base.get(), target.get()})
+    if (!side->id()) TITAN_RETURN_IF_ERROR(check_outside(fs, options.output, side->path()));
   TITAN_RETURN_IF_ERROR(check_target(fs, *target, options));
   return Maker(fs, options, *base, *target).run();
 }
