@@ -13,6 +13,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/read/verifier.h"
 #include "ckpt/run/run_check.h"
+#include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
@@ -33,6 +34,8 @@ class ReplayFolder {
     ReplayFolder folder(fs);
     if (dir) {
       folder.kept_ = true;
+      const Result<ckpt::FileInfo> info = fs.stat(*dir);
+      if (info.ok() && info->type == ckpt::FileType::kFile) return ckpt::invalid("--dir " + *dir + " is a file");
       folder.path_ = ckpt::join_path(*dir, "steps-" + std::to_string(range.from) + "-" + std::to_string(range.to));
       TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, *dir));
     } else {
@@ -42,6 +45,8 @@ class ReplayFolder {
     const Status made = ckpt::make_own_dir(fs, folder.path_);
     if (made.ok()) return folder;
     folder.kept_ = true;  // it is not ours
+    if (fs.stat(folder.path_).ok())
+      return ckpt::invalid(folder.path_ + " exists").with_hint("--dir DIR names another place, or remove it");
     return made.wrapped("cannot make the folder of the replay").with_hint("--dir DIR names another place");
   }
   ~ReplayFolder() {
@@ -87,6 +92,7 @@ class Replayer {
   Result<ReplayOutcome> replay(const train::ReplayRange& range) {
     ReplayOutcome outcome;
     TITAN_ASSIGN_OR_RETURN(outcome.plan, train::plan_replay(fs_, range, layout_));
+    outcome.notes = outcome.plan.published.notes;
     TITAN_ASSIGN_OR_RETURN(const ReplayFolder folder, ReplayFolder::make(fs_, range, request_.command.value("dir")));
     recipe::RunRecord computed;
     for (const train::ReplaySegment& segment : outcome.plan.segments) {
@@ -102,6 +108,9 @@ class Replayer {
     TITAN_RETURN_IF_ERROR(look_closer(folder.path(), outcome));
     return outcome;
   }
+
+  /// The last step that nothing could follow from, since its checkpoint is damaged.
+  std::optional<std::uint64_t> damaged() const { return damaged_; }
 
  private:
   /// One start in a folder of its own, whose first step is a link to the published one.
@@ -123,7 +132,7 @@ class Replayer {
     TITAN_ASSIGN_OR_RETURN(const int code, train::run_and_wait("/proc/self/exe", words, log, cancel_));
     TITAN_RETURN_IF_ERROR(cancel_.check());
     if (code == 0 || ckpt::stopped_early(code)) return ckpt::ok_status();
-    TITAN_RETURN_IF_ERROR(check_start(segment.checkpoint));
+    TITAN_RETURN_IF_ERROR(check_start(segment));
     Status status = ckpt::failed("the steps from " + std::to_string(segment.from) +
                                  " on cannot be computed: titan-train ended with " + std::to_string(code))
                         .with_hint("--dir DIR keeps the folder of the replay, with the whole log");
@@ -131,11 +140,13 @@ class Replayer {
     return status;
   }
 
-  /// Why nothing follows from the checkpoint at `path`. \error kCorrupt naming its first damaged place
-  Status check_start(const std::string& path) {
+  /// Why nothing follows from the checkpoint of `segment`. \error kCorrupt naming its first damaged place
+  Status check_start(const train::ReplaySegment& segment) {
+    const std::string& path = segment.checkpoint;
     const Result<ckpt::VerifyReport> report = ckpt::verify_checkpoint(fs_, path, {}, cancel_);
     if (!report.ok()) return report.status();
     if (report->damage.empty()) return ckpt::ok_status();
+    damaged_ = segment.from;
     const ckpt::Damage& first = report->damage.front();
     const std::string place =
         first.tensor.empty() ? first.unit : "leaf " + std::to_string(first.leaf) + " of " + first.tensor;
@@ -179,6 +190,7 @@ class Replayer {
   ckpt::Fs& fs_;
   train::ReplayLayout layout_;
   ckpt::CancelToken cancel_;
+  std::optional<std::uint64_t> damaged_;
 };
 
 Result<train::ReplayLayout> read_layout(const Command& command) {
@@ -235,9 +247,19 @@ Answer run_bisect(const Request& request) {
   std::size_t low = 0;
   while (low + 1 < outcome.steps.size() && outcome.follows()) {
     const std::size_t middle = low + (outcome.steps.size() - low) / 2;
-    ReplayOutcome replay;
-    TITAN_ASSIGN_OR_ANSWER(replay, replayer.replay({outcome.run, outcome.steps[low], outcome.steps[middle]}));
-    outcome.replays.push_back(std::move(replay));
+    Result<ReplayOutcome> replay = replayer.replay({outcome.run, outcome.steps[low], outcome.steps[middle]});
+    // A step that nothing can follow from is no reason to stop while the steps before it can be computed again.
+    const bool begins_damaged =
+        replay.status().code == ckpt::Code::kCorrupt && replayer.damaged() == outcome.steps[low];
+    if (begins_damaged && outcome.steps.size() > 2) {
+      outcome.passed_over.push_back("passed over " + ckpt::step_name(outcome.steps[low]) + ": " +
+                                    ckpt::one_line(replay.status()));
+      outcome.steps.erase(outcome.steps.begin() + static_cast<std::ptrdiff_t>(low));
+      low -= std::min<std::size_t>(low, 1);
+      continue;
+    }
+    if (!replay.ok()) return {.error = replay.status()};
+    outcome.replays.push_back(std::move(*replay));
     if (outcome.follows()) low = middle;
   }
   outcome.proved = outcome.steps[low];

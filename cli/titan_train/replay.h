@@ -29,7 +29,8 @@ struct BisectOutcome {
   std::uint64_t proved = 0;            ///< every step up to this one was reproduced from the first
   /// False if the last replay found a difference.
   bool follows() const { return replays.empty() || replays.back().follows(); }
-  std::vector<std::string> notes() const;  ///< of the replays, each once
+  std::vector<std::string> passed_over;    ///< damaged steps from which no replay can begin, and why
+  std::vector<std::string> notes() const;  ///< those, and the notes of the replays, each once
 };
 
 std::string replay_text(const ReplayOutcome& outcome, const TextStyle& style);

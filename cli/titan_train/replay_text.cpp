@@ -97,7 +97,7 @@ std::pair<std::uint64_t, std::uint64_t> broken_pair(const BisectOutcome& outcome
 }  // namespace
 
 std::vector<std::string> BisectOutcome::notes() const {
-  std::vector<std::string> all;
+  std::vector<std::string> all = passed_over;
   for (const ReplayOutcome& replay : replays)
     for (const std::string& note : replay.notes)
       if (std::find(all.begin(), all.end(), note) == all.end()) all.push_back(note);

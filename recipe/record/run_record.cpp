@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ckpt/base/toml_text.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
 #include "recipe/record/run_metrics.h"
@@ -56,6 +57,10 @@ Result<RunRecord> read_record(ckpt::Fs& fs, const std::string& folder, std::uint
   for (const ckpt::StepEntry& step : scan.steps) {
     if (step.step < first || step.step > last) continue;
     const Result<ckpt::Manifest> manifest = ckpt::look_at_step(fs, step.path);
+    if (manifest.status().code == Code::kNotFound || manifest.status().code == Code::kCorrupt) {
+      record.notes.push_back("passed over " + ckpt::step_name(step.step) + ": " + manifest.status().message);
+      continue;
+    }
     if (!manifest.ok()) return manifest.status();
     // A checkpoint with only weights has another id.
     if (ckpt::missing_components(*manifest).empty()) record.ids[step.step] = manifest->id.hex();

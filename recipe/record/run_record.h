@@ -22,6 +22,7 @@ struct StepRecord {
 struct RunRecord {
   std::map<std::uint64_t, StepRecord> steps;
   std::map<std::uint64_t, std::string> ids;  ///< in hex: of the existing checkpoint, else from metrics.jsonl
+  std::vector<std::string> notes;            ///< steps without a whole manifest, whose id is that of metrics.jsonl
 };
 
 /// Reads the steps from `first` to `last` of the run in `folder`. A missing metrics.jsonl counts as empty.

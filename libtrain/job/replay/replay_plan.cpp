@@ -62,6 +62,7 @@ Settings replay_rows(const Settings& stored, const ReplayLayout& layout, std::ui
     const bool loads = row.first.starts_with("checkpoint.initial_load") || row.first == "checkpoint.load_step";
     const bool placed = layout.nproc > 0 && key != nullptr && key->cls == recipe::KeyClass::kLayout;
     const bool own = row.first == "checkpoint.folder" || row.first == "checkpoint.keep_best" ||
+                     row.first == "checkpoint.near" ||
                      row.first == "metrics.status_file";  // of the run itself, wherever it lies
     if (!loads && !placed && !own) rows.push_back(row);
   }
@@ -96,13 +97,20 @@ std::vector<std::uint64_t> cuts_of(const ckpt::RunHistory& history, const Replay
   return {cuts.begin(), cuts.end()};
 }
 
+/// The keys that the start behind `from` was allowed to change. A stored configuration says also what follows from one
+/// of them, and so a replay has to be allowed that, too.
 std::vector<std::string> allowed_behind(const ckpt::RunHistory& history, std::uint64_t from) {
-  std::vector<std::string> keys;
-  for (const ckpt::HistoryEntry& entry : history.attempts)
-    for (const ckpt::KeyChange& change : entry.changes)
-      if (entry.attempt.first_step == from + 1 && change.allowed && recipe::find_key(change.key) != nullptr)
-        keys.push_back(change.key);
-  return keys;
+  std::set<std::string> keys;
+  for (const ckpt::HistoryEntry& entry : history.attempts) {
+    for (const ckpt::KeyChange& change : entry.changes) {
+      const recipe::Key* key = recipe::find_key(change.key);
+      if (entry.attempt.first_step != from + 1 || !change.allowed || key == nullptr) continue;
+      keys.insert(key->name);
+      for (const std::string& opened : key->opens)
+        if (!recipe::find_key(opened)->unset_follows.empty()) keys.insert(opened);
+    }
+  }
+  return {keys.begin(), keys.end()};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <limits>
 
 #include "ckpt/base/fs_posix.h"
@@ -16,6 +17,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 RunRecord record() {
   RunRecord made;
@@ -74,6 +77,22 @@ TEST(RunRecord, IsReadFromMetricsAndCheckpoints) {
   EXPECT_EQ(read->ids.at(15), "gone");
   EXPECT_EQ(read->ids.at(20),
             ckpt::CheckpointReader::open(fs, dir / "run/checkpoint/step-00000020")->manifest().id.hex());
+  EXPECT_THAT(read->notes, IsEmpty());
+}
+
+TEST(RunRecord, AStepWithoutAWholeManifestIsPassedOverAndNamed) {
+  const train::ScratchDir dir;
+  ckpt::Fs& fs = ckpt::posix_fs();
+  std::filesystem::create_directories(dir / "run/checkpoint/step-00000015");
+  dir.write("run/checkpoint/step-00000020/manifest.json", "{}");
+  dir.write("run/metrics.jsonl", R"({"step":15,"attempt":1,"event":"save_commit","id":"published"})"
+                                 "\n");
+  const auto read = read_record(fs, dir / "run", 11, 20);
+  ASSERT_TRUE(read.ok()) << read.status().to_string();
+  EXPECT_EQ(read->ids.size(), 1u);
+  EXPECT_EQ(read->ids.at(15), "published");
+  EXPECT_THAT(read->notes, UnorderedElementsAre(StartsWith("passed over step-00000015: "),
+                                                StartsWith("passed over step-00000020: ")));
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ class ReplayPlanning : public ::testing::Test {
                      {"checkpoint.initial_load_path", "\"elsewhere\""},
                      {"checkpoint.keep_best", "2"},
                      {"checkpoint.keep_latest_k", "3"},
+                     {"checkpoint.near", "\"/dev/shm/near\""},
                      {"metrics.status_file", "\"/var/titan.prom\""},
                      {"parallelism.data_parallel_sharding", "\"zero1\""},
                      {"training.steps", "100"}};
@@ -60,6 +61,7 @@ TEST_F(ReplayPlanning, KeepsTheConfigurationButForPlacesAndSaves) {
   EXPECT_EQ(value("checkpoint.keep_latest_k"), "0") << "every step is compared at the end";
   EXPECT_EQ(value("debug.stop_at_step"), "30");
   EXPECT_EQ(value("checkpoint.folder"), ckpt::kNotSet);
+  EXPECT_EQ(value("checkpoint.near"), ckpt::kNotSet) << "nothing is left in the run's near store";
   EXPECT_EQ(value("metrics.status_file"), ckpt::kNotSet) << "that of the run is not written over";
   EXPECT_EQ(value("checkpoint.initial_load_path"), ckpt::kNotSet) << "the run does not begin anew";
   EXPECT_EQ(value("parallelism.data_parallel_sharding"), "\"zero1\"");
