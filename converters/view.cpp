@@ -262,11 +262,18 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
   return step;
 }
 
+// Whether a folder that is read as its last step is a run with steps.
+bool names_steps(Fs& fs, const std::string& path) {
+  const Result<ckpt::ListReport> listed = list_any(fs, path);
+  return listed.ok() && !listed->steps.empty() &&
+         std::ranges::none_of(listed->steps, [&](const ckpt::ListedStep& step) { return step.path == path; });
+}
+
 }  // namespace
 
 Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const Format* const whole, detect_format(fs, options.target));
-  if (whole != nullptr) {
+  if (whole != nullptr && !names_steps(fs, options.target)) {
     TITAN_ASSIGN_OR_RETURN(ckpt::VerifiedStep step, verify_foreign(fs, *whole, options.target, options));
     ckpt::VerifySummary summary;
     summary.add(std::move(step));
