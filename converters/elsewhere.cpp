@@ -95,6 +95,13 @@ bool is_run_of_older_megatron(const Folder& at) {
          (step.empty() || !at.below(step).has(".metadata"));
 }
 
+// A step below is read; the run names none.
+bool is_run_of_deepspeed(const Folder& at) {
+  const std::string step = at.any("global_step", "");
+  return (at.has("zero_to_fp32.py") || (at.has("latest") && !step.empty())) &&
+         (step.empty() || !at.below(step).is("", "_states.pt"));
+}
+
 struct Program {
   const char* what;
   bool (*is)(const Folder&);
@@ -105,8 +112,7 @@ struct Program {
 constexpr Program kPrograms[] = {
     {"a DeepSpeed checkpoint",
      [](const Folder& at) {
-       return at.has("zero_to_fp32.py") || at.is("", "mp_rank_00_model_states.pt") || at.is("", "_optim_states.pt") ||
-              (at.has("latest") && at.is("global_step"));
+       return at.is("", "mp_rank_00_model_states.pt") || at.is("", "_optim_states.pt") || is_run_of_deepspeed(at);
      },
      "DeepSpeed's own script writes the weights, given the folder that holds global_stepN: python -m "
      "deepspeed.utils.zero_to_fp32 FOLDER OUT --safe_serialization (zero_to_fp32.py beside it is the same)"},

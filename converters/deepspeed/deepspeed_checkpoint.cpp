@@ -22,8 +22,8 @@ std::optional<std::uint64_t> step_of_folder(const std::string& path) {
 
 class Checkpoint final : public TrainedSource {
  public:
-  Checkpoint(Fs& fs, std::string path, std::string folder)
-      : TrainedSource(fs, std::move(path)), folder_(std::move(folder)) {}
+  Checkpoint(Fs& fs, std::string path, FoundStep step)
+      : TrainedSource(fs, std::move(path)), folder_(std::move(step.folder)), other_(std::move(step.other)) {}
 
   Status open() {
     const auto zero = fs_.stat(ckpt::join_path(folder_, "zero"));
@@ -31,6 +31,9 @@ class Checkpoint final : public TrainedSource {
     TITAN_ASSIGN_OR_RETURN(content_,
                            universal_ ? read_universal(fs_, folder_, files_) : read_zero(fs_, folder_, files_));
     for (const auto& [name, state] : content_.states) add_part(name, add_pieced(state.weights), 0, state.weights.shape);
+    TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_.list(folder_));
+    for (const ckpt::DirEntry& entry : entries)  // for verify(), which reads also what is not taken
+      if (entry.name.ends_with("_states.pt")) files_.add_archive(ckpt::join_path(folder_, entry.name));
     end_of_model();
     set_why(content_.why_optimizer);
     for (const auto& [name, state] : content_.states) {
@@ -47,6 +50,9 @@ class Checkpoint final : public TrainedSource {
     plan.step = content_.step.value_or(step_of_folder(folder_).value_or(0));
     plan.data_ranks = static_cast<std::uint32_t>(std::min<std::uint64_t>(content_.data_ranks, UINT32_MAX));
     note_training_state(config, plan);
+    if (!other_.empty())
+      plan.notes.push_back(folder_ + " is taken, not " + other_ + ", which is older: `" + kLatestOfDeepspeed +
+                           "` and `" + kLatestUniversal + "` name other steps");
     plan.notes.push_back(content_.of_module
                              ? "weights are those of the model's file: there are no files of the optimizer"
                              : "weights are the optimizer's, in float32");
@@ -61,7 +67,8 @@ class Checkpoint final : public TrainedSource {
                            " does not say the optimizer's settings: lr, betas, eps and weight decay are those of the "
                            "configuration, compared with nothing");
     RunFacts facts;
-    facts.groups = content_.groups;
+    facts.of = content_.groups;
+    facts.clip = content_.clip;
     facts.data_ranks = content_.data_ranks;
     facts.lr_of_step = true;
     facts.skipped = content_.skipped;
@@ -91,7 +98,7 @@ class Checkpoint final : public TrainedSource {
     return folder_;
   }
 
-  const std::string folder_;
+  const std::string folder_, other_;
   bool universal_ = false;
   Content content_;
 };
@@ -115,14 +122,32 @@ class DeepspeedFormat final : public Format {
   const char* title() const override { return "DeepSpeed"; }
   bool writes() const override { return false; }
   Result<bool> probe(Fs& fs, const std::string& path) const override {
-    TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
-    return !folder.empty();
+    TITAN_ASSIGN_OR_RETURN(const FoundStep step, find_step(fs, path));
+    return !step.folder.empty();
+  }
+  Status near_miss(Fs& fs, const std::string& path) const override {
+    const auto entries = fs.list(path);
+    std::optional<std::uint64_t> last;
+    std::string newest;
+    for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i) {
+      const std::string folder = ckpt::join_path(path, (*entries)[i].name);
+      const std::optional<std::uint64_t> step = step_of_folder(folder);
+      if (!step || (last && *step < *last)) continue;
+      TITAN_ASSIGN_OR_RETURN(const bool there, is_step(fs, folder));
+      if (!there) continue;
+      newest = folder;
+      last = step;
+    }
+    if (newest.empty()) return {};
+    return ckpt::not_found(path + " holds steps of DeepSpeed, but its file " + kLatestOfDeepspeed +
+                           " is missing, or names none that is there")
+        .with_hint("name a step: the newest is " + newest);
   }
   bool is_member(const std::string&) const override { return false; }
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
-    TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
-    if (folder.empty()) return ckpt::not_found(path + " holds no checkpoint of DeepSpeed");
-    auto checkpoint = std::make_unique<Checkpoint>(fs, path, folder);
+    TITAN_ASSIGN_OR_RETURN(const FoundStep step, find_step(fs, path));
+    if (step.folder.empty()) return ckpt::not_found(path + " holds no checkpoint of DeepSpeed");
+    auto checkpoint = std::make_unique<Checkpoint>(fs, path, step);
     TITAN_RETURN_IF_ERROR(checkpoint->open());
     return std::unique_ptr<ForeignCheckpoint>(std::move(checkpoint));
   }
@@ -134,18 +159,24 @@ class DeepspeedFormat final : public Format {
 
 }  // namespace
 
-Result<std::string> find_step(Fs& fs, const std::string& path) {
+Result<FoundStep> find_step(Fs& fs, const std::string& path) {
+  FoundStep out;
   TITAN_ASSIGN_OR_RETURN(const bool itself, is_step(fs, path));
-  if (itself) return path;
+  if (itself) return FoundStep{path, ""};
   for (const char* name : {kLatestUniversal, kLatestOfDeepspeed}) {
     const Result<std::string> word = latest_word(fs, ckpt::join_path(path, name));
     if (!word.ok() && word.status().code == ckpt::Code::kMediaError) return word.status();
     const std::string step = word.ok() ? *word : "";
     if (step.empty() || step.find_first_of("/\n") != std::string::npos || step == "." || step == "..") continue;
-    TITAN_ASSIGN_OR_RETURN(const bool found, is_step(fs, ckpt::join_path(path, step)));
-    if (found) return ckpt::join_path(path, step);
+    std::string folder = ckpt::join_path(path, step);
+    TITAN_ASSIGN_OR_RETURN(const bool found, is_step(fs, folder));
+    if (!found || folder == out.folder) continue;
+    const bool newer =
+        out.folder.empty() || step_of_folder(folder).value_or(0) > step_of_folder(out.folder).value_or(0);
+    if (newer) std::swap(folder, out.folder);
+    if (step_of_folder(folder) != step_of_folder(out.folder)) out.other = folder;
   }
-  return std::string();
+  return out;
 }
 
 const Format& deepspeed_format() {

@@ -4,9 +4,13 @@
 
 namespace titan::convert::deepspeed {
 
-/// The folder with the files of a step: `path` itself, or the folder that `latest` in `path` names; "" if there is
-/// none. \error kFailed
-Result<std::string> find_step(Fs& fs, const std::string& path);
+struct FoundStep {
+  std::string folder;  ///< "" if there is none
+  std::string other;   ///< an older step, which the run names, too
+};
+/// The folder with the files of a step: `path` itself, or the newest that `latest` and `latest_universal` in `path`
+/// name; of one step the universal form. \error kFailed
+Result<FoundStep> find_step(Fs& fs, const std::string& path);
 
 /// The format "deepspeed", which cannot be written; never destroyed.
 const Format& deepspeed_format();

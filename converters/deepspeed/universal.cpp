@@ -1,5 +1,6 @@
 // The universal form of DeepSpeed: a folder for each parameter, with a file for its weights and each moment.
 #include <algorithm>
+#include <memory>
 
 #include "converters/deepspeed/zero.h"
 #include "converters/elsewhere.h"
@@ -12,7 +13,38 @@ using dcp::NodeId;
 namespace {
 
 constexpr const char* kEnd = ".pt";
+constexpr const char* kModelFiles[] = {"mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_model_states.pt"};
+constexpr const char* kExchanged =
+    "the folders of two parameters may be in each other's place: make the universal form once more, with "
+    "ds_to_universal";
 constexpr const char* kFiles[] = {"fp32", ckpt::kExpAvg, ckpt::kExpAvgSq};
+
+// The model's file, which DeepSpeed copies beside the folder of the parameters; null if there is none.
+Result<std::unique_ptr<TorchFile>> open_model(Fs& fs, const std::string& folder) {
+  for (const char* name : kModelFiles) {
+    const std::string path = ckpt::join_path(folder, name);
+    TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, path));
+    if (!there) continue;
+    TITAN_ASSIGN_OR_RETURN(TorchFile file, TorchFile::open(fs, path));
+    return std::make_unique<TorchFile>(std::move(file));
+  }
+  return std::unique_ptr<TorchFile>();
+}
+
+// The groups number flat vectors, whose parameters the model's file names.
+Status take_groups(const TorchFile& file, const TorchFile* model, Content& out) {
+  const NodeId list = file.pickle().find(file.pickle().root(), "param_groups");
+  if (list == dcp::kNoNode) return {};
+  std::vector<Shapes> shapes;
+  if (model != nullptr && model->pickle().find(model->pickle().root(), "param_shapes") != dcp::kNoNode) {
+    TITAN_ASSIGN_OR_RETURN(shapes, shapes_of(*model));
+  } else {
+    shapes.emplace_back();  // as if all were in one vector
+    for (const auto& [name, state] : out.states) shapes.back().emplace_back(name, state.weights.shape);
+  }
+  TITAN_ASSIGN_OR_RETURN(out.groups, settings_of_shapes(file, list, shapes));
+  return {};
+}
 
 }  // namespace
 
@@ -34,6 +66,7 @@ Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& fi
                         stored.shape,
                         {whole_piece(stored.shape, {{files.add_archive(path), stored.offset, stored.elements}})}};
   };
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<TorchFile> model, open_model(fs, folder));
   for (const ckpt::DirEntry& entry : entries) {
     if (entry.type != ckpt::FileType::kDirectory) continue;
     const std::string at = ckpt::join_path(zero, entry.name);
@@ -49,16 +82,18 @@ Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& fi
     TITAN_ASSIGN_OR_RETURN(const bool counted, file_there(fs, step));
     if (!counted) continue;
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, step));
+    files.add_archive(step);
     TITAN_ASSIGN_OR_RETURN(state.step, file.number(file.pickle().root()));
   }
   const std::string groups = ckpt::join_path(zero, "optimizer_state.pt");
   TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs, groups));
   if (there) {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, groups));
-    const NodeId list = file.pickle().find(file.pickle().root(), "param_groups");
-    if (list != dcp::kNoNode) TITAN_RETURN_IF_ERROR(read_groups(file, list, out.groups));
+    files.add_archive(groups);
+    TITAN_RETURN_IF_ERROR(take_groups(file, model.get(), out));
   }
   if (out.states.empty()) return corrupt(zero + " holds no parameters");
+  if (model != nullptr) TITAN_RETURN_IF_ERROR(compare_with_model(out.states, *model, false, kExchanged, files));
   out.notes.push_back("which parameter's a file is, is taken from the name of its folder: nothing in it says so");
   return out;
 }

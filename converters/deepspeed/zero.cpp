@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "ckpt/model/shape_text.h"
-#include "ckpt/ops/convert_dtype.h"
-#include "converters/deepspeed/model_file.h"
 #include "converters/deepspeed/step_files.h"
 
 namespace titan::convert::deepspeed {
@@ -17,7 +16,9 @@ using dcp::Pickle;
 
 namespace {
 
-constexpr std::uint64_t kSample = 1024;  // elements of each part of a parameter that are compared with the model's file
+constexpr const char* kOtherOrder =
+    "the flat vectors may be in another order than param_shapes says, or one rank's file is in another's place: let "
+    "zero_to_fp32.py write the weights";
 
 /// One flat vector, in the pieces of one rank.
 using Flat = std::vector<Segment>;
@@ -70,7 +71,7 @@ class ZeroReader {
     TITAN_ASSIGN_OR_RETURN(shapes_, shapes_of(model.file));
     for (const auto& [rank, path] : files.ranks) TITAN_RETURN_IF_ERROR(read_rank(rank, path));
     TITAN_RETURN_IF_ERROR(stage_ == 3 ? assemble_stage_3() : assemble());
-    TITAN_RETURN_IF_ERROR(compare_with(model.file));
+    TITAN_RETURN_IF_ERROR(compare_with_model(out_.states, model.file, true, kOtherOrder, files_));
     if (stage_ == 3 && !told_)
       out_.notes.push_back(
           "the order of the ranks is taken from the names of their files: they were not saved under those names, and "
@@ -145,7 +146,10 @@ class ZeroReader {
                                " has no state of the optimizer in a form that is read (elastic checkpoints are not)");
     TITAN_ASSIGN_OR_RETURN(const NodeId states, file.at(base, "state"));
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(base, "param_groups"));
-    TITAN_RETURN_IF_ERROR(read_groups(file, groups, out_.groups));
+    TITAN_RETURN_IF_ERROR(take_groups(file, groups));
+    if (const NodeId clip = pickle.find(state, "clip_grad"); clip != dcp::kNoNode) {
+      TITAN_ASSIGN_OR_RETURN(out_.clip, file.number(clip));
+    }
     auto& rank = ranks_.emplace_back();
     crcs_.clear();
     for (std::size_t g = 0; g < pickle.size(weights); ++g) {
@@ -171,6 +175,15 @@ class ZeroReader {
     // In stage 3 each rank has a part of every parameter, and the model's file has none to compare with.
     if (stage_ == 3 && !seen_.insert(crcs_).second)
       return corrupt(path + " holds what the file of another rank does: one rank's file is in another's place");
+    return {};
+  }
+
+  // Each flat vector is one parameter to torch; it has those of param_shapes.
+  Status take_groups(const TorchFile& file, NodeId groups) {
+    TITAN_ASSIGN_OR_RETURN(auto settings, settings_of_shapes(file, groups, shapes_));
+    if (!ranks_.empty() && settings != out_.groups)
+      return corrupt(file.path() + ": its groups are not those of another rank");
+    out_.groups = std::move(settings);
     return {};
   }
 
@@ -247,45 +260,6 @@ class ZeroReader {
     return {};
   }
 
-  // The flat vectors have no names: their weights, rounded, must be those of the model's own file.
-  Status compare_with(const TorchFile& model) {
-    const std::uint32_t number = files_.add_archive(model.path());
-    for (const auto& [name, state] : out_.states) {
-      TITAN_ASSIGN_OR_RETURN(const std::optional<StoredTensor> found, module_tensor(model, name));
-      if (!found) continue;
-      const StoredTensor& stored = *found;
-      const Result<DType> dtype = dtype_of_torch(name, stored.dtype);
-      if (stored.elements == 0 || !dtype.ok() || !ckpt::is_float(*dtype) || *dtype == DType::kF64)
-        continue;  // stage 3 leaves them empty
-      if (stored.shape != state.weights.shape)
-        return corrupt(model.path() + ": '" + name + "' has the shape " + ckpt::shape_text(stored.shape) +
-                       ", and in param_shapes " + ckpt::shape_text(state.weights.shape));
-      const PiecedTensor of_model{
-          name, *dtype, stored.shape, {whole_piece(stored.shape, {{number, stored.offset, stored.elements}})}};
-      // A rank's file in the place of another shows where the rank's part begins.
-      std::uint64_t first = 0;
-      for (const Segment& segment : state.weights.pieces.front().segments) {
-        TITAN_RETURN_IF_ERROR(compare_at(first, std::min(kSample, segment.elements), name, state.weights, of_model));
-        first += segment.elements;
-      }
-    }
-    return {};
-  }
-
-  Status compare_at(std::uint64_t first, std::uint64_t count, const std::string& name, const PiecedTensor& weights,
-                    const PiecedTensor& of_model) const {
-    std::vector<std::byte> exact(count * sizeof(float)), rounded(count * ckpt::dtype_size(of_model.dtype)),
-        theirs(rounded.size());
-    TITAN_RETURN_IF_ERROR(files_.read(weights, first, exact));
-    TITAN_RETURN_IF_ERROR(files_.read(of_model, first, theirs));
-    ckpt::convert_elements(DType::kF32, exact, of_model.dtype, rounded);
-    if (rounded == theirs) return {};
-    return corrupt(folder_ + ": the optimizer's weights of '" + name + "' are not those of the model's file")
-        .with_hint(
-            "the flat vectors may be in another order than param_shapes says, or one rank's file is in another's "
-            "place: let zero_to_fp32.py write the weights");
-  }
-
   Fs& fs_;
   const std::string folder_;
   PieceFiles& files_;
@@ -300,6 +274,15 @@ class ZeroReader {
 };
 
 }  // namespace
+
+Result<std::map<std::string, GroupValues>> settings_of_shapes(const TorchFile& file, NodeId groups,
+                                                              const std::vector<Shapes>& shapes) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<GroupValues> values, read_groups(file, groups, shapes.size()));
+  std::map<std::string, GroupValues> out;
+  for (std::size_t g = 0; g < values.size(); ++g)
+    for (const auto& [name, shape] : shapes[g]) out[name] = values[g];
+  return out;
+}
 
 Result<Content> read_zero(Fs& fs, const std::string& folder, PieceFiles& files) {
   return ZeroReader(fs, folder, files).run();

@@ -2,10 +2,10 @@
 // The flat vectors of DeepSpeed's ZeRO as tensors, and the files of its universal form.
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "converters/deepspeed/model_file.h"
 #include "converters/torch_save/trained_source.h"
 
 namespace titan::convert::deepspeed {
@@ -19,15 +19,25 @@ struct State {
 
 struct Content {
   std::map<std::string, State> states;
-  std::set<GroupValues> groups;
-  std::optional<std::uint64_t> step;  ///< global_steps
+  std::map<std::string, GroupValues> groups;  ///< the settings of each parameter; empty if the files say none
+  std::optional<std::uint64_t> step;          ///< global_steps
   std::uint64_t skipped =
       0;                   ///< steps of these that the loss scaler skipped, in which Adam and the schedule stood still
   bool of_module = false;  ///< weights are the model's own, of any float type; there is no optimizer
-  Status why_optimizer;    ///< with of_module: not ok if there is an optimizer in a form that is not read
+  std::optional<double> clip;  ///< the norm that gradients are clipped to; 0: never
+  Status why_optimizer;        ///< with of_module: not ok if there is an optimizer in a form that is not read
   std::uint64_t data_ranks = 1;
   std::vector<std::string> notes;
 };
+
+/// The settings of each parameter of a list of groups whose flat vectors have `shapes`. \error as
+/// convert::read_groups
+Result<std::map<std::string, GroupValues>> settings_of_shapes(const TorchFile& file, dcp::NodeId groups,
+                                                              const std::vector<Shapes>& shapes);
+/// Compares the beginning of each segment of `states`, rounded, with the tensors of the model's file. Tensors of other
+/// shapes are errors if `whole`; else they are parts, and are passed over. \error kCorrupt naming the parameter
+Status compare_with_model(const std::map<std::string, State>& states, const TorchFile& model, bool whole,
+                          const char* hint, PieceFiles& files);
 
 /// Reads the folder of a step. \error kCorrupt (lengths that do not fit, weights that differ from the model file's),
 /// kUnsupported (stages, layouts and kinds of files that are not read, by name), kFailed \source DeepSpeed 0.19.8,

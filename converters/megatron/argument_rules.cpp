@@ -67,6 +67,14 @@ constexpr ArgumentRule kRules[] = {
     {"hidden_dropout", kUnset, true},
     {"attention_dropout", kUnset, true},
     {"qk_clip", kUnset, true},
+    {"no_weight_decay_cond_type", kUnset, true},
+    {"reset_attention_mask", kUnset, true},
+    {"reset_position_ids", kUnset, true},
+    {"eod_mask_loss", kUnset, true},
+    {"sft", kUnset, true},
+    {"calculate_per_token_loss", kUnset, true},
+    {"fp8", kUnset, true},
+    {"fp4", kUnset, true},
 };
 
 bool fits(const dcp::Pickle& pickle, dcp::NodeId node, std::string_view value) {

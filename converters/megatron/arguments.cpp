@@ -33,6 +33,9 @@ class Reader {
     out.texts.context = count("seq_length");
     out.samples = count("consumed_train_samples");
     out.batch = count("global_batch_size");
+    if (find("clip_grad") != kNoNode) {
+      TITAN_ASSIGN_OR_RETURN(out.clip, real("clip_grad", 0));
+    }
     out.data_ranks = std::max<std::uint64_t>(count("data_parallel_size").value_or(1), 1);
     out.why_optimizer = check_optimizer();
     TITAN_RETURN_IF_ERROR(read_schedule(out.scheduler, out.batch.value_or(1)));

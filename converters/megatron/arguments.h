@@ -17,6 +17,7 @@ struct Arguments {
   bool interleaved = false;  ///< RoPE rotates neighbours, as ours does
   TextSettings texts;
   std::optional<std::uint64_t> samples, batch;  ///< trained so far, and of a step
+  std::optional<double> clip;                   ///< the norm that gradients are clipped to; 0: never
   std::uint64_t data_ranks = 1;
   Status why_optimizer;  ///< not ok: the run cannot be resumed; names the argument
   Scheduler scheduler;   ///< values that the scheduler's state in a checkpoint lacks

@@ -6,6 +6,7 @@
 #include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/torchtitan.h"
+#include "converters/file_names.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/name_table.h"
 #include "converters/widen.h"
@@ -46,6 +47,9 @@ Status PartsView::add(std::size_t raw, const StateName& name, const recipe::Mode
   TITAN_ASSIGN_OR_RETURN(std::vector<Part> parts, parts_of(path(), std::string(name.name), stored.shape, model));
   if (parts.empty()) parts.push_back({std::string(name.name), stored.shape, {}});
   for (Part& part : parts) {
+    if (const auto at = raw_of_.emplace(part.name, raw).first; name.slot.empty() && at->second != raw)
+      return two_stand_for(path(), part.name, std::string(split_state(raw_->tensors()[at->second].name).name),
+                           std::string(split_state(stored.name).name));
     const std::string full = name.slot.empty() ? part.name : kStatePrefix + part.name + "." + std::string(name.slot);
     tensors_.push_back({full, stored.dtype, std::move(part.shape)});
     places_.push_back({raw, part.blocks});
@@ -119,6 +123,8 @@ Status TrainedParts::take_optimizer(const ImportOptions& options, ImportPlan& pl
   if (common_.arguments) {
     facts.data_ranks = common_.arguments->data_ranks;
     facts.samples = common_.arguments->samples;
+    facts.clip = common_.arguments->clip;
+    facts.length = common_.arguments->texts.context;
     batch = common_.arguments->batch.value_or(0);
   }
   const std::uint64_t given = dcp::batch_of(config, std::max<std::uint64_t>(facts.data_ranks, 1));

@@ -1,5 +1,7 @@
 #pragma once
 // A Megatron checkpoint as tensors under Hugging Face's names, with fused projections split.
+#include <map>
+#include <string>
 #include <vector>
 
 #include "converters/megatron/file_rules.h"
@@ -40,6 +42,7 @@ class PartsView final : public ForeignCheckpoint {
   const ForeignCheckpoint* raw_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
+  std::map<std::string, std::size_t> raw_of_;  // by the parameter, the tensor with its weights
   std::size_t of_model_ = 0;
   bool masters_ = false;
   std::vector<std::string> unmastered_;

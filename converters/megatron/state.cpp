@@ -110,9 +110,7 @@ class StateReader {
     TITAN_ASSIGN_OR_RETURN(const double decay, number("wd_mult"));
     TITAN_ASSIGN_OR_RETURN(const double rate, number("lr_mult"));
     TITAN_ASSIGN_OR_RETURN(const GroupValues values, read_group(file_, group));
-    const NodeId corrected = find(group, "bias_correction");
-    const bool plain = rate == 1 && (decay == 0 || decay == 1) &&
-                       (corrected == kNoNode || !pickle_.is(corrected, NodeKind::kBool) || pickle_.boolean(corrected));
+    const bool plain = rate == 1 && (decay == 0 || decay == 1) && values.bias_correction;
     std::optional<GroupValues>& of_kind = decay == 0 ? found.undecayed : decayed;
     if (!plain || (of_kind && *of_kind != values))
       return ckpt::unsupported(file_.path() +

@@ -15,6 +15,7 @@ using recipe::ModelDims;
 namespace {
 
 constexpr std::uint64_t kOldest = 2, kNewest = 5;  // of version 1.x
+constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 53;
 
 // Nothing that shapes a forward pass.
 constexpr std::string_view kHarmless[] = {"bos_token_id",
@@ -130,17 +131,22 @@ Result<Position> read_metadata(const std::string& what, const JsonValue& metadat
   const auto minor = parts.size() == 2 && parts[0] == "1" ? ckpt::number_of<std::uint64_t>(parts[1]) : std::nullopt;
   if (!minor || *minor < kOldest || *minor > kNewest)
     return ckpt::unsupported(what + " is of version " + version->text()->substr(0, 20) + ", expected 1.2 to 1.5");
-  const auto count = [](const JsonValue& object, const char* key) -> std::optional<std::uint64_t> {
+  Status status;
+  const auto count = [&](const JsonValue& object, const char* key) -> std::optional<std::uint64_t> {
     const JsonValue* value = object.find(key);
-    return value == nullptr ? std::nullopt : value->as_u64();
+    if (value == nullptr) return std::nullopt;
+    const auto number = value->as_u64();
+    if (!number || *number > kMostCounted)
+      status = ckpt::incompatible(what + ": '" + key + "' is not a whole number up to 2^53");
+    return number;
   };
   out.tp = count(metadata, "tp").value_or(1);
   out.dp = count(metadata, "dp").value_or(1);
   if (const JsonValue* metas = metadata.find("metas"); metas != nullptr && metas->is_object()) {
     out.step = count(*metas, "last_train_step");
     out.samples = count(*metas, "consumed_train_samples");
-    out.tokens = count(*metas, "consumed_tokens_total");
   }
+  TITAN_RETURN_IF_ERROR(status);
   return out;
 }
 

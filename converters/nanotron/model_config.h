@@ -28,9 +28,9 @@ ckpt::Result<Model> read_model_config(const std::string& what, const JsonValue& 
 
 struct Position {
   std::uint64_t tp = 1, dp = 1;
-  std::optional<std::uint64_t> step, samples, tokens;  ///< trained so far
+  std::optional<std::uint64_t> step, samples;  ///< trained so far
 };
-/// \error kIncompatible: it says none; kUnsupported: a version that is not read
+/// \error kIncompatible: it says no version, or a count is no whole number; kUnsupported: a version that is not read
 ckpt::Result<Position> read_metadata(const std::string& what, const JsonValue& metadata);
 
 }  // namespace titan::convert::nanotron

@@ -4,6 +4,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
+#include "converters/dcp/torchtitan.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/json_file.h"
 #include "converters/name_table.h"
@@ -152,6 +153,17 @@ Result<ImportOptions> Checkpoint::of_parts(const ImportOptions& options) const {
   return out;
 }
 
+Status Checkpoint::check_samples(const Settings& given, std::uint64_t data_ranks, std::uint64_t step) const {
+  if (!position_.samples) return {};
+  TITAN_ASSIGN_OR_RETURN(const recipe::Config config, dcp::read_torchtitan(given));
+  const std::uint64_t expected = step * dcp::batch_of(config, data_ranks);
+  if (*position_.samples == expected) return {};
+  return ckpt::incompatible(ckpt::join_path(path(), kMetadata) + ": consumed_train_samples is " +
+                            std::to_string(*position_.samples) + ", but step " + std::to_string(step) +
+                            " and training.global_batch_size of the configuration make it " + std::to_string(expected))
+      .with_hint("give the batch that this run was trained with: --set training.global_batch_size=N");
+}
+
 Result<ImportPlan> Checkpoint::plan(const ImportOptions& asked) const {
   TITAN_ASSIGN_OR_RETURN(const ImportOptions options, of_parts(asked));
   if (options.config && !options.look)
@@ -180,12 +192,14 @@ Result<ImportPlan> Checkpoint::plan(const ImportOptions& asked) const {
   if (!options.config || options.look) return plan;
   if (masters_) TITAN_RETURN_IF_ERROR(check_masters(unmastered_));
   RunFacts facts;
-  facts.groups = optimizer_.groups;
+  for (const auto& [name, group] : optimizer_.groups)
+    for (const Part& part : parts_of(name)) facts.of[part.name] = group;
   facts.data_ranks = std::max<std::uint64_t>(position_.dp, 1);
   facts.samples = position_.samples;
+  TITAN_RETURN_IF_ERROR(check_samples(*options.config, facts.data_ranks, plan.step));
   TITAN_RETURN_IF_ERROR(take_run(*options.config, facts, plan));
   plan.notes.push_back("the next step has the learning rate that nanotron stored for it, " +
-                       ckpt::toml_float(optimizer_.groups.empty() ? 0 : optimizer_.groups.begin()->lr) +
+                       ckpt::toml_float(optimizer_.groups.empty() ? 0 : optimizer_.groups.begin()->second.lr) +
                        "; nanotron itself would begin one step further on in its schedule");
   return plan;
 }

@@ -26,6 +26,8 @@ class Checkpoint final : public TrainedSource {
   /// `options` with rules for nanotron's names translated to rules for the names of their parts. \error kIncompatible:
   /// a rename to a name with other parts
   Result<ImportOptions> of_parts(const ImportOptions& options) const;
+  /// \error kIncompatible: the samples of the metadata are not those of `step` steps
+  Status check_samples(const Settings& given, std::uint64_t data_ranks, std::uint64_t step) const;
 
   Model model_;
   std::vector<std::string> names_;  // nanotron's

@@ -118,7 +118,20 @@ class OptimizerReader {
       if (pickle.is(pickle.item(masters, i), NodeKind::kText))
         TITAN_RETURN_IF_ERROR(take(file, rank, number, std::string(pickle.text(pickle.item(masters, i))), kMaster,
                                    pickle.item(masters, i + 1)));
-    return read_groups(file, groups, out_.groups);
+    return take_groups(file, groups, by_index);
+  }
+
+  Status take_groups(const TorchFile& file, NodeId groups, const std::map<std::int64_t, std::string>& by_index) {
+    if (!by_index.empty() && (by_index.begin()->first != 0 || by_index.rbegin()->first + 1 != std::ssize(by_index)))
+      return corrupt(file.path() + ": names does not number its parameters from 0 on");
+    TITAN_ASSIGN_OR_RETURN(const std::vector<GroupValues> values, read_groups(file, groups, by_index.size()));
+    for (const auto& [index, name] : by_index) {
+      if (values.empty()) return corrupt(file.path() + ": param_groups is empty");
+      const GroupValues& own = values[static_cast<std::size_t>(index)];
+      if (const auto at = out_.groups.emplace(name, own).first; at->second != own)
+        return corrupt(file.path() + ": '" + name + "' has other settings than on another rank");
+    }
+    return {};
   }
 
   // Where the state of `name` on this rank goes; nullptr where another stage's counts.

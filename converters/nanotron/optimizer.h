@@ -2,7 +2,6 @@
 // The optimizer files of a nanotron checkpoint: moments, masters and settings, for any ZeRO stage, TP, PP and DP.
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +19,7 @@ struct ParameterState {
 
 struct Optimizer {
   std::map<std::string, ParameterState> states;  ///< by name of the parameter
-  std::set<GroupValues> groups;                  ///< all that occur
+  std::map<std::string, GroupValues> groups;     ///< by name of the parameter
   bool ranks_said = true;                        ///< each file contains its rank
 };
 

@@ -111,6 +111,28 @@ Status PieceFiles::check_storage(std::uint32_t index, std::uint64_t offset) cons
   return storage.found;
 }
 
+Status PieceFiles::check_rest(const std::function<Status(const std::string&, const Status&)>& told) const {
+  for (std::uint32_t number = 0; number < paths_.size(); ++number) {
+    std::vector<std::uint64_t> left;
+    {
+      const std::lock_guard lock(check_mutex_);
+      const auto at = archives_.find(number);
+      if (at == archives_.end()) continue;
+      if (at->second == nullptr) {
+        TITAN_ASSIGN_OR_RETURN(at->second, open_archive(number));
+      }
+      for (const Archive::Storage& storage : at->second->storages)
+        if (!storage.checked) left.push_back(storage.payload);
+    }
+    for (const std::uint64_t payload : left) {
+      const Status found = check_storage(number, payload);
+      if (!found.ok() && found.code != ckpt::Code::kCorrupt) return found;
+      TITAN_RETURN_IF_ERROR(told(paths_[number], found));
+    }
+  }
+  return {};
+}
+
 Result<std::shared_ptr<ckpt::File>> PieceFiles::file(std::uint32_t index) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = open_.find(index); found != open_.end()) return found->second;

@@ -1,6 +1,7 @@
 #pragma once
 // Tensors that are stored in pieces in many files. Any range of elements can be read.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,6 +60,9 @@ class PieceFiles {
   ckpt::Status read_checked(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
     return read_boxes(tensor, first, out, true);
   }
+  /// Checks what read_checked() has not read of the archives, and tells `told` of each storage and entry: the file, and
+  /// kCorrupt if the CRC differs. \error kCorrupt, kFailed; errors of `told`
+  ckpt::Status check_rest(const std::function<ckpt::Status(const std::string&, const ckpt::Status&)>& told) const;
 
  private:
   struct Archive;

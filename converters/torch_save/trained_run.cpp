@@ -1,4 +1,5 @@
 // TrainedSource::take_run and read_groups: with the run's configuration, a run of another trainer goes on here.
+#include <algorithm>
 #include <string_view>
 
 #include "ckpt/base/toml_text.h"
@@ -38,7 +39,7 @@ class Groups {
         .with_hint("give the configuration that this run was trained with (optimizer, lr_scheduler, training.steps)");
   }
 
-  // The group of a parameter that is updated by `update`; "" for one that does not say whose it is.
+  // The group of a parameter that is updated by `update`.
   Status check(const GroupValues& group, const UpdateSettings& update, const std::string& parameter) const {
     const double peak = curve_.peak * update.lr_factor;
     const bool rule = update != UpdateSettings{config_.optimizer.weight_decay, 1};
@@ -53,27 +54,16 @@ class Groups {
     const bool done = lr_of_step_ && dcp::is_number_of(group.lr, last_ * update.lr_factor);
     for (const auto& [name, found, expected, other] : numbers) {
       if (dcp::is_number_of(found, expected) || (done && name == std::string_view("lr"))) continue;
-      const Status status =
-          differ(std::string("the optimizer's ") + name + (parameter.empty() ? "" : " of ") + parameter,
-                 ckpt::toml_float(found), other, ckpt::toml_float(expected));
+      const Status status = differ(std::string("the optimizer's ") + name + " of " + parameter, ckpt::toml_float(found),
+                                   other, ckpt::toml_float(expected));
       return name == std::string_view(kDecay) ? status.with_hint(decay_hint_) : status;
     }
-    if (group.amsgrad || group.maximize || !group.decoupled)
+    if (group.amsgrad || group.maximize || !group.decoupled || !group.bias_correction)
       return ckpt::incompatible(path_ +
-                                ": its optimizer is no plain AdamW (amsgrad, maximize, or coupled weight decay)")
+                                ": its optimizer is no plain AdamW (amsgrad, maximize, coupled weight decay, or no "
+                                "bias correction)")
           .with_hint(dcp::kTensorsAlone);
     return {};
-  }
-
-  // The group of some parameters, of which one is updated by one of `updates`.
-  Status check_any(const GroupValues& group, const std::vector<UpdateSettings>& updates) const {
-    Status first;
-    for (std::size_t i = 0; i < updates.size(); ++i) {
-      const Status status = check(group, updates[i], "");
-      if (status.ok()) return status;
-      if (i == 0) first = status;
-    }
-    return first;
   }
 
   const ckpt::LrSchedule& schedule() const { return schedule_; }
@@ -102,6 +92,23 @@ Status check_counts(const std::string& path, ImportPlan& plan, std::uint64_t ski
     plan.notes.push_back(
         std::to_string(skipped) + " of " + std::to_string(plan.step) +
         " steps were skipped by the loss scaler: Adam's count and the learning rate are as far behind");
+  return {};
+}
+
+// \error kIncompatible: gradients were clipped, or sequences cut, otherwise than the configuration says
+Status check_training(const std::string& path, std::optional<double> clip, std::optional<std::uint64_t> length,
+                      const recipe::Config& config) {
+  if (clip && (!dcp::is_number_of(*clip, config.training.max_norm) || (*clip > 0 && config.training.norm_type != 2)))
+    return ckpt::incompatible(path + ": the run clips gradients to the 2-norm " + ckpt::toml_float(*clip) +
+                              ", but training.max_norm of the configuration is " +
+                              ckpt::toml_float(config.training.max_norm) + ", and training.norm_type " +
+                              ckpt::toml_float(config.training.norm_type))
+        .with_hint("add: --set training.max_norm=" + ckpt::toml_float(*clip));
+  if (length && *length != static_cast<std::uint64_t>(config.training.seq_len))
+    return ckpt::incompatible(path + ": sequences of the run have " + std::to_string(*length) +
+                              " tokens, but training.seq_len of the configuration is " +
+                              std::to_string(config.training.seq_len))
+        .with_hint("add: --set training.seq_len=" + std::to_string(*length));
   return {};
 }
 
@@ -140,16 +147,41 @@ Result<GroupValues> read_group(const TorchFile& file, NodeId group) {
   values.amsgrad = flag("amsgrad", false);
   values.maximize = flag("maximize", false);
   values.decoupled = flag("decoupled_weight_decay", true);
+  values.bias_correction = flag("bias_correction", true);
   return values;
 }
 
-Status read_groups(const TorchFile& file, NodeId groups, std::set<GroupValues>& into) {
-  if (!file.pickle().is(groups, NodeKind::kList)) return ckpt::corrupt(file.path() + ": param_groups is no list");
-  for (std::size_t i = 0; i < file.pickle().size(groups); ++i) {
-    TITAN_ASSIGN_OR_RETURN(const GroupValues values, read_group(file, file.pickle().item(groups, i)));
-    into.insert(values);
+Result<std::vector<GroupValues>> read_groups(const TorchFile& file, NodeId groups, std::size_t count) {
+  const Pickle& pickle = file.pickle();
+  if (!pickle.is(groups, NodeKind::kList)) return ckpt::corrupt(file.path() + ": param_groups is no list");
+  std::vector<GroupValues> values;
+  std::map<std::size_t, std::size_t> of;  // a parameter's number, and its group's
+  for (std::size_t g = 0; g < pickle.size(groups); ++g) {
+    TITAN_ASSIGN_OR_RETURN(values.emplace_back(), read_group(file, pickle.item(groups, g)));
+    const NodeId members = pickle.find(pickle.item(groups, g), "params");
+    if (!pickle.is(members, NodeKind::kList)) {
+      of.emplace(g, g);
+      continue;
+    }
+    for (std::size_t i = 0; i < pickle.size(members); ++i) {
+      const NodeId member = pickle.item(members, i);
+      if (!pickle.is(member, NodeKind::kInt) || pickle.integer(member) < 0 ||
+          !of.emplace(static_cast<std::size_t>(pickle.integer(member)), g).second)
+        return ckpt::corrupt(file.path() + ": params has " + pickle.describe(member) +
+                             ", expected the number of a parameter that no group has yet");
+    }
   }
-  return {};
+  if (values.empty()) return values;
+  if (std::all_of(values.begin(), values.end(), [&](const GroupValues& one) { return one == values.front(); }))
+    return std::vector<GroupValues>(count, values.front());
+  if (of.size() != count || of.rbegin()->first + 1 != count)
+    return ckpt::incompatible(file.path() + ": the optimizer's groups differ, and number " + std::to_string(of.size()) +
+                              " parameters where there are " + std::to_string(count) +
+                              ": which is in which group is unknown")
+        .with_hint(kModelAlone);
+  std::vector<GroupValues> out;
+  for (const auto& [number, group] : of) out.push_back(values[group]);
+  return out;
 }
 
 Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, ImportPlan& plan) const {
@@ -163,10 +195,15 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
   groups.set_parameters(plan.parameters);
   TITAN_ASSIGN_OR_RETURN(const std::vector<UpdateSettings> updates,
                          recipe::update_settings(config, plan.parameters, plan.notes));
-  for (const GroupValues& group : facts.groups) TITAN_RETURN_IF_ERROR(groups.check_any(group, updates));
-  for (std::size_t p = 0; p < updates.size() && !facts.of.empty(); ++p)
-    TITAN_RETURN_IF_ERROR(
-        groups.check(facts.of.at(tensors_[plan.tensors[p].source].name), updates[p], plan.parameters[p].name));
+  for (std::size_t p = 0; p < updates.size() && !facts.of.empty(); ++p) {
+    const auto group = facts.of.find(tensors_[plan.tensors[p].source].name);
+    if (group == facts.of.end())
+      return ckpt::incompatible(path() + ": no group of the optimizer has '" + tensors_[plan.tensors[p].source].name +
+                                "'")
+          .with_hint(kModelAlone);
+    TITAN_RETURN_IF_ERROR(groups.check(group->second, updates[p], plan.parameters[p].name));
+  }
+  TITAN_RETURN_IF_ERROR(check_training(path(), facts.clip, facts.length, config));
   plan.lr = groups.schedule();
   plan.train = ckpt::TrainState{};
   plan.train->step = step;

@@ -1,6 +1,7 @@
 #include "converters/torch_save/trained_source.h"
 
 #include <cmath>
+#include <set>
 
 #include "ckpt/base/toml_text.h"
 #include "converters/dcp/torchtitan.h"
@@ -182,6 +183,10 @@ Status TrainedSource::check_masters(const std::vector<std::string>& without) con
 Result<ckpt::VerifyReport> TrainedSource::verify(const Progress& progress) const {
   const bool all_checked = whole_ == nullptr && files_.all_archives();
   TITAN_ASSIGN_OR_RETURN(ckpt::VerifyReport report, read_all(*this, all_checked ? "" : kSafetensorsNote, progress));
+  TITAN_RETURN_IF_ERROR(files_.check_rest([&](const std::string& file, const Status& found) {
+    if (!found.ok()) report.damage.push_back({file, "storage", "", 0, 0, 0, found.message});
+    return progress ? progress(report.bytes, report.bytes) : ckpt::ok_status();
+  }));
   if (why_.code == ckpt::Code::kCorrupt)
     report.damage.push_back({"optimizer", "structure", "", 0, 0, 0, why_.message});
   else if (!why_.ok())

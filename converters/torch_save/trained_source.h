@@ -2,7 +2,6 @@
 // A foreign checkpoint of a trainer: the model's tensors, the optimizer's, and what a run needs to be resumed.
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,13 +22,15 @@ inline constexpr const char* kModelAlone = "take the model alone: --skip 'optimi
 struct GroupValues {
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   std::optional<double> initial_lr;
-  bool amsgrad = false, maximize = false, decoupled = true;
+  bool amsgrad = false, maximize = false, decoupled = true, bias_correction = true;
   auto operator<=>(const GroupValues&) const = default;
 };
 /// Reads one dict of the list `param_groups` of a torch optimizer. \error kCorrupt
 Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
-/// Reads the whole list of groups. \error kCorrupt
-Status read_groups(const TorchFile& file, dcp::NodeId groups, std::set<GroupValues>& into);
+/// Reads a list of groups: the settings of each of the `count` parameters that they number. Torch numbers parameters
+/// through all groups (`params`); without numbers each group has one. \error kCorrupt; kIncompatible: groups differ,
+/// and nothing says which parameter is in which
+Result<std::vector<GroupValues>> read_groups(const TorchFile& file, dcp::NodeId groups, std::size_t count);
 
 /// Tensors in pieces under Hugging Face's names: the model's first, then "optimizer.state.NAME.exp_avg" and the like.
 class TrainedSource : public ForeignCheckpoint {
@@ -37,7 +38,7 @@ class TrainedSource : public ForeignCheckpoint {
   const std::string& path() const override { return path_; }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
-  /// Reads every element once, and checks the CRC of each torch storage.
+  /// Reads every element once, and checks the CRC of each torch storage, also of those that no tensor is made of.
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
  protected:
@@ -73,13 +74,15 @@ class TrainedSource : public ForeignCheckpoint {
   Status take_slots(const ImportOptions& options, ImportPlan& plan) const;
   /// What the trainer stored about a run.
   struct RunFacts {
-    std::set<GroupValues> groups;
-    std::map<std::string, GroupValues> of;  ///< by the name of the parameter's tensor in the trainer's files
+    std::map<std::string, GroupValues> of;  ///< by the name of the parameter's tensor in the trainer's files; empty if
+                                            ///< these say no settings
     std::uint64_t data_ranks = 1;           ///< 0: not known
     std::optional<std::uint64_t> samples;   ///< trained so far; none: computed from the configuration's batches
     std::uint64_t skipped = 0;              ///< steps in which Adam and the schedule stood still (a loss scaler's)
     bool lr_of_step = false;                ///< the stored rate may be that of the last step instead of the next
     std::vector<ckpt::LrPhase> phases{};    ///< the curve, if it is not that of the configuration's keys
+    std::optional<double> clip{};           ///< the norm that gradients are clipped to; 0: never
+    std::optional<std::uint64_t> length{};  ///< tokens of a sequence
   };
   /// Notes that weights are the optimizer's float32 masters, except those of `without`, which have none.
   static void note_masters(const std::vector<std::string>& without, ImportPlan& plan);

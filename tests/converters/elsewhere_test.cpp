@@ -22,8 +22,8 @@ struct Kind {
 
 TEST(Elsewhere, SaysWhatACheckpointOfAnotherProgramIs) {
   const Kind kinds[] = {
-      {{"zero_to_fp32.py", "latest", "global_step10/mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},
-      {{"latest", "global_step10/mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},
+      {{"zero_to_fp32.py", "latest", "global_step10/rng.bin"}, "a DeepSpeed checkpoint"},
+      {{"latest", "global_step10/rng.bin"}, "a DeepSpeed checkpoint"},
       {{"mp_rank_00_model_states.pt"}, "a DeepSpeed checkpoint"},
       {{"zero_pp_rank_0_mp_rank_00_model_states.pt", "zero_pp_rank_0_mp_rank_00_optim_states.pt"},
        "a DeepSpeed checkpoint"},

@@ -80,7 +80,7 @@ def write_stage_1(folder, saved, ranks, stage):
             weights.append(flat["fp32"][rank * per:(rank + 1) * per - padding].clone())
             state[g] = {"step": torch.tensor(float(loop.SAVED)), **{field: flat[field][rank * per:(rank + 1) * per].clone() for field in ("exp_avg", "exp_avg_sq")}}
             paddings.append(padding)
-        inner = {"loss_scaler": Scaler(), "dynamic_loss_scale": False, "overflow": False, "clip_grad": 1.0, "base_optimizer_state": {"state": state, "param_groups": group_values(saved, groups)},
+        inner = {"loss_scaler": Scaler(), "dynamic_loss_scale": False, "overflow": False, "clip_grad": 1000.0, "base_optimizer_state": {"state": state, "param_groups": group_values(saved, groups)},
                  "single_partition_of_fp32_groups": weights, "zero_stage": Stage(stage), "group_paddings": paddings, "partition_count": [ranks] * len(groups), "ds_version": "0.19.8",
                  "param_alignment_paddings": [[0] * len(group) for group in groups]}
         torch.save({"optimizer_state_dict": inner, "ds_config": {}, "ds_version": "0.19.8"}, folder / f"bf16_zero_pp_rank_{rank}_mp_rank_00_optim_states.pt")

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "converters/deepspeed/deepspeed_checkpoint.h"
+#include "converters/elsewhere.h"
 #include "converters/pickle/pickle_writer.h"
 #include "tests/converters/torch_save/torch_zip.h"
 #include "tests/support/mem_fs.h"
@@ -119,6 +120,8 @@ std::string rank_file(const RankFile& rank) {
   file.out.mark();
   file.flat(rank.weights);
   file.out.appends();
+  file.out.text("clip_grad");
+  file.out.real(0.25);
   file.out.text("param_alignment_paddings");
   file.out.empty_list();
   file.out.mark();
@@ -178,7 +181,9 @@ Status read(MemFs& fs, const FileMap& files, std::map<std::string, Floats>& foun
   EXPECT_EQ(content.step, 7u);
   EXPECT_EQ(content.skipped, 2u);
   EXPECT_EQ(content.data_ranks, 2u);
-  EXPECT_EQ(content.groups.size(), 1u);
+  EXPECT_EQ(content.groups.size(), 2u);
+  EXPECT_EQ(content.groups.at("b").weight_decay, 0.1);
+  EXPECT_EQ(content.clip, 0.25);
   EXPECT_EQ(content.notes.empty(), files.contains("mp_rank_00_model_states.pt"));  // of stage 3 names alone tell
   for (const auto& [name, state] : content.states)
     for (const PiecedTensor* tensor : {&state.weights, &*state.exp_avg}) {
@@ -294,11 +299,11 @@ TEST(DeepspeedZero, WithoutTheOptimizersFilesTheModelsOwnAreTaken) {
   }
 }
 
-std::string tensor_file(const Floats& values, const std::string& saved_as) {
+std::string tensor_file(const Floats& values, const std::string& saved_as, std::vector<std::uint64_t> shape = {}) {
   File file;
   file.begin();
   file.out.text("param");
-  file.flat(values);
+  file.tensor(values, shape.empty() ? std::vector<std::uint64_t>{values.size()} : shape);
   file.end();
   return std::move(file).bytes(saved_as);
 }
@@ -315,6 +320,20 @@ TEST(DeepspeedZero, OfTheUniversalFormAFileInAnothersPlaceIsDamage) {
   }
 }
 
+TEST(DeepspeedZero, OfTheUniversalFormTheModelsFileTellsWhoseAFolderIs) {
+  for (const bool exchanged : {false, true}) {
+    MemFs fs;
+    ASSERT_TRUE(put_text(fs, "/s/mp_rank_00_model_states.pt", model_file(kA)).ok());
+    const Floats other{5, 4, 3, 2, 1, 0};
+    for (const std::string slot : {"fp32", "exp_avg", "exp_avg_sq"})
+      ASSERT_TRUE(put_text(fs, "/s/zero/a/" + slot + ".pt", tensor_file(exchanged ? other : kA, slot, {2, 3})).ok());
+    PieceFiles pieces(fs);
+    const Status status = read_universal(fs, "/s", pieces).status();
+    EXPECT_EQ(status.code, exchanged ? Code::kCorrupt : Code::kOk) << status.to_string();
+    EXPECT_THAT(status.message, HasSubstr(exchanged ? "weights of 'a' are not those of the model's file" : ""));
+  }
+}
+
 TEST(DeepspeedZero, AStepIsFoundThroughLatestAndNowhereElse) {
   MemFs fs;
   for (const auto& [path, text] : {std::pair{"/run/latest", " global_step7\r\n"},
@@ -325,10 +344,63 @@ TEST(DeepspeedZero, AStepIsFoundThroughLatestAndNowhereElse) {
                                    {"/u/u7/zero/a/fp32.pt", "x"},
                                    {"/u/u7/mp_rank_00_model_states.pt", "x"}})
     ASSERT_TRUE(put_text(fs, path, text).ok());
-  EXPECT_EQ(*find_step(fs, "/run"), "/run/global_step7");
-  EXPECT_EQ(*find_step(fs, "/run/global_step7"), "/run/global_step7");
-  EXPECT_EQ(*find_step(fs, "/u"), "/u/u7");
-  for (const char* path : {"/out", "/bare", "/nothing"}) EXPECT_EQ(*find_step(fs, path), "") << path;
+  EXPECT_EQ(find_step(fs, "/run")->folder, "/run/global_step7");
+  EXPECT_EQ(find_step(fs, "/run/global_step7")->folder, "/run/global_step7");
+  EXPECT_EQ(find_step(fs, "/u")->folder, "/u/u7");
+  for (const char* path : {"/out", "/bare", "/nothing"}) EXPECT_EQ(find_step(fs, path)->folder, "") << path;
+}
+
+TEST(DeepspeedZero, OfTwoStepsThatARunNamesTheNewerIsTaken) {
+  for (const auto& [universal, taken, other] : {std::tuple{5, "global_step15", "global_step5_universal"},
+                                                {25, "global_step25_universal", "global_step15"},
+                                                {15, "global_step15_universal", ""}}) {
+    MemFs fs;
+    const std::string folder = "global_step" + std::to_string(universal) + "_universal";
+    for (const auto& [path, text] : {std::pair{std::string("latest"), std::string("global_step15")},
+                                     {"latest_universal", folder},
+                                     {"global_step15/" + name_of(0), "x"},
+                                     {folder + "/mp_rank_00_model_states.pt", "x"}})
+      ASSERT_TRUE(put_text(fs, "/run/" + path, text).ok());
+    const auto step = find_step(fs, "/run");
+    ASSERT_TRUE(step.ok());
+    EXPECT_EQ(step->folder, std::string("/run/") + taken);
+    EXPECT_EQ(step->other, *other == 0 ? "" : std::string("/run/") + other);
+  }
+}
+
+TEST(DeepspeedZero, ARunWhoseLatestNamesNothingSaysItsNewestStep) {
+  MemFs fs;
+  for (const char* step : {"global_step5", "global_step15"})
+    ASSERT_TRUE(put_text(fs, std::string("/run/") + step + "/mp_rank_00_model_states.pt", "x").ok());
+  ASSERT_TRUE(put_text(fs, "/run/latest", "").ok());
+  ASSERT_TRUE(put_text(fs, "/run/zero_to_fp32.py", "").ok());
+  EXPECT_TRUE(check_elsewhere(fs, "/run").ok());
+  EXPECT_EQ(deepspeed_format().near_miss(fs, "/run").hint, "name a step: the newest is /run/global_step15");
+}
+
+TEST(DeepspeedZero, VerifyReadsTensorsThatNobodyTakes) {
+  Floats a(4000);
+  std::iota(a.begin(), a.end(), 0);
+  const Floats first(a.begin(), a.begin() + 2000);
+  Floats second(a.begin() + 2000, a.end());
+  second.insert(second.end(), kB.begin(), kB.end());
+  for (const bool damaged : {false, true}) {
+    MemFs fs;
+    std::string model = model_file(a, false, 2000);
+    const std::size_t begin = model.find(testing::floats(a));
+    ASSERT_NE(begin, std::string::npos);
+    if (damaged) model[begin + sizeof(float) * 1500] ^= 1;  // the weights are compared up to 1024
+    for (const auto& [name, bytes] : FileMap{{"mp_rank_00_model_states.pt", model},
+                                             {name_of(0), rank_file({first, first})},
+                                             {name_of(1), rank_file({second, second})}})
+      ASSERT_TRUE(put_text(fs, "/s/" + name, bytes).ok());
+    const auto checkpoint = deepspeed_format().open(fs, "/s");
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().to_string();
+    const auto report = (*checkpoint)->verify({});
+    ASSERT_TRUE(report.ok()) << report.status().to_string();
+    ASSERT_EQ(report->damage.size(), damaged ? 1u : 0u);
+    EXPECT_EQ(damaged ? report->damage[0].file : "", damaged ? "/s/mp_rank_00_model_states.pt" : "");
+  }
 }
 
 }  // namespace

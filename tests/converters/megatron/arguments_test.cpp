@@ -109,6 +109,21 @@ TEST_F(MegatronArguments, ArgumentsOfUsualRunsAreTaken) {
   EXPECT_TRUE(plan.ok()) << plan.status().to_string();
 }
 
+TEST_F(MegatronArguments, ClippingAndSequencesOfTheRunAreCompared) {
+  const std::vector<std::tuple<const char*, dcp::Value, const char*>> cases{
+      {"clip_grad", dcp::Value::of(0.5), "clips gradients to the 2-norm 0.5"},
+      {"clip_grad", whole(0), "clips gradients to the 2-norm 0.0"},
+      {"seq_length", whole(32), "sequences of the run have 32 tokens"}};
+  for (const auto& [key, value, message] : cases) {
+    fs_ = MemFs();
+    Step step;
+    step.args[key] = value;
+    put(step);
+    EXPECT_THAT(planned({.config = run_config()}).status().message, HasSubstr(message));
+    EXPECT_TRUE(planned({.skip = {"optimizer.*"}, .config = run_config()}).ok()) << "the weights alone";
+  }
+}
+
 // The default of num_query_groups is 1, and counts only beside group_query_attention.
 TEST_F(MegatronArguments, WithoutGroupsEachHeadHasAKey) {
   Step step;

@@ -10,6 +10,7 @@ namespace {
 
 using ckpt::Code;
 using ::testing::Contains;
+using ::testing::HasSubstr;
 using testing::Step;
 
 class MegatronRules : public testing::MegatronFolder {};
@@ -55,6 +56,17 @@ TEST_F(MegatronRules, ARenameInTheFileLeadsToAFusedProjection) {
   for (const auto& [name, elements] : expected) EXPECT_EQ(values(*renamed, name, "exp_avg"), elements) << name;
   options.rules.rename.push_back({"teacher.*.weight", "*.weight"});
   EXPECT_EQ(planned(options).status().code, Code::kIncompatible) << "a rule that matches nothing";
+}
+
+TEST_F(MegatronRules, TwoTensorsForOneParameterAreNamedAsTheFileHasThem) {
+  Step step;
+  step.more = {{"decoder.layers.0.input_layernorm.weight", {6}, {}}};
+  put(step);
+  const Status status = planned().status();
+  EXPECT_EQ(status.code, Code::kIncompatible);
+  EXPECT_THAT(status.hint, HasSubstr("--skip 'decoder.layers.0.self_attention.linear_qkv.layer_norm_weight'"));
+  EXPECT_THAT(status.hint, HasSubstr("--skip 'decoder.layers.0.input_layernorm.weight'"));
+  EXPECT_TRUE(planned({.skip = {"decoder.layers.0.input_layernorm.weight"}}).ok()) << "what the hint says";
 }
 
 }  // namespace

@@ -68,6 +68,12 @@ TEST(NanotronModel, MetadataOfVersions12To15IsRead) {
   for (const char* version : {"1.1", "1.6", "2.0", "1", "x"})
     EXPECT_EQ(read(std::string(R"({"version": ")") + version + "\"}").status().code, Code::kUnsupported) << version;
   EXPECT_EQ(read("{}").status().code, Code::kIncompatible);
+  for (const char* count : {"\"x\"", "-1", "1e30", "2.5"}) {
+    const auto status =
+        read(std::string(R"({"version": "1.5", "metas": {"consumed_train_samples": )") + count + "}}").status();
+    EXPECT_EQ(status.code, Code::kIncompatible) << count;
+    EXPECT_THAT(status.message, HasSubstr("'consumed_train_samples' is not a whole number"));
+  }
 }
 
 }  // namespace

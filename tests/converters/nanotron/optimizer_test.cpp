@@ -118,7 +118,7 @@ Result<std::vector<float>> read(MemFs& fs, const std::map<std::string, RankFile>
   TITAN_ASSIGN_OR_RETURN(const Optimizer optimizer, read_optimizer(fs, "/o", parameters(fs, pieces), pieces));
   const ParameterState& state = optimizer.states.at("a.weight");
   EXPECT_EQ(state.step, 3);
-  EXPECT_EQ(optimizer.groups.size(), 1u);
+  EXPECT_EQ(optimizer.groups.at("a.weight").lr, 0.5);
   EXPECT_EQ(state.master.has_value(), master);
   std::vector<float> out(8);
   TITAN_RETURN_IF_ERROR(
@@ -188,6 +188,9 @@ TEST(NanotronOptimizer, RefusesFilesThatCannotBe) {
       {{{first, {.moments = {1}, .name = "b.weight"}}}, Code::kCorrupt, "'b.weight' is no parameter of the model"},
       {{{first, {.moments = {1}, .index = 4}}}, Code::kCorrupt, "a state of int 4, which has no name"},
       {{{first, {{1, 2, 3, 4}}}, {second, {.moments = {5, 6, 7, 8}, .step = 4}}}, Code::kCorrupt, "on another rank"},
+      {{{first, {{1, 2, 3, 4}}}, {second, {.moments = {5, 6, 7, 8}, .lr = 0.25}}},
+       Code::kCorrupt,
+       "tp-1-of-2_exp-0-of-1.pt: 'a.weight' has other settings than on another rank"},
       {{{first, {{1, 2, 3, 4}}}, {second, {{1, 2, 3, 4}}}},
        Code::kCorrupt,
        "tp-1-of-2_exp-0-of-1.pt holds what optimizer_pp-0-of-1_tp-0-of-2_exp-0-of-1.pt does"},

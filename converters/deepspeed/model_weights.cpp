@@ -1,0 +1,57 @@
+// The optimizer's weights, rounded, must be those of the model's own file: nothing else says whose they are.
+#include <algorithm>
+
+#include "ckpt/model/shape_text.h"
+#include "ckpt/ops/convert_dtype.h"
+#include "converters/deepspeed/zero.h"
+
+namespace titan::convert::deepspeed {
+namespace {
+
+constexpr std::uint64_t kSample = 1024;  // elements of each part of a parameter that are compared
+
+Result<bool> equal_at(std::uint64_t first, std::uint64_t count, const PiecedTensor& weights,
+                      const PiecedTensor& of_model, const PieceFiles& files) {
+  std::vector<std::byte> exact(count * ckpt::dtype_size(weights.dtype)),
+      rounded(count * ckpt::dtype_size(of_model.dtype)), theirs(rounded.size());
+  TITAN_RETURN_IF_ERROR(files.read(weights, first, exact));
+  TITAN_RETURN_IF_ERROR(files.read(of_model, first, theirs));
+  ckpt::convert_elements(weights.dtype, exact, of_model.dtype, rounded);
+  return rounded == theirs;
+}
+
+bool is_compared(DType dtype) { return ckpt::is_float(dtype) && dtype != DType::kF64; }
+
+}  // namespace
+
+Status compare_with_model(const std::map<std::string, State>& states, const TorchFile& model, bool whole,
+                          const char* hint, PieceFiles& files) {
+  const std::uint32_t number = files.add_archive(model.path());
+  for (const auto& [name, state] : states) {
+    TITAN_ASSIGN_OR_RETURN(const std::optional<StoredTensor> stored, module_tensor(model, name));
+    if (!stored || stored->elements == 0) continue;  // stage 3 leaves them empty
+    const Result<DType> dtype = dtype_of_torch(name, stored->dtype);
+    if (!dtype.ok() || !is_compared(*dtype) || !is_compared(state.weights.dtype)) continue;
+    if (stored->shape != state.weights.shape) {
+      if (!whole) continue;
+      return ckpt::corrupt(model.path() + ": '" + name + "' has the shape " + ckpt::shape_text(stored->shape) +
+                           ", and in param_shapes " + ckpt::shape_text(state.weights.shape));
+    }
+    const PiecedTensor of_model{
+        name, *dtype, stored->shape, {whole_piece(stored->shape, {{number, stored->offset, stored->elements}})}};
+    // A rank's file in the place of another shows where the rank's part begins.
+    std::uint64_t first = 0;
+    for (const Segment& segment : state.weights.pieces.front().segments) {
+      TITAN_ASSIGN_OR_RETURN(const bool same, equal_at(first, std::min(kSample, segment.elements), state.weights,
+                                                       of_model, files));
+      if (!same)
+        return ckpt::corrupt(ckpt::parent_path(model.path()) + ": the optimizer's weights of '" + name +
+                             "' are not those of the model's file")
+            .with_hint(hint);
+      first += segment.elements;
+    }
+  }
+  return {};
+}
+
+}  // namespace titan::convert::deepspeed
