@@ -42,8 +42,8 @@ Status compare_with_model(const std::map<std::string, State>& states, const Torc
     // A rank's file in the place of another shows where the rank's part begins.
     std::uint64_t first = 0;
     for (const Segment& segment : state.weights.pieces.front().segments) {
-      TITAN_ASSIGN_OR_RETURN(const bool same, equal_at(first, std::min(kSample, segment.elements), state.weights,
-                                                       of_model, files));
+      TITAN_ASSIGN_OR_RETURN(const bool same,
+                             equal_at(first, std::min(kSample, segment.elements), state.weights, of_model, files));
       if (!same)
         return ckpt::corrupt(ckpt::parent_path(model.path()) + ": the optimizer's weights of '" + name +
                              "' are not those of the model's file")

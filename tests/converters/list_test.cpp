@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "converters/view.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
@@ -31,6 +32,19 @@ TEST(ListedRuns, StepsOfDeepspeedAreListedEach) {
                             {"global_step5/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", "x"},
                             {"global_step7/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", "x"}});
   EXPECT_THAT(rows, ElementsAre(Pair(7, "global_step7"), Pair(5, "global_step5")));
+}
+
+TEST(ListedRuns, VerifyChecksEachStepOfThem) {
+  MemFs fs;
+  for (const auto& [path, text] : {std::pair{"latest", "global_step7"},
+                                   {"global_step5/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", "x"},
+                                   {"global_step7/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", "x"}})
+    ASSERT_TRUE(ckpt::testing::put_text(fs, std::string("/r/") + path, text).ok());
+  const auto run = verify_any(fs, {.target = "/r"});
+  ASSERT_TRUE(run.ok()) << run.status().to_string();
+  EXPECT_TRUE(run->is_run);
+  EXPECT_EQ(run->steps.size(), 2u);
+  EXPECT_EQ(run->damage, 2u) << "an optimizer without a model is damage";
 }
 
 TEST(ListedRuns, StepsOfNanotronAreListedEach) {
