@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "converters/skip.h"
 
@@ -21,12 +22,56 @@ void for_each_segment(std::string_view name, Use&& use) {
 
 bool is_wrapper(std::string_view segment) { return std::ranges::find(kWrappers, segment) != std::end(kWrappers); }
 
-// A rule takes a whole name, or else the parameter in a key of the optimizer's state.
-std::string ruled(const std::string& name, const recipe::NameRules& rules) {
-  if (recipe::rename_rule(name, rules) < rules.rename.size()) return recipe::renamed(name, rules);
+bool has_rule(std::string_view name, const recipe::NameRules& rules) {
+  return recipe::rename_rule(name, rules) < rules.rename.size();
+}
+
+// Finds the weight of an optimizer's state, whose name may lack a prefix that all weights have.
+class Weights {
+ public:
+  explicit Weights(const std::vector<std::string>& names) {
+    std::set<std::string_view> parameters;
+    for (const std::string& name : names)
+      if (const auto state = split_state_key(name))
+        parameters.insert(state->parameter);
+      else
+        weights_.insert(name);
+    std::map<std::string_view, std::size_t> prefixes;
+    for (const std::string_view name : weights_)
+      for (std::size_t at = 0; at < name.size(); at = std::min(name.find('.', at), name.size() - 1) + 1)
+        if (parameters.contains(name.substr(at))) ++prefixes[name.substr(0, at)];
+    const auto most = std::max_element(prefixes.begin(), prefixes.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != prefixes.end()) prefix_ = most->first;
+  }
+
+  std::string_view prefix() const { return prefix_; }
+  // "" where the file has none.
+  std::string of(std::string_view parameter) const {
+    std::string name = prefix_ + std::string(parameter);
+    return weights_.contains(name) ? name : "";
+  }
+
+ private:
+  std::set<std::string_view> weights_;
+  std::string prefix_;
+};
+
+// A rule takes a whole name. A state follows its weight; one without a weight is renamed by its parameter's name.
+std::string ruled(const std::string& name, const Weights& weights, const recipe::NameRules& rules) {
+  if (has_rule(name, rules)) return recipe::renamed(name, rules);
   const std::optional<StateKey> state = split_state_key(name);
   if (!state) return name;
-  return std::string(state->before) + recipe::renamed(state->parameter, rules) + "." + std::string(state->field);
+  std::string weight = weights.of(state->parameter), to;
+  if (weight.empty()) {
+    to = recipe::renamed(state->parameter, rules);
+  } else if (!has_rule(weight, rules)) {
+    return name;
+  } else {
+    to = recipe::renamed(weight, rules);
+    if (to.starts_with(weights.prefix())) to.erase(0, weights.prefix().size());
+  }
+  return std::string(state->before) + to + "." + std::string(state->field);
 }
 
 Status refuse(const std::string& path, std::vector<std::string> problems, const char* hint) {
@@ -71,13 +116,14 @@ std::string without_wrappers(std::string_view name) {
 Result<FileNames> file_names(const std::string& path, const std::vector<std::string>& names,
                              const ImportOptions& options) {
   SkipRules skip(options.skip);
+  const Weights weights(names);
   FileNames found;
   std::vector<std::string> problems, rows, rows_of_state;
   std::map<std::string_view, std::size_t> wrappers;
   for (const std::string& name : names) {
     const bool by_flag = skip.takes(name);
     found.skipped.push_back(by_flag || recipe::any_match(options.rules.skip, name));
-    const std::string target = ruled(name, options.rules);
+    const std::string target = ruled(name, weights, options.rules);
     if (!found.skipped.back())
       if (const std::string unsaid = recipe::rows_unsaid(name, target, options.rules); !unsaid.empty())
         (split_state_key(name) ? rows_of_state : rows).push_back(unsaid);
@@ -88,9 +134,14 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
     found.names.push_back(without_wrappers(target));
   }
   TITAN_RETURN_IF_ERROR(skip.check_used(path));
-  std::vector<std::string> matched = names;  // with the parameters of state keys, on which rules act, too
-  for (const std::string& name : names)
-    if (const auto state = split_state_key(name)) matched.emplace_back(state->parameter);
+  // A rule for a parameter of the state must not part it from its weight.
+  std::vector<std::string> matched = names;
+  for (const std::string& name : names) {
+    const auto state = split_state_key(name);
+    if (!state) continue;
+    const std::string weight = weights.of(state->parameter);
+    if (weight.empty() || has_rule(weight, options.rules)) matched.emplace_back(state->parameter);
+  }
   problems = recipe::unused_rules(matched, options.rules);
   if (rows.empty()) rows = std::move(rows_of_state);  // beside a weight its moments say nothing new
   problems.insert(problems.end(), rows.begin(), rows.end());

@@ -22,7 +22,7 @@ std::string without_wrappers(std::string_view name);
 
 struct FileNames {
   std::vector<std::string>
-      names;  ///< one for each given name; the rules are applied first, also to the parameters in state keys
+      names;  ///< one for each given name; the rules are applied first, and a state follows the rule of its weight
   std::vector<bool> skipped;
   std::vector<std::string> notes;
 };

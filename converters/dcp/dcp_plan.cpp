@@ -72,12 +72,16 @@ Result<ImportPlan> Planner::run() {
 
 Status Planner::take_names() {
   std::vector<std::string> all = tensor_names(), used;
+  std::vector<bool> renamed;
   for (const auto& [name, dtype] : source_.others()) all.push_back(name);
   TITAN_ASSIGN_OR_RETURN(names_, file_names(source_.path(), all, options_));
   plan_.notes = names_.notes;
-  for (std::size_t i = 0; i < source_.tensors().size(); ++i)
-    if (!names_.skipped[i]) used.push_back(names_.names[i]);
-  TITAN_ASSIGN_OR_RETURN(layout_, find_layout(source_.path(), used));
+  for (std::size_t i = 0; i < source_.tensors().size(); ++i) {
+    if (names_.skipped[i]) continue;
+    used.push_back(names_.names[i]);
+    renamed.push_back(names_.names[i] != without_wrappers(all[i]));
+  }
+  TITAN_ASSIGN_OR_RETURN(layout_, find_layout(source_.path(), used, renamed));
   TITAN_RETURN_IF_ERROR(know_family());
   if (const std::string wrapping = layout_.wrapping(); !wrapping.empty())
     plan_.notes.push_back("the prefix `" + wrapping + "` is taken off the names of the model");
@@ -134,6 +138,9 @@ Status Planner::sort_in(std::size_t i) {
     if (names_.skipped[i]) leave_out(i);
     return {};
   }
+  if (key.kind == Kind::kSlot || key.kind == Kind::kStep)
+    if (const auto file = split_state_key(name), now = split_state_key(names_.names[i]); file && now)
+      renamed_.try_emplace(std::string(file->parameter), now->parameter);
   std::size_t other = i;
   const bool halves = options_.rules.rows
                           ? options_.rules.rows == recipe::HeadRows::kHalves && recipe::has_head_rows(key.parameter)

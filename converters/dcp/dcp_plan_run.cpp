@@ -53,7 +53,9 @@ Status Planner::take_run() {
           ? check_plain_resume(
                 source_.reader(), optimizer_,
                 [&](const std::string& name) {
-                  return layout_.key(optimizer_ + "state." + first_expert(name) + ".exp_avg").parameter;
+                  const auto at = renamed_.find(name);
+                  const std::string now = first_expert(at == renamed_.end() ? name : at->second);
+                  return layout_.key(optimizer_ + "state." + now + ".exp_avg").parameter;
                 },
                 plan_.parameters, plan_.optimizer_steps, config, plan_.notes)
           : check_resume(source_.reader(), {plan_.parameters, groups_, newer_}, plan_.optimizer_steps, config));

@@ -100,6 +100,7 @@ class Planner {
   std::string optimizer_;  // the prefix before "state." in the optimizer's names
   std::map<std::string, Slot> parameters_;
   std::map<std::string, std::size_t> steps_;
+  std::map<std::string, std::string, std::less<>> renamed_;  // parameters in state keys: in the file, after the rules
   std::map<std::string, std::map<std::string, Slot>> slots_;
   std::vector<std::string> groups_;  // names of the parameters in the optimizer, if all have state
   std::vector<std::string> left_over_;

@@ -31,6 +31,13 @@ std::optional<Anchor> anchor_of(std::string_view name) {
   return at ? std::optional(Anchor{huggingface, std::string(name.substr(0, *at))}) : std::nullopt;
 }
 
+// Rules may give a part of Hugging Face's names ours: the others say whose names they are.
+void forget_renamed(std::set<Anchor>& anchors, const std::set<Anchor>& of_file) {
+  const bool theirs = std::any_of(of_file.begin(), of_file.end(), [](const Anchor& one) { return one.huggingface; });
+  const Anchor ours;
+  if (theirs && !of_file.contains(ours)) anchors.erase(ours);
+}
+
 bool is_usual(const Anchor& anchor) { return anchor.prefix == (anchor.huggingface ? kModel : ""); }
 
 ckpt::Result<Anchor> chosen(const std::string& path, const std::set<Anchor>& anchors) {
@@ -98,15 +105,20 @@ std::string Layout::wrapping() const {
   return model.ends_with(kModel) ? model.substr(0, model.size() - kModel.size()) : model;
 }
 
-ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std::string>& names) {
-  std::set<Anchor> of_model, of_optimizer;
-  for (const std::string& name : names) {
+ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std::string>& names,
+                                 const std::vector<bool>& renamed) {
+  std::set<Anchor> of_model, of_optimizer, of_file;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
     const std::optional<StateKey> state = split_state_key(name);
     const bool other = !state && parse_key(name).kind != DcpKey::Kind::kParameter;
     if (other) continue;
-    if (const auto anchor = anchor_of(state ? state->parameter : name))
-      (state ? of_optimizer : of_model).insert(*anchor);
+    const auto anchor = anchor_of(state ? state->parameter : name);
+    if (!anchor) continue;
+    (state ? of_optimizer : of_model).insert(*anchor);
+    if (!state && !renamed[i]) of_file.insert(*anchor);
   }
+  forget_renamed(of_model, of_file);
   TITAN_ASSIGN_OR_RETURN(const Anchor model, chosen(path, of_model));
   // The optimizer of another model, or of another program's: its state stays what it is called.
   std::erase_if(of_optimizer, [&](const Anchor& anchor) { return anchor.huggingface != model.huggingface; });

@@ -28,8 +28,10 @@ struct Layout {
   std::string wrapping() const;
 };
 
-/// Finds the layers of a model in `names`. Without any layers, names count as torchtitan's without a prefix. `path`
-/// names the directory in messages. \error kIncompatible: there are several models, and none has the usual prefix
-ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std::string>& names);
+/// Finds the layers of a model in `names`, of which the user's rules have changed the `renamed`. Without any layers,
+/// names count as torchtitan's without a prefix. `path` names the directory in messages. \error kIncompatible: there
+/// are several models, and none has the usual prefix
+ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std::string>& names,
+                                 const std::vector<bool>& renamed);
 
 }  // namespace titan::convert::dcp

@@ -41,6 +41,22 @@ TEST(FileNames, RulesActOnTheNamesInTheFileAndThenWrappersGo) {
   EXPECT_THAT(found->notes, ElementsAre("the wrapper's `_orig_mod.` is taken off 1 name"));
 }
 
+TEST(FileNames, AStateFollowsTheRuleOfItsWeight) {
+  ImportOptions options;
+  options.rules.rename = {{"model.a.w", "model.b.w"}, {"model.b.w", "model.a.w"}, {"model.c.w", "ours"}};
+  const std::vector<std::string> file = {"model.a.w",         "model.b.w",         "model.c.w",
+                                         "state.a.w.exp_avg", "state.b.w.exp_avg", "state.c.w.step"};
+  const Result<FileNames> found = file_names("/f", file, options);
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  EXPECT_THAT(found->names, ElementsAre("model.b.w", "model.a.w", "ours", "state.b.w.exp_avg", "state.a.w.exp_avg",
+                                        "state.ours.step"));
+  options.rules.rename = {{"a.w", "b.w"}};
+  EXPECT_THAT(file_names("/f", file, options).status().causes, ElementsAre("rule rename \"a.w\" matches nothing"))
+      << "the state alone";
+  options.rules.rename = {{"state.*.w.exp_avg", "state.*.v.exp_avg"}};
+  EXPECT_EQ(file_names("/f", file, options)->names[3], "state.a.v.exp_avg") << "by its own name it is meant";
+}
+
 TEST(FileNames, NamesRulesThatMatchNothing) {
   EXPECT_THAT(file_names("/f", {"a"}, {.skip = {"b"}}).status().message,
               HasSubstr("--skip 'b' matches no tensor of /f"));

@@ -392,6 +392,39 @@ TEST(DcpOfHuggingFace, ARenameToOurNamesSaysHowRowsLie) {
   }
 }
 
+TEST(DcpOfHuggingFace, AStateFollowsItsWeightWhereRulesExchangeTwo) {
+  const std::string from = "layers.0.feed_forward.w1.weight", to = "layers.1.feed_forward.w1.weight";
+  const Written how{.prefix = "model.", .state = "optimizer.state."};
+  ImportOptions options;
+  const Planned plain = planned(how, options);
+  options.rules.rename = {{"model." + theirs(from), "model." + theirs(to)},
+                          {"model." + theirs(to), "model." + theirs(from)}};
+  const Planned found = planned(how, options);
+  ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
+  const auto source = [](const Planned& read, const std::string& name, const std::string& slot) {
+    for (const TensorPlan& tensor : read.plan->tensors)
+      if (tensor.ref.slot == slot && read.plan->parameters[tensor.ref.index].name == name)
+        return read.source->tensors()[tensor.source].name;
+    return std::string();
+  };
+  for (const char* slot : {"", "exp_avg", "exp_avg_sq"}) {
+    EXPECT_EQ(source(found, from, slot), source(plain, to, slot));
+    EXPECT_EQ(source(found, to, slot), source(plain, from, slot));
+  }
+}
+
+TEST(DcpOfHuggingFace, RulesThatGiveSomeTensorsOurNamesLeaveTheOthersTheirs) {
+  const Written how{.prefix = "model.", .state = "optimizer.state."};
+  ImportOptions options;
+  options.rules.rows = recipe::HeadRows::kHalves;
+  options.rules.rename = {{"model.model.layers.*.self_attn.q_proj.weight", "layers.*.attention.wq.weight"}};
+  const Planned found = planned(how, options);
+  ASSERT_TRUE(found.plan.ok()) << found.plan.status().to_string();
+  EXPECT_EQ(found.names(), our_names());
+  for (const char* slot : {"", "exp_avg", "exp_avg_sq"})
+    EXPECT_EQ(found.rows("layers.1.attention.wq.weight", slot, 16), kTwoHeads);
+}
+
 TEST(DcpOfHuggingFace, RulesThatMatchNothingAreRefused) {
   ImportOptions options{.look = true};
   options.rules.skip = {"nothing.*"};
