@@ -106,6 +106,30 @@ bool TrainedSource::skips_optimizer(const ImportOptions& options) const {
   return true;
 }
 
+void TrainedSource::know_states(const NameTable& names) {
+  std::set<std::string_view> model;
+  for (std::size_t i = 0; i < model_tensors_; ++i) model.insert(tensors_[i].name);
+  for (const auto& [name, step] : steps_)
+    if (const auto ours = names.ours(name); ours && !model.contains(name)) state_of_[ours->name] = name;
+}
+
+// The state of a tensor is called as the tensor is, or by the parameter.
+const std::string& TrainedSource::state_name(const ImportPlan& plan, std::size_t parameter) const {
+  const std::string& tensor = tensors_[plan.tensors[parameter].source].name;
+  const auto at = state_of_.find(plan.parameters[parameter].name);
+  return steps_.contains(tensor) || at == state_of_.end() ? tensor : at->second;
+}
+
+std::map<std::string, GroupValues> TrainedSource::of_weights(std::map<std::string, GroupValues> groups,
+                                                             const ImportPlan& plan) const {
+  for (std::size_t p = 0; p < plan.parameters.size(); ++p)
+    if (const auto at = groups.find(state_name(plan, p)); at != groups.end()) {
+      const GroupValues values = at->second;
+      groups[tensors_[plan.tensors[p].source].name] = values;
+    }
+  return groups;
+}
+
 void TrainedSource::set_why(Status status) {
   const bool left_open = !status.ok() && status.code != ckpt::Code::kCorrupt && status.hint.empty();
   why_ = left_open ? status.with_hint(kModelAlone) : std::move(status);
@@ -137,14 +161,15 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
   std::set<std::string> taken;  // several times where a tensor has several experts
   for (std::uint32_t p = 0; p < parameters; ++p) {
     const TensorPlan weights = plan.tensors[p];
-    const std::string& theirs = tensors_[weights.source].name;
+    const std::string& theirs = state_name(plan, p);
+    const bool apart = theirs != tensors_[weights.source].name;  // experts of one tensor have their own states
     for (const char* slot : kSlots) {
       const auto at = by_name.find(slot_name(theirs, slot));
       if (at == by_name.end()) {
         missing.push_back(slot_name(theirs, slot));
         continue;
       }
-      plan.tensors.push_back({{p, slot}, at->second, weights.head_dim, false, weights.blocks});
+      plan.tensors.push_back({{p, slot}, at->second, weights.head_dim, false, apart ? RowBlocks{} : weights.blocks});
       plan.report.push_back(uncast(at->first, Fate::kWritten, tensors_[at->second].dtype, plan.parameters[p].shape));
       plan.report.back().to = plan.parameters[p].name + "." + slot;
       plan.report.back().permuted = weights.head_dim != 0;

@@ -7,6 +7,7 @@
 
 #include "converters/format.h"
 #include "converters/fused_experts.h"
+#include "converters/name_table.h"
 #include "converters/torch_save/pieces.h"
 #include "converters/torch_save/torch_file.h"
 
@@ -60,6 +61,13 @@ class TrainedSource : public ForeignCheckpoint {
   void add_moments(const std::vector<ExpertPart>& parts, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq,
                    double step);
 
+  /// A state whose name no tensor of the model has belongs to the parameter that `names` say, whatever its tensor is
+  /// called.
+  void know_states(const NameTable& names);
+  /// `groups` of states, also by the names of the tensors that `plan` takes for their parameters.
+  std::map<std::string, GroupValues> of_weights(std::map<std::string, GroupValues> groups,
+                                                const ImportPlan& plan) const;
+
   /// Sets `why_`: the status of reading the optimizer.
   void set_why(Status status);
 
@@ -100,6 +108,7 @@ class TrainedSource : public ForeignCheckpoint {
   Status why_;  ///< not ok: the optimizer's state cannot be read. verify() reports damage of it
 
  private:
+  const std::string& state_name(const ImportPlan& plan, std::size_t parameter) const;
   bool skips_optimizer(const ImportOptions& options) const;
   struct Place {
     std::size_t pieced;
@@ -111,7 +120,8 @@ class TrainedSource : public ForeignCheckpoint {
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
   std::size_t model_tensors_ = 0;
-  std::map<std::string, double> steps_;  // Adam's, by the name of the parameter
+  std::map<std::string, double> steps_;          // Adam's, by the name of the parameter
+  std::map<std::string, std::string> state_of_;  // by our name: states that no tensor of the model is called by
 };
 
 }  // namespace titan::convert

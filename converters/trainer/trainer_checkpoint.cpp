@@ -8,6 +8,7 @@
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/json_file.h"
+#include "converters/name_table.h"
 #include "converters/trainer/trainer_state.h"
 
 namespace titan::convert {
@@ -42,7 +43,7 @@ class TrainerCheckpoint final : public TrainedSource {
                                         : " cannot be read: " + why_.message));
     if (!run) return plan;
     note_training_state(plan);
-    TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_, plan));
+    TITAN_RETURN_IF_ERROR(take_counted_run(options, of_weights(groups_, plan), plan));
     return plan;
   }
 
@@ -61,6 +62,7 @@ class TrainerCheckpoint final : public TrainedSource {
     groups_ = groups_of(placed);
     for (const auto& [moments, parts] : placed)
       add_moments(parts, moments->exp_avg, moments->exp_avg_sq, moments->step);
+    know_states(huggingface_names().of(model));
     const double step = state_.empty() ? 0 : state_.begin()->second.step;
     return step >= 0 && step <= 0x1p53 ? check_step(step) : Status{};  // no count: refused where it is taken
   }

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "ckpt/model/shape_text.h"
+#include "converters/file_names.h"
 #include "converters/name_table.h"
+#include "converters/prefix.h"
 #include "converters/torch_save/rank_tensor.h"
 #include "recipe/model/family.h"
 
@@ -62,6 +64,7 @@ class StateReader {
     TITAN_ASSIGN_OR_RETURN(const NodeId groups, file.at(ranks_.front().root, "param_groups"));
     if (!pickle.is(groups, NodeKind::kList)) return corrupt(file.path() + ": param_groups is no list");
     TITAN_RETURN_IF_ERROR(choose_order(groups));
+    TITAN_RETURN_IF_ERROR(find_prefix());
     for (std::size_t g = 0; g < pickle.size(groups); ++g) TITAN_RETURN_IF_ERROR(take_group(pickle.item(groups, g)));
     if (numbers_.size() + named_ != order_.size() || (named_ != 0 && !numbers_.empty()))
       return ckpt::incompatible(file.path() + " is the optimizer's state of " +
@@ -118,6 +121,17 @@ class StateReader {
     return {};
   }
 
+  // Names may begin as those of the model's file: "_orig_mod.model.", "base.model.", or without "model.".
+  Status find_prefix() {
+    const Pickle& pickle = first().pickle();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i + 1 < pickle.size(ranks_.front().states); i += 2)
+      if (const NodeId key = pickle.item(ranks_.front().states, i); pickle.is(key, NodeKind::kText))
+        names.push_back(without_wrappers(pickle.text(key)));
+    TITAN_ASSIGN_OR_RETURN(prefix_, prefix_of(first().path(), names));
+    return {};
+  }
+
   Status take_group(NodeId node) {
     const Pickle& pickle = first().pickle();
     TITAN_ASSIGN_OR_RETURN(const GroupValues values, read_group(first(), node));
@@ -137,7 +151,8 @@ class StateReader {
   }
 
   Status take_named(const std::string& name, const GroupValues& values) {
-    const auto at = std::ranges::find(order_, name, &ckpt::ParameterMeta::name);
+    const std::string plain = behind_prefix(without_wrappers(name), prefix_);
+    const auto at = std::ranges::find(order_, plain, &ckpt::ParameterMeta::name);
     if (at == order_.end())
       return ckpt::incompatible(first().path() + ": '" + name.substr(0, 200) + "' is no parameter of the model")
           .with_hint(kModelAlone);
@@ -223,6 +238,7 @@ class StateReader {
   Fs& fs_;
   const std::vector<Parameters> orders_;
   Parameters order_;
+  std::string prefix_;  // before "layers." in names of states
   PieceFiles& files_;
   std::vector<RankFile> ranks_;
   std::vector<Numbered> numbers_;  // as the groups list them

@@ -106,7 +106,7 @@ class Checkpoint final : public TrainedSource {
     plan.step = step_of_folder(folder_).value_or(0);
     plan.data_ranks = ranks_;
     if (run) {
-      TITAN_RETURN_IF_ERROR(take_counted_run(options, groups_, plan));
+      TITAN_RETURN_IF_ERROR(take_counted_run(options, of_weights(groups_, plan), plan));
     } else if (!options.look) {
       plan.notes.push_back(why_.ok()
                                ? "the weights alone are taken: --config FILE.toml with optimizer, lr_scheduler and "
@@ -160,6 +160,7 @@ class Checkpoint final : public TrainedSource {
     groups_ = groups_of(placed);
     for (const auto& [moments, parts] : placed)
       add_moments(parts, moments->exp_avg, moments->exp_avg_sq, moments->step);
+    know_states(huggingface_names().of(model));
     return {};
   }
 

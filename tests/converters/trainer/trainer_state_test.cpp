@@ -116,6 +116,7 @@ class Spelled {
   std::size_t spoiled = SIZE_MAX;  // the state that is not finite
   double step = 3, lr = 0.5;
   bool counted = false;           // the j-th element of a moment is j more than its first
+  std::string prefix{};           // before names
   const char* wrapped = nullptr;  // the key of the state in a dict around it
 
   std::string file(const Parameters& order, const std::vector<Group>& groups) {
@@ -136,7 +137,7 @@ class Spelled {
       for (const std::size_t parameter : group.parameters) {
         const std::int64_t own = number++;
         if (parameter == without) continue;
-        named ? out.text(order[parameter].name) : out.integer(own);
+        named ? out.text(prefix + order[parameter].name) : out.integer(own);
         out.empty_dict();
         out.mark();
         out.text("step");
@@ -182,7 +183,7 @@ class Spelled {
     out.empty_list();
     out.mark();
     for (const std::size_t parameter : group.parameters) {
-      named ? out.text(order[parameter].name) : out.integer(number);
+      named ? out.text(prefix + order[parameter].name) : out.integer(number);
       ++number;
     }
     out.appends();
@@ -405,6 +406,41 @@ TEST_F(TrainerFolder, AModelOfExpertsGoesOn) {
                                           : "model.layers.1.block_sparse_moe.experts.2.w3.weight";
       const auto place = static_cast<float>(std::ranges::find(order, theirs) - order.begin());
       EXPECT_EQ(first_moment(*run, last), place + (fused ? (2 * 2 + 1) * 20 * 12 : 0)) << "ups lie behind gates";
+    }
+  }
+}
+
+// Weights of compiled or wrapped models, and of those whose names a rule mends.
+TEST_F(TrainerFolder, AStateFindsItsWeightBehindAnyPrefixAndRule) {
+  const recipe::ModelDims model = testing::tiny_model();
+  const std::string base = "model.", last = recipe::name_of(recipe::Part::kUp, 1);
+  const Parameters order = in_order_of_transformers(model);
+  const std::string theirs = "model.layers.1.mlp.up_proj.weight";
+  const auto place = static_cast<float>(std::ranges::find(order, theirs, &ckpt::ParameterMeta::name) - order.begin());
+  undecayed_ = true;
+  for (const std::string prefix : {"_orig_mod.", "module.", "base.", "", "strange."}) {
+    testing::RawTensors tensors;
+    for (auto& [name, tensor] : testing::model_tensors(model)) {
+      std::string own = prefix.empty() && name.starts_with(base) ? name.substr(base.size()) : prefix + name;
+      if (prefix == "strange.") own = name == theirs ? "one.tensor" : name;
+      tensors[own] = tensor;
+    }
+    for (const char* name : {"model.safetensors", "config.json", "optimizer.bin"}) remove(name);
+    testing::make_hf_folder(fs_, "/f", model, tensors);
+    put("optimizer.bin", "");
+    for (const bool named : {false, true}) {
+      spelled_.named = named;
+      spelled_.prefix = named && prefix != "strange." ? prefix : "";
+      put_again();
+      source_ = hf_format().open(fs_, "/f").value();
+      ImportOptions options;
+      options.config = ckpt::with_rows(run_, {{"optimizer.rules", "[\"*norm* weight_decay=0\"]"}});
+      if (prefix == "strange.") options.rules.rename = {{"one.tensor", theirs}};
+      const auto run = source_->plan(options);
+      ASSERT_TRUE(run.ok()) << prefix << named << run.status().to_string();
+      EXPECT_EQ(run->tensors.size(), 3 * run->parameters.size());
+      EXPECT_EQ(run->optimizer_steps, std::vector<std::uint64_t>(run->parameters.size(), 3));
+      EXPECT_EQ(first_moment(*run, last), place) << prefix << named;
     }
   }
 }
