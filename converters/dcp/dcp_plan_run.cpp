@@ -2,11 +2,13 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_settings.h"
+#include "converters/dcp/beside.h"
 #include "converters/dcp/dcp_planner.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/resume.h"
 #include "converters/dcp/stored_step.h"
 #include "converters/fused_experts.h"
+#include "converters/hf/hf_plan.h"
 
 namespace titan::convert::dcp {
 
@@ -41,11 +43,20 @@ void Planner::note_values() {
   plan_.left_out.insert(plan_.left_out.end(), names.begin(), names.end());
 }
 
+Status Planner::check_alike() const {
+  if (!layout_.huggingface) return {};
+  TITAN_ASSIGN_OR_RETURN(const std::string config, find_config(source_.reader().fs(), source_.path()));
+  if (config.empty()) return {};
+  const Status alike = check_trained_alike(source_.reader().fs(), config);
+  return alike.ok() ? alike : alike.with_hint(kTensorsAlone);
+}
+
 Status Planner::take_run() {
   if (plan_.optimizer_steps.empty()) {
     plan_.notes.push_back("the model alone: no optimizer state in the source, so a run cannot go on from this");
     return {};
   }
+  TITAN_RETURN_IF_ERROR(check_alike());
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
   TITAN_ASSIGN_OR_RETURN(
       const ResumedRun run,

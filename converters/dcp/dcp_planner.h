@@ -84,6 +84,8 @@ class Planner {
 
   // Notes values that are not tensors, except those that every torchtitan run has.
   void note_values();
+  // Checks that a config.json has no dropout.
+  Status check_alike() const;
   Status take_run();
 
   const DcpCheckpoint& source_;

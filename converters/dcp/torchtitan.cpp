@@ -29,12 +29,16 @@ constexpr const char* kCompared[] = {"optimizer.beta1",
 // torchtitan has none: a row only where there are some.
 constexpr const char* kRules = "optimizer.rules";
 
+// A row only where the configuration says another value than the default.
+constexpr const char* kIfSet[] = {"training.norm_type", "training.router_aux_loss"};
+
 }  // namespace
 
 const std::vector<std::string>& torchtitan_keys() {
   static const std::vector<std::string> keys = [] {
     std::vector<std::string> list = recipe::lr_keys();
     list.insert(list.end(), std::begin(kCompared), std::end(kCompared));
+    list.insert(list.end(), std::begin(kIfSet), std::end(kIfSet));
     list.insert(list.end(), {"debug.seed", kRules, "model.flavor", "parallelism.data_parallel_replicate_degree",
                              "parallelism.data_parallel_shard_degree"});
     return list;
@@ -67,6 +71,11 @@ Settings curve_rows(const recipe::Config& config, std::uint64_t world) {
   Settings rows = ckpt::lr_rows(recipe::lr_settings(said));
   for (const char* key : kCompared)
     rows.emplace_back(key, recipe::to_toml(*recipe::get_value(*recipe::find_key(key), said)));
+  for (const char* key : kIfSet) {
+    const auto value = recipe::get_value(*recipe::find_key(key), said);
+    if (value && value != recipe::get_value(*recipe::find_key(key), recipe::Config{}))
+      rows.emplace_back(key, recipe::to_toml(*value));
+  }
   if (!said.optimizer.rules.empty()) rows.emplace_back(kRules, recipe::rules_row(said.optimizer.rules));
   std::ranges::sort(rows);
   return rows;

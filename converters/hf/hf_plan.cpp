@@ -278,6 +278,21 @@ Result<ModelDims> read_hf_config_file(Fs& fs, const std::string& path) {
   return read_hf_config(path, config);
 }
 
+Status check_trained_alike(Fs& fs, const std::string& path) {
+  const Result<JsonValue> config = read_json_object(fs, path, kMaxHfConfigBytes);
+  if (config.status().code == ckpt::Code::kNotFound) return ckpt::ok_status();
+  TITAN_RETURN_IF_ERROR(config.status());
+  for (const char* key : {"attention_dropout", "hidden_dropout", "resid_pdrop", "embd_pdrop", "router_jitter_noise"}) {
+    const JsonValue* value = config->find(key);
+    if (value == nullptr || value->is_null() || value->as_double() == 0.0) continue;
+    std::string text = value->write();
+    std::erase(text, '\n');
+    return ckpt::incompatible(path + ": " + key + " is " + text.substr(0, 40) +
+                              ", expected 0: such a run does not go on here");
+  }
+  return ckpt::ok_status();
+}
+
 ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const ModelDims& model) {
   if (!model.experts) return ConfigKeys::kHuggingface;
   const Result<JsonValue> config = read_json_object(fs, path, kMaxHfConfigBytes);

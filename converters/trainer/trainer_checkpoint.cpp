@@ -44,6 +44,8 @@ class TrainerCheckpoint final : public TrainedSource {
     if (!run) return plan;
     note_training_state(plan);
     TITAN_RETURN_IF_ERROR(take_counted_run(options, of_weights(groups_, plan), plan));
+    const Status alike = plan.train ? check_trained_alike(fs_, ckpt::join_path(path(), kHfConfig)) : Status{};
+    if (!alike.ok()) return alike.with_hint(kModelAlone);
     return plan;
   }
 

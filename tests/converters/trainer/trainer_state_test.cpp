@@ -7,8 +7,10 @@
 #include <limits>
 #include <numeric>
 
+#include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/optimizer_groups.h"
+#include "converters/hf/hf_config.h"
 #include "converters/pickle/pickle_writer.h"
 #include "converters/trainer/trainer_checkpoint.h"
 #include "converters/view.h"
@@ -443,6 +445,30 @@ TEST_F(TrainerFolder, AStateFindsItsWeightBehindAnyPrefixAndRule) {
       EXPECT_EQ(first_moment(*run, last), place) << prefix << named;
     }
   }
+}
+
+TEST_F(TrainerFolder, ARunWithDropoutDoesNotGoOn) {
+  const std::string path = "/f/config.json";
+  const auto bytes = ckpt::read_file(fs_, path, 1u << 20);
+  ASSERT_TRUE(bytes.ok());
+  const auto config = parse_json(path, ckpt::text_of(*bytes));
+  ASSERT_TRUE(config.ok());
+  for (const char* key : {"attention_dropout", "router_jitter_noise"}) {
+    JsonValue dropped = *config;
+    dropped.set(key, JsonValue::real(0.1));
+    remove("config.json");
+    put("config.json", dropped.write());
+    expect_refused(Code::kIncompatible, std::string(key) + " is 0.1");
+  }
+}
+
+TEST_F(TrainerFolder, WhatTheConfigurationSaysOfTheRunIsKept) {
+  put_experts(with_experts(true), false, false);
+  EXPECT_FALSE(ckpt::has_setting(plan(run_)->train->accepted, "training.router_aux_loss"));
+  const auto run = plan(ckpt::with_rows(run_, {{"training.norm_type", "inf"}, {"training.router_aux_loss", "0.0"}}));
+  ASSERT_TRUE(run.ok()) << run.status().to_string();
+  EXPECT_EQ(ckpt::setting(run->train->accepted, "training.router_aux_loss"), "0.0");
+  EXPECT_EQ(ckpt::setting(run->train->accepted, "training.norm_type"), "inf");
 }
 
 TEST_F(TrainerFolder, ADryRunSeesTheValuesThatAConversionRefuses) {
