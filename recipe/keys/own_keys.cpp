@@ -26,9 +26,9 @@ bool names_a_corpus(Config& config, const Value& value) {
   return true;
 }
 
-}  // namespace
-
-std::vector<Key> own_keys() {
+// The keys of a list are made on the stack first. One list of all outgrows the stack that a process begins with, and
+// where memory is scarce it gets no more.
+[[gnu::noinline]] std::vector<Key> model_keys() {
   using enum KeyClass;
   using enum ChangeEffect;
   return {
@@ -120,7 +120,13 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(model.sliding_window_layers), kCurve,
           "layers that have the window, from 0: \"all\", or \"0-3, 8\"; unset: the loaded checkpoint's, else \"all\"",
           {.transfer = TransferRule::kPermission, .row_if_set = true}),
+  };
+}
 
+[[gnu::noinline]] std::vector<Key> training_keys() {
+  using enum KeyClass;
+  using enum ChangeEffect;
+  return {
       key(TITAN_KEY(optimizer.name), kCurve, "optimizer", {.choices = {"AdamW"}, .later = {"Adam"}}),
       key(TITAN_KEY(optimizer.lr), kCurve, "peak learning rate", {.range = between(0, 1e6), .effect = kSchedule}),
       key(TITAN_KEY(optimizer.beta1), kCurve, "decay of the first moment",
@@ -256,7 +262,13 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(training.loss_chunk), kCurve,
           "tokens whose logits exist at once in the head and the loss; 0: those of the whole micro-batch",
           {.range = between(0, kMaxCount), .effect = kInPlace}),
+  };
+}
 
+[[gnu::noinline]] std::vector<Key> layout_keys() {
+  using enum KeyClass;
+  using enum ChangeEffect;
+  return {
       key(TITAN_KEY(parallelism.data_parallel_replicate_degree), kLayout, "DP degree = replicate x shard",
           {.range = between(1, 1'000'000)}),
       key(TITAN_KEY(parallelism.data_parallel_shard_degree), kLayout, "-1: the ranks that the other degrees leave",
@@ -323,7 +335,13 @@ std::vector<Key> own_keys() {
           {.choices = {"none", "full", "selective"}, .later = {"memory_budget"}, .pass_over = always}),
       key(TITAN_KEY(activation_checkpoint.selective_ac_option), kLayout,
           "of mode \"selective\": \"n\", every n-th layer", {.later = {"op"}, .pass_over = always}),
+  };
+}
 
+[[gnu::noinline]] std::vector<Key> saving_keys() {
+  using enum KeyClass;
+  using enum ChangeEffect;
+  return {
       key(TITAN_KEY(checkpoint.enable), kSaving, "save and resume (torchtitan: false)",
           {.aliases = {"checkpoint.enable_checkpoint"}}),
       key(TITAN_KEY(checkpoint.folder), kSaving, "below job.dump_folder", {.of_machine = true}),
@@ -421,7 +439,13 @@ std::vector<Key> own_keys() {
           {.choices = {"optimizer", "lr_scheduler", "dataloader"}}),
       key(TITAN_KEY(checkpoint.io_timeout_seconds), kEnvironment, "deadline of a collective during a save or a load",
           {.range = seconds()}),
+  };
+}
 
+[[gnu::noinline]] std::vector<Key> report_keys() {
+  using enum KeyClass;
+  using enum ChangeEffect;
+  return {
       key(TITAN_KEY(validation.enable), kLogging, "evaluate every validation.freq steps and at the end",
           {.aliases = {"validation.enabled", "validator.enable"}}),
       key(TITAN_KEY(validation.dataset_path), kLogging,
@@ -486,6 +510,15 @@ std::vector<Key> own_keys() {
       key(TITAN_KEY(debug.stop_at_step), kSaving, "save there and exit 75, without touching the schedule; unset: never",
           {.range = at_least(1)}),
   };
+}
+
+}  // namespace
+
+std::vector<Key> own_keys() {
+  std::vector<Key> keys;
+  for (const auto list : {model_keys, training_keys, layout_keys, saving_keys, report_keys})
+    for (Key& key : list()) keys.push_back(std::move(key));
+  return keys;
 }
 
 #undef TITAN_KEY
