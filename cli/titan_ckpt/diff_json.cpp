@@ -50,7 +50,7 @@ void side_json(JsonOut& json, const char* key, const DiffSide& s) {
 
 std::string diff_json(const DiffReport& report, bool stats) {
   JsonOut json("titan.diff/1");
-  json.members("equal", report.equal(), "state_equal", report.state_equal);
+  json.members("equal", report.equal(), "state_equal", report.state_equal && report.not_compared.empty());
   side_json(json, "a", report.a);
   side_json(json, "b", report.b);
   json.count("equal_tensors", report.equal_tensors);
