@@ -8,6 +8,7 @@
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/save/rewrite.h"
+#include "ckpt/store/destination.h"
 #include "corpus/data_writer.h"
 #include "corpus/dialogue.h"
 #include "corpus/tokenizer_files.h"
@@ -287,7 +288,7 @@ Status check_outside(ckpt::Fs& fs, const std::vector<std::string>& names, const 
   for (const std::string& name : names) {
     if (name == "-") continue;
     TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(name));
-    if (real.starts_with(*folder + "/"))
+    if (ckpt::is_below(real, *folder))
       return ckpt::invalid("the source " + name + " lies inside the destination " + dst)
           .with_hint("choose another name");
   }

@@ -8,6 +8,7 @@
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/recover.h"
+#include "ckpt/store/destination.h"
 
 namespace titan::ckpt {
 namespace {
@@ -64,9 +65,7 @@ Place place_of(Fs& fs, const std::string& path) {
           *real};
 }
 
-bool lies_in(const std::string& path, const std::string& folder) {
-  return path == folder || folder == "/" || path.starts_with(folder + "/");
-}
+bool lies_in(const std::string& path, const std::string& folder) { return path == folder || is_below(path, folder); }
 
 }  // namespace
 

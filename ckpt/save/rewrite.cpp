@@ -27,10 +27,6 @@ struct Names {
   bool replaces = false;
 };
 
-bool inside(const std::string& path, const std::string& folder) {
-  return path.starts_with(folder == "/" ? folder : folder + "/");
-}
-
 // Of folders, only one whose manifest matches its self-digest may be replaced, and only where nothing else lies in it.
 Status check_checkpoint(Fs& fs, const std::string& dst) {
   const std::string manifest_path = join_path(dst, kManifestFile);
@@ -76,8 +72,8 @@ Status check_apart(Fs& fs, const std::string& src, const std::string& dst, const
   if (real_dst == real_src)
     return invalid("the destination " + dst + " is the source " + src)
         .with_hint("published checkpoints are never changed: choose another name");
-  if (inside(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
-  if (inside(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
+  if (is_below(real_dst, real_src)) return invalid("the destination " + dst + " lies inside the source " + src);
+  if (is_below(real_src, real_dst)) return invalid("the source " + src + " lies inside the destination " + dst);
   return ok_status();
 }
 

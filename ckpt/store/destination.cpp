@@ -23,6 +23,10 @@ bool is_checkpoint(Fs& fs, const std::string& folder) {
 
 }  // namespace
 
+bool is_below(const std::string& path, const std::string& folder) {
+  return path.starts_with(folder == "/" ? folder : folder + "/");
+}
+
 Status check_outside_checkpoints(Fs& fs, const std::string& path) {
   Result<std::string> real = fs.real_path(parent_path(path));
   if (!real.ok()) real = fs.real_path(parent_path(parent_path(path)));  // one missing level will be created

@@ -8,6 +8,9 @@
 
 namespace titan::ckpt {
 
+/// Whether the real path `path` is below the real path `folder`; a folder is not below itself.
+bool is_below(const std::string& path, const std::string& folder);
+
 /// Checks that `path`, which does not have to exist, is not inside a published checkpoint, at any depth.
 /// \error kInvalid, which names the checkpoint
 Status check_outside_checkpoints(Fs& fs, const std::string& path);

@@ -1,12 +1,12 @@
 #include "ckpt/store/put_file.h"
 
 #include "ckpt/base/random_id.h"
+#include "ckpt/format/member_names.h"
 
 namespace titan::ckpt {
 namespace {
 
 constexpr std::string_view kMark = ".tmp-";
-constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::size_t kIdDigits = 12;  // of random_id()
 
 Status write_beside(Fs& fs, const std::string& temporary, std::string_view text, Lasting lasting) {
@@ -34,7 +34,7 @@ Status remove_unput(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(folder));
   for (const DirEntry& entry : entries) {
     if (entry.type != FileType::kFile || entry.name.size() != begin.size() + kIdDigits ||
-        !entry.name.starts_with(begin) || entry.name.find_first_not_of(kHexDigits, begin.size()) != std::string::npos)
+        !entry.name.starts_with(begin) || !is_save_id(std::string_view(entry.name).substr(begin.size())))
       continue;
     const Status removed = fs.remove_file(join_path(folder, entry.name));
     if (!removed.ok() && removed.code != Code::kNotFound) return removed;

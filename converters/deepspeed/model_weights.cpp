@@ -2,23 +2,12 @@
 #include <algorithm>
 
 #include "ckpt/model/shape_text.h"
-#include "ckpt/ops/convert_dtype.h"
 #include "converters/deepspeed/zero.h"
 
 namespace titan::convert::deepspeed {
 namespace {
 
 constexpr std::uint64_t kSample = 1024;  // elements of each part of a parameter that are compared
-
-Result<bool> equal_at(std::uint64_t first, std::uint64_t count, const PiecedTensor& weights,
-                      const PiecedTensor& of_model, const PieceFiles& files) {
-  std::vector<std::byte> exact(count * ckpt::dtype_size(weights.dtype)),
-      rounded(count * ckpt::dtype_size(of_model.dtype)), theirs(rounded.size());
-  TITAN_RETURN_IF_ERROR(files.read(weights, first, exact));
-  TITAN_RETURN_IF_ERROR(files.read(of_model, first, theirs));
-  ckpt::convert_elements(weights.dtype, exact, of_model.dtype, rounded);
-  return rounded == theirs;
-}
 
 bool is_compared(DType dtype) { return ckpt::is_float(dtype) && dtype != DType::kF64; }
 
@@ -43,7 +32,7 @@ Status compare_with_model(const std::map<std::string, State>& states, const Torc
     std::uint64_t first = 0;
     for (const Segment& segment : state.weights.pieces.front().segments) {
       TITAN_ASSIGN_OR_RETURN(const bool same,
-                             equal_at(first, std::min(kSample, segment.elements), state.weights, of_model, files));
+                             files.rounds_to(state.weights, of_model, first, std::min(kSample, segment.elements)));
       if (!same)
         return ckpt::corrupt(ckpt::parent_path(model.path()) + ": the optimizer's weights of '" + name +
                              "' are not those of the model's file")

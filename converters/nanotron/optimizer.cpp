@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ckpt/ops/convert_dtype.h"
 #include "converters/run_names.h"
 #include "converters/torch_save/torch_file.h"
 
@@ -198,7 +197,8 @@ class OptimizerReader {
         weights{"'" + parameter.name + "'", parameter.dtype, length, {whole_piece(length, {shard.stored})}};
     std::uint64_t first = 0;
     for (const Segment& segment : piece->segments) {
-      TITAN_ASSIGN_OR_RETURN(const bool same, equal_at(first, std::min(kSample, segment.elements), exact, weights));
+      TITAN_ASSIGN_OR_RETURN(const bool same,
+                             files_.rounds_to(exact, weights, first, std::min(kSample, segment.elements)));
       if (!same)
         return corrupt(ranks_.at(segment.file).path + ": its masters of '" + parameter.name +
                        "' are not the weights of tensor-parallel rank " + std::to_string(shard.tp) +
@@ -207,16 +207,6 @@ class OptimizerReader {
       first += segment.elements;
     }
     return {};
-  }
-
-  Result<bool> equal_at(std::uint64_t first, std::uint64_t count, const PiecedTensor& exact,
-                        const PiecedTensor& weights) const {
-    std::vector<std::byte> masters(count * ckpt::dtype_size(exact.dtype)),
-        rounded(count * ckpt::dtype_size(weights.dtype)), theirs(rounded.size());
-    TITAN_RETURN_IF_ERROR(files_.read(exact, first, masters));
-    TITAN_RETURN_IF_ERROR(files_.read(weights, first, theirs));
-    ckpt::convert_elements(exact.dtype, masters, weights.dtype, rounded);
-    return rounded == theirs;
   }
 
   // Each rank has moments of its own: two files of one content are one file, copied.

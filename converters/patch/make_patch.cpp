@@ -8,6 +8,7 @@
 #include "ckpt/format/signature_file.h"
 #include "ckpt/read/verifier.h"
 #include "ckpt/run/run_resolve.h"
+#include "ckpt/store/destination.h"
 #include "ckpt/store/output_file.h"
 #include "converters/list.h"
 #include "converters/patch/threads.h"
@@ -35,7 +36,7 @@ Status check_output(Fs& fs, const PatchOptions& options) {
 /// An export is all that lies in its folder, so a patch in there would be a part of it.
 Status check_outside(Fs& fs, const std::string& output, const std::string& source) {
   const Result<std::string> folder = fs.real_path(source), place = fs.real_path(ckpt::parent_path(output));
-  if (!folder.ok() || !place.ok() || !(*place + "/").starts_with(*folder + "/")) return ckpt::ok_status();
+  if (!folder.ok() || !place.ok() || (*place != *folder && !ckpt::is_below(*place, *folder))) return ckpt::ok_status();
   return ckpt::invalid("the patch " + output + " lies inside " + source).with_hint("choose a place outside");
 }
 

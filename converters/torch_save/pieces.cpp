@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ckpt/model/leaf.h"
+#include "ckpt/ops/convert_dtype.h"
 #include "converters/dcp/assemble.h"
 #include "converters/pickle/crc32.h"
 #include "converters/pickle/zip.h"
@@ -185,6 +186,16 @@ Status PieceFiles::read_boxes(const PiecedTensor& tensor, std::uint64_t first, s
                     run.count * unit);
   }
   return {};
+}
+
+ckpt::Result<bool> PieceFiles::rounds_to(const PiecedTensor& exact, const PiecedTensor& stored, std::uint64_t first,
+                                         std::uint64_t count) const {
+  std::vector<std::byte> masters(count * ckpt::dtype_size(exact.dtype)),
+      rounded(count * ckpt::dtype_size(stored.dtype)), theirs(rounded.size());
+  TITAN_RETURN_IF_ERROR(read(exact, first, masters));
+  TITAN_RETURN_IF_ERROR(read(stored, first, theirs));
+  ckpt::convert_elements(exact.dtype, masters, stored.dtype, rounded);
+  return rounded == theirs;
 }
 
 }  // namespace titan::convert

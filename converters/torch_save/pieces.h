@@ -60,6 +60,10 @@ class PieceFiles {
   ckpt::Status read_checked(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
     return read_boxes(tensor, first, out, true);
   }
+  /// Whether `count` elements of `exact` from `first` on, rounded to the type of `stored`, are those of `stored`.
+  /// \error kCorrupt, kFailed
+  ckpt::Result<bool> rounds_to(const PiecedTensor& exact, const PiecedTensor& stored, std::uint64_t first,
+                               std::uint64_t count) const;
   /// Checks what read_checked() has not read of the archives, and tells `told` of each storage and entry: the file, and
   /// kCorrupt if the CRC differs. \error kCorrupt, kFailed; errors of `told`
   ckpt::Status check_rest(const std::function<ckpt::Status(const std::string&, const ckpt::Status&)>& told) const;
