@@ -1,6 +1,7 @@
 #include "converters/megatron/parts_view.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ckpt/model/shape_text.h"
@@ -73,6 +74,10 @@ Status PartsView::read(std::size_t tensor, std::uint64_t first, std::span<std::b
 }
 
 ImportPlan PartsView::of_raw(ImportPlan plan) const {
+  std::map<std::string_view, std::size_t> of_part;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) of_part.emplace(tensors_[i].name, places_[i].raw);
+  for (TensorReport& line : plan.report)
+    if (const auto at = of_part.find(line.from); at != of_part.end()) line.from = raw_->tensors()[at->second].name;
   for (TensorPlan& tensor : plan.tensors) {
     const Place& place = places_[tensor.source];
     tensor.blocks = place.blocks;

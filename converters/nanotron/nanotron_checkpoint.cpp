@@ -110,7 +110,11 @@ Status Checkpoint::add(const Parameter& parameter, const std::string& suffix, Pi
   std::uint64_t first = 0;
   for (const Part& part : parts) {
     if (parts.size() > 1) shape[0] = part.rows;
-    add_part(suffix.empty() ? part.name : kStatePrefix + part.name + "." + suffix, pieced, first, shape);
+    const auto named = [&](const std::string& name) {
+      return suffix.empty() ? name : kStatePrefix + name + "." + suffix;
+    };
+    add_part(named(part.name), pieced, first, shape);
+    in_file_.emplace(named(part.name), named(parameter.name));
     first += part.rows * row;
   }
   return {};
@@ -165,6 +169,13 @@ Status Checkpoint::check_samples(const Settings& given, std::uint64_t data_ranks
 }
 
 Result<ImportPlan> Checkpoint::plan(const ImportOptions& asked) const {
+  TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_of_parts(asked));
+  for (TensorReport& line : plan.report)
+    if (const auto at = in_file_.find(line.from); at != in_file_.end()) line.from = at->second;
+  return plan;
+}
+
+Result<ImportPlan> Checkpoint::plan_of_parts(const ImportOptions& asked) const {
   TITAN_ASSIGN_OR_RETURN(const ImportOptions options, of_parts(asked));
   if (options.config && !options.look)
     TITAN_RETURN_IF_ERROR(
@@ -196,6 +207,9 @@ Result<ImportPlan> Checkpoint::plan(const ImportOptions& asked) const {
     for (const Part& part : parts_of(name)) facts.of[part.name] = group;
   facts.data_ranks = std::max<std::uint64_t>(position_.dp, 1);
   facts.samples = position_.samples;
+  if (!position_.samples)
+    plan.notes.push_back(std::string(kMetadata) +
+                         " does not say consumed_train_samples: tokens are counted from the configuration's batch");
   TITAN_RETURN_IF_ERROR(check_samples(*options.config, facts.data_ranks, plan.step));
   TITAN_RETURN_IF_ERROR(take_run(*options.config, facts, plan));
   plan.notes.push_back("the next step has the learning rate that nanotron stored for it, " +

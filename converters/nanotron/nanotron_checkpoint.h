@@ -1,6 +1,8 @@
 #pragma once
 // A step of a nanotron run, opened for reading: weights and optimizer under Hugging Face's names, with fused
 // projections split.
+#include <map>
+
 #include "converters/format.h"
 #include "converters/nanotron/model_config.h"
 #include "converters/nanotron/optimizer.h"
@@ -22,6 +24,8 @@ class Checkpoint final : public TrainedSource {
     std::uint64_t rows;
   };
   std::vector<Part> parts_of(const std::string& name) const;
+  /// The plan, in whose report tensors have the names of parts.
+  Result<ImportPlan> plan_of_parts(const ImportOptions& asked) const;
   Status add(const Parameter& parameter, const std::string& suffix, PiecedTensor whole);
   /// `options` with rules for nanotron's names translated to rules for the names of their parts. \error kIncompatible:
   /// a rename to a name with other parts
@@ -30,7 +34,8 @@ class Checkpoint final : public TrainedSource {
   Status check_samples(const Settings& given, std::uint64_t data_ranks, std::uint64_t step) const;
 
   Model model_;
-  std::vector<std::string> names_;  // nanotron's
+  std::vector<std::string> names_;              // nanotron's
+  std::map<std::string, std::string> in_file_;  // what the tensors of parts are called there
   Position position_;
   Optimizer optimizer_;
   bool masters_ = false;                 // weights are the optimizer's float32 masters

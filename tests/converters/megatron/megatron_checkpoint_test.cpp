@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
@@ -58,6 +60,16 @@ TEST_F(MegatronFolder, TakesEachProjectionFromAllLayersAndGroups) {
   EXPECT_EQ(q[0], 19192);
   EXPECT_EQ(q[48], 19192 + 96);  // the second group's
   EXPECT_EQ(plan->optimizer_steps, std::vector<std::uint64_t>(plan->parameters.size(), 5));
+}
+
+TEST_F(MegatronFolder, WhatBecomesOfATensorIsSaidByItsNameInTheFile) {
+  put({});
+  const auto plan = planned();
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  for (const TensorReport& line : plan->report)
+    EXPECT_TRUE(std::ranges::any_of((*source_)->tensors(), [&](const auto& one) { return one.name == line.from; }))
+        << line.from;
+  EXPECT_THAT(plan->report, Contains(::testing::Field(&TensorReport::from, "decoder.layers.1.mlp.linear_fc1.weight")));
 }
 
 TEST_F(MegatronFolder, IsFoundByTheRunAndByTheStepBeforeDcp) {

@@ -39,6 +39,10 @@ TEST(NanotronWriter, ComesBackWithEveryByte) {
                               found = testing::read_safetensors(fs, "/back/model.safetensors");
     ASSERT_EQ(found.size(), expected.size());
     for (const auto& [name, tensor] : expected) EXPECT_TRUE(found.at(name).bytes == tensor.bytes) << name;
+    const auto report = convert_to(fs, "/7", "/x", {.dry_run = true});
+    expect_ok(report);
+    for (const TensorReport& line : report->tensors)
+      EXPECT_TRUE(line.fate == Fate::kTied || line.from.find("pp_block") != std::string::npos) << line.from;
   }
 }
 
