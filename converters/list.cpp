@@ -4,7 +4,9 @@
 #include <functional>
 #include <set>
 
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/run_resolve.h"
+#include "converters/companions.h"
 #include "converters/run_names.h"
 #include "recipe/record/run_metrics.h"
 
@@ -33,18 +35,51 @@ ckpt::ListedStep listed(Fs& fs, const Format& format, const std::string& path) {
   return step;
 }
 
-std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder) {
+// Whether a link has the name of a step and leads to a folder.
+bool links_to_step(Fs& fs, const std::string& folder, const std::string& name) {
+  const auto info = fs.stat(through_link(fs, ckpt::join_path(folder, name)));
+  return is_step_name(name) && info.ok() && info->type == ckpt::FileType::kDirectory;
+}
+
+// A folder with a trainer's name for a step that holds none: a save was cut short, or a part of it was deleted.
+ckpt::ListedStep half_of(Fs& fs, const std::string& path) {
+  ckpt::ListedStep step;
+  step.path = path;
+  step.step = step_in_name(path);
+  step.bytes = ckpt::tree_bytes(fs, path);
+  if (const auto info = fs.stat(path); info.ok()) step.mtime_ns = info->mtime_ns;
+  step.reason = explained(fs, path, ckpt::not_found("no whole checkpoint of a format that is known here")).message;
+  return step;
+}
+
+// Which folders are listed that have the name of a step and are none.
+enum class Halves { kNone, kBesideSteps, kAll };
+
+std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder, Halves halves = Halves::kBesideSteps) {
   std::vector<ckpt::ListedStep> steps;
+  std::vector<std::string> rest;
   const auto entries = fs.list(folder);
   if (!entries.ok()) return steps;
   for (const ckpt::DirEntry& entry : *entries) {
-    if (entry.type != ckpt::FileType::kDirectory) continue;
+    const bool link = entry.type == ckpt::FileType::kLink && links_to_step(fs, folder, entry.name);
+    if (entry.type != ckpt::FileType::kDirectory && !link) continue;
     const std::string path = ckpt::join_path(folder, entry.name);
     // A step that cannot be looked at is left out here: list_run reports what is wrong with the folder.
     const auto format = detect_format(fs, path);
-    if (!format.ok() || *format == nullptr) continue;
-    steps.push_back(listed(fs, **format, path));
-    steps.back().name = entry.name;
+    if (format.ok() && *format != nullptr) {
+      steps.push_back(listed(fs, **format, path));
+      steps.back().name = entry.name;
+      if (link) steps.back().link = through_link(fs, path);
+    } else if (format.ok() && is_step_name(entry.name) &&
+               std::string_view("0123456789").find(entry.name.front()) == std::string_view::npos &&
+               !fs.stat(ckpt::join_path(path, ckpt::kManifestFile)).ok()) {
+      rest.push_back(entry.name);
+    }
+  }
+  if (halves == Halves::kNone || (halves == Halves::kBesideSteps && steps.empty())) rest.clear();
+  for (const std::string& name : rest) {
+    steps.push_back(half_of(fs, ckpt::join_path(folder, name)));
+    steps.back().name = name;
   }
   std::ranges::sort(steps, {}, &ckpt::ListedStep::name);
   return steps;
@@ -59,7 +94,7 @@ void newest_first(std::vector<ckpt::ListedStep>& steps) {
 ckpt::ListReport list_known(Fs& fs, const Format& format, const std::string& run) {
   ckpt::ListReport report;
   report.folder = run;
-  report.steps = foreign_steps(fs, run);
+  report.steps = foreign_steps(fs, run, Halves::kAll);
   std::erase_if(report.steps, [](const ckpt::ListedStep& step) { return !is_step_name(step.name); });
   bool names_last = false;
   for (const char* name : latest_files()) names_last = names_last || latest_word(fs, ckpt::join_path(run, name)).ok();
@@ -120,7 +155,7 @@ Result<ckpt::ListReport> list_any(Fs& fs, const std::string& run) {
     if (foreign.steps.empty()) return explained(fs, run, report.status());
     report = std::move(foreign);
   } else {
-    for (ckpt::ListedStep& step : foreign_steps(fs, report->folder)) {
+    for (ckpt::ListedStep& step : foreign_steps(fs, report->folder, Halves::kNone)) {
       const std::string name = ckpt::base_name(step.path);
       if (std::erase(report->foreign, name) > 0) report->steps.push_back(std::move(step));
     }

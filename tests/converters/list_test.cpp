@@ -71,5 +71,32 @@ TEST(ListedRuns, AModelIsListedWithTheStepsThatLedToIt) {
   EXPECT_THAT(rows, ElementsAre(Pair(1000, "checkpoint-1000"), Pair(500, "checkpoint-500"), Pair(0, "")));
 }
 
+TEST(ListedRuns, LinksToStepsAndHalvesOfStepsAreListed) {
+  MemFs fs;
+  for (const char* path :
+       {"/disk/checkpoint-500/config.json", "/disk/checkpoint-500/model.safetensors", "/r/checkpoint-1000/config.json",
+        "/r/checkpoint-1000/model.safetensors", "/r/checkpoint-1500/optimizer.pt",
+        "/r/checkpoint-1500/trainer_state.json", "/r/7/notes.txt"})
+    ASSERT_TRUE(ckpt::testing::put_text(fs, path, "{}").ok());
+  ASSERT_TRUE(fs.symlink("/disk/checkpoint-500", "/r/checkpoint-500").ok());
+  ASSERT_TRUE(fs.symlink("/disk/checkpoint-500", "/r/best").ok());
+  const auto report = list_any(fs, "/r");
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  std::vector<std::string> names;
+  for (const ckpt::ListedStep& step : report->steps) names.push_back(step.name);
+  EXPECT_THAT(names, ElementsAre("checkpoint-1500", "checkpoint-1000", "checkpoint-500"));
+  EXPECT_FALSE(report->steps[0].valid);
+  EXPECT_EQ(report->steps[2].link, "/disk/checkpoint-500");
+  EXPECT_THAT(report->steps[0].reason, ::testing::HasSubstr("no whole checkpoint"));
+  EXPECT_EQ(resolve_any(fs, "/r@500"), "/r/checkpoint-500");
+  EXPECT_NE(resolve_any(fs, "/r@latest"), "/r/checkpoint-1500");
+}
+
+TEST(ListedRuns, HalvesAloneAreNoRun) {
+  MemFs fs;
+  ASSERT_TRUE(ckpt::testing::put_text(fs, "/r/checkpoint-1500/optimizer.pt", "x").ok());
+  EXPECT_EQ(list_any(fs, "/r").status().code, ckpt::Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace titan::convert::list_test
