@@ -8,7 +8,7 @@
 
 namespace titan::convert {
 
-/// True for float32, bfloat16 and float16, which cast() takes.
+/// True for float32, bfloat16 and float16, to which cast() casts elements of any type of ckpt::is_float().
 bool is_castable(ckpt::DType dtype);
 
 /// ckpt::convert_elements(); also copies if the types are equal.

@@ -114,6 +114,10 @@ TensorReport uncast(std::string from, Fate fate, ckpt::DType dtype, std::vector<
 
 void Rounding::add(const ckpt::RoundingError& part, const std::string& name, std::uint64_t first) {
   error.rounded += part.rounded;
+  if (error.overflowed == 0 && part.overflowed > 0) {
+    error.overflow_at = first + part.overflow_at;
+    overflowing = name;
+  }
   error.overflowed += part.overflowed;
   if (part.largest <= error.largest) return;
   error.largest = part.largest;

@@ -52,7 +52,7 @@ void note(RoundingError& error, std::uint64_t index, double before, double after
   if (before == after || std::isnan(before)) return;
   ++error.rounded;
   if (std::isinf(after)) {
-    ++error.overflowed;
+    if (error.overflowed++ == 0) error.overflow_at = index;
     return;
   }
   const double difference = std::fabs(after - before);

@@ -8,10 +8,11 @@
 namespace titan::ckpt {
 
 struct RoundingError {
-  double largest = 0;            ///< largest absolute difference among finite elements
-  std::uint64_t at = 0;          ///< index of that element, counted from the first one given
-  std::uint64_t rounded = 0;     ///< elements whose value changed
-  std::uint64_t overflowed = 0;  ///< elements finite before and infinite after; not in `largest`
+  double largest = 0;             ///< largest absolute difference among finite elements
+  std::uint64_t at = 0;           ///< index of that element, counted from the first one given
+  std::uint64_t rounded = 0;      ///< elements whose value changed
+  std::uint64_t overflowed = 0;   ///< elements finite before and infinite after; not in `largest`
+  std::uint64_t overflow_at = 0;  ///< index of the first of these
 };
 
 /// True for the types that convert_elements takes.

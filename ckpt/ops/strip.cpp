@@ -134,6 +134,10 @@ class Converter {
 
   void note(const RoundingError& error, const std::string& tensor, std::uint64_t first) {
     report_.error.rounded += error.rounded;
+    if (report_.error.overflowed == 0 && error.overflowed > 0) {
+      report_.error.overflow_at = first + error.overflow_at;
+      report_.overflowing = tensor;
+    }
     report_.error.overflowed += error.overflowed;
     if (error.largest <= report_.error.largest) return;
     report_.error.largest = error.largest;

@@ -30,6 +30,7 @@ struct StripReport {
   std::optional<DType> dtype;  ///< set if something is converted to it
   RoundingError error;         ///< over all tensors; `at` is an index into worst_tensor
   std::string worst_tensor;    ///< the tensor with the largest error; empty if there is no error
+  std::string overflowing;     ///< the first with an element that became infinite, error.overflow_at of it
   bool written = false;
   bool verified = false;  ///< every byte of SRC was checked; else members that stay were carried unread
   std::vector<CarriedFile> files;

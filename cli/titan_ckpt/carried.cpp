@@ -38,12 +38,14 @@ void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files) {
   });
 }
 
-std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor) {
+std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor, const std::string& overflowing) {
   std::string text = format_count(error.rounded) + (error.rounded == 1 ? " element" : " elements") + " changed";
   if (!tensor.empty())
     text += "; largest absolute error " + format_rounded(error.largest, 6) + " in " + escape(tensor) + " at element " +
             format_count(error.at);
-  if (error.overflowed > 0) text += "; " + format_count(error.overflowed) + " became infinite";
+  if (error.overflowed > 0)
+    text += "; " + format_count(error.overflowed) + " became infinite, the first in " + escape(overflowing) +
+            " at element " + format_count(error.overflow_at);
   return text;
 }
 

@@ -15,8 +15,9 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
 /// "files":[{"path","bytes","method","reason"}].
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files);
 
-/// "12 elements changed; largest absolute error 0.5 in NAME at element 7".
-std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor);
+/// "12 elements changed; largest absolute error 0.5 in NAME at element 7". `overflowing`: the tensor of the first
+/// element that became infinite.
+std::string rounding_text(const ckpt::RoundingError& error, const std::string& tensor, const std::string& overflowing);
 /// "changed", "overflowed", "largest_error", "tensor", "element" of the present object.
 void rounding_json(JsonOut& json, const ckpt::RoundingError& error, const std::string& tensor);
 

@@ -75,7 +75,8 @@ std::string convert_text(const ConversionReport& report, const TextStyle& style)
   facts.add("step", format_count(report.step));
   if (report.id) facts.add("id", report.id->hex());
   facts.add("tensors", summary(report));
-  if (report.rounding) facts.add("rounding", rounding_text(report.rounding->error, report.rounding->tensor));
+  if (report.rounding)
+    facts.add("rounding", rounding_text(report.rounding->error, report.rounding->tensor, report.rounding->overflowing));
   facts.add("size", format_bytes(report.bytes, style.exact_bytes));
   if (!report.files.empty()) facts.add("files", format_count(report.files.size()));
   for (const std::string& note : report.notes) facts.add("note", escape(note));

@@ -29,7 +29,7 @@ std::string strip_text(const ckpt::StripReport& report, const TextStyle& style) 
                          (report.dropped.empty() ? "" : "; " + format_bytes(report.dropped_bytes, style.exact_bytes)));
   if (report.dtype) {
     facts.add("converts", "to " + std::string(ckpt::dtype_name(*report.dtype)) + ", rounding to nearest, ties to even");
-    if (report.written) facts.add("rounding", rounding_text(report.error, report.worst_tensor));
+    if (report.written) facts.add("rounding", rounding_text(report.error, report.worst_tensor, report.overflowing));
   }
   if (!report.full_from.empty())
     facts.add("resume",

@@ -87,7 +87,8 @@ class DcpWriter final : public ForeignWriter {
 
 void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) {
   const ckpt::StoredTensor& stored = *manifest_.stored(ref);
-  const bool cast_it = ref.slot.empty() && options_.dtype && is_castable(stored.dtype) && is_castable(*options_.dtype);
+  const bool cast_it =
+      ref.slot.empty() && options_.dtype && ckpt::is_float(stored.dtype) && is_castable(*options_.dtype);
   const ckpt::ParameterMeta& meta = manifest_.parameters[ref.index].meta;
   std::vector<std::string> path = {name};
   if (huggingface_) path = {"model", name};

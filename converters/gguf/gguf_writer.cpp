@@ -117,9 +117,11 @@ const GgmlType& GgufWriter::type_of(DType from, const std::vector<std::uint64_t>
 Status GgufWriter::add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const DType from = record.model->dtype;
-  if (!is_castable(from) || (options_.dtype && !is_castable(*options_.dtype)))
+  const bool casts = options_.q8_0 || (options_.dtype && is_castable(*options_.dtype));
+  if (!ckpt::is_float(from) || (!is_castable(from) && !casts))
     return ckpt::unsupported("'" + record.meta.name + "' of " + source_.path() + " is stored as " +
-                             std::string(ckpt::dtype_name(from)) + ": expected float32, bfloat16 or float16");
+                             std::string(ckpt::dtype_name(from)) + ": expected float32, bfloat16 or float16")
+        .with_hint("--dtype f32 casts it");
   const GgmlType& type = type_of(from, record.meta.shape);
   entries_.push_back({name, record.meta.shape, &type});
   items_.push_back({{parameter, ""}, from, head_dim});

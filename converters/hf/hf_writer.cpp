@@ -127,7 +127,7 @@ Status HfWriter::add(std::uint32_t parameter) {
 void HfWriter::add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const DType from = record.model->dtype;
-  const DType to = options_.dtype && is_castable(from) ? *options_.dtype : from;
+  const DType to = options_.dtype && ckpt::is_float(from) ? *options_.dtype : from;
   items_.push_back({name, {parameter, ""}, from, to, head_dim});
   report_.push_back({.from = record.meta.name,
                      .to = name,

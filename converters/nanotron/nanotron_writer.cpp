@@ -147,7 +147,7 @@ Status Writer::add(std::uint32_t parameter) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const std::string& name = record.meta.name;
   if (!writes_weights(record, skip_, report_)) return {};
-  const DType from = record.model->dtype, to = options_.dtype && is_castable(from) ? *options_.dtype : from;
+  const DType from = record.model->dtype, to = options_.dtype && ckpt::is_float(from) ? *options_.dtype : from;
   const std::optional<Placed> placed = place_of(name);
   if (!placed)
     return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")

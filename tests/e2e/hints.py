@@ -306,6 +306,7 @@ LEFT = [
     ("nanotron_checkpoint.cpp: give the batch that this run was trained with", "needs a step of nanotron, which torch writes: interop.nanotron has the right batch"),
     ("model_weights.cpp: hint", "no command of ours: the files of a step of DeepSpeed are in each other's place; zero_test has them"),
     ("parts_view.cpp: add: --set training.global_batch_size=", "needs a step of Megatron: megatron_checkpoint_test has both batches"),
+    ("--dtype f32 casts it", "needs weights of float64: tests/converters/hf/hf_report_test follows it"),
     ("leave it out with --skip GLOB", "needs one of our checkpoints with a parameter that no model has; tests/converters/hf hold it"),
     ("or cast them in the program that saved them", "needs moments of float64, written by torch; the first half is the case of `take the model alone`"),
     ("gpu_wait.cpp: kWhereToLook", "needs a GPU"),

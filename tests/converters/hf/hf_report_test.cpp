@@ -45,11 +45,41 @@ TEST_F(HfReport, NamesTheLargestErrorOfACastByTensorAndElement) {
   EXPECT_EQ(report->rounding->error.largest, 0.75);
   EXPECT_EQ(report->rounding->error.rounded, 3u);
   EXPECT_EQ(report->rounding->error.overflowed, 1u);
+  EXPECT_EQ(report->rounding->overflowing, "lm_head.weight");
+  EXPECT_EQ(report->rounding->error.overflow_at, 2u);
   EXPECT_FALSE(convert_to(fs, "/titan", "/same", {.to = "hf"})->rounding);
   const auto dcp = convert_to(fs, "/titan", "/dcp", {.to = "dcp", .dtype = DType::kBF16});
   ASSERT_TRUE(dcp.ok()) << dcp.status().to_string();
   EXPECT_EQ(dcp->rounding->tensor, "layers.1.feed_forward.w3.weight");
   EXPECT_EQ(dcp->rounding->error.largest, 0.75);
+}
+
+TEST_F(HfReport, WeightsOfFloat64AreCastAsAsked) {
+  RawTensors tensors = model_tensors(model);
+  for (auto& [name, tensor] : tensors) {
+    std::string wide;
+    for (std::size_t at = 0; at < tensor.bytes.size(); at += sizeof(float)) {
+      float value = 0;
+      std::memcpy(&value, &tensor.bytes[at], sizeof value);
+      const double exact = name == "lm_head.weight" && at == 8 ? 1e300 : value;
+      wide.append(reinterpret_cast<const char*>(&exact), sizeof exact);
+    }
+    tensor = {"F64", tensor.shape, wide};
+  }
+  make_hf_folder(fs, "/hf", model, tensors);
+  ASSERT_TRUE(convert_to(fs, "/hf", "/titan").ok());
+  for (const char* to : {"hf", "dcp", "gguf", "nanotron"}) {
+    const auto report = convert_to(fs, "/titan", std::string("/as-") + to, {.to = to, .dtype = DType::kF32});
+    ASSERT_TRUE(report.ok()) << to << ": " << report.status().to_string();
+    EXPECT_EQ(report->count([](const TensorReport& t) { return t.cast() && t.to_dtype == DType::kF32; }), 21u) << to;
+    ASSERT_TRUE(report->rounding) << to;
+    EXPECT_EQ(report->rounding->error.overflowed, 1u) << to;
+    EXPECT_EQ(report->rounding->error.overflow_at, 2u) << to;
+  }
+  EXPECT_EQ(testing::read_safetensors(fs, "/as-hf/model.safetensors").at("model.norm.weight").dtype, "F32");
+  const Status uncast = convert_to(fs, "/titan", "/x", {.to = "gguf"}).status();
+  EXPECT_EQ(uncast.code, ckpt::Code::kUnsupported);
+  EXPECT_NE(uncast.hint.find("--dtype f32"), std::string::npos);
 }
 
 TEST_F(HfReport, RefusesAPatternThatMatchesNothingInEveryDirection) {
