@@ -9,6 +9,7 @@
 namespace titan::convert {
 namespace {
 
+constexpr const char* kStateOfAll = "optimizer.state.";
 constexpr std::string_view kWrappers[] = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "module"};
 
 template <typename Use>
@@ -121,7 +122,10 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
   std::vector<std::string> problems, rows, rows_of_state;
   std::map<std::string_view, std::size_t> wrappers;
   for (const std::string& name : names) {
-    const bool by_flag = skip.takes(name);
+    // An optimizer's state is called "optimizer.state." by other programs than those that save it under another prefix.
+    const std::optional<StateKey> state = split_state_key(name);
+    const bool by_flag = skip.takes(
+        {name, state ? kStateOfAll + std::string(state->parameter) + "." + std::string(state->field) : name});
     found.skipped.push_back(by_flag || recipe::any_match(options.rules.skip, name));
     const std::string target = ruled(name, weights, options.rules);
     if (!found.skipped.back())

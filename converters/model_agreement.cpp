@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ckpt/plan/lr_settings.h"
+#include "converters/report.h"
 #include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
 
@@ -58,17 +59,26 @@ Settings torchtitan_rows(const Settings& given, const ModelDims& model) {
 Status check_parameters(const ckpt::CheckpointReader& source, const ModelDims& model, SkipRules& skip) {
   const ckpt::Manifest& manifest = source.manifest();
   const ckpt::ParameterIndex by_name(manifest);
+  std::vector<std::string> left_out;
   for (const ckpt::ParameterMeta& expected : recipe::model_parameters(model)) {
     const auto index = by_name.find(expected.name);
-    if (!index && !skip.takes(expected.name))
+    if (skip.takes(expected.name)) left_out.push_back(expected.name);
+    if (!index)
       return ckpt::incompatible(source.path() + " has no tensor '" + expected.name +
                                 "', which its configuration asks for");
-    if (index && manifest.parameters[*index].meta.shape != expected.shape)
+    if (manifest.parameters[*index].meta.shape != expected.shape)
       return ckpt::incompatible("tensor '" + expected.name + "' of " + source.path() +
                                 " has another shape than its configuration says")
           .with_hint("are model.n_heads, model.n_kv_heads, model.head_dim and the other dimensions the model's?");
   }
-  return ckpt::ok_status();
+  return left_out.empty() ? ckpt::ok_status() : part_of_model(source.path(), left_out);
+}
+
+Status part_of_model(const std::string& path, const std::vector<std::string>& left_out) {
+  return ckpt::incompatible(path + ": --skip leaves out " + std::to_string(left_out.size()) +
+                            (left_out.size() == 1 ? " parameter" : " parameters") + " of the model, " +
+                            listed(left_out) + ": what remains is no model")
+      .with_hint("leave out only what is no parameter of the model, as the optimizer's state: --skip 'optimizer.*'");
 }
 
 bool fits(const recipe::Flavor& flavor, const ModelDims& model) {

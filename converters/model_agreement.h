@@ -1,6 +1,7 @@
 #pragma once
 // Checks that a configuration (--config, --set) agrees with the model of a checkpoint that is converted.
 #include <string>
+#include <vector>
 
 #include "ckpt/base/result.h"
 #include "ckpt/model/settings.h"
@@ -26,8 +27,11 @@ struct Comparison {
 ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own,
                                          const ckpt::Settings& given, const Comparison& how = {});
 
-/// Checks that `source` has all tensors of `model` except skipped ones. \error kIncompatible
+/// Checks that `source` has all tensors of `model`, and that `skip` leaves none of them out. \error kIncompatible
 ckpt::Status check_parameters(const ckpt::CheckpointReader& source, const ModelDims& model, SkipRules& skip);
+/// \error kIncompatible always: the user leaves out these parameters of the model of `path`, without which no program
+/// loads the rest.
+ckpt::Status part_of_model(const std::string& path, const std::vector<std::string>& left_out);
 
 /// Whether heads and RoPE of torchtitan's flavour apply to `model`: width and depth are equal. People edit the other
 /// dimensions in place.

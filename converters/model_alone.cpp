@@ -14,7 +14,7 @@ bool writes_weights(const ckpt::ParameterRecord& record, SkipRules& skip, std::v
   const std::string& name = record.meta.name;
   for (const ckpt::SlotTensor& slot : record.slots) {
     const std::string slot_name = name + "." + slot.name;
-    const Fate fate = skip.takes(slot_name) ? Fate::kSkipped : Fate::kDropped;
+    const Fate fate = skip.takes({slot_name, "optimizer.state." + slot_name}) ? Fate::kSkipped : Fate::kDropped;
     report.push_back(uncast(slot_name, fate, slot.tensor.dtype, record.meta.shape));
   }
   if (!record.model) return false;

@@ -11,6 +11,7 @@
 #include "converters/fused_experts.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/widen.h"
+#include "recipe/model/family.h"
 #include "recipe/model/layers.h"
 #include "recipe/model/parameters.h"
 
@@ -37,6 +38,7 @@ Result<ImportPlan> Planner::run() {
   TITAN_RETURN_IF_ERROR(split_experts());
   TITAN_RETURN_IF_ERROR(order_rows());
   TITAN_RETURN_IF_ERROR(list_parameters());
+  TITAN_RETURN_IF_ERROR(check_left_out());
   if (model_ || (options_.config && !options_.look)) TITAN_RETURN_IF_ERROR(check_model());
   TITAN_RETURN_IF_ERROR(split_fused());
   std::vector<std::string> missing;
@@ -47,12 +49,8 @@ Result<ImportPlan> Planner::run() {
   TITAN_RETURN_IF_ERROR(take_files_beside(source_.reader().fs(), source_.path(), layout_.huggingface, plan_));
   TITAN_RETURN_IF_ERROR(take_step());
   if (options_.look) return std::move(plan_);
-  TITAN_ASSIGN_OR_RETURN(const std::string beside, optimizer_beside(source_.reader().fs(), source_.path()));
-  if (!beside.empty())
-    plan_.notes.push_back("the optimizer's state lies beside it, in " + beside + ": " +
-                          (beside.ends_with("_0") ? "the folder above holds both"
-                                                  : "a folder with links to both, named pytorch_model_fsdp_0 and "
-                                                    "optimizer_0, is read whole"));
+  TITAN_ASSIGN_OR_RETURN(const std::string beside, note_of_optimizer_beside(source_.reader().fs(), source_.path()));
+  if (!beside.empty()) plan_.notes.push_back(beside);
   if (options_.config && (!layout_.huggingface || says_run(*options_.config))) {
     TITAN_RETURN_IF_ERROR(take_run());
   } else if (layout_.huggingface) {
@@ -136,6 +134,9 @@ Status Planner::sort_in(std::size_t i) {
   if (names_.skipped[i] || key.derivable) {
     add_report(i, names_.skipped[i] ? Fate::kSkipped : Fate::kDropped);
     if (names_.skipped[i]) leave_out(i);
+    skips_slots_ = skips_slots_ || (names_.skipped[i] && key.kind == Kind::kSlot);
+    if (names_.skipped[i] && key.kind == Kind::kParameter && model_order(key.parameter).of_model())
+      skipped_.emplace(key.parameter, name);
     return {};
   }
   if (key.kind == Kind::kSlot || key.kind == Kind::kStep)
@@ -268,6 +269,20 @@ Status Planner::list_parameters() {
     if (!place.of_model() && !options_.look) left_over_.push_back(source_.tensors()[slot.source].name);
   }
   return {};
+}
+
+// Whole layers at the end may be missing, and what another tensor stands for. Of the head a known model decides.
+Status Planner::check_left_out() const {
+  std::vector<std::string> names, left_out;
+  for (const auto& [name, slot] : parameters_) names.push_back(name);
+  const auto layers = static_cast<std::uint64_t>(recipe::layers_in(names));
+  for (const auto& [name, stored] : skipped_) {
+    const std::optional<recipe::NamedPart> part = recipe::part_of(name);
+    const bool beyond = layers > 0 && part->kind->in_layer() && part->layer >= layers,
+               decided = name == recipe::kHeadName && (model_ || options_.config);
+    if (!parameters_.contains(name) && !beyond && !decided) left_out.push_back(stored);
+  }
+  return options_.look || left_out.empty() ? Status{} : part_of_model(source_.path(), left_out);
 }
 
 Status Planner::tie() {

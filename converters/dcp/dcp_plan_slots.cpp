@@ -64,7 +64,11 @@ Status Planner::split_fused() {
 }
 
 Status Planner::take_slots(std::vector<std::string>& missing) {
-  if (slots_.empty() && steps_.empty()) return {};
+  if (slots_.empty() && (steps_.empty() || skips_slots_)) {
+    for (const auto& [name, source] : steps_) add_report(source, Fate::kSkipped);  // counts of no moments
+    drop_slots();
+    return {};
+  }
   for (std::uint32_t p = 0; p < plan_.parameters.size(); ++p) {
     const ckpt::ParameterMeta& parameter = plan_.parameters[p];
     for (const char* slot : {ckpt::kExpAvg, ckpt::kExpAvgSq}) {

@@ -58,6 +58,9 @@ class Planner {
   std::uint64_t head_dim_of(std::size_t source) const;
   Status list_parameters();
 
+  // Refuses to leave out parameters without which the others are no model.
+  Status check_left_out() const;
+
   // Checks that a stored head of a tied model equals the embedding.
   Status tie();
 
@@ -106,6 +109,8 @@ class Planner {
   std::map<std::string, std::map<std::string, Slot>> slots_;
   std::vector<std::string> groups_;  // names of the parameters in the optimizer, if all have state
   std::vector<std::string> left_over_;
+  bool skips_slots_ = false;                    // the user leaves out moments
+  std::map<std::string, std::string> skipped_;  // parameters of the model that the user leaves out: ours, in the file
 };
 
 }  // namespace titan::convert::dcp

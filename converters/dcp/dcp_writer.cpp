@@ -13,6 +13,7 @@
 #include "converters/dcp/flavor_args.h"
 #include "converters/dcp/fused_qkv.h"
 #include "converters/dcp/metadata_writer.h"
+#include "converters/dcp/names.h"
 #include "converters/dcp/written_run.h"
 #include "converters/hf/families.h"
 #include "converters/hf/hf_checkpoint.h"
@@ -202,19 +203,32 @@ Status DcpWriter::add_tied_head(std::uint32_t embedding) {
 }
 
 Status DcpWriter::add_parameters() {
+  std::vector<std::string> left_out;
   for (std::uint32_t p = 0; p < manifest_.parameters.size(); ++p) {
     const ckpt::ParameterRecord& record = manifest_.parameters[p];
+    const std::string& name = record.meta.name;
     if (!record.model) continue;
-    if (skip_.takes(record.meta.name))
-      report_.push_back(uncast(record.meta.name, Fate::kSkipped, record.model->dtype, record.meta.shape));
-    else
-      TITAN_RETURN_IF_ERROR(add_parameter(p, record.meta.name));
+    if (!skip_.takes(name)) {
+      TITAN_RETURN_IF_ERROR(add_parameter(p, name));
+      continue;
+    }
+    report_.push_back(uncast(name, Fate::kSkipped, record.model->dtype, record.meta.shape));
+    if (model_order(name).of_model()) left_out.push_back(name);
   }
   if (written_.empty()) return ckpt::incompatible(source_.path() + " has no parameters to write");
   const ckpt::ParameterIndex by_name(manifest_);
   const std::string head(recipe::kHeadName);
   const auto embedding = by_name.find(std::string(recipe::kEmbeddingName));
-  if (embedding && !by_name.find(head) && !skip_.takes(head)) TITAN_RETURN_IF_ERROR(add_tied_head(*embedding));
+  if (embedding && !by_name.find(head)) {
+    if (skip_.takes(head))
+      left_out.push_back(head);
+    else
+      TITAN_RETURN_IF_ERROR(add_tied_head(*embedding));
+  }
+  if (!left_out.empty())
+    notes_.push_back("left out as asked, of the model itself: " + listed(left_out) +
+                     ": only a load that allows for missing keys takes the rest (DefaultLoadPlanner(allow_partial_load="
+                     "True)), and torchtitan's does not");
   for (const auto& [name, own] : fused_) TITAN_RETURN_IF_ERROR(add_fused(name, own));
   if (run_) {
     TITAN_ASSIGN_OR_RETURN(values_, run_values(*run_, options_.names, written_, notes_));

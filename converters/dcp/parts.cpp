@@ -95,12 +95,17 @@ Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path) {
   return further;
 }
 
-Result<std::string> optimizer_beside(ckpt::Fs& fs, const std::string& path) {
+Result<std::string> note_of_optimizer_beside(ckpt::Fs& fs, const std::string& path) {
   const std::string number = number_behind(kModelPrefix, ckpt::base_name(path));
   if (number.empty()) return std::string();
   const std::string optimizer = ckpt::join_path(ckpt::parent_path(path), std::string(kOptimizerPrefix) + number);
-  TITAN_ASSIGN_OR_RETURN(const bool there, is_directory_of_dcp(fs, optimizer));
-  return there ? optimizer : std::string();
+  TITAN_ASSIGN_OR_RETURN(const bool whole, is_directory_of_dcp(fs, optimizer));
+  if (!whole && !fs.list(optimizer).ok()) return std::string();
+  const std::string lies = "the optimizer's state lies beside it, in " + optimizer;
+  if (!whole) return lies + ", and cannot be read: its " + kMetadataFile + " is missing";
+  return lies + (number == "0" ? ": the folder above holds both"
+                               : ": a folder with links to both, named pytorch_model_fsdp_0 and optimizer_0, is read "
+                                 "whole");
 }
 
 Metadata joined_metadata(std::vector<std::pair<std::string, Metadata>> parts) {

@@ -19,8 +19,9 @@ struct FurtherParts {
 };
 /// Empty if `path` is not a folder of accelerate's. \error kFailed
 Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path);
-/// The path of the optimizer's directory if `path` is the model's of two such directories; else "". \error kFailed
-Result<std::string> optimizer_beside(ckpt::Fs& fs, const std::string& path);
+/// What a note says of the optimizer's directory if `path` is the model's of two such directories; else "". \error
+/// kFailed
+Result<std::string> note_of_optimizer_beside(ckpt::Fs& fs, const std::string& path);
 
 /// The metadata of a whole checkpoint, joined from that of its parts (each with its name). If two parts have a name,
 /// the first part's is used.

@@ -41,6 +41,14 @@ TEST(FileNames, RulesActOnTheNamesInTheFileAndThenWrappersGo) {
   EXPECT_THAT(found->notes, ElementsAre("the wrapper's `_orig_mod.` is taken off 1 name"));
 }
 
+TEST(FileNames, TheStateOfAnOptimizerIsLeftOutWhateverItsPrefix) {
+  const std::vector<std::string> file = {"model.w", "app.optimizer.state.w.exp_avg", "state.w.step",
+                                         "optimizer.state.w.x"};
+  for (const char* glob : {"optimizer.*", "optimizer.state.w.*"})
+    EXPECT_THAT(file_names("/f", file, {.skip = {glob}})->skipped, ElementsAre(false, true, true, true)) << glob;
+  EXPECT_THAT(file_names("/f", file, {.skip = {"app.*"}})->skipped, ElementsAre(false, true, false, false));
+}
+
 TEST(FileNames, AStateFollowsTheRuleOfItsWeight) {
   ImportOptions options;
   options.rules.rename = {{"model.a.w", "model.b.w"}, {"model.b.w", "model.a.w"}, {"model.c.w", "ours"}};

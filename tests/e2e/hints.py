@@ -222,6 +222,7 @@ CASES = [
      "from a Hugging Face folder (--to hf)", "titan-ckpt convert y z --to titan && titan-ckpt convert z w --to hf", 0),
     ("optimizer_groups.cpp: expected.decay_hint", "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7", "where groups differ, by name: --set 'optimizer.rules=",
      "titan-ckpt convert step-10 t --config torchtitan.toml --set optimizer.weight_decay=0.7 --set 'optimizer.rules=[\"* weight_decay=0.1\"]'", 0),
+    ("leave out only what is no parameter of the model", "titan-ckpt convert run@2 x --to hf --skip 'layers.0.*'", "--skip 'optimizer.*'", "titan-ckpt convert run@2 x --to hf --skip 'optimizer.*'", 0),
     ("take the model alone: --skip 'optimizer.*'", "titan-ckpt convert dcp x --skip optimizer.state.norm.weight.exp_avg", "--skip 'optimizer.*'", "titan-ckpt convert dcp x --skip 'optimizer.*'", 0),
     ("kModelAlone", "mkdir hf/optimizer.pt; titan-ckpt convert hf x --config model.toml --set optimizer.lr=1e-3", "--skip 'optimizer.*'",
      "titan-ckpt convert hf x --config model.toml --set optimizer.lr=1e-3 --skip 'optimizer.*'", 0),

@@ -93,6 +93,19 @@ TEST(DcpImport, ARunWithTheNewerNamesGoesOnWithItsOptimizer) {
   EXPECT_THAT(plan_mini(other, {.config = mini_config()}).status().message, HasSubstr("wqkv.weight.lr is 0.5"));
 }
 
+TEST(DcpImport, WithoutMomentsTheirCountsAreLeftOutToo) {
+  for (const bool newer : {false, true}) {
+    const Mini mini{.newer_names = newer};
+    const Result<ImportPlan> alone = plan_mini(mini, {.skip = {"*.exp_avg*"}, .config = mini_config()});
+    ASSERT_TRUE(alone.ok()) << alone.status().to_string();
+    EXPECT_EQ(alone->tensors, plan_mini(mini, {.skip = {"optimizer.*"}, .config = mini_config()})->tensors);
+    EXPECT_TRUE(alone->optimizer_steps.empty());
+    EXPECT_EQ(plan_mini(mini, {.skip = {"*.exp_avg"}}).status().code, ckpt::Code::kIncompatible) << "a part of them";
+  }
+  const Mini lost{.without = {"optimizer.state.norm.weight.exp_avg"}};
+  EXPECT_EQ(plan_mini(lost, {.skip = {"*.exp_avg_sq"}}).status().code, ckpt::Code::kIncompatible);
+}
+
 // What a conversion refuses can be looked at.
 TEST(DcpLook, ShowsAnUnknownTensorUnderItsOwnName) {
   const Mini mini{.extra = {{"ema.norm.weight"}}};

@@ -456,9 +456,12 @@ TEST(DcpOfHuggingFace, FurtherModelsOfAccelerateAndPicklesAreNamed) {
   const auto second = dcp_format().open(fs, "/run/checkpoint-7/pytorch_model_fsdp_1");
   ASSERT_TRUE(second.ok());
   EXPECT_EQ((*second)->tensors().size(), 1u);
-  EXPECT_EQ(*optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"), "/run/checkpoint-7/optimizer_1");
+  const std::string lies = "the optimizer's state lies beside it, in /run/checkpoint-7/optimizer_1";
+  EXPECT_THAT(*note_of_optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"),
+              HasSubstr(lies + ": a folder with links to both"));
   ASSERT_TRUE(fs.remove_file("/run/checkpoint-7/optimizer_1/.metadata").ok());
-  EXPECT_EQ(*optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"), "");
+  EXPECT_EQ(*note_of_optimizer_beside(fs, "/run/checkpoint-7/pytorch_model_fsdp_1"),
+            lies + ", and cannot be read: its .metadata is missing");
 }
 
 TEST(DcpOfHuggingFace, FilesOfTheModelTravelFromTheDirectoryAndFromBesideTheConfigJson) {

@@ -7,6 +7,7 @@
 
 #include "ckpt/plan/lr_settings.h"
 #include "converters/convert.h"
+#include "tests/converters/dcp/mini.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -94,6 +95,47 @@ TEST_F(HfReport, RefusesAPatternThatMatchesNothingInEveryDirection) {
     EXPECT_NE(report.status().message.find("--skip '*.bais' matches no tensor of "), std::string::npos)
         << report.status().message;
   }
+}
+
+TEST_F(HfReport, ASkipThatLeavesNoModelIsRefused) {
+  make_hf_folder(fs, "/hf", model, model_tensors(model));
+  ASSERT_TRUE(convert_to(fs, "/hf", "/titan").ok());
+  ASSERT_TRUE(convert_to(fs, "/titan", "/dcp", {.to = "dcp"}).ok());
+  const auto skipping = [&](const char* source, ConvertOptions how, const char* glob) {
+    how.skip = {glob};
+    return convert_to(fs, source, "/x", how);
+  };
+  std::vector<std::pair<const char*, ConvertOptions>> ways;
+  for (const char* to : {"hf", "gguf", "nanotron"}) ways.emplace_back("/titan", ConvertOptions{.to = to});
+  ways.emplace_back("/titan", ConvertOptions{.to = "dcp", .names = DcpNames::kHuggingface});
+  ways.emplace_back("/dcp", ConvertOptions{.to = "titan"});
+  for (const auto& [source, how] : ways)
+    for (const char* glob : {"layers.0.*", "output.weight", "norm.weight"}) {
+      const Status status = skipping(source, how, glob).status();
+      EXPECT_EQ(status.code, ckpt::Code::kIncompatible) << how.to << " " << glob;
+      EXPECT_NE(status.message.find("--skip leaves out"), std::string::npos) << status.to_string();
+      EXPECT_NE(status.message.find(glob[0] == 'l' ? "'layers.0.attention.wk.weight'" : glob), std::string::npos)
+          << status.to_string();
+      EXPECT_NE(status.hint.find("--skip 'optimizer.*'"), std::string::npos);
+    }
+  EXPECT_EQ(skipping("/hf", {.to = "gguf"}, "model.layers.0.*").status().code, ckpt::Code::kIncompatible);
+  EXPECT_TRUE(skipping("/dcp", {.to = "titan"}, "layers.1.*").ok()) << "the layers before the last are a model";
+  const auto partial = convert_to(fs, "/titan", "/partial", {.to = "dcp", .skip = {"layers.0.*"}});
+  ASSERT_TRUE(partial.ok()) << partial.status().to_string();
+  EXPECT_TRUE(std::ranges::any_of(partial->notes, [](const std::string& note) {
+    return note.find("of the model itself: 'layers.0.") != std::string::npos;
+  }));
+}
+
+TEST_F(HfReport, TheOptimizerIsLeftOutByOneNameForEveryTarget) {
+  dcp::testing::write_mini(fs, {});
+  ASSERT_TRUE(convert_to(fs, "/step-10", "/titan", {.config = dcp::testing::mini_config()}).ok());
+  for (const char* to : {"hf", "gguf", "dcp"})
+    for (const char* glob : {"optimizer.*", "*.exp_avg*"}) {
+      const auto report = convert_to(fs, "/titan", std::string("/") + to + glob[0], {.to = to, .skip = {glob}});
+      ASSERT_TRUE(report.ok()) << to << ": " << report.status().to_string();
+      EXPECT_EQ(report->count([](const TensorReport& t) { return t.fate == Fate::kSkipped; }), 2u * 12u);
+    }
 }
 
 TEST_F(HfReport, SaysOfAConversionThroughOursWhatBothWaysDid) {
