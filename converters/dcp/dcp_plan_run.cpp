@@ -43,11 +43,11 @@ void Planner::note_values() {
   plan_.left_out.insert(plan_.left_out.end(), names.begin(), names.end());
 }
 
-Status Planner::check_alike() const {
+Status Planner::check_alike() {
   if (!layout_.huggingface) return {};
   TITAN_ASSIGN_OR_RETURN(const std::string config, find_config(source_.reader().fs(), source_.path()));
   if (config.empty()) return {};
-  const Status alike = check_trained_alike(source_.reader().fs(), config);
+  const Status alike = agree_on_training(source_.reader().fs(), config, plan_);
   return alike.ok() ? alike : alike.with_hint(kTensorsAlone);
 }
 
@@ -56,7 +56,6 @@ Status Planner::take_run() {
     plan_.notes.push_back("the model alone: no optimizer state in the source, so a run cannot go on from this");
     return {};
   }
-  TITAN_RETURN_IF_ERROR(check_alike());
   TITAN_ASSIGN_OR_RETURN(const recipe::Config config, read_torchtitan(*options_.config));
   TITAN_ASSIGN_OR_RETURN(
       const ResumedRun run,
@@ -90,7 +89,7 @@ Status Planner::take_run() {
   plan_.notes.push_back(std::string("the data position cannot be translated") +
                         (layout_.huggingface ? "" : " (torchtitan's iterator is pickled)") +
                         ": it is absent, the first run needs --allow training.dataset and begins at sample 0");
-  return {};
+  return check_alike();
 }
 
 }  // namespace titan::convert::dcp

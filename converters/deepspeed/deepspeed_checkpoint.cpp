@@ -73,6 +73,8 @@ class Checkpoint final : public TrainedSource {
     facts.lr_of_step = true;
     facts.skipped = content_.skipped;
     TITAN_RETURN_IF_ERROR(take_run(*options.config, facts, plan));
+    const Status alike = agree_on_training(fs_, ckpt::join_path(config, kHfConfig), plan);
+    if (!alike.ok()) return alike.with_hint(kModelAlone);
     return plan;
   }
 

@@ -44,7 +44,7 @@ class TrainerCheckpoint final : public TrainedSource {
     if (!run) return plan;
     note_training_state(plan);
     TITAN_RETURN_IF_ERROR(take_counted_run(options, of_weights(groups_, plan), plan));
-    const Status alike = plan.train ? check_trained_alike(fs_, ckpt::join_path(path(), kHfConfig)) : Status{};
+    const Status alike = agree_on_training(fs_, ckpt::join_path(path(), kHfConfig), plan);
     if (!alike.ok()) return alike.with_hint(kModelAlone);
     return plan;
   }

@@ -107,7 +107,7 @@ class Checkpoint final : public TrainedSource {
     plan.data_ranks = ranks_;
     if (run) {
       TITAN_RETURN_IF_ERROR(take_counted_run(options, of_weights(groups_, plan), plan));
-      const Status alike = plan.train ? check_trained_alike(fs_, ckpt::join_path(config, kHfConfig)) : Status{};
+      const Status alike = agree_on_training(fs_, ckpt::join_path(config, kHfConfig), plan);
       if (!alike.ok()) return alike.with_hint(kModelAlone);
     } else if (!options.look) {
       plan.notes.push_back(why_.ok()

@@ -166,6 +166,17 @@ def check_skipped(step, work, toml):
     both_ways.titan_ckpt("convert", other, work / "other-model", "--to", "titan", "--config", toml, "--skip", "optimizer.*")
 
 
+def check_dropout(step, work, toml):
+    """A model that drops out while it trains is another function here: its run does not go on, its weights are taken."""
+    folder = rewritten(step, work, "dropout")
+    path = folder.parent / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"attention_dropout": 0.1}))
+    said = both_ways.titan_ckpt("convert", folder, work / "dropout-run", "--to", "titan", "--config", toml, expect=13)
+    if "attention_dropout is 0.1, expected 0" not in said or "--skip 'optimizer.*'" not in said:
+        both_ways.fail(f"of dropout it is said\n{said}")
+    both_ways.titan_ckpt("convert", folder, work / "dropout-model", "--to", "titan", "--config", toml, "--skip", "optimizer.*")
+
+
 FORMS = {"global_step5: stage 1 on 2 ranks": lambda folder, saved: write_stage_1(folder, saved, 2, 1), "global_step5: stage 2 on 3 ranks": lambda folder, saved: write_stage_1(folder, saved, 3, 2),
          "global_step5: stage 3 on 11 ranks": lambda folder, saved: write_stage_3(folder, saved, 11, 3), "global_step5_universal: universal": write_universal}
 
@@ -196,6 +207,7 @@ def main():
             if "stage 1" in form:
                 check_without_optimizer(step, saved, work, toml)
                 check_skipped(step, work, toml)
+                check_dropout(step, work, toml)
             if "stage 3" not in form:
                 continue
             exchange(step)

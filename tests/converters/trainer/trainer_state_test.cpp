@@ -464,11 +464,36 @@ TEST_F(TrainerFolder, ARunWithDropoutDoesNotGoOn) {
 
 TEST_F(TrainerFolder, WhatTheConfigurationSaysOfTheRunIsKept) {
   put_experts(with_experts(true), false, false);
-  EXPECT_FALSE(ckpt::has_setting(plan(run_)->train->accepted, "training.router_aux_loss"));
   const auto run = plan(ckpt::with_rows(run_, {{"training.norm_type", "inf"}, {"training.router_aux_loss", "0.0"}}));
   ASSERT_TRUE(run.ok()) << run.status().to_string();
   EXPECT_EQ(ckpt::setting(run->train->accepted, "training.router_aux_loss"), "0.0");
   EXPECT_EQ(ckpt::setting(run->train->accepted, "training.norm_type"), "inf");
+}
+
+TEST_F(TrainerFolder, TheLossThatBalancesExpertsIsTheOneThatTransformersAdds) {
+  put_experts(with_experts(true), false, false);
+  const std::string path = "/f/config.json";
+  const auto bytes = ckpt::read_file(fs_, path, 1u << 20);
+  ASSERT_TRUE(bytes.ok());
+  const auto config = parse_json(path, ckpt::text_of(*bytes));
+  ASSERT_TRUE(config.ok());
+  for (const auto& [adds, weight, expected] :
+       std::vector<std::tuple<std::optional<bool>, std::optional<double>, std::string>>{
+           {std::nullopt, 0.02, "0.0"}, {false, 0.02, "0.0"}, {true, 0.02, "0.02"}, {true, std::nullopt, "0.001"}}) {
+    JsonValue said = *config;
+    said.remove("router_aux_loss_coef");
+    said.set("output_router_logits", adds ? JsonValue::boolean(*adds) : JsonValue());
+    if (weight) said.set("router_aux_loss_coef", JsonValue::real(*weight));
+    remove("config.json");
+    put("config.json", said.write());
+    const auto run = plan(run_);
+    ASSERT_TRUE(run.ok()) << run.status().to_string();
+    EXPECT_EQ(ckpt::setting(run->train->accepted, "training.router_aux_loss"), expected);
+    EXPECT_EQ(run->config, run->train->accepted);
+    EXPECT_THAT(run->notes, Contains(HasSubstr("It goes on with training.router_aux_loss = " + expected)));
+    const auto asked = plan(ckpt::with_rows(run_, {{"training.router_aux_loss", "0.5"}}));
+    EXPECT_THAT(asked->notes, Contains(HasSubstr("training.router_aux_loss = 0.5")));
+  }
 }
 
 TEST_F(TrainerFolder, ADryRunSeesTheValuesThatAConversionRefuses) {
