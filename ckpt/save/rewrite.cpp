@@ -206,7 +206,13 @@ struct Rewrite::Impl {
 
 Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force,
                      const ReplaceCheck& replaceable) {
-  return check_names(fs, src, dst, force, replaceable).status();
+  TITAN_ASSIGN_OR_RETURN(const Names names, check_names(fs, src, dst, force, replaceable));
+  const std::string folder = names.parent.missing ? parent_path(names.parent.path) : names.parent.path;
+  if (const Status may = fs.may_write(folder); !may.ok()) return may.wrapped(names.dst + " cannot be made");
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t available, fs.free_bytes(folder));
+  if (available > 0) return ok_status();
+  return failed(names.dst + " cannot be made: " + folder + " takes no files, or has no space for them")
+      .with_hint("free some space (df -h shows file systems), or choose a folder on another disk");
 }
 
 bool hidden_from_resume(const std::string& dst, std::uint64_t step) {

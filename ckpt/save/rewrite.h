@@ -18,8 +18,8 @@ namespace titan::ckpt {
 /// Returns ok if --force may replace the existing folder or file `dst`, else why not.
 using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;
 
-/// Only the checks of begin(); nothing is created or locked. For --dry-run, which must refuse what the real call would
-/// refuse. \error kInvalid, kFailed
+/// The checks of begin(), and whether a folder can be made there; nothing is created or locked. For --dry-run, which
+/// must refuse what the real call would refuse. \error kInvalid, kFailed
 Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force,
                      const ReplaceCheck& replaceable = {});
 
