@@ -101,6 +101,9 @@ struct ImportOptions {
   /// The checkpoint is only read, or only its model is taken. Tensors without a place in one of our checkpoints are
   /// then left out, not refused.
   bool look = false;
+  /// With `look`, where the number of heads is not known: moments are shown as they are stored, under the names of
+  /// their tensors, and not left out.
+  bool whole_moments = false;
   /// The checkpoint is converted to ours: optimizer state and its weights are widened to float32, which a resume needs.
   bool widen = false;
   recipe::NameRules

@@ -1,5 +1,6 @@
 #include "cli/titan_ckpt/diff.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ckpt/base/text.h"
@@ -31,8 +32,15 @@ ckpt::Result<DiffOrder> order(const Request& request) {
   return wrong_value("sort", text, "change, norm or name");
 }
 
+// Whether both sides leave out something under the same name.
+bool leave_out_alike(const ckpt::CheckpointReader& a, const ckpt::CheckpointReader& b) {
+  const std::vector<std::string> ours = a.left_out(), others = b.left_out();
+  return std::ranges::any_of(ours,
+                             [&](const std::string& name) { return std::ranges::find(others, name) != others.end(); });
+}
+
 // Opens one side of another format by the number of heads that the other side says, where it does not say it itself: it
-// orders rows, and takes torchtitan's fused moments apart.
+// orders rows, and takes torchtitan's fused moments apart. Where neither says it, both have them whole.
 ckpt::Result<ckpt::CheckpointReader> open_beside(ckpt::Fs& fs, const std::string& path, const std::string& other) {
   ckpt::Result<ckpt::CheckpointReader> alone = convert::open_any(fs, path);
   const auto says_heads = [](const ckpt::CheckpointReader& side) {
@@ -42,8 +50,15 @@ ckpt::Result<ckpt::CheckpointReader> open_beside(ckpt::Fs& fs, const std::string
   const ckpt::Result<std::string> there = ckpt::resolve_checkpoint(fs, other);
   if (!there.ok()) return alone;
   const ckpt::Result<ckpt::CheckpointReader> known = convert::open_any(fs, *there);
-  if (!known.ok() || !says_heads(*known)) return alone;
-  ckpt::Result<ckpt::CheckpointReader> again = convert::open_any_with(fs, path, {.config = known->manifest().config});
+  if (!known.ok()) return alone;
+  convert::ImportOptions options;
+  if (says_heads(*known))
+    options.config = known->manifest().config;
+  else if (leave_out_alike(*alone, *known))
+    options.whole_moments = true;
+  else
+    return alone;
+  ckpt::Result<ckpt::CheckpointReader> again = convert::open_any_with(fs, path, options);
   return again.ok() ? std::move(again) : std::move(alone);
 }
 

@@ -241,9 +241,20 @@ Status Planner::order_rows() {
 
 void Planner::keep_names() {
   std::map<std::string, Slot> own;
-  for (const auto& [name, slot] : parameters_) own.emplace(source_.tensors()[slot.source].name, Slot{slot.source});
+  std::map<std::string, std::map<std::string, Slot>> slots;
+  std::map<std::string, std::size_t> steps;
+  for (const auto& [name, slot] : parameters_) {
+    const std::string& kept = source_.tensors()[slot.source].name;
+    own.emplace(kept, Slot{slot.source});
+    if (!options_.whole_moments) continue;
+    if (const auto moments = slots_.extract(name))
+      for (const auto& [field, one] : moments.mapped()) slots[kept].try_emplace(field, Slot{one.source});
+    if (const auto step = steps_.extract(name)) steps.try_emplace(kept, step.mapped());
+  }
   parameters_ = std::move(own);
   drop_slots();
+  slots_ = std::move(slots);
+  steps_ = std::move(steps);
   halves_.clear();
   plan_.notes.push_back(
       "names stay Hugging Face's: rows of queries and keys cannot be put into Titan's order without the number of "

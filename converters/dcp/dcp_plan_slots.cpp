@@ -38,6 +38,10 @@ Status Planner::split_fused() {
   const std::uint64_t head_dim = layout_.halves ? head_dim_
                                  : model_       ? static_cast<std::uint64_t>(model_->head_dim)
                                                 : said_head_dim();
+  if (head_dim == 0 && options_.look && options_.whole_moments) {
+    for (const std::string& name : fused) plan_.parameters.push_back({name, shape_of(slots_.at(name).begin()->second)});
+    return {};
+  }
   if (head_dim == 0 && options_.look) {
     drop_slots();
     plan_.notes.push_back("the optimizer's state is not shown: queries, keys and values are one tensor there");

@@ -20,6 +20,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
 
 import numpy  # noqa: E402
 import torch  # noqa: E402
+import torch.distributed.checkpoint as dcp  # noqa: E402
 
 import harness  # noqa: E402
 import torchtitan030  # noqa: E402
@@ -260,13 +261,18 @@ def newer(work):
 
 
 def newer_diff(work, source, step):
-    """Its fused moments are compared by the number of heads that the other side says; where neither does, nobody says that they are equal."""
-    other = work / "copy030"
+    """Its fused moments are compared by the number of heads that the other side says; where neither does, as the tensors that they are."""
+    other, changed = work / "copy030", work / "changed030"
     shutil.copytree(source, other)
-    for pair, code, says in (((source, step), 0, "equal  63 tensors"), ((step, source), 0, "equal  63 tensors"), ((source, other), 1, "not all compared")):
+    state, fused = load_everything(source), "layers.1.attention.qkv_linear.wqkv.weight.exp_avg_sq"
+    state[f"optimizer.state.{fused}"][3, 4] += 1
+    dcp.save(state, checkpoint_id=changed, no_dist=True)
+    for pair, code, says in (((source, step), 0, "equal  63 tensors"), ((step, source), 0, "equal  63 tensors"), ((source, other), 0, "equal  55 tensors"),
+                             ((source, changed), 1, fused), ((changed, step), 1, "layers.1.attention.wq.weight.exp_avg_sq")):
         done = subprocess.run([harness.CKPT, "diff", *map(str, pair)], capture_output=True, text=True, timeout=300)
-        check(done.returncode == code and says in done.stdout, f"diff {pair}: {done.returncode}, expected {code}: {done.stdout}{done.stderr}")
-    shutil.rmtree(other)
+        check(done.returncode == code and says in done.stdout, f"diff {pair}: {done.returncode}, expected {code} and {says}: {done.stdout}{done.stderr}")
+    for folder in (other, changed):
+        shutil.rmtree(folder)
 
 
 def newer_back(work, source, step, config):

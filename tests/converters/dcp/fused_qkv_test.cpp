@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -190,6 +191,33 @@ TEST_F(NewerTorchtitan, RulesWithinAFusedTensorAreRefused) {
   EXPECT_EQ(apart.code, ckpt::Code::kIncompatible);
   EXPECT_THAT(apart.message, HasSubstr("updates both as one tensor"));
   EXPECT_TRUE(create(ckpt::with_rows(model_rows(), {{"optimizer.rules", "[\"*.attention.* weight_decay=0\"]"}})).ok());
+}
+
+// To compare two directories without the number of heads.
+TEST_F(NewerTorchtitan, MomentsAreShownWholeOnRequest) {
+  auto writer = create(model_rows());
+  ASSERT_TRUE(writer.ok()) << writer.status().to_string();
+  ASSERT_TRUE(fs_.make_dir("/out").ok());
+  ASSERT_TRUE((*writer)->write(fs_, "/out", {}).ok());
+  const auto opened = dcp_format().open(fs_, "/out");
+  ASSERT_TRUE(opened.ok()) << opened.status().to_string();
+  const auto shown = [&](bool whole) {
+    const auto plan = (*opened)->plan({.look = true, .whole_moments = whole});
+    EXPECT_TRUE(plan.ok()) << plan.status().to_string();
+    std::map<std::string, std::vector<std::uint64_t>> moments;
+    for (const TensorPlan& tensor : plan->tensors)
+      if (const ckpt::ParameterMeta& parameter = plan->parameters[tensor.ref.index]; !tensor.ref.slot.empty())
+        moments[parameter.name + "." + tensor.ref.slot] = parameter.shape;
+    return std::pair(moments, plan->left_out.size());
+  };
+  const std::size_t parameters = source_->manifest().parameters.size();
+  EXPECT_TRUE(shown(false).first.empty());
+  EXPECT_GT(shown(false).second, 0u);
+  const auto [moments, left] = shown(true);
+  EXPECT_EQ(left, 0u);
+  EXPECT_EQ(moments.size(), 2 * (parameters - 2 * 2)) << "one for three, in both layers";
+  EXPECT_THAT(moments.at("layers.1.attention.qkv_linear.wqkv.weight.exp_avg_sq"), ElementsAre(48, 16));
+  EXPECT_FALSE(moments.contains("layers.1.attention.wq.weight.exp_avg_sq"));
 }
 
 TEST(FusedQkv, TheFlavourSaysItsParts) {

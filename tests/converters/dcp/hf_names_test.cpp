@@ -314,6 +314,17 @@ TEST(DcpOfHuggingFace, WithoutTheNumberOfHeadsIsLookedAtUnderItsOwnNamesAndNotCo
   EXPECT_THAT(looked.plan->notes, Contains(HasSubstr("names stay Hugging Face's")));
 }
 
+TEST(DcpOfHuggingFace, MomentsAreComparedUnderTheirOwnNamesWithoutTheNumberOfHeads) {
+  const Written how{.prefix = "model.", .state = "optimizer.state.", .config = false};
+  const Planned left = planned(how, {.look = true}), whole = planned(how, {.look = true, .whole_moments = true});
+  ASSERT_TRUE(whole.plan.ok()) << whole.plan.status().to_string();
+  EXPECT_EQ(left.plan->left_out.size(), 3 * left.names().size());
+  EXPECT_THAT(whole.plan->left_out, IsEmpty());
+  EXPECT_EQ(whole.names(), left.names());
+  EXPECT_EQ(whole.plan->tensors.size(), 3 * whole.names().size());
+  EXPECT_THAT(whole.rows("model.model.layers.0.self_attn.q_proj.weight", "exp_avg", 3), ElementsAre(0, 1, 2));
+}
+
 TEST(DcpOfHuggingFace, ReadsWithTheConfigurationThatAUserGives) {
   const Written how{.prefix = "model.", .config = false};
   for (const bool look : {false, true}) {
