@@ -8,7 +8,7 @@
 #include "converters/dcp/resume.h"
 #include "converters/dcp/stored_step.h"
 #include "converters/fused_experts.h"
-#include "converters/hf/hf_plan.h"
+#include "converters/hf/trained_alike.h"
 
 namespace titan::convert::dcp {
 
@@ -43,11 +43,10 @@ void Planner::note_values() {
   plan_.left_out.insert(plan_.left_out.end(), names.begin(), names.end());
 }
 
-Status Planner::check_alike() {
+Status Planner::take_alike() {
   if (!layout_.huggingface) return {};
   TITAN_ASSIGN_OR_RETURN(const std::string config, find_config(source_.reader().fs(), source_.path()));
-  if (config.empty()) return {};
-  const Status alike = agree_on_training(source_.reader().fs(), config, plan_);
+  const Status alike = take_trained_alike(source_.reader().fs(), config, plan_);
   return alike.ok() ? alike : alike.with_hint(kTensorsAlone);
 }
 
@@ -86,6 +85,9 @@ Status Planner::take_run() {
   plan_.notes.push_back("titan-train's configuration must make this model: " + model);
   plan_.train->accepted = ckpt::with_rows(curve_rows(config, run.world), plan_.config);
   plan_.config = plan_.train->accepted;
+  TITAN_RETURN_IF_ERROR(take_alike());
+  if (layout_.huggingface) plan_.notes.push_back(said_alone(config));
+  note_average(config, plan_);
   plan_.notes.push_back(std::string("the data position cannot be translated") +
                         (layout_.huggingface ? "" : " (torchtitan's iterator is pickled)") +
                         ": it is absent, the first run needs --allow training.dataset and begins at sample 0");

@@ -87,8 +87,8 @@ class Planner {
 
   // Notes values that are not tensors, except those that every torchtitan run has.
   void note_values();
-  // Checks that a config.json has no dropout, and takes from it what it says of the training.
-  Status check_alike();
+  // Takes from a config.json how its model was trained.
+  Status take_alike();
   Status take_run();
 
   const DcpCheckpoint& source_;

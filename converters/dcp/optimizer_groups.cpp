@@ -20,6 +20,9 @@ constexpr Flag kFlags[] = {{"amsgrad", false}, {"maximize", false}, {"decoupled_
 // These say how an update is computed, and of what, not what it is.
 constexpr std::string_view kHarmless[] = {"foreach", "fused", "capturable", "differentiable", "param_names", "params"};
 
+// Every Adam and AdamW of torch has it, and RAdam, whose state and other settings have the same names, does not.
+constexpr const char* kMark = "amsgrad";
+
 bool is_absent(const Status& status) { return status.code == ckpt::Code::kNotFound; }
 
 }  // namespace
@@ -142,7 +145,7 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
   TITAN_RETURN_IF_ERROR(
       values.check_number(prefix + "betas", betas.parts[1], optimizer.beta2, "optimizer.beta2 of the configuration"));
   for (const auto& [field, flag] : kFlags) TITAN_RETURN_IF_ERROR(values.check_flag(prefix + field, flag));
-  return {};
+  return is_absent(values.source().value(prefix + kMark).status()) ? no_adamw(values.source().path()) : Status{};
 }
 
 Status check_optimizer(const recipe::Config& config) {
@@ -164,6 +167,12 @@ bool is_group_field(std::string_view field) {
   const auto same = [&](std::string_view known) { return field == known; };
   return std::ranges::any_of(kComparedFields, same) || std::ranges::any_of(kHarmless, same) ||
          std::ranges::any_of(kFlags, [&](const Flag& flag) { return same(flag.field); });
+}
+
+Status no_adamw(const std::string& path) {
+  return ckpt::incompatible(path + ": the optimizer's groups have no " + kMark +
+                            ", which torch's AdamW has: it is another")
+      .with_hint(kTensorsAlone);
 }
 
 Status unknown_field(const std::string& path, const std::string& name) {

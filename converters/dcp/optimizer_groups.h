@@ -19,6 +19,9 @@ std::string decay_hint(const std::vector<ckpt::ParameterMeta>& parameters);
 /// Whether `stored` (of an optimizer) equals `said` (of a configuration), to 1e-12 relative or after rounding to
 /// float32.
 bool is_number_of(double stored, double said);
+/// The note where groups of torch before 2.7 do not tell AdamW from Adam.
+inline constexpr const char* kTakenForAdamW =
+    "the optimizer's groups do not say whether weight decay is decoupled: taken for AdamW's, not Adam's";
 inline constexpr const char* kTensorsAlone = "leave out --config to take the tensors alone";
 
 class StoredValues {
@@ -76,5 +79,7 @@ Status check_steps(const StoredValues& values, const std::vector<ckpt::Parameter
 /// Whether a field of a group is known here. An unknown one may change the update.
 bool is_group_field(std::string_view field);
 Status unknown_field(const std::string& path, const std::string& name);
+/// A group has no `amsgrad`, as those of RAdam. \error kIncompatible always
+Status no_adamw(const std::string& path);
 
 }  // namespace titan::convert::dcp

@@ -97,6 +97,11 @@ Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string
   TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
                          recipe::update_settings(config, parameters, notes));
   TITAN_RETURN_IF_ERROR(check_groups(values, before, our_name, expected, parameters, updates, groups));
+  if (std::ranges::any_of(groups, [&](const std::string& group) {
+        const Result<Value> decay = source.value(group + "weight_decay");
+        return !source.value(group + "decoupled_weight_decay").ok() && decay.ok() && decay->number() != 0;
+      }))
+    notes.emplace_back(kTakenForAdamW);
   if (groups.empty())
     notes.push_back("the optimizer's settings are the configuration's: the directory has no param_groups");
 

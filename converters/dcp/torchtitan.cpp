@@ -29,8 +29,21 @@ constexpr const char* kCompared[] = {"optimizer.beta1",
 // torchtitan has none: a row only where there are some.
 constexpr const char* kRules = "optimizer.rules";
 
-// A row only where the configuration says another value than the default.
-constexpr const char* kIfSet[] = {"training.norm_type", "training.router_aux_loss"};
+// Every other setting of losses and updates: a row only where the configuration says another value than the default. A
+// list of samples to leave out counts them from the start of a run of ours.
+const std::vector<std::string>& kept_if_set() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> list;
+    for (const recipe::Key& key : recipe::key_table()) {
+      const bool in_place = key.cls == recipe::KeyClass::kCurve && key.effect == recipe::ChangeEffect::kInPlace;
+      const bool listed = std::ranges::any_of(kCompared, [&](const char* name) { return key.name == name; });
+      const bool other = key.name == kRules || key.name == "training.exclude_samples";
+      if (key.slot != nullptr && in_place && key.acts_through.empty() && !listed && !other) list.push_back(key.name);
+    }
+    return list;
+  }();
+  return keys;
+}
 
 }  // namespace
 
@@ -38,7 +51,7 @@ const std::vector<std::string>& torchtitan_keys() {
   static const std::vector<std::string> keys = [] {
     std::vector<std::string> list = recipe::lr_keys();
     list.insert(list.end(), std::begin(kCompared), std::end(kCompared));
-    list.insert(list.end(), std::begin(kIfSet), std::end(kIfSet));
+    list.insert(list.end(), kept_if_set().begin(), kept_if_set().end());
     list.insert(list.end(), {"debug.seed", kRules, "model.flavor", "parallelism.data_parallel_replicate_degree",
                              "parallelism.data_parallel_shard_degree"});
     return list;
@@ -71,7 +84,7 @@ Settings curve_rows(const recipe::Config& config, std::uint64_t world) {
   Settings rows = ckpt::lr_rows(recipe::lr_settings(said));
   for (const char* key : kCompared)
     rows.emplace_back(key, recipe::to_toml(*recipe::get_value(*recipe::find_key(key), said)));
-  for (const char* key : kIfSet) {
+  for (const std::string& key : kept_if_set()) {
     const auto value = recipe::get_value(*recipe::find_key(key), said);
     if (value && value != recipe::get_value(*recipe::find_key(key), recipe::Config{}))
       rows.emplace_back(key, recipe::to_toml(*value));
@@ -91,6 +104,21 @@ Result<std::uint64_t> world_of(const recipe::Config& config) {
 std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world) {
   const auto global = static_cast<std::uint64_t>(std::max<std::int64_t>(config.training.global_batch_size, 0));
   return global > 0 ? global : static_cast<std::uint64_t>(config.training.local_batch_size) * world;
+}
+
+std::string said_alone(const recipe::Config& config) {
+  std::string list;
+  for (const char* key : {"training.max_norm", "training.mixed_precision_param"})
+    list += (list.empty() ? "" : ", ") + std::string(key) + " = " +
+            recipe::to_toml(*recipe::get_value(*recipe::find_key(key), config));
+  return "compared with nothing, for no file says it: " + list;
+}
+
+void note_average(const recipe::Config& config, ImportPlan& plan) {
+  if (config.training.ema == 0) return;
+  plan.notes.push_back("training.ema = " + recipe::to_toml(recipe::Value(config.training.ema)) +
+                       ": there is no average of the parameters here, so it begins with those of step " +
+                       std::to_string(plan.step));
 }
 
 bool says_run(const Settings& rows) {

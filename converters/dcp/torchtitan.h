@@ -9,6 +9,7 @@
 #include "ckpt/model/lr.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "converters/format.h"
 #include "recipe/keys/rows.h"
 
 namespace titan::convert::dcp {
@@ -27,6 +28,10 @@ std::uint64_t data_ranks(const recipe::Config& config);
 ckpt::Result<std::uint64_t> world_of(const recipe::Config& config);
 /// Sequences of a step on `world` ranks that read different data.
 std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world);
+/// A note with the settings of `config` that no file of a trainer has, so that they cannot be compared.
+std::string said_alone(const recipe::Config& config);
+/// Notes where the average of the parameters begins that `config` asks for: no trainer's files have one.
+void note_average(const recipe::Config& config, ImportPlan& plan);
 /// Whether a configuration has settings of a run, not only of the model.
 bool says_run(const ckpt::Settings& rows);
 

@@ -7,6 +7,7 @@
 #include "converters/deepspeed/zero.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/hf/trained_alike.h"
 #include "converters/run_names.h"
 #include "converters/widen.h"
 
@@ -73,7 +74,7 @@ class Checkpoint final : public TrainedSource {
     facts.lr_of_step = true;
     facts.skipped = content_.skipped;
     TITAN_RETURN_IF_ERROR(take_run(*options.config, facts, plan));
-    const Status alike = agree_on_training(fs_, ckpt::join_path(config, kHfConfig), plan);
+    const Status alike = take_trained_alike(fs_, ckpt::join_path(config, kHfConfig), plan);
     if (!alike.ok()) return alike.with_hint(kModelAlone);
     return plan;
   }

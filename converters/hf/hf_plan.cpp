@@ -273,46 +273,12 @@ class Planner {
   std::vector<std::string> missing_;
 };
 
-constexpr const char* kBalance = "training.router_aux_loss";
-
-// transformers adds a loss that balances experts only where it is told to. A configuration that leaves it open means
-// what the run did.
-void settle_balance(const std::string& path, const JsonValue& config, ImportPlan& plan) {
-  constexpr double kUsual = 0.001;  // of Mixtral and Qwen3-MoE in transformers
-  const JsonValue *on = config.find("output_router_logits"), *weight = config.find("router_aux_loss_coef");
-  const bool adds = on != nullptr && on->as_bool().value_or(false);
-  const double theirs = !adds ? 0 : weight == nullptr ? kUsual : weight->as_double().value_or(kUsual);
-  Settings& rows = plan.train->accepted;
-  if (!ckpt::has_setting(rows, kBalance)) rows = ckpt::with_rows(rows, {{kBalance, ckpt::toml_float(theirs)}});
-  plan.config = rows;
-  plan.notes.push_back(path +
-                       (adds ? ": the run's loss has " + ckpt::toml_float(theirs) +
-                                   " times a loss that balances experts over all layers at once "
-                                   "(output_router_logits); here each layer has its own, and they are averaged"
-                             : ": the run's loss has no part that balances experts (output_router_logits is not "
-                               "true)") +
-                       ". It goes on with " + kBalance + " = " + ckpt::setting(rows, kBalance));
-}
 
 }  // namespace
 
 Result<ModelDims> read_hf_config_file(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const JsonValue config, read_json_object(fs, path, kMaxHfConfigBytes));
   return read_hf_config(path, config);
-}
-
-Status agree_on_training(Fs& fs, const std::string& path, ImportPlan& plan) {
-  const Result<JsonValue> config = read_json_object(fs, path, kMaxHfConfigBytes);
-  if (!plan.train || config.status().code == ckpt::Code::kNotFound) return ckpt::ok_status();
-  TITAN_RETURN_IF_ERROR(config.status());
-  for (const char* key : {"attention_dropout", "hidden_dropout", "resid_pdrop", "embd_pdrop", "router_jitter_noise"}) {
-    const JsonValue* value = config->find(key);
-    if (value == nullptr || value->as_double() == 0.0) continue;
-    return ckpt::incompatible(path + ": " + key + " is " + short_text(*value) +
-                              ", expected 0: such a run does not go on here");
-  }
-  if (ckpt::has_setting(plan.config, "model.n_experts")) settle_balance(path, *config, plan);
-  return ckpt::ok_status();
 }
 
 ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const ModelDims& model) {

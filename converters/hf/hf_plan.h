@@ -27,11 +27,6 @@ Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims
 
 /// The model in the config.json at `path`. \error kNotFound, kCorrupt, kUnsupported, kIncompatible, kFailed
 Result<recipe::ModelDims> read_hf_config_file(Fs& fs, const std::string& path);
-/// Refuses to go on with the run of `plan`, which may have none, if the config.json at `path`, which may be absent,
-/// makes the model another function while it trains: with dropout, or noise in the router. Takes from it the weight of
-/// the loss that balances experts, if the plan's configuration leaves that open, and notes it. \error kIncompatible;
-/// those of reading
-Status agree_on_training(Fs& fs, const std::string& path, ImportPlan& plan);
 /// Which of Hugging Face's keys have the sizes of `model` in the config.json at `path`.
 ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const recipe::ModelDims& model);
 

@@ -58,7 +58,7 @@ class Groups {
                                    other, ckpt::toml_float(expected));
       return name == std::string_view(kDecay) ? status.with_hint(decay_hint_) : status;
     }
-    if (group.amsgrad || group.maximize || !group.decoupled || !group.bias_correction)
+    if (group.amsgrad || group.maximize || !group.decoupled.value_or(true) || !group.bias_correction)
       return ckpt::incompatible(path_ +
                                 ": its optimizer is no plain AdamW (amsgrad, maximize, coupled weight decay, or no "
                                 "bias correction)")
@@ -146,7 +146,8 @@ Result<GroupValues> read_group(const TorchFile& file, NodeId group) {
   };
   values.amsgrad = flag("amsgrad", false);
   values.maximize = flag("maximize", false);
-  values.decoupled = flag("decoupled_weight_decay", true);
+  if (const NodeId node = pickle.find(group, "decoupled_weight_decay"); pickle.is(node, NodeKind::kBool))
+    values.decoupled = pickle.boolean(node);
   values.bias_correction = flag("bias_correction", true);
   return values;
 }
@@ -217,6 +218,8 @@ Status TrainedSource::take_run(const Settings& given, const RunFacts& facts, Imp
   plan.train->tokens = facts.samples.value_or(step * batch) * length;
   plan.train->accepted = ckpt::with_rows(dcp::curve_rows(config, ranks), plan.config);
   plan.config = plan.train->accepted;
+  if (!facts.clip) plan.notes.push_back(dcp::said_alone(config));
+  dcp::note_average(config, plan);
   plan.notes.push_back(
       "the data position cannot be translated: it is absent, the first run needs --allow training.dataset and begins "
       "at sample 0");
@@ -229,6 +232,8 @@ Status TrainedSource::take_counted_run(const ImportOptions& options, std::map<st
   if (plan.optimizer_steps.empty()) return {};
   plan.step = plan.optimizer_steps.front();
   if (options.widen) TITAN_RETURN_IF_ERROR(widen_state(*this, plan));
+  const auto unsaid = [](const auto& one) { return !one.second.decoupled && one.second.weight_decay != 0; };
+  if (std::ranges::any_of(of, unsaid)) plan.notes.emplace_back(dcp::kTakenForAdamW);
   RunFacts facts;
   facts.of = std::move(of);
   facts.data_ranks = 0;

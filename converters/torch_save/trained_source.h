@@ -23,7 +23,8 @@ inline constexpr const char* kModelAlone = "take the model alone: --skip 'optimi
 struct GroupValues {
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   std::optional<double> initial_lr;
-  bool amsgrad = false, maximize = false, decoupled = true, bias_correction = true;
+  bool amsgrad = false, maximize = false, bias_correction = true;
+  std::optional<bool> decoupled;  ///< torch before 2.7 does not say
   auto operator<=>(const GroupValues&) const = default;
 };
 /// Reads one dict of the list `param_groups` of a torch optimizer. \error kCorrupt

@@ -7,6 +7,7 @@
 #include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/hf/trained_alike.h"
 #include "converters/json_file.h"
 #include "converters/name_table.h"
 #include "converters/trainer/trainer_state.h"
@@ -44,7 +45,7 @@ class TrainerCheckpoint final : public TrainedSource {
     if (!run) return plan;
     note_training_state(plan);
     TITAN_RETURN_IF_ERROR(take_counted_run(options, of_weights(groups_, plan), plan));
-    const Status alike = agree_on_training(fs_, ckpt::join_path(path(), kHfConfig), plan);
+    const Status alike = take_trained_alike(fs_, ckpt::join_path(path(), kHfConfig), plan);
     if (!alike.ok()) return alike.with_hint(kModelAlone);
     return plan;
   }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ckpt/model/shape_text.h"
+#include "converters/dcp/optimizer_groups.h"
 #include "converters/file_names.h"
 #include "converters/name_table.h"
 #include "converters/prefix.h"
@@ -132,8 +133,20 @@ class StateReader {
     return {};
   }
 
+  // Other optimizers have the names of AdamW's state, too; their groups tell them apart.
+  Status check_fields(NodeId group) const {
+    const Pickle& pickle = first().pickle();
+    for (std::size_t i = 0; pickle.is(group, NodeKind::kDict) && i + 1 < pickle.size(group); i += 2)
+      if (const NodeId key = pickle.item(group, i);
+          pickle.is(key, NodeKind::kText) && !dcp::is_group_field(pickle.text(key)))
+        return dcp::unknown_field(first().path(), std::string(pickle.text(key))).with_hint(kModelAlone);
+    return pickle.find(group, "amsgrad") == dcp::kNoNode ? dcp::no_adamw(first().path()).with_hint(kModelAlone)
+                                                         : Status{};
+  }
+
   Status take_group(NodeId node) {
     const Pickle& pickle = first().pickle();
+    TITAN_RETURN_IF_ERROR(check_fields(node));
     TITAN_ASSIGN_OR_RETURN(const GroupValues values, read_group(first(), node));
     TITAN_ASSIGN_OR_RETURN(const NodeId parameters, first().at(node, "params"));
     if (!pickle.is(parameters, NodeKind::kList)) return corrupt(first().path() + ": params is no list");

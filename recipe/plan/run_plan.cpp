@@ -9,13 +9,12 @@
 #include "recipe/model/family.h"
 #include "recipe/model/parameters.h"
 #include "recipe/plan/exchange_parts.h"
+#include "recipe/plan/router_loss.h"
 #include "recipe/plan/stage_cost.h"
 #include "recipe/plan/stage_rules.h"
 
 namespace titan::recipe {
 namespace {
-
-constexpr double kRouterLoss = 0.001;  // as in transformers' Mixtral and Qwen3-MoE
 
 /// The multiple of `unit` nearest to `value`, at least one unit.
 std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {

@@ -167,13 +167,13 @@ def check_skipped(step, work, toml):
 
 
 def check_dropout(step, work, toml):
-    """A model that drops out while it trains is another function here: its run does not go on, its weights are taken."""
+    """A model that was trained with dropout is another function here while it trains."""
     folder = rewritten(step, work, "dropout")
-    path = folder.parent / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"attention_dropout": 0.1}))
+    config = json.loads((folder.parent / "config.json").read_text())
+    (folder.parent / "config.json").write_text(json.dumps(config | {"attention_dropout": 0.1}))
     said = both_ways.titan_ckpt("convert", folder, work / "dropout-run", "--to", "titan", "--config", toml, expect=13)
-    if "attention_dropout is 0.1, expected 0" not in said or "--skip 'optimizer.*'" not in said:
-        both_ways.fail(f"of dropout it is said\n{said}")
+    if "attention_dropout is 0.1" not in said:
+        both_ways.fail(f"dropout: {said}")
     both_ways.titan_ckpt("convert", folder, work / "dropout-model", "--to", "titan", "--config", toml, "--skip", "optimizer.*")
 
 

@@ -69,7 +69,7 @@ def titan_ckpt(*arguments, expect=0):
     done = subprocess.run([TITAN_CKPT, *map(str, arguments)], capture_output=True, text=True)
     if done.returncode != expect:
         fail(f"titan-ckpt {' '.join(map(str, arguments))}: exit {done.returncode}, expected {expect}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return done.stdout + (done.stderr if expect else "")
 
 
 def raw_tensors(folder):

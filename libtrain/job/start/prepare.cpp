@@ -111,6 +111,9 @@ Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
   start.precise = check_precision(start.source->manifest(), start.source->path(), true);
   start.precise_weights = check_precision(start.source->manifest(), start.source->path(), false);
   start.stored->elsewhere = !start.decision.origin.empty();
+  std::optional<double>& router = start.loaded.config.training.router_aux_loss;
+  if (!router)
+    router = ckpt::number_of<double>(ckpt::setting(start.stored->state.accepted, "training.router_aux_loss"));
   start.decision.step = start.stored->state.step;
   start.seed = start.stored->state.seed;
   start.complete = start.decision.step == static_cast<std::uint64_t>(config.training.steps);

@@ -7,6 +7,7 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
+#include "converters/dcp/optimizer_groups.h"
 #include "converters/dcp/parts.h"
 #include "converters/hf/hf_config.h"
 #include "converters/name_table.h"
@@ -20,6 +21,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 recipe::ModelDims model() {
   recipe::ModelDims dims;
@@ -121,6 +123,17 @@ TEST(DcpPlainResume, GoesOnFromGroupsOfBothForms) {
   EXPECT_EQ(plan({.values = {{"train_state.tokens", Value::of(std::int64_t{77})}}})->train->tokens, 77u);
 }
 
+TEST(DcpPlainResume, WhatNoFileSaysIsNoted) {
+  EXPECT_THAT(plan({})->notes, Contains(kTakenForAdamW));
+  EXPECT_THAT(plan(with("decoupled_weight_decay", Value::boolean(true)))->notes, Not(Contains(kTakenForAdamW)));
+  EXPECT_THAT(plan({})->notes,
+              Contains(HasSubstr("compared with nothing, for no file says it: training.max_norm = 1")));
+  const Result<ImportPlan> averaged = plan({}, config({{"training.ema", "0.9"}}));
+  ASSERT_TRUE(averaged.ok()) << averaged.status().to_string();
+  EXPECT_EQ(ckpt::setting(averaged->config, "training.ema"), "0.9");
+  EXPECT_THAT(averaged->notes, Contains(HasSubstr("begins with those of step 5")));
+}
+
 // A loop that sets the rate at the beginning of a step saves that of the step it has done; a scheduler that of the
 // next.
 TEST(DcpPlainResume, TakesTheRateOfTheStepOrOfTheNext) {
@@ -145,6 +158,9 @@ TEST(DcpPlainResume, RefusesWhatTheConfigurationContradicts) {
   EXPECT_THAT(refused(with("initial_lr", Value::of(0.1))), HasSubstr("initial_lr is 0.1"));
   EXPECT_THAT(refused(with("decoupled_weight_decay", Value::boolean(false))), HasSubstr("expected True"));
   EXPECT_THAT(refused(with("rho", Value::of(0.1))), HasSubstr("is not a setting of AdamW"));
+  Written radam = with("decoupled_weight_decay", Value::boolean(true));
+  radam.groups["0"].erase("amsgrad");
+  EXPECT_THAT(refused(radam), HasSubstr("the optimizer's groups have no amsgrad"));
   EXPECT_THAT(refused({.odd_step = 4}), HasSubstr("state.output.weight.step is 4"));
   EXPECT_THAT(refused({.path = "/run/checkpoint-5/step-6"}), HasSubstr("the folder's name says step 6"));
   EXPECT_THAT(refused({}, config({{"training.global_batch_size", ckpt::kNotSet}})),

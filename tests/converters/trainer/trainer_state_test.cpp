@@ -120,6 +120,8 @@ class Spelled {
   bool counted = false;           // the j-th element of a moment is j more than its first
   std::string prefix{};           // before names
   const char* wrapped = nullptr;  // the key of the state in a dict around it
+  bool adam = true;               // groups have the setting that every Adam of torch has
+  std::string setting{};          // a further one
 
   std::string file(const Parameters& order, const std::vector<Group>& groups) {
     testing::Spelled to;
@@ -181,6 +183,14 @@ class Spelled {
     out.real(0.9);
     out.real(0.95);
     out.tuple(2);
+    if (adam) {
+      out.text("amsgrad");
+      out.boolean(false);
+    }
+    if (!setting.empty()) {
+      out.text(setting);
+      out.boolean(true);
+    }
     out.text("params");
     out.empty_list();
     out.mark();
@@ -464,36 +474,17 @@ TEST_F(TrainerFolder, ARunWithDropoutDoesNotGoOn) {
 
 TEST_F(TrainerFolder, WhatTheConfigurationSaysOfTheRunIsKept) {
   put_experts(with_experts(true), false, false);
-  const auto run = plan(ckpt::with_rows(run_, {{"training.norm_type", "inf"}, {"training.router_aux_loss", "0.0"}}));
+  EXPECT_EQ(ckpt::setting(plan(run_)->train->accepted, "training.router_aux_loss"), "0.0") << "as config.json says";
+  const Settings said = {{"training.document_mask", "true"},
+                         {"training.ema", "0.99"},
+                         {"training.loss_chunk", "8"},
+                         {"training.norm_type", "inf"},
+                         {"training.router_aux_loss", "0.5"}};
+  const auto run = plan(ckpt::with_rows(run_, said));
   ASSERT_TRUE(run.ok()) << run.status().to_string();
-  EXPECT_EQ(ckpt::setting(run->train->accepted, "training.router_aux_loss"), "0.0");
-  EXPECT_EQ(ckpt::setting(run->train->accepted, "training.norm_type"), "inf");
-}
-
-TEST_F(TrainerFolder, TheLossThatBalancesExpertsIsTheOneThatTransformersAdds) {
-  put_experts(with_experts(true), false, false);
-  const std::string path = "/f/config.json";
-  const auto bytes = ckpt::read_file(fs_, path, 1u << 20);
-  ASSERT_TRUE(bytes.ok());
-  const auto config = parse_json(path, ckpt::text_of(*bytes));
-  ASSERT_TRUE(config.ok());
-  for (const auto& [adds, weight, expected] :
-       std::vector<std::tuple<std::optional<bool>, std::optional<double>, std::string>>{
-           {std::nullopt, 0.02, "0.0"}, {false, 0.02, "0.0"}, {true, 0.02, "0.02"}, {true, std::nullopt, "0.001"}}) {
-    JsonValue said = *config;
-    said.remove("router_aux_loss_coef");
-    said.set("output_router_logits", adds ? JsonValue::boolean(*adds) : JsonValue());
-    if (weight) said.set("router_aux_loss_coef", JsonValue::real(*weight));
-    remove("config.json");
-    put("config.json", said.write());
-    const auto run = plan(run_);
-    ASSERT_TRUE(run.ok()) << run.status().to_string();
-    EXPECT_EQ(ckpt::setting(run->train->accepted, "training.router_aux_loss"), expected);
-    EXPECT_EQ(run->config, run->train->accepted);
-    EXPECT_THAT(run->notes, Contains(HasSubstr("It goes on with training.router_aux_loss = " + expected)));
-    const auto asked = plan(ckpt::with_rows(run_, {{"training.router_aux_loss", "0.5"}}));
-    EXPECT_THAT(asked->notes, Contains(HasSubstr("training.router_aux_loss = 0.5")));
-  }
+  for (const auto& [key, value] : said) EXPECT_EQ(ckpt::setting(run->train->accepted, key), value);
+  EXPECT_THAT(run->notes, Contains(HasSubstr("training.ema = 0.99: there is no average of the parameters here")));
+  EXPECT_THAT(run->notes, Contains(HasSubstr("compared with nothing, for no file says it: training.max_norm = 1.0")));
 }
 
 TEST_F(TrainerFolder, ADryRunSeesTheValuesThatAConversionRefuses) {
@@ -569,6 +560,25 @@ TEST_F(TrainerFolder, ARateThatWasKeptAsFloat32IsTheConfigurations) {
     put_again();
     EXPECT_EQ(plan(tenth).ok(), same) << lr;
   }
+}
+
+// RAdam with decoupled decay, an AdamW of transformers 4: both have exp_avg and exp_avg_sq, and update otherwise.
+TEST_F(TrainerFolder, AnOptimizerThatOnlyLooksLikeAdamWIsRefused) {
+  spelled_.adam = false;
+  put_again();
+  expect_refused(Code::kIncompatible, "the optimizer's groups have no amsgrad");
+  spelled_.adam = true;
+  spelled_.setting = "correct_bias";
+  put_again();
+  expect_refused(Code::kIncompatible, "correct_bias is not a setting of AdamW that is known here");
+  spelled_.setting = "fused";
+  put_again();
+  const auto run = plan(run_);
+  ASSERT_TRUE(run.ok()) << run.status().to_string();
+  EXPECT_THAT(run->notes, Contains(dcp::kTakenForAdamW));
+  spelled_.setting = "decoupled_weight_decay";
+  put_again();
+  EXPECT_THAT(plan(run_)->notes, Not(Contains(dcp::kTakenForAdamW)));
 }
 
 TEST_F(TrainerFolder, TheStepOfTheTrainerMustBeAdams) {
