@@ -75,6 +75,24 @@ std::string ruled(const std::string& name, const Weights& weights, const recipe:
   return std::string(state->before) + to + "." + std::string(state->field);
 }
 
+// The weight that an adapter of PEFT adapts, and the adapter's own. Without the adapters it is another model.
+bool is_adapted(std::string_view name) {
+  bool found = false;
+  for_each_segment(name, [&](std::string_view segment) {
+    found = found || segment == "base_layer" || segment.starts_with("lora_");
+  });
+  return found;
+}
+
+Status check_merged(const std::string& path, const FileNames& found) {
+  for (std::size_t i = 0; i < found.names.size(); ++i)
+    if (!found.skipped[i] && is_adapted(found.names[i]))
+      return ckpt::unsupported(path + " has an adapter (PEFT) that is not merged into its model: '" + found.names[i] +
+                               "'")
+          .with_hint("merge it first: merge_and_unload() of PEFT, then save_pretrained(FOLDER)");
+  return {};
+}
+
 Status refuse(const std::string& path, std::vector<std::string> problems, const char* hint) {
   constexpr std::size_t kShown = 20;
   const std::size_t all = problems.size();
@@ -150,6 +168,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
   if (rows.empty()) rows = std::move(rows_of_state);  // beside a weight its moments say nothing new
   problems.insert(problems.end(), rows.begin(), rows.end());
   if (!problems.empty()) return refuse(path, std::move(problems), rows.empty() ? nullptr : recipe::kSayRows);
+  if (!options.look || options.config) TITAN_RETURN_IF_ERROR(check_merged(path, found));
   for (const auto& [wrapper, count] : wrappers)
     found.notes.push_back("the wrapper's `" + std::string(wrapper) + ".` is taken off " + std::to_string(count) +
                           (count == 1 ? " name" : " names"));

@@ -28,7 +28,8 @@ struct FileNames {
 };
 
 /// Applies `options` to the names of the tensors of `path`. \error kInvalid: a rule that matches nothing;
-/// kIncompatible: a rename from one layout to another does not say in which order rows are
+/// kIncompatible: a rename from one layout to another does not say in which order rows are; kUnsupported: an adapter
+/// that is not merged, unless the file is only looked at
 Result<FileNames> file_names(const std::string& path, const std::vector<std::string>& names,
                              const ImportOptions& options);
 

@@ -65,6 +65,25 @@ TEST(FileNames, AStateFollowsTheRuleOfItsWeight) {
   EXPECT_EQ(file_names("/f", file, options)->names[3], "state.a.v.exp_avg") << "by its own name it is meant";
 }
 
+// Without the adapters the base is another model than the one that was trained: leaving them out is not enough.
+TEST(FileNames, AnAdapterThatIsNotMergedIsRefused) {
+  const std::vector<std::string> names = {"m.q_proj.base_layer.weight", "m.q_proj.lora_A.default.weight", "m.norm"};
+  ImportOptions options;
+  for (const std::vector<std::string>& skip : {std::vector<std::string>{}, {"*.lora_A.*"}}) {
+    options.skip = skip;
+    const Status refused = file_names("/f", names, options).status();
+    EXPECT_EQ(refused.code, ckpt::Code::kUnsupported);
+    EXPECT_THAT(refused.message, HasSubstr("'m.q_proj.base_layer.weight'"));
+    EXPECT_THAT(refused.hint, HasSubstr("merge_and_unload()"));
+  }
+  options.rules.rename = {{"m.q_proj.base_layer.weight", "m.q_proj.weight"}};
+  EXPECT_TRUE(file_names("/f", names, options).ok()) << "who says so takes the base";
+  ImportOptions look{.look = true};
+  EXPECT_TRUE(file_names("/f", names, look).ok());
+  look.config.emplace();  // to take the weights
+  EXPECT_FALSE(file_names("/f", names, look).ok());
+}
+
 TEST(FileNames, NamesRulesThatMatchNothing) {
   EXPECT_THAT(file_names("/f", {"a"}, {.skip = {"b"}}).status().message,
               HasSubstr("--skip 'b' matches no tensor of /f"));
