@@ -7,6 +7,7 @@
 #include "converters/dcp/dcp_planner.h"
 #include "converters/dcp/hf_model.h"
 #include "converters/dcp/model.h"
+#include "converters/dcp/shards.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/fused_experts.h"
 #include "converters/hf/hf_plan.h"
@@ -19,6 +20,12 @@ namespace titan::convert::dcp {
 namespace {
 
 constexpr std::size_t kNamed = 5;  // tensors, in a message
+
+std::size_t count_shards(const DcpReader& reader) {
+  const std::vector<std::string>& files = reader.metadata().files;
+  return static_cast<std::size_t>(
+      std::ranges::count_if(files, [](const std::string& file) { return is_shard(ckpt::base_name(file)); }));
+}
 
 // Norms of heads have the size of one, of which RoPE rotates pairs.
 Result<std::uint64_t> size_of_heads(const std::string& path, const recipe::Shapes& shapes) {
@@ -333,9 +340,15 @@ Status Planner::check_model() {
                                 "' is missing")
           .with_hint(why_missing(parameter.name));
     }
-    if (found->second != parameter.shape && by_config_json_)
-      return shape_misfit(source_.path(), source_.tensors()[parameters_.at(parameter.name).source].name, found->second,
-                          parameter, model, hf_keys_);
+    if (found->second != parameter.shape && by_config_json_) {
+      Status misfit = shape_misfit(source_.path(), source_.tensors()[parameters_.at(parameter.name).source].name,
+                                   found->second, parameter, model, hf_keys_);
+      const std::size_t shards = count_shards(source_.reader());
+      if (shards == 0 || found->second >= parameter.shape) return misfit;
+      // They do not say how many there are: without the last one every tensor is shorter.
+      return misfit.with_hint("if the run had more ranks than the " + std::to_string(shards) +
+                              " of these shards, copy those of the others, too");
+    }
     if (found->second != parameter.shape)
       return ckpt::incompatible(source_.path() + ": tensor '" + parameter.name + "' has the shape " +
                                 ckpt::shape_text(found->second) + ", the rest of the model makes it " +
