@@ -17,6 +17,7 @@ import safetensors.torch
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+import transformers
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -211,13 +212,23 @@ def trainer_folder(folder):
     (folder / "trainer_state.json").write_text("{}")
 
 
-def put_optimizer(folder):
-    weights = list(tensors().values())
-    groups = [{"lr": 1e-3, "betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1, "params": list(range(len(weights)))}]
-    torch.save({"state": {i: {"step": torch.tensor(3.0), "exp_avg": one * 0.01, "exp_avg_sq": one * one} for i, one in enumerate(weights)}, "param_groups": groups}, folder / "optimizer.pt")
+def stepped(optimizer, weights):
+    """`optimizer` over `weights` after three steps, each of whose gradients is a tenth of the weight."""
+    parameters = [torch.nn.Parameter(one.clone()) for one in weights]
+    made = optimizer(parameters, lr=1e-3, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+    for _ in range(3):
+        for parameter, weight in zip(parameters, weights):
+            parameter.grad = weight * 0.1
+        made.step()
+    return made.state_dict()
+
+
+def put_optimizer(folder, optimizer=torch.optim.AdamW, weights=None):
+    torch.save(stepped(optimizer, list((weights or tensors()).values())), folder / "optimizer.pt")
 
 
 RUN = ["--config", "TITAN.toml", "--set", "optimizer.lr=1e-3"]  # the run is asked for, optimizer included
+GOES_ON = [*RUN, *(word for one in ("lr_scheduler.warmup_steps=1", "lr_scheduler.min_lr_factor=1.0", "training.global_batch_size=1") for word in ("--set", one))]
 
 
 @recipe("sibling of F: a download left a folder in the place of the optimizer", {"convert --dry-run": 2, "plan": 0, "run": 0},
@@ -240,6 +251,30 @@ def trainer_state_list(folder):
     put_hf(folder)
     put_optimizer(folder)
     (folder / "trainer_state.json").write_text("[]")
+
+
+@recipe("sibling: RAdam, whose state has the names of AdamW's", {"convert --dry-run": 13, "plan": 0, "run": 0},
+        {"convert --dry-run": "the optimizer's groups have no amsgrad"}, convert=GOES_ON)
+def trainer_radam(folder):
+    put_hf(folder)
+    put_optimizer(folder, lambda *args, **more: torch.optim.RAdam(*args, **more, decoupled_weight_decay=True))
+
+
+@recipe("sibling: Adam, whose weight decay is coupled", {"convert --dry-run": 13, "plan": 0, "run": 0},
+        {"convert --dry-run": "its optimizer is no plain AdamW"}, convert=GOES_ON)
+def trainer_adam(folder):
+    put_hf(folder)
+    put_optimizer(folder, torch.optim.Adam)
+
+
+@recipe("LlamaFactory#3276, transformers#44586: whether the loss had a balance loss stands in config.json alone",
+        says={"convert --dry-run": "training.router_aux_loss = 0.02: the configuration does not say it"}, convert=GOES_ON)
+def trainer_balanced(folder):
+    fused_experts_hf(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"output_router_logits": True, "router_aux_loss_coef": 0.02}))
+    model = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.from_pretrained(folder))
+    put_optimizer(folder, weights={name: tensor.detach() for name, tensor in model.named_parameters()})
 
 
 @recipe("the same, and the model alone is asked for", convert=[*RUN, "--skip", "optimizer.*"])
@@ -339,6 +374,55 @@ def qwen3_moe_experts(folder):
         weights |= {f"{at}self_attn.{name}_norm.weight": torch.ones(HEAD) for name in "qk"}
         weights |= {f"{at}mlp.gate.weight": torch.randn(6, DIM), f"{at}mlp.experts.gate_up_proj": torch.randn(6, 2 * FFN, DIM), f"{at}mlp.experts.down_proj": torch.randn(6, DIM, FFN)}
     safetensors.torch.save_file(weights, folder / "model.safetensors")
+
+
+def adapted():
+    """Names as PEFT's wrapper has them: the layers that it adapts have a base and two small matrices."""
+    weights = {}
+    for name, tensor in tensors().items():
+        part = name.removesuffix(".weight")
+        if part.endswith(("q_proj", "v_proj")):
+            weights |= {f"base_model.model.{part}.base_layer.weight": tensor, f"base_model.model.{part}.lora_A.default.weight": torch.ones(2, tensor.shape[1]),
+                        f"base_model.model.{part}.lora_B.default.weight": torch.ones(tensor.shape[0], 2)}
+        else:
+            weights[f"base_model.model.{name}"] = tensor
+    return weights
+
+
+@recipe("peft#3000, torchtune#506: the whole model with its adapters, not merged", 2, "an adapter (PEFT) that is not merged")
+def lora_unmerged(folder):
+    put_hf(folder, adapted())
+
+
+@recipe("the same in DCP: accelerate's SHARDED_STATE_DICT", 2, "an adapter (PEFT) that is not merged")
+def lora_unmerged_dcp(folder):
+    put_config(folder)
+    put_dcp(folder / "pytorch_model_fsdp_0", {"model": adapted()})
+
+
+@recipe("the same, and the adapters are left out", 2, "an adapter (PEFT) that is not merged", flags=["--skip", "*lora_*"])
+def lora_skipped_dcp(folder):
+    lora_unmerged_dcp(folder)
+
+
+@recipe("pytorch#113673: states by number, as torch's own state_dict has them", {"convert --dry-run": 13, "plan": 0, "run": 0},
+        {"convert --dry-run": "--skip 'optimizer.*'"})
+def numbered_states_dcp(folder):
+    put_config(folder)
+    put_dcp(folder / "step", {"model": tensors(), "optimizer": stepped(torch.optim.AdamW, list(tensors().values()))})
+    return folder / "step"
+
+
+@recipe("trl#368: a reward model that was saved as a language model", 13, "score.weight")
+def reward_model(folder):
+    weights = tensors()
+    del weights["lm_head.weight"]
+    put_hf(folder, weights | {"score.weight": torch.ones(1, DIM)})
+
+
+@recipe("sibling: a reward model as transformers saves it", 2, "LlamaForSequenceClassification")
+def reward_model_named(folder):
+    put_hf(folder, tensors(tied=True) | {"score.weight": torch.ones(1, DIM)}, architectures=["LlamaForSequenceClassification"])
 
 
 @recipe("axolotl#3073: names behind wrappers in DCP", says="`_orig_mod.` is taken off")
