@@ -153,11 +153,12 @@ Status Planner::sort_in(std::size_t i) {
   const bool halves = options_.rules.rows
                           ? options_.rules.rows == recipe::HeadRows::kHalves && recipe::has_head_rows(key.parameter)
                           : key.halves;
-  if (halves && (key.kind == Kind::kParameter || key.kind == Kind::kSlot)) halves_.insert(i);
+  const bool moment = key.kind == Kind::kSlot && (key.field == ckpt::kExpAvg || key.field == ckpt::kExpAvgSq);
+  if (halves && (key.kind == Kind::kParameter || moment)) halves_.insert(i);
   if (key.kind == Kind::kParameter) {
     newer_ = newer_ || key.newer;
     other = parameters_.try_emplace(key.parameter, Slot{i}).first->second.source;
-  } else if (key.kind == Kind::kSlot && (key.field == ckpt::kExpAvg || key.field == ckpt::kExpAvgSq)) {
+  } else if (moment) {
     other = slots_[key.parameter].try_emplace(key.field, Slot{i}).first->second.source;
   } else if (key.kind == Kind::kStep) {
     optimizer_ = std::string(split_state_key(name)->before);

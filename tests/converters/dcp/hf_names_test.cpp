@@ -314,6 +314,16 @@ TEST(DcpOfHuggingFace, WithoutTheNumberOfHeadsIsLookedAtUnderItsOwnNamesAndNotCo
   EXPECT_THAT(looked.plan->notes, Contains(HasSubstr("names stay Hugging Face's")));
 }
 
+// NAdam has a number for each parameter, also for those whose rows move.
+TEST(DcpOfHuggingFace, StateOfAnotherOptimizerIsNamedAndNotItsRows) {
+  Written how{.prefix = "model.", .state = "optimizer.state."};
+  how.extra = {{"optimizer.state.model.layers.0.self_attn.q_proj.weight.mu_product", {}, {}}};
+  const Status refused = planned(how).plan.status();
+  EXPECT_EQ(refused.code, ckpt::Code::kIncompatible);
+  EXPECT_THAT(refused.message, HasSubstr("no place in a checkpoint of ours for 'optimizer.state.model.layers.0"));
+  EXPECT_THAT(refused.hint, HasSubstr("mu_product"));
+}
+
 TEST(DcpOfHuggingFace, MomentsAreComparedUnderTheirOwnNamesWithoutTheNumberOfHeads) {
   const Written how{.prefix = "model.", .state = "optimizer.state.", .config = false};
   const Planned left = planned(how, {.look = true}), whole = planned(how, {.look = true, .whole_moments = true});

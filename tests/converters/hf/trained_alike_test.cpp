@@ -46,7 +46,8 @@ TEST_F(TrainedAlike, TheBalanceLossIsThatOfTheConfigJson) {
   EXPECT_EQ(row(), "0.0") << "transformers adds it only with output_router_logits";
   ASSERT_TRUE(take(R"({"router_aux_loss_coef": 0.02, "output_router_logits": true})").ok());
   EXPECT_EQ(row(), "0.02");
-  EXPECT_THAT(plan_.notes, ElementsAre(HasSubstr("training.router_aux_loss = 0.02: the configuration does not say it")));
+  EXPECT_THAT(plan_.notes,
+              ElementsAre(HasSubstr("training.router_aux_loss = 0.02: the configuration does not say it")));
   ASSERT_TRUE(take(R"({"output_router_logits": true})").ok());
   EXPECT_EQ(row(), "0.001");
   ASSERT_TRUE(take(R"({"output_router_logits": null})").ok());
@@ -62,7 +63,8 @@ TEST_F(TrainedAlike, WhatNobodySaysIsTheDefaultAndNoted) {
 TEST_F(TrainedAlike, TheConfigurationIsKeptAndADifferenceNoted) {
   ASSERT_TRUE(take(R"({"output_router_logits": true})", "0.5").ok());
   EXPECT_EQ(row(), "0.5");
-  EXPECT_THAT(plan_.notes, ElementsAre(HasSubstr("training.router_aux_loss is 0.5, though /f/config.json makes it 0.001")));
+  EXPECT_THAT(plan_.notes,
+              ElementsAre(HasSubstr("training.router_aux_loss is 0.5, though /f/config.json makes it 0.001")));
   ASSERT_TRUE(take("{}", "0.0").ok());
   EXPECT_THAT(plan_.notes, IsEmpty());
 }
@@ -75,7 +77,8 @@ TEST_F(TrainedAlike, OnlyModelsOfExpertsHaveARow) {
 
 TEST_F(TrainedAlike, NoiseAndWrongTypesAreRefused) {
   EXPECT_EQ(take(R"({"attention_dropout": 0.0, "hidden_dropout": null})").code, ckpt::Code::kOk);
-  EXPECT_THAT(take(R"({"attention_dropout": 0.1})", "", false).message, HasSubstr("attention_dropout is 0.1, expected 0"));
+  EXPECT_THAT(take(R"({"attention_dropout": 0.1})", "", false).message,
+              HasSubstr("attention_dropout is 0.1, expected 0"));
   EXPECT_THAT(take(R"({"router_jitter_noise": "x"})").message, HasSubstr("router_jitter_noise is \"x\""));
   for (const char* json : {R"({"output_router_logits": 1})", R"({"router_aux_loss_coef": "0.1"})"})
     EXPECT_EQ(take(json).code, ckpt::Code::kIncompatible) << json;
