@@ -735,6 +735,18 @@ def put_verl(folder, world=2, placement=Shard(0)):
             dist.destroy_process_group()
 
 
+@recipe("sibling of transformers#48802: of the shards of two ranks only the first was copied", 13, {"convert --dry-run": "copy those of the others, too"})
+def shards_lack_last(folder):
+    put_config(folder)
+    with FAKE_RANKS:
+        dist.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
+        mesh = init_device_mesh("cpu", (2,))
+        parts = {name: DTensor.from_local(tensor.chunk(2)[0].clone(), mesh, [Shard(0)], run_check=False, shape=tensor.shape, stride=tensor.stride())
+                 for name, tensor in tensors().items()}
+        dcp.save(parts, storage_writer=dcp.HuggingFaceStorageWriter(path=str(folder), save_distributed=True), no_dist=True)
+        dist.destroy_process_group()
+
+
 @recipe("foreign.md I; verl#533, verl#2252, SkyRL#603")
 def verl(folder):
     put_verl(folder)
