@@ -39,10 +39,15 @@ TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::ui
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(at.seq_len) + 1);
   const std::uint64_t limit = most / tokens.size() + 1;
   Status bad;
-  std::uint64_t bad_step = 0;
-  while (scan.checked < std::min(scan.to_read, limit) && bad.ok()) {
-    bad = data.sample(ckpt::kept_sample(at.excluded, at.samples, scan.checked), tokens);
-    bad_step = first + scan.checked / global_batch;
+  std::uint64_t bad_step = 0, spoiled = 0;
+  const auto goes_on = [&] { return bad.ok() || (drawn && bad.code == ckpt::Code::kInvalid); };
+  while (scan.checked < std::min(scan.to_read, limit) && goes_on()) {
+    const Status found = data.sample(ckpt::kept_sample(at.excluded, at.samples, scan.checked), tokens);
+    if (!found.ok() && (bad.ok() || found.code != ckpt::Code::kInvalid)) {
+      bad = found;
+      bad_step = first + scan.checked / global_batch;
+    }
+    spoiled += found.ok() ? 0 : 1;
     ++scan.checked;
   }
   if (data.validation_read() > 0) {
@@ -56,11 +61,21 @@ TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::ui
   if (bad.ok()) return scan;
   if (!drawn) {
     scan.refused = at_step(bad, bad_step, "");
-  } else if (wanted >= epoch) {
+    return scan;
+  }
+  // As many as that in the mean are never all missed.
+  constexpr double kSure = 10;
+  const double met = static_cast<double>(spoiled) * static_cast<double>(wanted) / static_cast<double>(scan.checked);
+  const std::string drawing = "; " + std::to_string(spoiled) + " of " + std::to_string(scan.checked) +
+                              " samples have such ids; the samples are drawn at the start, and this run reads " +
+                              std::to_string(wanted) + " of " + std::to_string(epoch);
+  if (wanted >= epoch) {
     scan.refused = bad;
+  } else if (met >= kSure) {
+    scan.refused = bad;
+    scan.refused.message += drawing;
   } else {
-    scan.warning = bad.message + "; the samples are drawn at the start, and this run reads " + std::to_string(wanted) +
-                   " of " + std::to_string(epoch);
+    scan.warning = bad.message + drawing;
   }
   return scan;
 }

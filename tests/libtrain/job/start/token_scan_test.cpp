@@ -73,6 +73,19 @@ TEST(TokenScan, OfSamplesThatAreDrawnAtTheStartItIsSureOnlyOfWholeEpochs) {
   EXPECT_EQ(scan(config, 25, false).refused.code, ckpt::Code::kInvalid);
 }
 
+TEST(TokenScan, WhatMostSamplesHaveNoDrawingMisses) {
+  const ScratchDir dir;
+  std::string ids;
+  for (std::size_t i = 0; i < 1000; ++i) ids += {static_cast<char>(i % 120), 0};
+  recipe::Config config = config_for(dir.write("t.bin", ids));
+  config.training.shuffle = true;
+  const TokenScan found = scan(config, 20, false);
+  EXPECT_EQ(found.refused.code, ckpt::Code::kInvalid) << found.warning;
+  EXPECT_THAT(found.refused.message, HasSubstr("samples have such ids"));
+  EXPECT_THAT(found.refused.message, HasSubstr("this run reads 80 of 99"));
+  EXPECT_TRUE(scan(config, 2, false).refused.ok()) << "one of 8 samples may miss them";
+}
+
 TEST(TokenScan, LooksAtValidationDataAsWell) {
   const ScratchDir dir;
   recipe::Config config = config_for(dir.write("t.bin", tokens(5000)));
