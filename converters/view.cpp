@@ -100,6 +100,10 @@ class View final : public ckpt::CheckpointContent {
   }
   std::vector<std::string> model_file_notes() const override { return plan_.notes; }
   std::vector<std::string> left_out() const override { return plan_.left_out; }
+  std::string name_in_file(std::uint32_t parameter) const override {
+    const auto at = std::ranges::find(plan_.tensors, ckpt::TensorRef{parameter, ""}, &TensorPlan::ref);
+    return at == plan_.tensors.end() ? std::string() : source_->tensors()[at->source].name;
+  }
 
  private:
   template <typename T>

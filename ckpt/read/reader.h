@@ -35,6 +35,7 @@ class CheckpointContent {
   virtual std::vector<ModelFilePlace> model_files() const { return {}; }
   virtual std::vector<std::string> model_file_notes() const { return {}; }
   virtual std::vector<std::string> left_out() const { return {}; }
+  virtual std::string name_in_file(std::uint32_t /*parameter*/) const { return {}; }
 
   std::string path;
   Manifest manifest;  ///< of a foreign checkpoint: without files and pieces, and its digests mean nothing
@@ -70,6 +71,8 @@ class CheckpointReader {
   bool foreign() const { return content_->foreign(); }
   /// Names of the parts of a foreign checkpoint that Titan cannot represent.
   std::vector<std::string> left_out() const { return content_->left_out(); }
+  /// What the files of a foreign checkpoint call the weights of a parameter, on which a user's rules act; "" for ours.
+  std::string name_in_file(std::uint32_t parameter) const { return content_->name_in_file(parameter); }
 
   /// The files that came with the model.
   std::vector<ModelFilePlace> model_files() const { return content_->model_files(); }

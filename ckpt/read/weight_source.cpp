@@ -31,8 +31,10 @@ Result<std::string> foreign_id(const CheckpointReader& reader) {
 }  // namespace
 
 WeightSource::WeightSource(CheckpointReader reader, std::string id) : reader_(std::move(reader)), id_(std::move(id)) {
-  for (const ParameterRecord& record : reader_.manifest().parameters)
-    tensors_.push_back({record.meta.name, record.model->dtype, record.meta.shape});
+  const std::vector<ParameterRecord>& parameters = reader_.manifest().parameters;
+  for (std::uint32_t i = 0; i < parameters.size(); ++i)
+    tensors_.push_back(
+        {parameters[i].meta.name, parameters[i].model->dtype, parameters[i].meta.shape, reader_.name_in_file(i)});
 }
 
 Settings WeightSource::model_config() const {

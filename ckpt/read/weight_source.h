@@ -21,6 +21,7 @@ struct WeightInfo {
   std::string name;  ///< Titan's name of the parameter
   DType dtype = DType::kF32;
   std::vector<std::uint64_t> shape;
+  std::string in_file{};  ///< what a foreign file calls the tensor that it is, or is a part of; "" for ours
 };
 
 class WeightSource {

@@ -235,7 +235,7 @@ CASES = [
      "titan-ckpt convert dcp x --config model.toml --set parallelism.data_parallel_shard_degree=1 2>&1 | grep 'lr_scheduler._last_lr'", 0),
     ("--lr-from-config takes the learning rate's curve", "titan-ckpt convert step-10 t --config torchtitan.toml > log; sed 's/^lr = .*/lr = 5e-3/' torchtitan.toml > other.toml; titan-ckpt convert t x --to dcp --config other.toml",
      "--lr-from-config takes", "titan-ckpt convert t x --to dcp --config other.toml --lr-from-config", 0),
-    ("or draw the parameter anew, by rules (--init-map)", "python3 extra.py nan; titan-train run open.toml --init-from extra --skip model.extra --job.dump_folder=new", "(--init-map) with skip and create",
+    ("or draw the parameter anew, by rules (--init-map)", "python3 extra.py nan; titan-train run open.toml --init-from extra --skip model.extra --job.dump_folder=new", "(--init-map) with skip = [\"lm_head.weight\"] and create = [\"output.weight\"]",
      "printf 'skip = [\"model.extra\", \"lm_head.weight\"]\ncreate = [\"output.weight\"]\n' > rules.toml; titan-train run open.toml --init-from extra --init-map rules.toml --job.dump_folder=new2", 0),
     ("libtrain/job/data/data_looks.cpp: hint", "for i in 1 2 3 4 5 6 7 8 9; do echo '{\"text\": \"a line of some words\"}'; done > x.jsonl; titan-train plan small.toml --job.dump_folder=new --training.dataset_path=x.jsonl", "import json",
      "titan-train plan small.toml --job.dump_folder=new --training.dataset_path=x.jsonl 2>&1 | sed -n '/hint:/,$s/^    //p' > lines.py; python3 lines.py && titan-train plan small.toml --job.dump_folder=new --training.dataset_path=x.txt", 0),

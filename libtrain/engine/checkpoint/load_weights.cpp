@@ -31,12 +31,11 @@ Result<at::ScalarType> scalar_type(const ckpt::WeightInfo& weight) {
 }
 
 // A step over such a weight fails, and its data would be blamed.
-Status check_run(const ckpt::WeightSource& source, const std::string& name, const at::Tensor& run,
-                 std::uint64_t first) {
-  const at::Tensor finite = at::isfinite(run);
+Status check_run(const ckpt::WeightSource& source, std::size_t weight, const at::Tensor& run, std::uint64_t first) {
+  const at::Tensor finite = at::isfinite(run.to(at::kFloat));
   if (finite.all().item<bool>()) return ckpt::ok_status();
   const auto at = at::logical_not(finite).to(at::kByte).argmax().item<std::int64_t>();
-  return not_finite(source, name, first + static_cast<std::uint64_t>(at), run[at].item<double>());
+  return not_finite(source, weight, first + static_cast<std::uint64_t>(at), run[at].item<double>());
 }
 
 }  // namespace
@@ -59,7 +58,7 @@ Status load_weights(const ckpt::WeightSource& source, const WeightMatch& match, 
       const auto count = static_cast<std::int64_t>(std::min(kRunElements, elements - first));
       at::Tensor run = buffer.narrow(0, 0, count);
       TITAN_RETURN_IF_ERROR(read_matched(source, pair, first, mutable_host_bytes(run)));
-      TITAN_RETURN_IF_ERROR(check_run(source, weight.name, run, first));
+      TITAN_RETURN_IF_ERROR(check_run(source, pair.weight, run, first));
       flat.narrow(0, static_cast<std::int64_t>(first), count).copy_(run);
     }
   }

@@ -1,10 +1,12 @@
 #include "libtrain/job/start/finite_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <vector>
 
+#include "ckpt/base/toml_text.h"
 #include "ckpt/model/head_rows.h"
 #include "ckpt/ops/convert_dtype.h"
 
@@ -26,11 +28,21 @@ std::optional<std::uint64_t> first_bad(std::span<const std::byte> bytes, Bits ex
   return std::nullopt;
 }
 
+// The first element that is not finite as the float32 that a run trains.
+std::optional<std::uint64_t> first_too_large(std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += sizeof(double)) {
+    double value = 0;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    if (!std::isfinite(static_cast<float>(value))) return at / sizeof(double);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::uint64_t> first_bad(DType dtype, std::span<const std::byte> bytes) {
   switch (dtype) {
     case DType::kF16: return first_bad<std::uint16_t>(bytes, 0x7c00);
     case DType::kBF16: return first_bad<std::uint16_t>(bytes, 0x7f80);
-    case DType::kF64: return first_bad<std::uint64_t>(bytes, 0x7ff0000000000000);
+    case DType::kF64: return first_too_large(bytes);
     default: return first_bad<std::uint32_t>(bytes, 0x7f800000);  // weights are floats
   }
 }
@@ -59,12 +71,22 @@ Status read_matched(const ckpt::WeightSource& source, const WeightMatch::Pair& p
   return ckpt::read_as_neighbours({pair.head_dim, width, size}, first, out, read);
 }
 
-Status not_finite(const ckpt::WeightSource& source, const std::string& name, std::uint64_t element, double value) {
-  return ckpt::incompatible("weight " + name + " of " + source.path() + " is not finite: element " +
-                            std::to_string(element) + " is " + std::to_string(value))
+Status not_finite(const ckpt::WeightSource& source, std::size_t weight, std::uint64_t element, double value) {
+  const std::vector<ckpt::WeightInfo>& all = source.tensors();
+  const ckpt::WeightInfo& bad = all[weight];
+  const std::string& skipped = bad.in_file.empty() ? bad.name : bad.in_file;
+  // With a tensor of several parameters (experts) all of them go.
+  std::string created;
+  for (const ckpt::WeightInfo& one : all)
+    if (&one == &bad || (!bad.in_file.empty() && one.in_file == bad.in_file))
+      created += (created.empty() ? "\"" : ", \"") + one.name + "\"";
+  return ckpt::incompatible("weight " + bad.name + " of " + source.path() +
+                            (std::isfinite(value) ? " is beyond float32" : " is not finite") + ": element " +
+                            std::to_string(element) + " is " + ckpt::toml_float(value))
       .with_hint(
           "the run that saved it had diverged: take an older checkpoint; or draw the parameter anew, by rules "
-          "(--init-map) with skip and create");
+          "(--init-map) with skip = [\"" +
+          skipped + "\"] and create = [" + created + "]");
 }
 
 Status check_finite(const ckpt::WeightSource& source, const WeightMatch& match) {
@@ -79,7 +101,7 @@ Status check_finite(const ckpt::WeightSource& source, const WeightMatch& match) 
       bytes.resize(count * size);
       TITAN_RETURN_IF_ERROR(read_matched(source, pair, at, bytes));
       if (const auto bad = first_bad(weight.dtype, bytes))
-        return not_finite(source, weight.name, at + *bad,
+        return not_finite(source, pair.weight, at + *bad,
                           value_of(weight.dtype, std::span(bytes).subspan(*bad * size, size)));
     }
   }

@@ -24,6 +24,12 @@ struct Misfit {
   std::vector<std::string> missing;
 };
 
+/// As the user's rules must call a weight, and what it is here.
+std::string said(const ckpt::WeightInfo& weight) {
+  return weight.in_file.empty() || weight.in_file == weight.name ? weight.name
+                                                                 : weight.in_file + " (here " + weight.name + ")";
+}
+
 /// The likely reason, where one key of the model explains what does not fit; else the ways to say it by hand.
 std::string way_on(const std::vector<std::string>& weights, const std::vector<std::string>& parameters,
                    const Misfit& misfit) {
@@ -64,19 +70,19 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
     }
     const std::string target = recipe::renamed(name, rules);
     const auto place = index_of.find(target);
-    const std::string as = target == name ? "" : " (renamed to " + target + ")";
+    const std::string as = said(weights[i]) + (target == name ? "" : " (renamed to " + target + ")");
     if (place == index_of.end()) {
-      problems.push_back(name + as + ": the model has no such parameter, and no rule skips it");
+      problems.push_back(as + ": the model has no such parameter, and no rule skips it");
       strangers.insert(weights[i].shape);
     } else if (recipe::any_match(rules.create, target)) {
-      problems.push_back(name + as + ": the parameter is to be created, and the weight is there; skip one of them");
+      problems.push_back(as + ": the parameter is to be created, and the weight is there; skip one of them");
     } else if (const auto [other, first] = taken.emplace(place->second, i); !first) {
-      problems.push_back(name + as + ": " + weights[other->second].name + " is that parameter already");
+      problems.push_back(as + ": " + said(weights[other->second]) + " is that parameter already");
     } else if (weights[i].shape != parameters[place->second].shape) {
-      problems.push_back(name + as + ": shape " + ckpt::shape_text(weights[i].shape) + " in the checkpoint, " +
+      problems.push_back(as + ": shape " + ckpt::shape_text(weights[i].shape) + " in the checkpoint, " +
                          ckpt::shape_text(parameters[place->second].shape) + " in the model");
     } else if (!ckpt::is_float(weights[i].dtype)) {
-      problems.push_back(name + as + ": stored as " + std::string(ckpt::dtype_name(weights[i].dtype)) +
+      problems.push_back(as + ": stored as " + std::string(ckpt::dtype_name(weights[i].dtype)) +
                          ", expected a float type");
     } else if (const std::string unsaid = recipe::rows_unsaid(name, target, rules); !unsaid.empty()) {
       problems.push_back(unsaid);

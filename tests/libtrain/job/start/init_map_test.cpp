@@ -60,6 +60,20 @@ TEST(InitMap, AWildcardOfARenameStopsAtDots) {
                           "rule rename \"a.*.w\" matches nothing"));
 }
 
+TEST(InitMap, AWeightOfAnotherProgramIsNamedAsItsFileDoes) {
+  std::vector<ckpt::WeightInfo> weights = same_names();
+  weights[1].shape = {8, 9};
+  weights[1].in_file = "model.layers.0.self_attn.q_proj.weight";
+  weights.push_back(
+      {"layers.2.attention.wq.weight", ckpt::DType::kF32, {8, 8}, "model.layers.2.self_attn.q_proj.weight"});
+  EXPECT_THAT(
+      match_weights(weights, kModel, {}).status().causes,
+      ElementsAre("model.layers.0.self_attn.q_proj.weight (here layers.0.attention.wq.weight): shape [8, 9] in "
+                  "the checkpoint, [8, 8] in the model",
+                  "model.layers.2.self_attn.q_proj.weight (here layers.2.attention.wq.weight): the model has no "
+                  "such parameter, and no rule skips it"));
+}
+
 TEST(InitMap, NamesEveryTensorWithoutARuleAndEveryOtherShape) {
   std::vector<ckpt::WeightInfo> weights = same_names();
   weights[1].shape = {8, 9};
