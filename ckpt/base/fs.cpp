@@ -1,6 +1,7 @@
 #include "ckpt/base/fs.h"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace titan::ckpt {
 namespace {
@@ -9,8 +10,10 @@ Status make_one_dir(Fs& fs, const std::string& path) {
   Result<FileInfo> info = fs.stat(path);
   if (info.ok()) {
     // A symbolic link may lead to a directory; the first use of it tells.
-    if (info->type == FileType::kFile) return failed(path + ": expected a directory, found a file");
-    return ok_status();
+    if (info->type != FileType::kFile) return ok_status();
+    Status status = failed(path + ": expected a directory, found a file");
+    status.error = ENOTDIR;
+    return status;
   }
   if (info.status().code != Code::kNotFound) return info.status();
   if (Status made = fs.make_dir(path); !made.ok()) {

@@ -1,5 +1,7 @@
 #include "ckpt/ops/links.h"
 
+#include <algorithm>
+
 namespace titan::ckpt {
 
 void Links::add(Fs& fs, const std::string& path) {
@@ -30,6 +32,17 @@ void Links::add(const Links& other) {
   }
   bytes_ += other.bytes_;
   names_ += other.names_;
+}
+
+void Links::remove(const Links& other) {
+  for (const auto& [id, file] : other.files_) {
+    const auto mine = files_.find(id);
+    if (mine == files_.end()) continue;
+    mine->second.found -= std::min(file.found, mine->second.found);
+    if (mine->second.found == 0) files_.erase(mine);
+  }
+  bytes_ -= other.bytes_;
+  names_ -= other.names_;
 }
 
 std::uint64_t Links::once() const {

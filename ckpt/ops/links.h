@@ -16,6 +16,8 @@ class Links {
   void add(Fs& fs, const std::string& path);
   /// Adds everything that `other` has. Both may have names of the same files.
   void add(const Links& other);
+  /// Takes back what was added as `other`.
+  void remove(const Links& other);
   std::uint64_t names() const { return names_; }
   std::uint64_t bytes() const { return bytes_; }  ///< sum over all names
   std::uint64_t once() const;                     ///< sum over all files, each counted once

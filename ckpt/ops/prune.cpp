@@ -15,10 +15,10 @@
 #include "ckpt/read/ema.h"
 #include "ckpt/read/step_proof.h"
 #include "ckpt/read/verifier.h"
+#include "ckpt/run/own_files.h"
 #include "ckpt/run/recover.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
-#include "ckpt/save/own_files.h"
 #include "ckpt/store/past_cache.h"
 
 namespace titan::ckpt {
@@ -169,6 +169,17 @@ class Prune {
                   (file.ok() ? "'" + *file + "'" : "what cannot be listed (" + file.status().message + ")");
   }
 
+  /// What is lost with the folder `path`: all but the files of users, which go into `stay`.
+  Links lost_with(const std::string& path, std::vector<std::string>& stay) {
+    Links lost, users;
+    lost.add(fs_, path);
+    auto files = files_of_users(fs_, path);
+    if (files.ok()) stay = std::move(*files);
+    for (const std::string& file : stay) users.add(fs_, join_path(path, file));
+    lost.remove(users);
+    return lost;
+  }
+
   void describe() {
     Links all;
     for (std::size_t i = 0; i < scan_.steps.size(); ++i) {
@@ -178,7 +189,8 @@ class Prune {
       Links own;
       if (entry.link.empty()) own.add(fs_, entry.path);
       Links lost;
-      if (entry.link.empty() && verdicts_[i].goes) lost = own;
+      std::vector<std::string> stay;
+      if (entry.link.empty() && verdicts_[i].goes) lost = lost_with(entry.path, stay);
       if (verdicts_[i].thins)
         for (const std::string& member : thinned_members(*entry.manifest)) lost.add(fs_, join_path(entry.path, member));
       all.add(lost);
@@ -188,7 +200,7 @@ class Prune {
       if (verdicts_[i].thins && fs_.stat(join_path(entry.path, kSignatureFile)).ok()) why += "; its signature goes";
       if (report_.verified == entry.step) why += why.empty() ? "verified" : "; verified";
       report_.steps.push_back({entry.step, entry.path, entry.validity.ok(), verdicts_[i].goes, false, std::move(why),
-                               own.bytes(), lost.bytes(), verdicts_[i].thins});
+                               own.bytes(), lost.bytes(), verdicts_[i].thins, false, std::move(stay)});
     }
     for (const std::string& name : scan_.damaged) {
       const std::string path = join_path(report_.folder, name);
@@ -205,7 +217,7 @@ class Prune {
       else if (!report_.waits.ok())
         damage.why = "nothing is deleted now";
       damage.goes = damage.why.empty();
-      if (damage.goes && !link) all.add(fs_, path);
+      if (damage.goes && !link) all.add(lost_with(path, damage.stay));
       report_.damaged.push_back(std::move(damage));
     }
     if (report_.waits.ok()) report_.leftovers = scan_.leftovers;
@@ -254,7 +266,7 @@ class Prune {
     for (PrunedDamage& damage : report_.damaged) {
       if (!damage.goes || pinned_meanwhile(join_path(report_.folder, damage.name), damage, damage.bytes)) continue;
       TITAN_RETURN_IF_ERROR(may_delete());
-      const Status status = delete_damaged(fs_, report_.folder, damage.name, trash_id(), options_.cancel);
+      const Status status = delete_damaged(fs_, report_.folder, damage.name, trash_id(), options_.cancel, &damage.kept);
       if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
       damage.deleted = status.ok();
       if (!status.ok())
@@ -275,7 +287,8 @@ class Prune {
   /// Deletes one step. A failure goes into the report; only a stop ends the work.
   Status delete_one(PrunedStep& step) {
     Status status = still_as_planned(step.step);
-    if (status.ok()) status = delete_step(fs_, report_.folder, step_name(step.step), trash_id(), options_.cancel);
+    if (status.ok())
+      status = delete_step(fs_, report_.folder, step_name(step.step), trash_id(), options_.cancel, &step.kept);
     if (!status.ok()) TITAN_RETURN_IF_ERROR(options_.cancel.check());
     step.deleted = status.ok();
     if (!status.ok()) report_.failures.push_back("cannot delete " + step.path + ": " + status.message);

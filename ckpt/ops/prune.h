@@ -41,12 +41,14 @@ struct PrunedStep {
   std::string path;
   bool valid = false;
   bool goes = false;
-  bool deleted = false;     ///< false in a dry run, and if deleting failed
-  std::string why;          ///< why it stays
-  std::uint64_t bytes = 0;  ///< size of all its files
-  std::uint64_t loses = 0;  ///< size of the files that are removed
-  bool thins = false;       ///< it loses everything but its model
-  bool thinned = false;     ///< false in a dry run, and if thinning failed
+  bool deleted = false;             ///< false in a dry run, and if deleting failed
+  std::string why;                  ///< why it stays
+  std::uint64_t bytes = 0;          ///< size of all its files
+  std::uint64_t loses = 0;          ///< size of the files that are removed
+  bool thins = false;               ///< it loses everything but its model
+  bool thinned = false;             ///< false in a dry run, and if thinning failed
+  std::vector<std::string> stay{};  ///< files of users in a step that goes, relative to it: they are kept
+  std::string kept{};               ///< the folder to which they were moved
 };
 
 /// A damaged step that a save moved aside.
@@ -55,6 +57,8 @@ struct PrunedDamage {
   bool goes = false, deleted = false;  ///< as in PrunedStep
   std::string why;                     ///< why it stays
   std::uint64_t bytes = 0;
+  std::vector<std::string> stay{};  ///< as in PrunedStep
+  std::string kept{};
 };
 
 struct PruneReport {

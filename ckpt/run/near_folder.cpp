@@ -1,5 +1,6 @@
 #include "ckpt/run/near_folder.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/recover.h"
+#include "ckpt/run/run_folder.h"
 #include "ckpt/store/destination.h"
 
 namespace titan::ckpt {
@@ -109,6 +111,31 @@ Result<std::string> open_near(Fs& fs, const std::string& checkpoint_dir, const s
   TITAN_RETURN_IF_ERROR(make_dirs(fs, folder));
   for (const std::string& problem : recover_folder(fs, folder)) return failed(problem);
   return folder;
+}
+
+std::vector<std::string> remove_near(Fs& fs, const std::string& folder) {
+  std::vector<std::string> all_kept;
+  auto scan = list_steps(fs, folder);
+  if (!scan.ok()) return all_kept;
+  const auto add = [&](const std::string& kept) {
+    if (!kept.empty()) all_kept.push_back(kept);
+  };
+  for (const StepEntry& entry : scan->steps) {
+    std::string kept;
+    (void)delete_step(fs, folder, step_name(entry.step), random_id(), {}, &kept);
+    add(kept);
+  }
+  for (const std::string& name : scan->damaged) {
+    std::string kept;
+    (void)delete_damaged(fs, folder, name, random_id(), {}, &kept);
+    add(kept);
+  }
+  (void)recover_folder(fs, folder);
+  scan = list_steps(fs, folder);
+  const bool only_ours = scan.ok() && scan->steps.empty() && scan->damaged.empty() && scan->leftovers.empty() &&
+                         std::ranges::all_of(scan->foreign, [](const auto& name) { return name == kNearSeen; });
+  if (only_ours) (void)remove_tree(fs, folder);
+  return all_kept;
 }
 
 bool was_durable(Fs& fs, const std::string& path) { return fs.stat(join_path(path, kDurableMark)).ok(); }

@@ -3,6 +3,7 @@
 // the run folder. If it is lost, only the steps that were not copied yet are lost.
 // \source docs/operations.md, "Saves in two tiers"
 #include <string>
+#include <vector>
 
 #include "ckpt/base/fs.h"
 
@@ -31,6 +32,13 @@ Result<std::string> find_near(Fs& fs, const std::string& checkpoint_dir, const s
 /// As find_near(), but creates the mark and the folder if they are missing, and removes what dead saves left in the
 /// folder. The caller must hold the lock of the run. \error kFailed
 Result<std::string> open_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root);
+
+/// What rank 0 writes into the near folder, so that every rank can look whether it sees the same folder.
+inline constexpr const char* kNearSeen = "seen";
+
+/// Removes the near folder `folder` with all its steps. Files of users in them stay, and the folder with them; returns
+/// the folders in which they lie. What cannot be removed is left.
+std::vector<std::string> remove_near(Fs& fs, const std::string& folder);
 
 /// Whether the run folder has had the step that is at `path` in the near folder.
 bool was_durable(Fs& fs, const std::string& path);

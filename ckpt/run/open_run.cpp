@@ -1,8 +1,10 @@
 #include "ckpt/run/open_run.h"
 
 #include "ckpt/base/denied.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/lock/lock_wait.h"
 #include "ckpt/run/recover.h"
+#include "ckpt/store/parent_folder.h"
 #include "ckpt/store/store_probe.h"
 
 namespace titan::ckpt {
@@ -16,7 +18,7 @@ Status may_make_names(Fs& fs, const std::string& path) {
   const auto real = fs.real_path(path);
   if (!real.ok()) return failed(path + " leads nowhere").with_hint(denied_hint(real.status().error, path, "open"));
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(*real));
-  if (info.type != FileType::kDirectory) return failed(path + " is a file: expected a folder");
+  if (info.type != FileType::kDirectory) return invalid(path + " is a file: expected a folder");
   // Not `real`: an error must name the path as typed.
   return fs.may_write(path.find('/') == std::string::npos ? "./" + path : path);
 }
@@ -26,7 +28,8 @@ Status may_make_names(Fs& fs, const std::string& path) {
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
   OpenRun run;
   // The error names the folder as typed; a path inside it would mean nothing to the user.
-  TITAN_RETURN_IF_ERROR(naming(make_dirs(fs, run_dir), "the run folder " + run_dir + " cannot be made"));
+  const Status made = as_wrong_path(make_dirs(fs, run_dir), run_dir);
+  TITAN_RETURN_IF_ERROR(naming(made, "the run folder " + run_dir + " cannot be made"));
   TITAN_RETURN_IF_ERROR(naming(make_dirs(fs, checkpoint_dir), "the run folder " + run_dir + " cannot be used"));
   TITAN_ASSIGN_OR_RETURN(run.locks, RunGuard::take_run(fs, run_dir, checkpoint_dir));
   if (lock_wait().beats && !run.locks.beating())
@@ -46,9 +49,9 @@ std::string nearest_there(Fs& fs, std::string path) {
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir) {
   const auto refused = [&](const Status& why, const std::string& there, const char* cannot) {
     return why.wrapped("the run folder " + run_dir + " cannot be " + cannot)
-        .with_hint(why.hint.empty()
-                       ? "`ls -ld " + there + "` shows its owner and rights; or choose another job.dump_folder"
-                       : why.hint);
+        .with_hint(why.hint.empty() ? "`ls -ld " + shell_word(there) +
+                                          "` shows its owner and rights; or choose another job.dump_folder"
+                                    : why.hint);
   };
   for (const std::string& folder : {run_dir, checkpoint_dir}) {
     const std::string there = nearest_there(fs, folder);

@@ -89,7 +89,10 @@ std::vector<std::string> recover(Fs& fs, const std::string& folder, bool clean, 
       status = recover_rewrite(fs, dst, clean && is_leftover(entry), restored);
     } else if (clean && is_leftover(entry)) {
       const bool file = entry.type == FileType::kFile;
-      status = file ? cancel.check() : remove_tree(fs, path, cancel);
+      if (file)
+        status = cancel.check();
+      else
+        status = is_trash(entry) ? remove_trash(fs, folder, entry.name, cancel) : remove_tree(fs, path, cancel);
       if (file && status.ok()) status = fs.remove_file(path);
     }
     if (!status.ok()) problems.push_back("cannot recover " + path + ": " + one_line(status));

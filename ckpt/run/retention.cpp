@@ -260,8 +260,8 @@ std::vector<RetainedStep> Retention::look() {
   for (const DirEntry& entry : *entries) {
     const std::string path = join_path(options_.folder, entry.name);
     if (is_trash(entry) && synced.ok()) {
-      if (const Status removed = remove_tree(fs_, path, CancelToken(stop_)); !removed.ok() && !stopping())
-        options_.problem("cannot remove " + path + ": " + one_line(removed));
+      const Status removed = remove_trash(fs_, options_.folder, entry.name, CancelToken(stop_));
+      if (!removed.ok() && !stopping()) options_.problem("cannot remove " + path + ": " + one_line(removed));
     }
     const auto step = step_of(entry);
     if (!step) continue;
@@ -296,9 +296,10 @@ void Retention::pass() {
       left_for_use_ = true;
       continue;
     }
-    const Status status = delete_step(fs_, options_.folder, step_name(step), random_id(), CancelToken(stop_));
+    std::string kept;
+    const Status status = delete_step(fs_, options_.folder, step_name(step), random_id(), CancelToken(stop_), &kept);
     if (status.ok())
-      options_.deleted(step_name(step));
+      options_.deleted(step_name(step), kept);
     else if (!stopping())
       options_.problem(one_line(status));
   }

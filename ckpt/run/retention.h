@@ -54,7 +54,8 @@ struct RetentionOptions {
   std::string folder;  ///< that holds the steps
   RetentionRules rules;
   std::function<Status()> still_ours;  ///< asked before each deletion; not ok: nothing more is deleted
-  std::function<void(const std::string& name)> deleted;     ///< called by the thread after a deletion
+  /// called by the thread after a deletion; `kept` as in delete_step()
+  std::function<void(const std::string& name, const std::string& kept)> deleted;
   std::function<void(const std::string& problem)> problem;  ///< called by the thread; no such problem ends a run
   std::function<bool(std::uint64_t step)> in_use = {};      ///< true: being read, a later pass deletes it; may be empty
 };

@@ -6,6 +6,7 @@
 #include "ckpt/format/member_names.h"
 #include "ckpt/lock/run_lock.h"
 #include "ckpt/run/near_folder.h"
+#include "ckpt/run/own_files.h"
 #include "ckpt/run/recover.h"
 
 namespace titan::ckpt {
@@ -216,7 +217,7 @@ bool retention_must_wait(const RunScan& scan) { return scan.steps.size() > 1 && 
 // Renames and syncs first, so that a half-deleted folder never looks like a checkpoint. Of a link only the name is
 // removed.
 static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const std::string& name,
-                             const std::string& trash_name, const CancelToken& cancel) {
+                             const std::string& trash_name, const CancelToken& cancel, std::string* kept) {
   const std::string path = join_path(checkpoint_dir, name), trash = join_path(checkpoint_dir, trash_name);
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(path));
   if (info.type == FileType::kLink) {
@@ -226,7 +227,22 @@ static Status remove_renamed(Fs& fs, const std::string& checkpoint_dir, const st
   }
   TITAN_RETURN_IF_ERROR(fs.rename_noreplace(path, trash));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(checkpoint_dir));
-  return remove_tree(fs, trash, cancel);
+  return remove_trash(fs, checkpoint_dir, trash_name, cancel, kept);
+}
+
+std::string kept_text(const std::string& kept) { return "files of yours that it held lie in " + kept; }
+
+Status remove_trash(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const CancelToken& cancel,
+                    std::string* kept) {
+  const std::string path = join_path(checkpoint_dir, name);
+  const std::string rest = name.substr(std::min(kTrashPrefix.size(), name.size()));
+  if (!is_step_and_id(rest)) return remove_tree(fs, path, cancel);
+  const std::size_t dash = rest.rfind('-');
+  const std::string files = join_path(checkpoint_dir, rest.substr(0, dash) + ".files" + rest.substr(dash));
+  bool moved = false;
+  Status removed = remove_step_files(fs, path, files, &moved, cancel);
+  if (moved && kept != nullptr) *kept = files;
+  return removed;
 }
 
 static Status check_trash_id(const std::string& trash_id) {
@@ -236,20 +252,20 @@ static Status check_trash_id(const std::string& trash_id) {
 }
 
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
-                   const CancelToken& cancel) {
+                   const CancelToken& cancel, std::string* kept) {
   if (!parse_step_name(name))
     return invalid("'" + name + "' is not the name of a step, expected the form " + step_name(0));
   TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
-  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + name + "-" + trash_id, cancel);
+  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + name + "-" + trash_id, cancel, kept);
 }
 
 Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
-                      const CancelToken& cancel) {
+                      const CancelToken& cancel, std::string* kept) {
   if (!is_damaged_name(name))
     return invalid("'" + name + "' is not the name of a damaged step, expected the form " + damaged_name(0, "id"));
   TITAN_RETURN_IF_ERROR(check_trash_id(trash_id));
   const std::string step_and_id = name.substr(kDamagedPrefix.size());
-  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + step_and_id + trash_id, cancel);
+  return remove_renamed(fs, checkpoint_dir, name, std::string(kTrashPrefix) + step_and_id + trash_id, cancel, kept);
 }
 
 std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir) {

@@ -73,10 +73,18 @@ ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>&
 bool retention_must_wait(const RunScan& scan);
 
 /// Deletes a step. Of a link only the name is removed; a folder is renamed to .trash-step-N-<id>, the parent synced,
-/// and the trash removed. A failure after the rename leaves a leftover; `cancel` as in remove_tree(). \error kInvalid
-/// when `name` is not a step name, kNotFound, kFailed
+/// and the trash removed. Files of users in it are moved to the folder step-N.files-<id>, whose path goes into `*kept`
+/// (empty: there were none). A failure after the rename leaves a leftover; `cancel` is asked before each file.
+/// \error kInvalid when `name` is not a step name, kNotFound, kFailed
 Status delete_step(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
-                   const CancelToken& cancel = {});
+                   const CancelToken& cancel = {}, std::string* kept = nullptr);
+
+/// Says that `kept` has files that a deleted step held.
+std::string kept_text(const std::string& kept);
+
+/// Removes what a deletion or a probe left (is_trash()), as delete_step() does.
+Status remove_trash(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const CancelToken& cancel = {},
+                    std::string* kept = nullptr);
 
 /// The step number in the name of `entry`, if this is a folder or a link.
 std::optional<std::uint64_t> step_of(const DirEntry& entry);
@@ -113,7 +121,7 @@ std::string one_line(const Status& status);
 /// As delete_step(), for a damaged step that a save moved aside. \error kInvalid when `name` is not a damaged_name(),
 /// kNotFound, kFailed
 Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
-                      const CancelToken& cancel = {});
+                      const CancelToken& cancel = {}, std::string* kept = nullptr);
 
 /// A hint that names the damaged steps and says how to free their space; empty if there are none.
 std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir);

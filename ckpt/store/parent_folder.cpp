@@ -1,16 +1,29 @@
 #include "ckpt/store/parent_folder.h"
 
+#include <cerrno>
+
+#include "ckpt/base/shell_word.h"
+
 namespace titan::ckpt {
 
 Status no_folder(const std::string& path, const std::string& folder) {
-  return invalid(path + " cannot be made: there is no folder " + folder).with_hint("mkdir -p " + folder);
+  return invalid(path + " cannot be made: there is no folder " + folder).with_hint("mkdir -p " + shell_word(folder));
+}
+
+Status as_wrong_path(const Status& status, const std::string& path) {
+  const bool wrong =
+      status.error == ENOTDIR || status.error == ELOOP || status.error == ENAMETOOLONG || status.error == EEXIST;
+  if (status.ok() || !wrong) return status;
+  Status invalid = status.wrapped(path + " cannot be made");
+  invalid.code = Code::kInvalid;
+  return invalid;
 }
 
 Result<Parent> find_parent(Fs& fs, const std::string& path) {
   Parent parent{parent_path(path), "", false};
   auto real = fs.real_path(parent.path);
   if (!real.ok()) {
-    if (real.status().code != Code::kNotFound) return real.status();
+    if (real.status().code != Code::kNotFound) return as_wrong_path(real.status(), path);
     const auto above = fs.real_path(parent_path(parent.path));
     const auto info = above.ok() ? fs.stat(*above) : above.status();
     const std::string missing = base_name(parent.path);

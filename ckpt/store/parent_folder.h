@@ -20,6 +20,10 @@ Result<Parent> find_parent(Fs& fs, const std::string& path);
 /// What is said where `folder`, in which `path` should be made, is not there and is not made. \error kInvalid
 Status no_folder(const std::string& path, const std::string& folder);
 
+/// `status` of making or looking for `path`, as kInvalid where no store could make it: a file or a link that leads to
+/// itself is on the way, or a name is too long. Another `status` stays as it is.
+Status as_wrong_path(const Status& status, const std::string& path);
+
 /// A folder that was made for something new. It goes again with this object while nothing lies in it.
 class MadeFolder {
  public:

@@ -44,6 +44,22 @@ std::ptrdiff_t count_if_any(const PruneReport& report, Test test) {
          std::count_if(report.damaged.begin(), report.damaged.end(), test);
 }
 
+template <typename One>
+std::string kept_line(const One& one, const std::string& name, const PruneReport& report) {
+  if (one.stay.empty() || (!report.dry_run && one.kept.empty())) return "";
+  const std::string more = one.stay.size() > 1 ? " and " + std::to_string(one.stay.size() - 1) + " more" : "";
+  return (report.dry_run ? "would keep " : "kept ") + escape(one.stay.front()) + more + " of " + name +
+         (one.kept.empty() ? std::string(": not of Titan") : " in " + escape(one.kept)) + "\n";
+}
+
+void kept_members(JsonOut& json, const std::vector<std::string>& stay, const std::string& kept) {
+  json.paths("stay", "path", stay);
+  if (kept.empty())
+    json.null("kept");
+  else
+    json.path("kept", kept);
+}
+
 Result<std::uint64_t> number(const std::string& flag, const std::string& text, std::uint64_t least) {
   const std::optional<std::uint64_t> value = ckpt::number_of<std::uint64_t>(text);
   if (!value || *value < least)
@@ -92,6 +108,8 @@ std::string prune_text(const PruneReport& report, const TextStyle& style) {
   for (const std::string& path : report.restored)
     out += std::string(report.dry_run ? "would put back " : "put back ") + escape(path) +
            ", which an interrupted tool had moved aside\n";
+  for (const PrunedStep& step : report.steps) out += kept_line(step, "step " + std::to_string(step.step), report);
+  for (const PrunedDamage& damage : report.damaged) out += kept_line(damage, escape(damage.name), report);
   const auto goes = count_if_any(report, [](const auto& one) { return one.goes; });
   const auto deleted = count_if_any(report, [](const auto& one) { return one.deleted; });
   const auto thins = std::count_if(report.steps.begin(), report.steps.end(), [](const auto& one) { return one.thins; });
@@ -125,10 +143,12 @@ std::string prune_json(const ckpt::PruneReport& report) {
     json.path("path", step.path);
     json.members("valid", step.valid, "goes", step.goes, "deleted", step.deleted, "why", step.why, "bytes", step.bytes,
                  "thins", step.thins, "thinned", step.thinned);
+    kept_members(json, step.stay, step.kept);
   });
   json.each("damaged", report.damaged, [&](const ckpt::PrunedDamage& damage) {
     json.path("name", damage.name);
     json.members("goes", damage.goes, "deleted", damage.deleted, "why", damage.why, "bytes", damage.bytes);
+    kept_members(json, damage.stay, damage.kept);
   });
   json.paths("restored", "path", report.restored);
   json.paths("leftovers", "name", report.leftovers);

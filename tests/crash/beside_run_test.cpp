@@ -76,7 +76,8 @@ class BesideARun : public ::testing::Test {
   /// Saves every step up to kLast. A save that is refused is given up, as with on_save_error = "continue".
   void live(ckpt::Fs& fs, const Life& life) {
     ASSERT_TRUE(ckpt::make_dirs(disk_, kSteps).ok());
-    ckpt::Retention retention(fs, {kSteps, {life.keep}, {}, [](const std::string&) {}, [](const std::string&) {}});
+    ckpt::Retention retention(
+        fs, {kSteps, {life.keep}, {}, [](const std::string&, const std::string&) {}, [](const std::string&) {}});
     for (std::uint64_t step = 10; step <= kLast; step += 10) {
       const bool before = met_;
       const auto published = publish(fs, life, step);

@@ -66,6 +66,24 @@ class Judge {
     return "";
   }
 
+  // Files of users outlive the step that they lay in, wherever its deletion has come to.
+  std::string files() {
+    for (const std::string& path : scenario_.files) {
+      const std::string step = path.substr(0, path.find('/')), file = path.substr(path.find('/') + 1);
+      const std::uint64_t content = before_.hash(before_.find(ckpt::join_path(kSteps, path)));
+      const Names& names = fs_.disk().names(fs_.disk().find(kSteps));
+      if (std::none_of(names.begin(), names.end(), [&](const auto& entry) {
+            const std::string& name = entry.first;
+            if (name != step && !name.starts_with(".trash-" + step + "-") && !name.starts_with(step + ".files-"))
+              return false;
+            const Inode there = fs_.disk().find(ckpt::join_path(kSteps, ckpt::join_path(name, file)));
+            return there != kNoInode && fs_.disk().hash(there) == content;
+          }))
+        return "the user's file " + path + " is gone";
+    }
+    return "";
+  }
+
   bool dst_is_whole(const std::string& path) {
     if (scenario_.dst_is_ours) return look_at(fs_, path).whole;
     const Inode there = fs_.disk().find(path);
@@ -102,7 +120,7 @@ class Judge {
   std::string leftovers() {
     for (const auto& [name, inode] : fs_.disk().names(fs_.disk().find(kSteps))) {
       const bool belongs = ckpt::parse_step_name(name) || name == "latest" || name == "run.lock" || name == "near.id" ||
-                           name.starts_with(".damaged-");
+                           name.starts_with(".damaged-") || name.find(".files-") != std::string::npos;
       if (!belongs) return "left over after the next save: " + name;
     }
     return "";
@@ -158,8 +176,9 @@ std::string Oracle::judge(const Promises& promises, const Disk& disk) {
   const std::uint64_t outside =
       join(join(join(hash_at(disk, "/out"), hash_at(disk, step_path(20))), sources), promises.dst ? 5 : 4);
   if (const std::string& problem = ask(outside, {&Judge::destination}); !problem.empty()) return problem;
-  return ask(join(join(join(hash_at(disk, kRun), hash_at(disk, kNear)), promises.newest), 6),
-             {&Judge::pins, &Judge::steps, &Judge::resume, &Judge::pins, &Judge::leftovers});
+  return ask(
+      join(join(join(hash_at(disk, kRun), hash_at(disk, kNear)), promises.newest), 6),
+      {&Judge::pins, &Judge::files, &Judge::steps, &Judge::resume, &Judge::pins, &Judge::files, &Judge::leftovers});
 }
 
 }  // namespace titan::crash

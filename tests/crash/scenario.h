@@ -20,6 +20,7 @@ struct Scenario {
   std::set<std::uint64_t> damaged;                ///< steps that are damaged before
   std::set<std::uint64_t> pinned;                 ///< steps that hold a .keep
   std::set<std::uint64_t> thinned;                ///< steps that may have lost all but their model
+  std::vector<std::string> files;                 ///< of users, in steps: paths below the folder of steps
   std::vector<std::string> sources;               ///< checkpoints that nobody may change
   std::string dst;                                ///< a destination outside of the run; empty: none
   bool dst_before = false;                        ///< it was there before

@@ -167,6 +167,50 @@ void add_saves(std::vector<Scenario>& all) {
   all.push_back(retention);
 }
 
+Scenario prune_scenario() {
+  Scenario s;
+  s.name = "prune";
+  s.proved = 40;
+  s.pinned = {20};
+  s.prepare = [](CrashFs& fs) -> Status {
+    TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20, 30, 40}, kFourWriters));
+    return pin(fs, 20);
+  };
+  s.act = [](CrashFs& fs) { return prune(fs); };
+  s.tool = [](CrashFs& fs) { return prune(fs); };
+  return s;
+}
+
+// Retention, and prune, of steps in which somebody keeps notes.
+void add_files_of_users(std::vector<Scenario>& all) {
+  const auto note = [](CrashFs& fs) -> Status {
+    TITAN_RETURN_IF_ERROR(ckpt::testing::put_text(fs, step_path(20) + "/notes/why.md", "because"));
+    return ckpt::testing::put_text(fs, step_path(20) + "/model/mine", "a note beside the shards");
+  };
+  Scenario s = save_scenario("retention-of-a-step-with-files-of-a-user", {});
+  s.proved = 30;
+  s.files = {"step-00000020/notes/why.md", "step-00000020/model/mine"};
+  s.prepare = [note](CrashFs& fs) -> Status {
+    TITAN_RETURN_IF_ERROR(make_world(fs, {20, 30}));
+    TITAN_RETURN_IF_ERROR(save_step(fs, "/src", 40, kTwoWriters, "src"));
+    return note(fs);
+  };
+  s.sources = {source_path(40)};
+  s.act = [](CrashFs& fs) { return run_and_save(fs, 40, kTwoWriters, 1); };
+  s.tool = [](CrashFs& fs) { return reshard(fs, source_path(40), step_path(40), 1, true); };
+  all.push_back(s);
+
+  Scenario pruned = prune_scenario();
+  pruned.name = "prune-of-a-step-with-files-of-a-user";
+  pruned.pinned = {};
+  pruned.files = s.files;
+  pruned.prepare = [note](CrashFs& fs) -> Status {
+    TITAN_RETURN_IF_ERROR(make_world(fs, {20, 30, 40}));
+    return note(fs);
+  };
+  all.push_back(pruned);
+}
+
 // A tool that replaces step 20 of the run, the newest, by the same checkpoint for another mesh.
 Scenario rewrite_scenario(const std::string& name, FsLimits limits) {
   Scenario s;
@@ -184,20 +228,6 @@ Scenario rewrite_scenario(const std::string& name, FsLimits limits) {
     return ok_status();
   };
   s.tool = [](CrashFs& fs) { return reshard(fs, source_path(20), step_path(20), 1, true); };
-  return s;
-}
-
-Scenario prune_scenario() {
-  Scenario s;
-  s.name = "prune";
-  s.proved = 40;
-  s.pinned = {20};
-  s.prepare = [](CrashFs& fs) -> Status {
-    TITAN_RETURN_IF_ERROR(make_world(fs, {10, 20, 30, 40}, kFourWriters));
-    return pin(fs, 20);
-  };
-  s.act = [](CrashFs& fs) { return prune(fs); };
-  s.tool = [](CrashFs& fs) { return prune(fs); };
   return s;
 }
 
@@ -393,6 +423,7 @@ const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all = [] {
     std::vector<Scenario> list;
     add_saves(list);
+    add_files_of_users(list);
     add_tools(list);
     add_kills(list);
     add_conversions(list);

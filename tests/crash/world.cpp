@@ -186,7 +186,7 @@ Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, std
       fs, {kSteps,
            {keep},
            still_ours,
-           [](const std::string&) {},
+           [](const std::string&, const std::string&) {},
            [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
   for (const std::uint64_t damaged : run.damaged) retention.judge(damaged, ckpt::Verdict::kDamaged);
   if (!run.fresh) retention.judge(run.step, ckpt::Verdict::kProved, run.id);
@@ -211,7 +211,7 @@ Status go_on_in_background(CrashFs& fs, LiveRun& run, std::uint64_t given_up, st
         fs, {kSteps,
              {keep},
              still_ours,
-             [](const std::string&) {},
+             [](const std::string&, const std::string&) {},
              [&failed](const std::string& problem) { failed = ckpt::failed("retention: " + problem); }});
     retention.judge(run.step, ckpt::Verdict::kProved, run.id);
     retention.pass();

@@ -45,11 +45,13 @@ void keep_house(RunState& run) {
                                    static_cast<std::uint64_t>(settings.keep_every),
                                    static_cast<std::uint64_t>(settings.keep_best)};
   run.house.retention = std::make_unique<ckpt::Retention>(
-      run.fs,
-      ckpt::RetentionOptions{run.checkpoint_dir, rules, still_ours,
-                             [](const std::string& name) { log_info("retention removed " + name); },
-                             [](const std::string& problem) { log_warn("retention: " + problem); },
-                             [&run](std::uint64_t step) { return run.house.hook && run.house.hook->in_use(step); }});
+      run.fs, ckpt::RetentionOptions{
+                  run.checkpoint_dir, rules, still_ours,
+                  [](const std::string& name, const std::string& kept) {
+                    log_info("retention removed " + name + (kept.empty() ? "" : "; " + ckpt::kept_text(kept)));
+                  },
+                  [](const std::string& problem) { log_warn("retention: " + problem); },
+                  [&run](std::uint64_t step) { return run.house.hook && run.house.hook->in_use(step); }});
   for (const std::uint64_t step : lost) run.house.retention->judge(step, ckpt::Verdict::kDamaged);
   // Every digest of it held, unless the optimizer was left out.
   const StartDecision& decision = run.start.decision;

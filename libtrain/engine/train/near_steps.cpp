@@ -16,18 +16,17 @@ namespace {
 
 using ckpt::Status;
 
-constexpr const char* kSeenFile = "seen";  // what rank 0 writes, and every rank finds
 constexpr std::uint64_t kSeenBytes = 64;
 
 Status make_seen(ckpt::Fs& fs, const std::string& folder, const std::string& word) {
-  const std::string path = ckpt::join_path(folder, kSeenFile);
+  const std::string path = ckpt::join_path(folder, ckpt::kNearSeen);
   if (fs.stat(path).ok()) TITAN_RETURN_IF_ERROR(fs.remove_file(path));
   return ckpt::write_new_file(fs, path, std::as_bytes(std::span(word)));
 }
 
 // A folder of the same name on another host is another folder.
 Status find_seen(RunState& run, const std::string& folder, const std::string& word) {
-  const auto found = ckpt::read_file(run.fs, ckpt::join_path(folder, kSeenFile), kSeenBytes);
+  const auto found = ckpt::read_file(run.fs, ckpt::join_path(folder, ckpt::kNearSeen), kSeenBytes);
   if (found.ok() && std::ranges::equal(*found, std::as_bytes(std::span(word)))) return ckpt::ok_status();
   return ckpt::unsupported("checkpoint.near = " + *run.config().checkpoint.near +
                            " is not one folder for all ranks: rank " + std::to_string(run.world.rank) +
@@ -104,7 +103,9 @@ void bring_home(RunState& run) {
 }
 
 void leave_near(const RunState& run) {
-  if (run.root() && !run.near_folder.empty()) (void)ckpt::remove_tree(run.fs, run.near_folder);
+  if (!run.root() || run.near_folder.empty()) return;
+  for (const std::string& kept : ckpt::remove_near(run.fs, run.near_folder))
+    log_warn("a step was removed from checkpoint.near; " + ckpt::kept_text(kept));
 }
 
 std::string durable_path(const RunState& run) {

@@ -150,6 +150,16 @@ void NearTier::work() {
   }
 }
 
+// Deletes a step or a damaged step. Files of users in it stay in the near folder, of which a restart of the host may
+// leave nothing.
+Status NearTier::drop(const std::string& name) {
+  const auto remove = ckpt::is_damaged_name(name) ? ckpt::delete_damaged : ckpt::delete_step;
+  std::string kept;
+  Status status = remove(fs_, options_.folder, name, ckpt::random_id(), {}, &kept);
+  if (!kept.empty()) options_.problem(name + " was removed from checkpoint.near; " + ckpt::kept_text(kept));
+  return status;
+}
+
 // The run folder has `step`: what is older in the near folder is of no use any more.
 void NearTier::keep_only(std::uint64_t step) {
   Status noted = ckpt::note_durable(fs_, path_of(step));
@@ -160,18 +170,15 @@ void NearTier::keep_only(std::uint64_t step) {
     if (!status.ok() && status.code != Code::kNotFound) options_.problem("checkpoint.near: " + ckpt::one_line(status));
   };
   for (const ckpt::StepEntry& entry : scan->steps)
-    if (entry.step < step)
-      removed(ckpt::delete_step(fs_, options_.folder, ckpt::step_name(entry.step), ckpt::random_id()));
-  for (const std::string& name : scan->damaged)
-    removed(ckpt::delete_damaged(fs_, options_.folder, name, ckpt::random_id()));
+    if (entry.step < step) removed(drop(ckpt::step_name(entry.step)));
+  for (const std::string& name : scan->damaged) removed(drop(name));
 }
 
 void NearTier::make_room() {
   const auto scan = ckpt::list_steps(fs_, options_.folder);
   if (!scan.ok()) return;
   for (const ckpt::StepEntry& entry : scan->steps)
-    if (ckpt::was_durable(fs_, entry.path))
-      (void)ckpt::delete_step(fs_, options_.folder, ckpt::step_name(entry.step), ckpt::random_id());
+    if (ckpt::was_durable(fs_, entry.path)) (void)drop(ckpt::step_name(entry.step));
 }
 
 std::vector<std::uint64_t> NearTier::drop_older() {
@@ -183,15 +190,16 @@ std::vector<std::uint64_t> NearTier::drop_older() {
     dropped.assign(first, last);
     queue_.erase(first, last);
   }
-  for (const std::uint64_t step : dropped)
-    (void)ckpt::delete_step(fs_, options_.folder, ckpt::step_name(step), ckpt::random_id());
+  for (const std::uint64_t step : dropped) (void)drop(ckpt::step_name(step));
   return dropped;
 }
 
 void NearTier::clear() {
   make_room();
   const auto scan = ckpt::list_steps(fs_, options_.folder);
-  if (scan.ok() && scan->steps.empty()) (void)ckpt::remove_tree(fs_, options_.folder);
+  if (!scan.ok() || !scan->steps.empty()) return;
+  for (const std::string& kept : ckpt::remove_near(fs_, options_.folder))
+    options_.problem("a step was removed from checkpoint.near; " + ckpt::kept_text(kept));
 }
 
 }  // namespace titan::train

@@ -32,7 +32,7 @@ class NearTier {
     ckpt::ReadBack read_back = ckpt::ReadBack::kSampled;
     std::set<std::uint64_t> damaged;                       ///< steps of the run folder; see CommitOptions
     std::function<ckpt::Status()> still_ours;              ///< see CommitOptions
-    std::function<void(const std::string& line)> problem;  ///< called by the copying thread
+    std::function<void(const std::string& line)> problem;  ///< called by any thread
     /// The pause after a failed copy. It doubles with each further failure, up to `longest_pause`.
     std::chrono::milliseconds first_pause{1'000}, longest_pause{60'000};
   };
@@ -70,6 +70,7 @@ class NearTier {
   ckpt::Result<ckpt::Published> copy(std::uint64_t step);
   bool is_lost(std::uint64_t step, const ckpt::Status& status);
   void keep_only(std::uint64_t step);
+  ckpt::Status drop(const std::string& name);
   std::string path_of(std::uint64_t step) const;
 
   ckpt::Fs& fs_;

@@ -97,7 +97,7 @@ void measure(const Scale& scale) {
                               {kDir,
                                {.keep_latest = 1},
                                {},
-                               [](const std::string&) {},
+                               [](const std::string&, const std::string&) {},
                                [](const std::string& problem) { std::fprintf(stderr, "%s\n", problem.c_str()); }});
     for (const std::uint64_t step : {500, 1000}) retention.judge(step, ckpt::Verdict::kProved);
     timed(pass, [&] { retention.pass(); });

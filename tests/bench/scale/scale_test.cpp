@@ -145,7 +145,7 @@ TEST_P(ScaleOf, AStartLooksAtTheFilesOfOneStepOnceAndRetentionAtNamesAndPins) {
   ckpt::RetentionOptions options{kDir,
                                  {kSteps - 1},
                                  {},
-                                 [&](const std::string& name) { deleted.push_back(name); },
+                                 [&](const std::string& name, const std::string&) { deleted.push_back(name); },
                                  [&](const std::string& problem) { problems.push_back(problem); }};
   ckpt::Retention retention(store, options);
   for (std::uint64_t step = 1; step <= kSteps; ++step) retention.judge(step * 1000, ckpt::Verdict::kProved);

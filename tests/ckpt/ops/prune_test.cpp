@@ -149,6 +149,30 @@ TEST_F(PruneRun, DeletesAndCountsTheBytes) {
   EXPECT_TRUE(scan_run(fs_, kDir)->leftovers.empty());
 }
 
+TEST_F(PruneRun, FilesOfUsersStayAndAreNeitherCountedNorLost) {
+  const std::string step = std::string(kDir) + "/step-00000010",
+                    damaged = std::string(kDir) + "/.damaged-step-00000020-aa";
+  options_.dry_run = true;
+  const std::uint64_t bytes = prune_run(fs_, options_)->bytes_freed;
+  ASSERT_TRUE(testing::put_text(fs_, step + "/notes.txt", "mine").ok());
+  ASSERT_TRUE(testing::put_text(fs_, damaged + "/samples/one", "mine, too").ok());
+  options_.damaged = true;
+  const auto plan = prune_run(fs_, options_);
+  ASSERT_TRUE(plan.ok()) << plan.status().to_string();
+  EXPECT_EQ(plan->bytes_freed, bytes);
+  EXPECT_THAT(plan->steps.back().stay, ElementsAre("notes.txt"));
+  EXPECT_THAT(plan->damaged.at(0).stay, ElementsAre("samples/one"));
+  options_.dry_run = false;
+  const auto report = prune_run(fs_, options_);
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_TRUE(report->failures.empty());
+  EXPECT_EQ(report->bytes_freed, bytes);
+  EXPECT_EQ(testing::get_text(fs_, report->steps.back().kept + "/notes.txt"), "mine");
+  EXPECT_EQ(testing::get_text(fs_, report->damaged.at(0).kept + "/samples/one"), "mine, too");
+  EXPECT_EQ(fs_.stat(step).status().code, Code::kNotFound);
+  EXPECT_EQ(fs_.stat(damaged).status().code, Code::kNotFound);
+}
+
 TEST_F(PruneRun, ADryRunSaysTheSameAndTouchesNothing) {
   options_.dry_run = true;
   const std::vector<std::string> before = testing::tree(fs_, "/run");
@@ -308,7 +332,7 @@ TEST_F(PruneRun, DeletesNothingWhileAStepCannotBePutBack) {
 TEST_F(PruneRun, DamagedStepsThatSavesMovedAsideGoOnlyWhenAskedForAndNeverPinnedOnes) {
   const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa",
                     pinned = std::string(kDir) + "/.damaged-step-00000030-bb";
-  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/x", "12345").ok());
+  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/shard-00000.h5", "12345").ok());
   ASSERT_TRUE(testing::put_text(fs_, pinned + "/.keep", "").ok());
   options_.rules = {};
   const auto kept = prune_run(fs_, options_);
@@ -356,7 +380,7 @@ TEST_F(PruneRun, AStepThatIsAnotherOneMeanwhileIsNotDeletedAndVouchesForNone) {
 // A damaged step may be all that is left of a run: most of it is whole.
 TEST_F(PruneRun, DamagedStepsGoForAStepThatWasReadWholeOnly) {
   const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa";
-  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/x", "12345").ok());
+  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/shard-00000.h5", "12345").ok());
   options_.rules = {};
   options_.damaged = true;
   options_.dry_run = true;
@@ -379,14 +403,14 @@ TEST_F(PruneRun, DamagedStepsGoForAStepThatWasReadWholeOnly) {
 
 TEST_F(PruneRun, ADamagedStepStaysWhereTheNewestOneIsAnotherMeanwhile) {
   const std::string moved = std::string(kDir) + "/.damaged-step-00000020-aa";
-  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/x", "12345").ok());
+  ASSERT_TRUE(testing::put_text(fs_, moved + "/model/shard-00000.h5", "12345").ok());
   options_.rules = {};
   options_.damaged = true;
   options_.progress = [&](std::uint64_t done, std::uint64_t total) {
     if (done == total) replace(40);
   };
   EXPECT_THAT(prune_run(fs_, options_).status().message, HasSubstr("nothing more is deleted"));
-  EXPECT_TRUE(fs_.stat(moved + "/model/x").ok());
+  EXPECT_TRUE(fs_.stat(moved + "/model/shard-00000.h5").ok());
 }
 
 /// For reading alone: counts members that are read from the store itself.

@@ -83,7 +83,7 @@ TEST(OpenRun, ALookNamesWhatCannotBeMade) {
   Fs& fs = posix_fs();
   ASSERT_TRUE(put_text(fs, dir / "file", "").ok());
   const Status file = look_at_run(fs, dir / "file", dir / "file/checkpoint");
-  EXPECT_EQ(file.code, Code::kFailed);
+  EXPECT_EQ(file.code, Code::kInvalid) << "what was typed, not the store";
   EXPECT_EQ(file.message, "the run folder " + (dir / "file") + " cannot be used");
   EXPECT_THAT(file.causes, ElementsAre((dir / "file") + " is a file: expected a folder"));
   EXPECT_THAT(file.hint, ::testing::HasSubstr("job.dump_folder"));

@@ -53,7 +53,7 @@ class Recover : public ::testing::Test {
 TEST_F(Recover, RemovesLeftoversAndNothingElse) {
   put("step-00000001/manifest.json");
   put("step-00000002.tmp-00000000000a/model/shard");
-  put(".trash-step-00000000-y/f");
+  put(".trash-step-00000000-y/dataloader.json");
   put("notes.tmp-1/f");
   put("step-00000001.tmp-mine/manifest.json", "a copy that a user made");
   put("step-00000003.tmp-file");
@@ -65,9 +65,11 @@ TEST_F(Recover, RemovesLeftoversAndNothingElse) {
 }
 
 TEST_F(Recover, EndsBetweenTwoFilesWhenItIsAskedTo) {
-  for (const char* name : {"a", "b", "c"}) put(std::string(".trash-step-00000001-x/") + name);
-  EXPECT_THAT(recover_until("unlink", dir + "/.trash-step-00000001-x/b"), ElementsAre(HasSubstr("stopped")));
-  EXPECT_THAT(tree(fs, dir), ElementsAre(".trash-step-00000001-x/", ".trash-step-00000001-x/c"));
+  for (const char* name : {"dataloader.json", "lr_scheduler.json", "train_state.json"})
+    put(std::string(".trash-step-00000001-x/") + name);
+  EXPECT_THAT(recover_until("unlink", dir + "/.trash-step-00000001-x/lr_scheduler.json"),
+              ElementsAre(HasSubstr("stopped")));
+  EXPECT_THAT(tree(fs, dir), ElementsAre(".trash-step-00000001-x/", ".trash-step-00000001-x/train_state.json"));
   EXPECT_THAT(recover_folder(fs, dir), IsEmpty());
   EXPECT_THAT(tree(fs, dir), IsEmpty());
 }

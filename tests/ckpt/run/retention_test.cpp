@@ -112,7 +112,9 @@ class RunRetention : public ::testing::Test {
     return {kDir,
             {keep},
             {},
-            [this](const std::string& name) { deleted_.push_back(name); },
+            [this](const std::string& name, const std::string& kept) {
+              deleted_.push_back(kept.empty() ? name : name + " " + kept);
+            },
             [this](const std::string& problem) { problems_.push_back(problem); }};
   }
   Steps left() {
@@ -139,10 +141,23 @@ TEST_F(RunRetention, DeletesInTheBackgroundAfterASave) {
   EXPECT_THAT(problems_, IsEmpty());
 }
 
+TEST_F(RunRetention, FilesOfUsersOutliveTheirStepAndAreNamed) {
+  make({10, 20, 30});
+  ASSERT_TRUE(testing::put_text(fs_, path(10) + "/notes/why.md", "mine").ok());
+  Retention retention(fs_, options(2));
+  retention.saved(30, ids_[30], true);
+  retention.finish();
+  EXPECT_EQ(left(), (Steps{20, 30}));
+  ASSERT_EQ(deleted_.size(), 1u);
+  const std::string kept = deleted_[0].substr(deleted_[0].find(' ') + 1);
+  EXPECT_EQ(testing::get_text(fs_, kept + "/notes/why.md"), "mine");
+  EXPECT_THAT(problems_, IsEmpty());
+}
+
 TEST_F(RunRetention, APinThatComesWhileOtherStepsAreDeletedCounts) {
   make({10, 20, 30, 40});
   RetentionOptions pinning = options(1);
-  pinning.deleted = [this](const std::string& name) {
+  pinning.deleted = [this](const std::string& name, const std::string&) {
     deleted_.push_back(name);
     if (name == "step-00000010") pin(20);
   };
@@ -369,7 +384,7 @@ TEST_F(RunRetention, AStepThatIsAnotherOneMeanwhileStaysAndNothingGoesForTheSake
   for (const std::uint64_t replaced : {20, 40}) {
     make({10, 20, 30, 40});
     RetentionOptions meddled = options(1);
-    meddled.deleted = [&](const std::string& name) {
+    meddled.deleted = [&](const std::string& name, const std::string&) {
       if (name == "step-00000010") put_in_place_of(replaced, 30);
     };
     Retention retention(fs_, meddled);

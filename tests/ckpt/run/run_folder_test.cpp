@@ -287,7 +287,7 @@ TEST_F(Run, AFailedDeletionLeavesTheWholeStepOrALeftoverNeverHalfAStep) {
   for (std::uint64_t k = 1;; ++k) {
     MemFs memory;
     ASSERT_TRUE(put_text(memory, dir + "/step-00000001/manifest.json", "{}").ok());
-    ASSERT_TRUE(put_text(memory, dir + "/step-00000001/model/shard", "x").ok());
+    ASSERT_TRUE(put_text(memory, dir + "/step-00000001/model/shard-00000.h5", "x").ok());
     const std::vector<std::string> before = tree(memory, dir);
     FailingFs failing(memory);
     failing.arm({.k = k});
