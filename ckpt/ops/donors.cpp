@@ -16,10 +16,9 @@ bool does_not_have(const Status& status) {
 
 }  // namespace
 
-Result<Donors> Donors::open(Fs& fs, const Manifest& lost, const std::vector<std::string>& specs,
-                            const CheckpointOpener& opener,
+Result<Donors> Donors::open(Fs& fs, const std::vector<std::string>& specs, const CheckpointOpener& opener,
                             const std::function<std::string(Fs& fs, const std::string& spec)>& resolve) {
-  Donors donors(fs, lost);
+  Donors donors(fs);
   std::set<std::string> seen;
   for (const std::string& spec : specs) {
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> found,

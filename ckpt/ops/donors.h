@@ -27,12 +27,14 @@ class Donors {
     std::uint64_t leaves = 0, files = 0;
   };
 
-  /// Opens the checkpoints that `specs` name (resolve_checkpoints), each once. `lost` is the manifest of the damaged
-  /// checkpoint and must outlive the result. \error kInvalid (too many), those of opening a donor
-  static Result<Donors> open(Fs& fs, const Manifest& lost, const std::vector<std::string>& specs,
-                             const CheckpointOpener& opener,
+  /// Opens the checkpoints that `specs` name (resolve_checkpoints), each once. \error kInvalid (too many), those of
+  /// opening a donor
+  static Result<Donors> open(Fs& fs, const std::vector<std::string>& specs, const CheckpointOpener& opener,
                              const std::function<std::string(Fs& fs, const std::string& spec)>& resolve);
 
+  /// Says what is looked for, before the first question: the manifest of the damaged checkpoint. It must outlive this
+  /// object.
+  void look_for(const Manifest& lost) { lost_ = &lost; }
   std::size_t count() const { return all_.size(); }
   const std::vector<Given>& given() const { return given_; }
   /// Reads the leaf from the first donor whose bytes have the digest. Returns false if none has. \error kFailed
@@ -48,11 +50,11 @@ class Donors {
     CheckpointReader reader;
     ParameterIndex names;  ///< of its manifest, whose address stays when this object moves
   };
-  Donors(Fs& fs, const Manifest& lost) : fs_(&fs), lost_(&lost) {}
+  explicit Donors(Fs& fs) : fs_(&fs) {}
   Result<std::vector<std::byte>> read_member_of(const CheckpointReader& reader, const FileEntry& file) const;
 
   Fs* fs_;
-  const Manifest* lost_;
+  const Manifest* lost_ = nullptr;
   std::vector<One> all_;
   std::vector<Given> given_;
 };

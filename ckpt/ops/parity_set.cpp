@@ -6,6 +6,7 @@
 #include "ckpt/format/parity_file.h"
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/ops/derive.h"
+#include "ckpt/run/own_files.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/save/parity.h"
@@ -31,6 +32,14 @@ Status check_members(Fs& fs, const std::string& path, const ParityOptions& optio
                           first.detail);
   return status.with_hint("`titan-ckpt verify " + shell_word(path) +
                           " --repair -o DST` makes a whole one where it has parity files");
+}
+
+/// What is refused is known before every byte is read, and asked again afterwards, since that takes long.
+Status check_replaceable(Fs& fs, const std::string& path) {
+  if (is_pinned(fs, path))
+    return invalid(path + " is pinned by .keep: it is not replaced")
+        .with_hint("`titan-ckpt unpin " + shell_word(path) + "` first, and pin it again afterwards");
+  return check_own_files(fs, path);
 }
 
 Status replace(Fs& fs, const ParityOptions& options, Manifest manifest, ParityReport& report) {
@@ -71,16 +80,16 @@ Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const RunGuard guard,
                          RunGuard::take(fs, parent_path(real), parse_step_name(base_name(real)).has_value()));
   TITAN_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(fs, report.path));
+  const bool other = parity_rows(manifest) != options.files;
+  if (other) TITAN_RETURN_IF_ERROR(check_replaceable(fs, report.path));
   bool lost = false;
   TITAN_RETURN_IF_ERROR(check_members(fs, report.path, options, lost));
   report.id = manifest.id;
   report.before = parity_rows(manifest);
   report.after = options.files;
-  report.changed = lost || report.before != report.after;
+  report.changed = lost || other;
   if (!report.changed) return report;
-  if (is_pinned(fs, report.path))
-    return invalid(report.path + " is pinned by .keep: it is not replaced")
-        .with_hint("`titan-ckpt unpin " + shell_word(report.path) + "` first, and pin it again afterwards");
+  TITAN_RETURN_IF_ERROR(check_replaceable(fs, report.path));
   TITAN_RETURN_IF_ERROR(replace(fs, options, without_parity(std::move(manifest)), report));
   return report;
 }

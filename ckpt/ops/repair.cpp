@@ -236,7 +236,11 @@ Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options) {
   RepairReport report;
   TITAN_ASSIGN_OR_RETURN(report.src, resolve_checkpoint(fs, options.src));
   report.dst = options.dst;
+  // What can be refused at once is, before every byte of SRC is read.
   TITAN_RETURN_IF_ERROR(check_rewrite(fs, report.src, options.dst, options.force));
+  if (const auto manifest = read_manifest(fs, report.src); manifest.ok())
+    TITAN_RETURN_IF_ERROR(check_step_name(options.dst, manifest->step));
+  TITAN_ASSIGN_OR_RETURN(Donors donors, Donors::open(fs, options.donors, options.open, options.resolve));
   if (options.begin) options.begin("verify " + report.src);
   TITAN_ASSIGN_OR_RETURN(VerifyReport found, verify_source_of(fs, report.src, options));
   report.id = found.id;
@@ -247,8 +251,7 @@ Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options) {
   const CheckpointReader source = CheckpointReader::known(fs, report.src, std::move(seen->manifest));
   report.step = source.manifest().step;
   TITAN_RETURN_IF_ERROR(check_step_name(options.dst, report.step));
-  TITAN_ASSIGN_OR_RETURN(Donors donors,
-                         Donors::open(fs, source.manifest(), options.donors, options.open, options.resolve));
+  donors.look_for(source.manifest());
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Rewrite> rewrite,
                          Rewrite::begin(fs, report.src, options.dst, options.force));
   if (options.begin) options.begin("repair " + options.dst);

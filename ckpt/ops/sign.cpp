@@ -10,8 +10,10 @@
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/run_folder.h"
+#include "ckpt/store/destination.h"
 #include "ckpt/store/named_file.h"
 #include "ckpt/store/output_file.h"
+#include "ckpt/store/parent_folder.h"
 #include "ckpt/store/put_file.h"
 
 namespace titan::ckpt {
@@ -126,8 +128,10 @@ Status write_signature(Fs& fs, const SignOptions& options, const std::string& te
 /// A signature is replaced where that is wanted, and nothing else; in the checkpoint whatever has its name is one.
 Status check_place(Fs& fs, const SignOptions& options) {
   const std::string path = signature_path(options);
+  if (!options.signature.empty()) TITAN_RETURN_IF_ERROR(find_parent(fs, path).status());
   const Result<FileInfo> there = fs.stat(path);
-  if (there.status().code == Code::kNotFound) return ok_status();
+  if (there.status().code == Code::kNotFound)
+    return options.signature.empty() ? ok_status() : check_output_file(fs, path);
   TITAN_RETURN_IF_ERROR(there.status());
   bool replaceable = options.signature.empty();
   if (!replaceable && there->type == FileType::kFile) {

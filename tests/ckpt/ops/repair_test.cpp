@@ -8,6 +8,7 @@
 #include <random>
 
 #include "ckpt/format/parity_file.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -138,6 +139,21 @@ TEST_P(Repair, NamesLeavesThatNobodyHasAndLeavesNothing) {
   EXPECT_EQ(report.lost[0].tensor, "norm.weight");
   EXPECT_EQ(report.lost[0].leaf, 0u);
   EXPECT_THAT(tree(fs_, "/out"), IsEmpty());
+}
+
+// On 10 GB a refusal that comes after the check of SRC comes minutes late.
+TEST_P(Repair, RefusesWhatIsKnownBeforeItReadsEverything) {
+  flip(first_leaf("norm.weight").first, first_leaf("norm.weight").second);
+  FailingFs log(fs_);
+  options_.donors = {"/nowhere"};
+  EXPECT_EQ(repair_checkpoint(log, options_).status().code, Code::kNotFound);
+  options_.donors = {"/copy/step-00000010"};
+  options_.dst = "/out/step-00000011";
+  EXPECT_EQ(repair_checkpoint(log, options_).status().code, Code::kInvalid);
+  for (const Call& call : log.calls()) {
+    if (call.op != Op::kPread) continue;
+    EXPECT_THAT(call.path, ::testing::Not(::testing::HasSubstr("shard-")));
+  }
 }
 
 TEST_P(Repair, ADamagedDonorIsPassedOver) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/read/verifier.h"
+#include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -133,6 +134,18 @@ TEST_F(Sign, KeysThatAreNone) {
   EXPECT_EQ(check_signature(fs_, {.path = step_, .key = "/k"}).status().code, Code::kInvalid);
   ASSERT_TRUE(put_text(fs_, "/large", std::string(20'000, 'x')).ok());
   EXPECT_EQ(sign_checkpoint(fs_, {.path = step_, .key = "/large"}).status().code, Code::kInvalid);
+}
+
+TEST_F(Sign, APlaceThatCannotBeMadeIsRefusedBeforeEverythingIsRead) {
+  FailingFs log(fs_);
+  SignOptions options;
+  options.path = step_;
+  options.key = "/k";
+  for (const char* place : {"/no/such/place", "/k/sig", "/run/checkpoint/step-00000010/model/sig"}) {
+    options.signature = place;
+    EXPECT_EQ(sign_checkpoint(log, options).status().code, Code::kInvalid) << place;
+  }
+  for (const Call& call : log.calls()) EXPECT_THAT(call.path, ::testing::Not(HasSubstr("shard-")));
 }
 
 }  // namespace
