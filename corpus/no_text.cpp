@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/shell_word.h"
 #include "corpus/token_data.h"
 #include "corpus/token_file.h"
 
@@ -13,8 +14,8 @@ using ckpt::Status;
 
 Status ids_already(const std::string& path, const std::string& what) {
   return ckpt::invalid("'" + path + "' is " + what + ", not text: there is nothing to tokenize")
-      .with_hint("train on it as it is (--training.dataset=tokens --training.dataset_path=" + path +
-                 "), or look at it: titan-ckpt tokens " + path);
+      .with_hint("train on it as it is (--training.dataset=tokens --training.dataset_path=" + ckpt::shell_word(path) +
+                 "), or look at it: titan-ckpt tokens " + ckpt::shell_word(path));
 }
 
 bool named_as_ids(const std::string& path) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/shell_word.h"
 
 namespace titan::ckpt {
 namespace {
@@ -122,7 +123,7 @@ std::string obstacle_text(const Obstacle& obstacle, const User& user) {
   const auto denied = [&](const std::string& what, const std::string& right, const std::string& letters) {
     if (obstacle.owner == user.id)
       return "the " + what + " " + obstacle.path + " is this user's own, but its mode is " + mode_text(obstacle.mode) +
-             ": chmod u+" + letters + " " + obstacle.path + ", or choose another place";
+             ": chmod u+" + letters + " " + shell_word(obstacle.path) + ", or choose another place";
     return "the " + what + " " + obstacle.path + " belongs to " + user_text(obstacle.owner, obstacle.owner_name) +
            ", mode " + mode_text(obstacle.mode) + ": user " + user_text(user.id, user.name) + " may not " + right +
            "; ask the owner for that right, or choose another place";

@@ -1,4 +1,5 @@
 #include "ckpt/lock/run_lock.h"
+#include "ckpt/base/shell_word.h"
 
 #include <cmath>
 #include <fstream>
@@ -35,7 +36,7 @@ Status refuse(const std::string& folder, const std::string& path, const Result<L
                             (age >= 0 ? " s old" : " s in the future by the clock of this host"));
     if (!same_kernel(*holder, self) && std::llabs(age) >= kStrangeAge)
       return status.with_hint("if host " + holder->host + " is dead and its file server still keeps the lock: rm " +
-                              path);
+                              shell_word(path));
   }
   return status.with_hint("stop that run first, or wait until the tool ends; or use another folder");
 }

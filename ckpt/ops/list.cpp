@@ -1,5 +1,6 @@
 #include "ckpt/ops/list.h"
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"
@@ -73,7 +74,7 @@ Result<ListReport> list_one(Fs& fs, const std::string& path) {
   if (!step.valid)
     step.reason = entry.validity.message;
   else if (step.full)
-    step.reason = "one checkpoint: --resume " + path + " goes on from it, --init-from takes its weights";
+    step.reason = "one checkpoint: --resume " + shell_word(path) + " goes on from it, --init-from takes its weights";
   return ListReport{.folder = path, .steps = {std::move(step)}};
 }
 

@@ -1,5 +1,6 @@
 #include "cli/titan_ckpt/verbs.h"
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/ops/du.h"
 #include "cli/kit/json_out.h"
 #include "cli/kit/table.h"
@@ -10,7 +11,7 @@ namespace titan::cli {
 namespace {
 
 std::string prune_command(const ckpt::RunDisk& disk, const ckpt::DiskWay& way) {
-  return "titan-ckpt prune " + disk.run + (way.flags.empty() ? "" : " " + way.flags);
+  return "titan-ckpt prune " + ckpt::shell_word(disk.run) + (way.flags.empty() ? "" : " " + way.flags);
 }
 
 std::string run_text(const ckpt::RunDisk& disk, const TextStyle& style) {

@@ -1,3 +1,4 @@
+#include "ckpt/base/shell_word.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/titan_ckpt/verbs.h"
 #include "converters/view.h"
@@ -17,7 +18,7 @@ void add_verify_hint(const Request& request, ckpt::Status& error) {
     if (error.path.empty() || error.path == (folder.ok() ? *folder : named)) suspects.push_back(typed);
   }
   for (const std::string& typed : suspects)
-    error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + typed) + "`";
+    error.hint += (error.hint.empty() ? "`" : " or `") + ("titan-ckpt verify " + ckpt::shell_word(typed)) + "`";
   if (!suspects.empty()) error.hint += " names every damaged place";
 }
 
@@ -31,7 +32,7 @@ void refuse_foreign(const Request& request, ckpt::Status& error) {
     if (format.ok() && *format != nullptr)
       error = ckpt::unsupported(folder + " is a checkpoint in the form of " + (*format)->title() + ", which `" +
                                 request.verb.name + "` does not take")
-                  .with_hint("`titan-ckpt convert " + folder + " DST` makes one of ours");
+                  .with_hint("`titan-ckpt convert " + ckpt::shell_word(folder) + " DST` makes one of ours");
   }
 }
 

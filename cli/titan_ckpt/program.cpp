@@ -1,5 +1,6 @@
 #include "cli/titan_ckpt/verbs.h"
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/completion.h"
 #include "cli/kit/version.h"
@@ -11,8 +12,9 @@ namespace {
 
 std::string meant_by_path(const std::string& path) {
   const bool is_run = ckpt::resolve_run(ckpt::posix_fs(), path).ok();
-  return is_run ? "titan-ckpt ls " + path + "` or `titan-ckpt inspect " + path + "@latest"
-                : "titan-ckpt inspect " + path;
+  return is_run ? "titan-ckpt ls " + ckpt::shell_word(path) + "` or `titan-ckpt inspect " +
+                      ckpt::shell_word(path + "@latest")
+                : "titan-ckpt inspect " + ckpt::shell_word(path);
 }
 
 }  // namespace

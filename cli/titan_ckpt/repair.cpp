@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/ops/repair.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/json_out.h"
@@ -42,7 +43,8 @@ ckpt::Status explained(ckpt::Fs& fs, const std::string& source, const ckpt::Stat
   if (!format.ok() || *format == nullptr) return error;
   return ckpt::unsupported(source + " is a checkpoint in the form of " + (*format)->title() +
                            ", which `verify --repair` does not take: it has no digests to repair by")
-      .with_hint("`titan-ckpt verify " + source + "` reads it; `titan-ckpt convert` makes such an export anew");
+      .with_hint("`titan-ckpt verify " + ckpt::shell_word(source) +
+                 "` reads it; `titan-ckpt convert` makes such an export anew");
 }
 
 std::string repair_text(const ckpt::RepairReport& report, const TextStyle& style) {

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "ckpt/base/shell_word.h"
 #include "cli/kit/errors.h"
 #include "cli/titan_train/config_text.h"
 #include "cli/titan_train/ranks.h"
@@ -41,7 +42,8 @@ Answer write_starter(const Request& request) {
       !written.ok())
     return {.error = written};
   return {.text = "wrote " + *path + "\n",
-          .notes = {"set training.dataset_path in it, then `titan-train plan " + *path + "` says what would happen"}};
+          .notes = {"set training.dataset_path in it, then `titan-train plan " + ckpt::shell_word(*path) +
+                    "` says what would happen"}};
 }
 
 }  // namespace

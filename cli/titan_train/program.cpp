@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/completion.h"
 #include "cli/kit/version.h"
@@ -45,10 +46,11 @@ std::vector<std::string> keys() {
 std::string meant_by_path(const std::string& path) {
   ckpt::Fs& fs = ckpt::posix_fs();
   const std::string config = ckpt::join_path(path, "config.toml");
-  if (fs.stat(config).ok()) return "titan-train run " + config;
+  if (fs.stat(config).ok()) return "titan-train run " + ckpt::shell_word(config);
   const auto info = fs.stat(path);
   const bool is_checkpoint = info.ok() ? info->type == ckpt::FileType::kDirectory : path.find('@') != std::string::npos;
-  return is_checkpoint ? "titan-train eval " + path + " --tokens FILE" : "titan-train run " + path;
+  return is_checkpoint ? "titan-train eval " + ckpt::shell_word(path) + " --tokens FILE"
+                       : "titan-train run " + ckpt::shell_word(path);
 }
 
 /// A line to paste that begins with "..." begins with what was typed.

@@ -6,6 +6,7 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/random_id.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/format/member_names.h"
@@ -15,6 +16,7 @@
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/run/run_resolve.h"
+#include "ckpt/store/parent_folder.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/stop.h"
 #include "cli/titan_train/ranks.h"
@@ -34,10 +36,8 @@ class ReplayFolder {
     ReplayFolder folder(fs);
     if (dir) {
       folder.kept_ = true;
-      const Result<ckpt::FileInfo> info = fs.stat(*dir);
-      if (info.ok() && info->type == ckpt::FileType::kFile) return ckpt::invalid("--dir " + *dir + " is a file");
       folder.path_ = ckpt::join_path(*dir, "steps-" + std::to_string(range.from) + "-" + std::to_string(range.to));
-      TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, *dir));
+      TITAN_RETURN_IF_ERROR(ckpt::as_wrong_path(ckpt::make_dirs(fs, *dir), "--dir " + *dir));
     } else {
       TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(range.run));
       folder.path_ = real + ".replay-" + ckpt::random_id();
@@ -152,7 +152,7 @@ class Replayer {
         first.tensor.empty() ? first.unit : "leaf " + std::to_string(first.leaf) + " of " + first.tensor;
     return ckpt::corrupt(ckpt::join_path(path, first.file) + ": " + place + ": " + first.detail)
         .wrapped("the steps behind it cannot be computed")
-        .with_hint("`titan-ckpt verify " + path + "` names every damaged place");
+        .with_hint("`titan-ckpt verify " + ckpt::shell_word(path) + "` names every damaged place");
   }
 
   /// Another class of machine gives other bits; that proves nothing about the run.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/read/ema.h"
 #include "ckpt/run/run_resolve.h"
@@ -83,7 +84,7 @@ Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const std::
   for (const std::string& name : unknown) names += (names.empty() ? "" : ", ") + name;
   return ckpt::incompatible(source.path() + " does not say what model it holds: " + names)
       .with_hint(
-          "titan-ckpt convert " + given +
+          "titan-ckpt convert " + ckpt::shell_word(given) +
           " NEW --to titan --config FILE.toml, where FILE.toml has model.flavor or model.n_heads, and what is not "
           "torchtitan's default; then titan-train " +
           verb + " NEW");

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "converters/companions.h"
@@ -274,8 +275,9 @@ Opened open_one_of_two(Fs& fs, const std::string& path) {
   Status refused = ckpt::incompatible(path + " holds two models: " + kHfWeights + ", and the " +
                                       std::to_string((*many)->files()) + " files of " + kHfIndex);
   refused.causes.push_back(unlike);
-  return refused.with_hint("move the one away that is not meant: mv " + single + " " + single + ".old, or mv " + index +
-                           " " + index + ".old");
+  return refused.with_hint("move the one away that is not meant: mv " + ckpt::shell_word(single) + " " +
+                           ckpt::shell_word(single + ".old") + ", or mv " + ckpt::shell_word(index) + " " +
+                           ckpt::shell_word(index + ".old"));
 }
 
 // What is not read must not be taken for read: accelerate's second model (model_1.safetensors), an adapter, Mistral's

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/ops/convert_dtype.h"
@@ -51,7 +52,7 @@ Result<ReadModel> read_model(Fs& fs, const std::string& folder, const std::strin
                             ": the numbers of heads, RoPE and eps are not in the tensors")
       .with_hint(
           "put the model's config.json beside the weights, or say all of model.* in a file: titan-ckpt convert " +
-          source + " NEW --to titan --config FILE.toml");
+          ckpt::shell_word(source) + " NEW --to titan --config FILE.toml");
 }
 
 class Planner {

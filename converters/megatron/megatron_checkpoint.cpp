@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/printable.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/torchtitan.h"
@@ -116,7 +117,7 @@ class Checkpoint final : public ForeignCheckpoint {
       return ckpt::incompatible(folder_ +
                                 " does not say its model: it holds no arguments of Megatron's, which say heads, RoPE "
                                 "and eps")
-          .with_hint("say all of model.* in a file: titan-ckpt convert " + path_ +
+          .with_hint("say all of model.* in a file: titan-ckpt convert " + ckpt::shell_word(path_) +
                      " NEW --to titan --config FILE.toml");
     }
     recipe::ModelDims model = common_.arguments->dims;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/table_line.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
@@ -218,7 +219,7 @@ Status not_allowed(const Continuation& run, const StoredRun& stored) {
   if (never) {
     status.causes = ckpt::table_causes(change_table(run.changes));
     return status.with_hint("put the checkpoint's value back, or start a new run from its weights: --init-from " +
-                            stored.path + " with another job.dump_folder");
+                            ckpt::shell_word(stored.path) + " with another job.dump_folder");
   }
   status.causes = ckpt::table_causes(tables(run, !of_rate || !one));
   std::vector<std::string> names;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/base/what_is_this.h"
@@ -97,14 +98,14 @@ const WayOn* way_on(FileKind kind) {
 }
 
 std::string unpacked(const std::string& path, const std::string& command) {
-  return command + " " + path + (command.ends_with('<') ? " > NEW.txt" : "");
+  return command + " " + ckpt::shell_word(path) + (command.ends_with('<') ? " > NEW.txt" : "");
 }
 
 Status wrong_kind(const std::string& path, const WayOn& way, TokenKind wanted) {
   const bool json = way.kind == FileKind::kJsonLines || way.kind == FileKind::kJson;
   if (json && wanted != TokenKind::kUtf8Bytes)
     return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(way.kind) + ", not bare tokens")
-        .with_hint("make ids of it: titan-ckpt tokenize " + path +
+        .with_hint("make ids of it: titan-ckpt tokenize " + ckpt::shell_word(path) +
                    " -o DATA --tokenizer DIR; or read it as text by a tokenizer: --training.dataset=text "
                    "--model.tokenizer=DIR");
   return ckpt::invalid("'" + path + "' is " + ckpt::kind_text(way.kind) + ", not " +
@@ -177,16 +178,18 @@ Status check_data_folder(const std::string& folder, const std::string& key) {
   const std::string give = "give the file or the folder that the text is in";
   if (holds_steps(folder + "/checkpoint") || there(folder, "checkpoint/run.lock") ||
       (there(folder, "metrics.jsonl") && there(folder, "config.toml")))
-    return no_data(key, folder, "a run folder", give + "; to go on with that run: --job.dump_folder=" + folder);
+    return no_data(key, folder, "a run folder",
+                   give + "; to go on with that run: --job.dump_folder=" + ckpt::shell_word(folder));
   if (there(folder, "manifest.json") && there(folder, "model"))
-    return no_data(key, folder, "a checkpoint", give + "; to go on from it: --resume " + folder);
+    return no_data(key, folder, "a checkpoint", give + "; to go on from it: --resume " + ckpt::shell_word(folder));
   if (holds_steps(folder)) return no_data(key, folder, "a folder of checkpoints", give);
   if (holds_shards(folder, ".mds"))
     return no_data(key, folder, "a data set of MosaicML (MDS)", streamed_rows(folder, "streaming", "local="));
   if (holds_shards(folder, "chunk-"))
     return no_data(key, folder, "a data set of litdata", streamed_rows(folder, "litdata", ""));
   if (there(folder, "config.json") && holds_weights(folder))
-    return no_data(key, folder, "a model of Hugging Face", give + "; to start from its weights: --init-from " + folder);
+    return no_data(key, folder, "a model of Hugging Face",
+                   give + "; to start from its weights: --init-from " + ckpt::shell_word(folder));
   return {};
 }
 
@@ -202,7 +205,7 @@ Status check_data_bytes(const std::string& path, std::string_view beginning, Tok
   if (const WayOn* const way = way_on(found)) return wrong_kind(path, *way, kind);
   if (found == FileKind::kUtf16)
     return ckpt::invalid("'" + path + "' is UTF-16, not UTF-8")
-        .with_hint("convert it: iconv -f UTF-16 -t UTF-8 " + path);
+        .with_hint("convert it: iconv -f UTF-16 -t UTF-8 " + ckpt::shell_word(path));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/toml_text.h"
 
 namespace titan::train {
@@ -59,7 +60,8 @@ std::string beside(const std::string& path) {
 Status doubt_of_ids(const std::string& path, std::string_view beginning, std::size_t width, const std::string& option) {
   if (has_llmc_header(beginning))
     return ckpt::invalid("'" + path + "' begins with the header of llm.c, 1024 bytes that are no tokens")
-        .with_hint("cut it off, and name what is left: tail -c +1025 " + path + " > " + beside(path));
+        .with_hint("cut it off, and name what is left: tail -c +1025 " + ckpt::shell_word(path) + " > " +
+                   ckpt::shell_word(beside(path)));
   if (beginning.size() < kEnoughIdBytes) return {};
   if (width == 2 ? are_wider<std::uint16_t>(beginning, 4, kFew) : are_wider<std::uint32_t>(beginning, 2, 1))
     return wider(path, width, 64)

@@ -4,6 +4,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
+#include "ckpt/store/parent_folder.h"
 #include "ckpt/store/put_file.h"
 #include "recipe/keys/config.h"
 #include "recipe/keys/toml_reader.h"
@@ -57,7 +58,8 @@ Status store_measured_costs(ckpt::Fs& fs, const recipe::Config& config, const Pa
                            std::string(seconds) + "of = " + recipe::toml_string(subject) + "\nstage_cost = " +
                            recipe::toml_string(recipe::cost_table(times.embedding, times.layer, times.head)) + "\n";
   const std::string path = measured_costs_path(config);
-  TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs, config.job.dump_folder));
+  TITAN_RETURN_IF_ERROR(
+      ckpt::as_wrong_path(ckpt::make_dirs(fs, config.job.dump_folder), "job.dump_folder = " + config.job.dump_folder));
   TITAN_RETURN_IF_ERROR(ckpt::remove_unput(fs, path));
   return ckpt::put_file(fs, path, text, ckpt::Lasting::kWhole);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/ops/run_history.h"
@@ -33,7 +34,7 @@ Result<const ckpt::StepEntry*> start_at(const ckpt::RunScan& scan, const ReplayR
   for (const ckpt::StepEntry& entry : scan.steps)
     if (entry.step == step && !entry.validity.ok()) return entry.validity;
   return ckpt::not_found(range.run + " has no full step " + std::to_string(step) + ", from which " + why)
-      .with_hint("`titan-ckpt ls " + range.run + "` shows the steps there are");
+      .with_hint("`titan-ckpt ls " + ckpt::shell_word(range.run) + "` shows the steps there are");
 }
 
 /// The oldest valid step behind `from`: its configuration computed the steps between.

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/mixture.h"
@@ -20,11 +21,6 @@ std::string key_of(std::string word) {
   word.erase(0, std::min(word.find_first_not_of('-'), word.size()));
   std::ranges::replace(word, '-', '_');
   return recipe::canonical_name(word);
-}
-
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
 }
 
 /// `words` without those that set a key that `is_wrong`, and without a --resume that is for one start only.
@@ -120,16 +116,7 @@ std::vector<std::string> words_without_keys(const std::vector<std::string>& word
 
 std::string shell_line(const std::vector<std::string>& words) {
   std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty()) line += ' ';
-    if (!word.empty() && std::ranges::all_of(word, is_plain)) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + ckpt::shell_word(word);
   return line;
 }
 

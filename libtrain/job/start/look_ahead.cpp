@@ -1,5 +1,6 @@
 #include "libtrain/job/start/look_ahead.h"
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/run/open_run.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/start/space.h"
@@ -12,7 +13,7 @@ Status look_at_metrics(ckpt::Fs& fs, const std::string& run_dir) {
   const Status may = fs.may_write(path);
   if (may.ok() || may.code == ckpt::Code::kNotFound) return ckpt::ok_status();
   return may.wrapped(path + " cannot be written")
-      .with_hint(may.hint.empty() ? "`ls -l " + path + "` shows its owner and rights" : may.hint);
+      .with_hint(may.hint.empty() ? "`ls -l " + ckpt::shell_word(path) + "` shows its owner and rights" : may.hint);
 }
 
 TokenScan look_at_tokens(const StartPreview& preview, std::uint64_t start_step) {

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ckpt/base/shell_word.h"
 #include "ckpt/read/ema.h"
 
 namespace titan::train {
@@ -19,7 +20,7 @@ ckpt::Status check_precision(const ckpt::Manifest& manifest, const std::string& 
           .with_hint(
               "an import of another program's checkpoint widens it: convert it again; or start a new run from its "
               "weights: --init-from " +
-              path);
+              ckpt::shell_word(path));
     }
   }
   return {};

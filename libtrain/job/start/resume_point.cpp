@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "ckpt/base/nearest.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/read/reader.h"
@@ -40,7 +41,7 @@ Status check_components(const ckpt::Manifest& manifest, const std::string& path,
             "it was converted without a configuration: convert it again with `titan-ckpt convert SRC DST --to titan "
             "--config torchtitan.toml`; or "
             "start a new run from its weights: --init-from " +
-            path);
+            ckpt::shell_word(path));
   }
   const ckpt::ResumeChoice newest = own.newest();
   std::string full = "a full checkpoint of the run";
@@ -49,7 +50,8 @@ Status check_components(const ckpt::Manifest& manifest, const std::string& path,
   else if (manifest.derived_from)
     full = manifest.derived_from->path + ", which it was made from";
   return ckpt::incompatible(path + " has no " + missing + ": it cannot be resumed")
-      .with_hint("resume from " + full + "; or start a new run from its weights: --init-from " + path);
+      .with_hint("resume from " + full + "; or start a new run from its weights: --init-from " +
+                 ckpt::shell_word(path));
 }
 
 StartDecision own_step(const OwnSteps& own, const ckpt::ResumeChoice& choice, std::string reason) {
@@ -251,7 +253,7 @@ Status check_nobody_elses(ckpt::Fs& fs, const std::string& folder, const ckpt::R
     return ckpt::incompatible(folder + " holds torch checkpoints (" + name +
                               ") and none of Titan's: a fresh start would abandon that run")
         .with_hint("choose another job.dump_folder RUN and `mkdir -p RUN/checkpoint && titan-ckpt convert " +
-                   ckpt::join_path(folder, name) +
+                   ckpt::shell_word(ckpt::join_path(folder, name)) +
                    " RUN/checkpoint/step-NNNNNNNN --to titan --config torchtitan.toml`, or start afresh here with "
                    "--resume never");
   }
@@ -285,7 +287,7 @@ Result<StartDecision> choose(ckpt::Fs& fs, const StartRequest& request, OwnSteps
     Status status = ckpt::corrupt("no step in " + request.checkpoint_dir +
                                   " can be resumed; training from scratch would abandon the run");
     status.causes = choice.skipped;
-    return status.with_hint("`titan-ckpt verify " + request.checkpoint_dir +
+    return status.with_hint("`titan-ckpt verify " + ckpt::shell_word(request.checkpoint_dir) +
                             "` says what is damaged; start anew with another job.dump_folder");
   }
   return own_step(own, choice, "newest valid step of " + request.checkpoint_dir);
