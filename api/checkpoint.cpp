@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/translate.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
 #include "ckpt/read/range_reader.h"

@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "api/translate.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/state_codec.h"

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/nearest.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/ema.h"
 #include "ckpt/run/run_resolve.h"

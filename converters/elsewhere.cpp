@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
 

@@ -6,6 +6,10 @@
 #include "ckpt/base/what_is_this.h"
 #include "converters/format.h"
 
+namespace titan::ckpt {
+class File;
+}
+
 namespace titan::convert {
 
 /// Looks at the names of files in a folder, and at the first bytes of a file. \error kUnsupported naming what `path`

@@ -1,5 +1,6 @@
 #include "converters/export.h"
 
+#include "ckpt/base/path.h"
 #include "converters/discard.h"
 
 namespace titan::convert {

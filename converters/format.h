@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/model/data_position.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/tensor_meta.h"
@@ -24,6 +23,10 @@
 #include "converters/report.h"
 #include "converters/skip.h"
 #include "recipe/change/name_rules.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::convert {
 

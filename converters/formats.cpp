@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "converters/companions.h"

@@ -1,5 +1,6 @@
 #include "converters/json_file.h"
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/printable.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"

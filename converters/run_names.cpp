@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
 #include "converters/format.h"

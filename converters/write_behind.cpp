@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ckpt/base/fs.h"
+
 namespace titan::convert {
 namespace {
 

@@ -6,9 +6,13 @@
 #include <deque>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/helpers.h"
 #include "ckpt/base/mutex.h"
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+class File;
+}
 
 namespace titan::convert {
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/utf8.h"
 
 namespace titan::corpus {

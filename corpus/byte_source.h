@@ -7,8 +7,12 @@
 #include <string>
 #include <string_view>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 #include "ckpt/base/what_is_this.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::corpus {
 

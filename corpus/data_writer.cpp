@@ -4,6 +4,10 @@
 #include <cstdio>
 #include <cstring>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
+
 namespace titan::corpus {
 
 using ckpt::Result;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/size_text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/format/json_reader.h"

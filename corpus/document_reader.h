@@ -8,8 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "corpus/byte_source.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::corpus {
 

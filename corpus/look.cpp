@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "corpus/tokenizer_files.h"
 #include "recipe/text/tokenizer.h"
 

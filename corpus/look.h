@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "corpus/token_data.h"
 #include "corpus/token_file.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::corpus {
 

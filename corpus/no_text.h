@@ -2,8 +2,12 @@
 // Why an input is not the text that tokens are made of, and what to do with it instead.
 #include <string>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/status.h"
 #include "ckpt/base/what_is_this.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::corpus {
 

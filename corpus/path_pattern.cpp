@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "ckpt/base/fs.h"
+
 namespace titan::corpus {
 namespace {
 

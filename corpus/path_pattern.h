@@ -4,7 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::corpus {
 

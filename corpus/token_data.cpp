@@ -1,5 +1,8 @@
 #include "corpus/token_data.h"
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_value.h"

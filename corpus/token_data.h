@@ -7,8 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::corpus {
 

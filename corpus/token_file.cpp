@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "corpus/npy_header.h"
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/base/utf8.h"

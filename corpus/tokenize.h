@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "corpus/document_reader.h"
 #include "corpus/token_data.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::recipe {
 class Tokenizer;

@@ -1,5 +1,8 @@
 #include "corpus/tokenizer_files.h"
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 
 namespace titan::corpus {

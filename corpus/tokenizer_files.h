@@ -2,8 +2,11 @@
 // The files of a tokenizer in a Hugging Face folder.
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "recipe/text/tokenizer.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::corpus {
 

@@ -6,9 +6,10 @@
 #include <new>
 #include <span>
 
-#include "ckpt/base/fs.h"
-
 namespace titan::ckpt {
+
+/// Files of Fs::open_scan and Fs::create_large want offsets and buffers at multiples of this.
+inline constexpr std::uint64_t kScanAlignment = 4096;
 
 inline bool is_aligned(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory) % kScanAlignment == 0; }
 

@@ -6,12 +6,14 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/path.h"
 
 namespace titan::ckpt {
 namespace {

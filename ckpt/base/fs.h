@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/cancel.h"
 #include "ckpt/base/result.h"
 
 namespace titan::ckpt {
@@ -72,9 +71,6 @@ class FileLock {
   virtual Status write(const std::string& text) = 0;
 };
 
-/// Files of Fs::open_scan and Fs::create_large want offsets and buffers at multiples of this.
-inline constexpr std::uint64_t kScanAlignment = 4096;
-
 /// How the bytes of an open file are read.
 enum class Access {
   kCached,     ///< as usual
@@ -90,8 +86,8 @@ class Fs {
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;
   /// As create, for a large file that is written once. Whole blocks bypass the page cache if the store can do that:
   /// this is faster, and other files keep their place in the cache. Only writes whose offset and memory are multiples
-  /// of kScanAlignment gain, and of them the whole blocks; the rest goes through the cache. truncate() reserves the
-  /// space at once, so that a disk that is too full is known before the first byte.
+  /// of kScanAlignment (aligned_buffer.h) gain, and of them the whole blocks; the rest goes through the cache.
+  /// truncate() reserves the space at once, so that a disk that is too full is known before the first byte.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
   /// Opens a file that another process of this host made with create_large() and sized, so that this process writes its
   /// part of it in the same way. Only the process that made the file calls truncate(). \error kNotFound, kUnsupported
@@ -150,39 +146,5 @@ class Fs {
   /// text of the path alone. \error kNotFound
   virtual Result<std::string> real_path(const std::string& path);
 };
-
-/// The real file system of this process; never destroyed.
-Fs& posix_fs();
-
-/// Reads a whole file. \error kCorrupt when it is larger than `limit` bytes.
-Result<std::vector<std::byte>> read_file(Fs& fs, const std::string& path, std::uint64_t limit);
-/// Reads the whole of `member` in `folder` (Fs::open_member). \error kCorrupt when it is larger than `limit` bytes, and
-/// the errors of open_member
-Result<std::vector<std::byte>> read_member(Fs& fs, const std::string& folder, const std::string& member,
-                                           std::uint64_t limit);
-/// Creates `path` with `data`, makes the file durable and closes it. The directory is not synced.
-Status write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> data);
-/// Finishes a member of a checkpoint: takes write permission from the file if the store can, makes it durable and
-/// closes it.
-Status finish_member(File& file);
-/// Creates a member of a checkpoint with `data`: as write_new_file, and read-only.
-Status write_member(Fs& fs, const std::string& path, std::span<const std::byte> data);
-/// Creates `path` and every missing parent, syncing each parent that got a new name.
-Status make_dirs(Fs& fs, const std::string& path);
-/// Removes `path` with everything below it; missing is fine. `cancel` is asked before each removal, and nothing more is
-/// removed once it says stop. \error kFailed, kInterrupted, kTerminated
-Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel = {});
-/// Makes a folder whose name no other process uses, or takes it if it exists and is empty. \error as Fs::make_dir
-Status make_own_dir(Fs& fs, const std::string& path);
-/// The error about the symbolic link `path` inside a checkpoint.
-Status link_refused(const std::string& path);
-/// The folder part of `path`: "." when there is none, "/" for a name in the root.
-std::string parent_path(const std::string& path);
-/// The part of `path` after its last '/'.
-std::string base_name(const std::string& path);
-/// `path` without slashes at its end; "/" stays "/".
-std::string without_slashes(std::string path);
-/// Joins two parts with one '/'.
-std::string join_path(const std::string& a, const std::string& b);
 
 }  // namespace titan::ckpt

@@ -2,9 +2,12 @@
 // PosixFs: the file system of the machine. Every system call on files is made here and in posix_file.cpp.
 #include <memory>
 
-#include "ckpt/base/fs.h"
-
 namespace titan::ckpt {
+
+class Fs;
+
+/// The real file system of this process; never destroyed.
+Fs& posix_fs();
 
 /// How rename_noreplace, exchange and open_member work: with newer calls of the kernel if it has them, or always
 /// without (so that tests reach the fallback).

@@ -11,7 +11,8 @@
 
 #include "ckpt/base/denied.h"
 #include "ckpt/base/errno_status.h"
-#include "ckpt/base/fs.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
 
 namespace titan::ckpt {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/denied.h"
 #include "ckpt/base/errno_status.h"
 

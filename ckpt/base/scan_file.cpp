@@ -13,6 +13,7 @@
 #include <new>
 #include <utility>
 
+#include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/errno_status.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/posix_file.h"

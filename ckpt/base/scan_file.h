@@ -3,9 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "ckpt/base/fs.h"
-
 namespace titan::ckpt {
+
+enum class Access;
+class File;
 
 /// Takes `fd`, a regular file that is open for reading. kScan: bytes that are in memory already come from memory.
 /// kPastCache: all bytes come from the store, if it can do that.

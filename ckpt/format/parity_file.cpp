@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 

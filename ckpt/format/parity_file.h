@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 #include "ckpt/format/manifest.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 inline constexpr std::uint32_t kMostParity = 4;
 inline constexpr std::uint32_t kParityGroup = 128;  ///< members of a group, at most

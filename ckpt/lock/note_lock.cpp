@@ -6,6 +6,8 @@
 #include <new>
 #include <system_error>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/host.h"
 #include "ckpt/base/random_id.h"
 

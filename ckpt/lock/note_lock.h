@@ -10,12 +10,14 @@
 #include <string>
 #include <thread>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
 #include "ckpt/lock/lock_owner.h"
 #include "ckpt/lock/lock_wait.h"
 
 namespace titan::ckpt {
+
+class FileLock;
+class Fs;
 
 inline constexpr double kBeatSeconds = 5;  ///< time between two heartbeats of a holder
 /// after this time, two processes that claimed the lock in the same moment have both written their notes

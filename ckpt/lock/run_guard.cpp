@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
+
 namespace titan::ckpt {
 namespace {
 

@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/lock/run_lock.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// The folders whose locks protect `folder`. One is the nearest folder with a run.lock: `folder` itself or one above
 /// it, along the path as typed, else along the real path. With `steps`, `folder` holds steps or will hold some. Then

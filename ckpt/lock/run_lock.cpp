@@ -4,6 +4,9 @@
 #include <cmath>
 #include <fstream>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
+
 namespace titan::ckpt {
 namespace {
 

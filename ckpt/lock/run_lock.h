@@ -3,10 +3,11 @@
 #include <memory>
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/lock/note_lock.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 inline constexpr const char* kRunLockFile = "run.lock";
 

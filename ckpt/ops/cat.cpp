@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/ops/element.h"
 #include "ckpt/read/range_reader.h"

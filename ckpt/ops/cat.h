@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/slice.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct CatOptions {
   std::string checkpoint;     ///< a folder, RUN@step or RUN@latest

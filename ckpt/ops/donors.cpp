@@ -1,5 +1,6 @@
 #include "ckpt/ops/donors.h"
 
+#include "ckpt/base/files.h"
 #include "ckpt/ops/derive.h"
 #include "ckpt/read/range_reader.h"
 #include "ckpt/run/run_resolve.h"

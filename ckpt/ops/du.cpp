@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/model/tensor_meta.h"

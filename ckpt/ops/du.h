@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct DiskRow {
   std::string name;         ///< "model", "optimizer", "state", "files of the model", "logs and metrics", ...

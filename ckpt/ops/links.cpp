@@ -1,6 +1,9 @@
 #include "ckpt/ops/links.h"
 
 #include <algorithm>
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
+#include "ckpt/base/result.h"
 
 namespace titan::ckpt {
 

@@ -6,9 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "ckpt/base/fs.h"
-
 namespace titan::ckpt {
+
+struct FileInfo;
+class Fs;
 
 class Links {
  public:

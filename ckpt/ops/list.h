@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct ListedStep {
   std::uint64_t step = 0;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <span>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/run/run_resolve.h"
 
 namespace titan::ckpt {

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/ops/list.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct ListedRun {
   std::string name;                        ///< name of its folder

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/format/checkpoint_id.h"
 
 namespace titan::ckpt {

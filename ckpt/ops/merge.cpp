@@ -7,6 +7,7 @@
 
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/member_names.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/lock/run_guard.h"

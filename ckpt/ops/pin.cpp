@@ -1,5 +1,8 @@
 #include "ckpt/ops/pin.h"
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/run/run_folder.h"

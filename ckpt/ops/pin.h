@@ -3,9 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct PinnedStep {
   std::string path;

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/run/run_folder.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Which steps stay, in addition to those that always stay. Without any rule every step stays.
 struct PruneRules {

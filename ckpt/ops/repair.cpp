@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/lost_leaves.h"

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/plan/reshard_plan.h"
 #include "ckpt/save/leaf_mover.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct ReshardOptions {
   std::string source;  ///< checkpoint folder, RUN@step, RUN@latest

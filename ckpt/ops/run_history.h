@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/model/train_state.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// A key that a start changed. `before` or `after` is empty if the key was not set.
 struct KeyChange {

@@ -5,6 +5,8 @@
 #include <map>
 #include <thread>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/prometheus.h"
 #include "ckpt/base/text.h"
 #include "ckpt/run/run_check.h"

@@ -5,7 +5,10 @@
 #include <set>
 
 #include "ckpt/base/aligned_buffer.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/format/signature_file.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct SignOptions {
   std::string path;  ///< folder of a Titan checkpoint or of one of another format

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/read/verifier.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct VerifiedStep {
   std::string path;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/read/virtual_model.h"
 
 namespace titan::ckpt {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest_decode.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"

@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/plan/ownership.h"
 #include "ckpt/read/reader.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// The part of a checkpoint that rank `rank` reads to resume: its leaves of the parameters and, with `moments`, of both
 /// moments.

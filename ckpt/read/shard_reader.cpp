@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/parallel.h"
 
 namespace titan::ckpt {

@@ -13,13 +13,17 @@
 #include <vector>
 
 #include "ckpt/base/aligned_buffer.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/leaf_codec.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
 
 namespace titan::ckpt {
+
+class File;
+struct FileInfo;
+class Fs;
 
 inline constexpr std::uint64_t kRowsAtOnce = 16384;  ///< 1 MiB of the table
 

@@ -1,5 +1,6 @@
 #include "ckpt/read/step_proof.h"
 
+#include "ckpt/base/path.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/verifier.h"
 #include "ckpt/store/past_cache.h"

@@ -4,10 +4,11 @@
 #include <string>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Reads every byte of the checkpoint at `path` past the page cache, with `threads` as in verify_checkpoint, and
 /// returns the id. \error kCorrupt (the first damage), kNotFound, kMediaError, kIncompatible (newer format), kFailed,

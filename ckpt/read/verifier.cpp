@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/format/checkpoint_id.h"

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/result.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// One damaged or unreadable unit: the smallest part that has its own digest.
 struct Damage {

@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/mutex.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/member_names.h"
 

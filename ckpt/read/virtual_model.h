@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/format/virtual_file.h"
 #include "ckpt/read/snapshot.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 inline constexpr const char* kVirtualModel = "model/model.h5";
 /// True for a derived member that cannot be made from the other members: a file that came with a converted model.

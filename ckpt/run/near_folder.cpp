@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/member_names.h"

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// A file in the folder of a run's steps: 12 hex digits that identify its near folder. A new run at the same path,
 /// after this one was removed, gets other digits.

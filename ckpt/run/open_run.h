@@ -3,10 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/lock/run_guard.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// An open run folder. It belongs to this process as long as `locks` exists.
 struct OpenRun {

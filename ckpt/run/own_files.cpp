@@ -4,6 +4,8 @@
 #include <set>
 #include <string_view>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/signature_file.h"

@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// The first file in `folder` that is neither a member of `manifest` nor another file of ours (manifest, signature,
 /// pin, parity): a user's. Empty if there is none; folders without files do not count. \error kFailed

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/lock/lock_wait.h"
 #include "ckpt/lock/note_lock.h"
 #include "ckpt/read/reader.h"

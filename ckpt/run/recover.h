@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/cancel.h"
+#include "ckpt/base/path.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 inline constexpr const char* kRewriteSuffix = ".tmp-rewrite";  ///< a tool that makes DST works in DST + this suffix
 

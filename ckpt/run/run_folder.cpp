@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/lock/run_lock.h"

@@ -7,10 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/cancel.h"
 #include "ckpt/format/manifest.h"
 
 namespace titan::ckpt {
+
+struct DirEntry;
+class Fs;
 
 struct StepEntry {
   std::uint64_t step = 0;

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <functional>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 

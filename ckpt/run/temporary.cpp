@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/lock/lock_wait.h"
 #include "ckpt/run/recover.h"

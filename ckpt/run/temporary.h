@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/lock/note_lock.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// The folder `<DST>.tmp-rewrite`. Its name depends on DST alone, so the holder of the lock in it owns the folder, and
 /// anything else in it was left by a dead tool. A run removes it like the temporary of a save.

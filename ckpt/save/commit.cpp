@@ -4,6 +4,8 @@
 #include <iterator>
 #include <map>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/format_limits.h"
 #include "ckpt/format/manifest_builder.h"

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Returns the raw bytes of consecutive elements of `refs[tensor]` from `first` on, as many as `scratch` holds: either
 /// written into `scratch`, or a view that stays valid until the next call. Called from one thread, in order.

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/helpers.h"
 #include "ckpt/base/mutex.h"
 #include "ckpt/format/leaf_codec.h"

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/galois.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
 #include "ckpt/format/member_names.h"

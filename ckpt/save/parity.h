@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/parity_file.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct ParityHooks {
   std::function<Status()> check;  ///< called now and then; not ok ends the work: a stop, or a lost lock

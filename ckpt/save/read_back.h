@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/model/read_back.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// The leaves, of `count`, that kSampled reads: one in a hundred but at least one, spread over the file. `seed` shifts
 /// them.

@@ -4,6 +4,8 @@
 #include <map>
 #include <span>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/read/virtual_model.h"

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "ckpt/base/cancel.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/store/carry_file.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Returns ok if --force may replace the existing folder or file `dst`, else why not.
 using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;

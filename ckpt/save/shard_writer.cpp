@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/save/leaf_pipeline.h"
 #include "ckpt/save/read_back.h"
 #include "ckpt/store/turnstile.h"

@@ -11,13 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/leaf_table.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/model/read_back.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Returns the raw bytes of leaf `leaf` of piece `piece`; TensorSource::leaf says how long they are valid. Called from
 /// the thread that called write_shard, in order of pieces and leaves.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/save/leaf_pipeline.h"
 #include "ckpt/save/read_back.h"

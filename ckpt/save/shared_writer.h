@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/save/receipt.h"
@@ -21,6 +20,8 @@
 #include "ckpt/save/tensor_stream.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 class SharedWriter {
  public:

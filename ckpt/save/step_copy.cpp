@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/mutex.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/base/size_text.h"

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"

@@ -7,6 +7,9 @@
 #include <optional>
 #include <set>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/size_text.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"

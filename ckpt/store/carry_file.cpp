@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
+
 namespace titan::ckpt {
 namespace {
 

@@ -4,9 +4,11 @@
 #include <functional>
 #include <string>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 enum class CarryMethod { kLink, kReflink, kCopy };
 const char* carry_name(CarryMethod method);  ///< "hard link", "reflink", "copy"

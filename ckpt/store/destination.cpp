@@ -2,6 +2,9 @@
 
 #include <span>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/member_names.h"

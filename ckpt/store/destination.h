@@ -4,9 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Whether the real path `path` is below the real path `folder`; a folder is not below itself.
 bool is_below(const std::string& path, const std::string& folder);

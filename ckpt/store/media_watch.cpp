@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ckpt/base/path.h"
+
 namespace titan::ckpt {
 namespace {
 

@@ -1,5 +1,8 @@
 #include "ckpt/store/named_file.h"
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+
 namespace titan::ckpt {
 
 Result<std::string> named_file(Fs& fs, const std::string& path, const std::string& what) {

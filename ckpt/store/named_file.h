@@ -1,11 +1,15 @@
 #pragma once
 // A file that a user names for a tool to read: a key, a signature, a patch.
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// The path of the regular file that `path` leads to; links are followed, as mounted secrets are links. `what` says
 /// what is expected, as "a key". \error kInvalid: nothing is there, or it is no regular file

@@ -1,5 +1,7 @@
 #include "ckpt/store/output_file.h"
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/store/destination.h"
 #include "ckpt/store/put_file.h"
 

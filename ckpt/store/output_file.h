@@ -1,13 +1,17 @@
 #pragma once
 // A file that a tool makes for its user, outside checkpoints. Its name appears only once the file is complete.
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/store/parent_folder.h"
 
 namespace titan::ckpt {
+
+class File;
+class Fs;
 
 /// The file grows under a temporary name and gets its own name in publish(). The destructor removes an unpublished
 /// file.

@@ -3,6 +3,8 @@
 #include <cerrno>
 
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 
 namespace titan::ckpt {
 

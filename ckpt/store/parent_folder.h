@@ -3,9 +3,11 @@
 // missing levels is probably mistyped.
 #include <string>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 struct Parent {
   std::string path;      ///< as typed

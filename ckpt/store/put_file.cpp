@@ -1,5 +1,8 @@
 #include "ckpt/store/put_file.h"
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/member_names.h"
 

@@ -3,9 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/status.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// `<path>.tmp-<id>` with an id that no other call gets: no file of a user's has that name, and no other writer's.
 std::string temporary_beside(const std::string& path);

@@ -1,5 +1,8 @@
 #include "ckpt/store/store_probe.h"
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/random_id.h"
 
 namespace titan::ckpt {

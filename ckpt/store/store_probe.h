@@ -2,9 +2,11 @@
 // Tests whether a store can do what the commit protocol needs.
 #include <string>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/status.h"
 
 namespace titan::ckpt {
+
+class Fs;
 
 /// Tries in `dir`: exclusive create, sparse positioned write, folder rename, folder sync. \error kFailed, which names
 /// what the store cannot do

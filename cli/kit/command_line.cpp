@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/nearest.h"
 
 namespace titan::cli {

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <exception>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/helpers.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/errors.h"

@@ -8,6 +8,7 @@
 #include "cli/kit/units.h"
 #include "cli/kit/version.h"
 #include "cli/titan_ckpt/verbs.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/rows.h"
 #include "recipe/keys/toml_reader.h"
 

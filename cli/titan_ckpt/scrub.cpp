@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/ops/scrub.h"
 #include "cli/kit/flag_values.h"

@@ -1,5 +1,7 @@
 #include "cli/titan_ckpt/verbs.h"
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/parity_file.h"
 #include "ckpt/ops/sign.h"

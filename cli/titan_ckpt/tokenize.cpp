@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 #include "cli/kit/units.h"

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/text.h"
 #include "ckpt/ops/cat.h"
 #include "ckpt/run/run_resolve.h"

@@ -1,6 +1,7 @@
 #include "cli/titan_engine/prompt.h"
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/flag_values.h"
 #include "cli/titan_engine/speech.h"

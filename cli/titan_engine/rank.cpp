@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/fs_posix.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/version.h"
 #include "cli/titan_train/console.h"
@@ -19,6 +20,7 @@
 #include "libtrain/job/launch/rank_process.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/metrics/log.h"
+#include "libtrain/job/start/prepare.h"
 #include "libtrain/job/start/threads.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"

@@ -3,6 +3,8 @@
 #include <span>
 
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "cli/kit/errors.h"
 #include "cli/titan_train/config_text.h"
 #include "cli/titan_train/ranks.h"
@@ -20,7 +22,7 @@ namespace {
 
 /// Elements of the first dimension of the embedding: the vocabulary.
 ckpt::Result<std::uint64_t> vocabulary_of(const std::string& weights) {
-  TITAN_ASSIGN_OR_RETURN(const auto source, weight_opener()(weights));
+  TITAN_ASSIGN_OR_RETURN(const auto source, weight_opener(recipe::Config())(weights));
   for (const ckpt::WeightInfo& tensor : source->tensors())
     if (tensor.name == recipe::kEmbeddingName && !tensor.shape.empty()) return tensor.shape[0];
   return ckpt::incompatible(weights + " has no embedding: these are no weights of a language model");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/format/json_writer.h"
+#include "recipe/keys/loader.h"
 #include "recipe/keys/reference.h"
 #include "recipe/keys/writer.h"
 

@@ -2,7 +2,9 @@
 // What `titan-train config` prints.
 #include <string>
 
-#include "recipe/keys/loader.h"
+namespace titan::recipe {
+struct LoadedConfig;
+}
 
 namespace titan::cli {
 

@@ -7,7 +7,10 @@
 
 #include "cli/kit/terminal.h"
 #include "libtrain/job/run/run_watcher.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::cli {
 

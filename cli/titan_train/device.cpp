@@ -5,6 +5,7 @@
 #include "cli/titan_train/engine.h"
 #include "libtrain/job/host/attention_choice.h"
 #include "libtrain/job/host/device_choice.h"
+#include "recipe/keys/config.h"
 
 namespace titan::cli {
 namespace {

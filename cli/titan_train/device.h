@@ -4,7 +4,10 @@
 
 #include "ckpt/base/result.h"
 #include "libtrain/job/host/cuda_module.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::cli {
 

@@ -1,8 +1,10 @@
 #include "cli/titan_train/go_on.h"
 
+#include "ckpt/base/fs_posix.h"
 #include "cli/kit/errors.h"
 #include "cli/titan_train/program.h"
 #include "libtrain/job/start/go_on.h"
+#include "recipe/keys/loader.h"
 #include "recipe/plan/run_config.h"
 
 namespace titan::cli {

@@ -4,7 +4,10 @@
 #include <vector>
 
 #include "cli/kit/terminal.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::cli {
 

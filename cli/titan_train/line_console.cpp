@@ -1,8 +1,9 @@
-#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "cli/kit/output.h"
 #include "cli/titan_train/console.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/metrics/step_line.h"
+#include "recipe/keys/config.h"
 
 namespace titan::cli {
 namespace {

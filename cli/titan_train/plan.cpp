@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/kit/units.h"
 #include "cli/titan_train/device.h"

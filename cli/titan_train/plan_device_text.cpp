@@ -5,6 +5,7 @@
 #include "cli/kit/units.h"
 #include "cli/titan_train/plan_device.h"
 #include "recipe/plan/exchange_parts.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::cli {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/shell_word.h"
 #include "libtrain/job/metrics/chrome_trace.h"

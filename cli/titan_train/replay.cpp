@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"

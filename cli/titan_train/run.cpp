@@ -5,6 +5,9 @@
 #include <optional>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/run/near_folder.h"
 #include "ckpt/run/open_run.h"

@@ -16,6 +16,7 @@
 #include "cli/titan_train/go_on.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/metrics/signal_line.h"
+#include "recipe/keys/config.h"
 
 namespace titan::cli {
 namespace {

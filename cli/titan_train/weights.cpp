@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/text.h"
 #include "ckpt/read/ema.h"
 #include "ckpt/run/run_resolve.h"
@@ -12,6 +13,7 @@
 #include "corpus/tokenizer_files.h"
 #include "recipe/change/model_source.h"
 #include "recipe/change/name_rules.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/from_rows.h"

@@ -9,19 +9,19 @@
 #include "ckpt/read/weight_source.h"
 #include "cli/kit/command_line.h"
 #include "recipe/change/name_rules.h"
-#include "recipe/keys/config.h"
 #include "recipe/model/dims.h"
 
 namespace titan::recipe {
+struct Config;
 class Tokenizer;
-}
+}  // namespace titan::recipe
 
 namespace titan::cli {
 
 /// Opens weights of every format that this program reads. For foreign ones it applies the name rules of `config`
 /// (recipe::given_rules), and the model keys of `config` if the files do not have the number of heads. `averages`:
 /// opens the parameter averages that the run kept, in place of its parameters.
-ckpt::WeightOpener weight_opener(const recipe::Config& config = {}, bool averages = false);
+ckpt::WeightOpener weight_opener(const recipe::Config& config, bool averages = false);
 
 /// The rules of the flags --skip, --rename and --rows of `command`. \error kInvalid
 ckpt::Result<recipe::NameRules> rules_of(const Command& command);

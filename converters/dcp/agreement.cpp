@@ -5,6 +5,7 @@
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/torchtitan.h"
+#include "recipe/keys/config.h"
 
 namespace titan::convert::dcp {
 namespace {

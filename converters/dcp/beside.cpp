@@ -1,5 +1,7 @@
 #include "converters/dcp/beside.h"
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/dcp/parts.h"
 #include "converters/elsewhere.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "converters/companions.h"
 #include "converters/dcp/parts.h"
 #include "converters/dcp/shards.h"

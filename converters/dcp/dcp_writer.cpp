@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "ckpt/plan/lr_settings.h"

@@ -6,6 +6,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/torchtitan.h"
 #include "converters/model_agreement.h"
+#include "recipe/keys/config.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert::dcp {

@@ -5,8 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "converters/dcp/metadata.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::convert::dcp {
 

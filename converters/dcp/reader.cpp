@@ -4,6 +4,9 @@
 #include <bit>
 #include <cstring>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/assemble.h"

@@ -8,11 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/model/dtype.h"
 #include "ckpt/read/verifier.h"
 #include "converters/dcp/metadata.h"
 #include "converters/pickle/item.h"
+
+namespace titan::ckpt {
+class File;
+class Fs;
+}  // namespace titan::ckpt
 
 namespace titan::convert::dcp {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/json_value.h"
 #include "ckpt/model/dtype.h"

@@ -6,8 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "converters/dcp/metadata.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::convert::dcp {
 

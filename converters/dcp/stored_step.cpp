@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 
 namespace titan::convert::dcp {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_settings.h"
+#include "recipe/keys/config.h"
 #include "recipe/plan/parameter_rules.h"
 
 namespace titan::convert::dcp {

@@ -12,6 +12,10 @@
 #include "converters/format.h"
 #include "recipe/keys/rows.h"
 
+namespace titan::recipe {
+struct Config;
+}
+
 namespace titan::convert::dcp {
 
 /// The keys that shape a run, read from `rows`. Their defaults are the same in torchtitan (v0.2.2) and here. \error

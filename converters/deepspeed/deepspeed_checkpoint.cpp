@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "converters/companions.h"
 #include "converters/deepspeed/step_files.h"
 #include "converters/deepspeed/zero.h"

@@ -1,6 +1,7 @@
 // The optimizer's weights, rounded, must be those of the model's own file: nothing else says whose they are.
 #include <algorithm>
 
+#include "ckpt/base/path.h"
 #include "ckpt/model/shape_text.h"
 #include "converters/deepspeed/zero.h"
 

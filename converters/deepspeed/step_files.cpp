@@ -1,5 +1,7 @@
 #include "converters/deepspeed/step_files.h"
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "converters/run_names.h"
 
 namespace titan::convert::deepspeed {

@@ -6,7 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::convert::deepspeed {
 

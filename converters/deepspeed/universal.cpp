@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "converters/deepspeed/zero.h"
 #include "converters/elsewhere.h"
 

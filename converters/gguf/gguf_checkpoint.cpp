@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
 #include "converters/gguf/gguf_file.h"

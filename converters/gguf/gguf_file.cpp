@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
 #include "converters/little_endian.h"

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 #include "converters/gguf/ggml_types.h"
+
+namespace titan::ckpt {
+class File;
+}
 
 namespace titan::convert {
 

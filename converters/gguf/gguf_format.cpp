@@ -1,6 +1,9 @@
 
 #include "converters/gguf/gguf_checkpoint.h"
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
+
 namespace titan::convert {
 namespace {
 

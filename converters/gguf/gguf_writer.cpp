@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/cast.h"
 #include "converters/gguf/gguf_bytes.h"

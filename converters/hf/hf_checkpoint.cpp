@@ -6,6 +6,8 @@
 #include <set>
 
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "converters/companions.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
 #include "converters/elsewhere.h"

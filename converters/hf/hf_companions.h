@@ -5,6 +5,10 @@
 
 #include "converters/format.h"
 
+namespace titan::ckpt {
+struct DirEntry;
+}
+
 namespace titan::convert {
 
 /// Adds to `plan` the companions in `folder` whose names it does not have yet, and notes which cannot be taken.

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/ops/convert_dtype.h"

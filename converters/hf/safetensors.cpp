@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/printable.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/what_is_this.h"

@@ -9,8 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/model/dtype.h"
+
+namespace titan::ckpt {
+class File;
+}
 
 namespace titan::convert {
 

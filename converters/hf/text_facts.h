@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 #include "ckpt/read/model_files.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::convert {
 

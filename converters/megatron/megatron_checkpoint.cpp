@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/printable.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"

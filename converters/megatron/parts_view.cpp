@@ -11,6 +11,7 @@
 #include "converters/hf/hf_plan.h"
 #include "converters/name_table.h"
 #include "converters/widen.h"
+#include "recipe/keys/config.h"
 
 namespace titan::convert::megatron {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/path.h"
 #include "converters/companions.h"
 #include "converters/elsewhere.h"
 #include "converters/megatron/tensors.h"

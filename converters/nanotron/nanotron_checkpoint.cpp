@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "converters/dcp/torchtitan.h"
@@ -10,6 +11,7 @@
 #include "converters/name_table.h"
 #include "converters/skip.h"
 #include "converters/widen.h"
+#include "recipe/keys/config.h"
 #include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 

@@ -1,4 +1,6 @@
 // The format "nanotron".
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/nanotron/nanotron_checkpoint.h"
 #include "converters/run_names.h"

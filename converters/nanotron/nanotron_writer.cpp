@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"

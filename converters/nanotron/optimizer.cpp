@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "converters/run_names.h"
 #include "converters/torch_save/torch_file.h"
 

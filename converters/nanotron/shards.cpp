@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/hf/safetensors.h"
 #include "converters/run_names.h"

@@ -5,7 +5,10 @@
 #include <unordered_map>
 
 #include "ckpt/base/aligned_buffer.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/save/rewrite.h"

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/parallel.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/format/member_names.h"

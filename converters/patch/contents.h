@@ -10,6 +10,7 @@
 
 #include "ckpt/base/aligned_buffer.h"
 #include "ckpt/base/cancel.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/format/difference_codec.h"
 #include "converters/format.h"
 #include "converters/patch/patch_file.h"

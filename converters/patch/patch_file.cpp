@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/what_is_this.h"
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/format/json_fields.h"
@@ -137,6 +138,12 @@ Result<PatchHead> decode_patch_head(const std::string& what, std::string_view js
     return corrupt(what + ": a patch of " + std::to_string(head.files.size()) + " files");
   return head;
 }
+
+PatchReader::PatchReader(std::unique_ptr<ckpt::File> file, std::string what)
+    : file_(std::move(file)), what_(std::move(what)) {}
+PatchReader::PatchReader(PatchReader&& other) noexcept = default;
+PatchReader& PatchReader::operator=(PatchReader&& other) noexcept = default;
+PatchReader::~PatchReader() = default;
 
 Status PatchReader::damaged(const std::string& why) const {
   return corrupt("the patch " + what_ + " is damaged at byte " + std::to_string(at_) + ": " + why)

@@ -4,14 +4,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+class File;
+}  // namespace titan::ckpt
 
 namespace titan::convert {
 
@@ -80,6 +84,9 @@ class PatchReader {
  public:
   /// \error kInvalid (not a patch), kCorrupt, kIncompatible (newer), kFailed
   static ckpt::Result<PatchReader> open(std::unique_ptr<ckpt::File> file, const std::string& what);
+  PatchReader(PatchReader&& other) noexcept;
+  PatchReader& operator=(PatchReader&& other) noexcept;
+  ~PatchReader();
   const PatchHead& head() const { return head_; }
   std::uint64_t bytes() const { return bytes_; }  ///< of the patch
   bool more() const { return at_ < end_; }
@@ -87,7 +94,7 @@ class PatchReader {
   ckpt::Result<PatchRecord> next(std::vector<std::byte>& stored);
 
  private:
-  PatchReader(std::unique_ptr<ckpt::File> file, std::string what) : file_(std::move(file)), what_(std::move(what)) {}
+  PatchReader(std::unique_ptr<ckpt::File> file, std::string what);
   ckpt::Status damaged(const std::string& why) const;
 
   std::unique_ptr<ckpt::File> file_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/model/leaf.h"
 #include "converters/little_endian.h"
@@ -186,6 +187,9 @@ std::string tensor_pickle(std::string_view dtype, const std::vector<std::uint64_
 }
 
 }  // namespace
+
+AppendFile::AppendFile(std::unique_ptr<ckpt::File> file) : file_(std::move(file)), behind_(*file_) {}
+AppendFile::~AppendFile() = default;
 
 Result<std::unique_ptr<AppendFile>> AppendFile::create(ckpt::Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.create(path));

@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "converters/pickle/item.h"
 #include "converters/write_behind.h"
+
+namespace titan::ckpt {
+class File;
+class Fs;
+}  // namespace titan::ckpt
 
 namespace titan::convert::dcp {
 
@@ -21,6 +25,7 @@ class AppendFile {
  public:
   /// \error kFailed
   static Result<std::unique_ptr<AppendFile>> create(ckpt::Fs& fs, const std::string& path);
+  ~AppendFile();
   std::uint64_t size() const { return begin_ + used_; }
   Status append(std::span<const std::byte> bytes);
   Status append(std::string_view text) { return append(std::as_bytes(std::span(text.data(), text.size()))); }
@@ -31,7 +36,7 @@ class AppendFile {
   Status finish();
 
  private:
-  explicit AppendFile(std::unique_ptr<ckpt::File> file) : file_(std::move(file)), behind_(*file_) {}
+  explicit AppendFile(std::unique_ptr<ckpt::File> file);
   Status reserve(std::uint64_t bytes);
 
   std::unique_ptr<ckpt::File> file_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
 #include "converters/little_endian.h"
 #include "converters/pickle/crc32.h"
 

@@ -10,7 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+class File;
+}
 
 namespace titan::convert::dcp {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/model/leaf.h"
 #include "ckpt/ops/convert_dtype.h"
 #include "converters/dcp/assemble.h"

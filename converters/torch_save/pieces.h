@@ -9,9 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/model/dtype.h"
 #include "converters/dcp/metadata.h"
+
+namespace titan::ckpt {
+class File;
+class Fs;
+}  // namespace titan::ckpt
 
 namespace titan::convert {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/what_is_this.h"
 #include "ckpt/model/leaf.h"
@@ -59,6 +60,11 @@ Result<TorchFile> TorchFile::open_item(ckpt::Fs& fs, const std::string& path, st
   TITAN_RETURN_IF_ERROR(out.read(offset, length));
   return out;
 }
+
+TorchFile::TorchFile() = default;
+TorchFile::TorchFile(TorchFile&& other) noexcept = default;
+TorchFile& TorchFile::operator=(TorchFile&& other) noexcept = default;
+TorchFile::~TorchFile() = default;
 
 Status TorchFile::read(std::uint64_t offset, std::uint64_t length) {
   std::byte head[2] = {};

@@ -6,9 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/result.h"
 #include "ckpt/model/dtype.h"
 #include "converters/pickle/item.h"
+
+namespace titan::ckpt {
+class File;
+class Fs;
+}  // namespace titan::ckpt
 
 namespace titan::convert {
 
@@ -32,6 +37,9 @@ class TorchFile {
   /// Opens an archive within a file, at [offset, offset + length).
   static ckpt::Result<TorchFile> open_item(ckpt::Fs& fs, const std::string& path, std::uint64_t offset,
                                            std::uint64_t length);
+  TorchFile(TorchFile&& other) noexcept;
+  TorchFile& operator=(TorchFile&& other) noexcept;
+  ~TorchFile();
 
   const std::string& path() const { return path_; }
   const dcp::Pickle& pickle() const { return pickle_; }
@@ -47,7 +55,7 @@ class TorchFile {
   ckpt::Result<double> number(dcp::NodeId node) const;
 
  private:
-  TorchFile() = default;
+  TorchFile();
   ckpt::Status read(std::uint64_t offset, std::uint64_t length);
   std::string path_;
   std::unique_ptr<ckpt::File> file_;

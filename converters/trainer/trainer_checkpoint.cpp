@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
 #include "converters/elsewhere.h"

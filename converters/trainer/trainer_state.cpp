@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/model/shape_text.h"
 #include "converters/dcp/optimizer_groups.h"
 #include "converters/file_names.h"

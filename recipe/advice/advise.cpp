@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/ops/list.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"

@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "recipe/advice/retention_fit.h"
 #include "recipe/advice/save_interval.h"
 #include "recipe/advice/save_record.h"
 #include "recipe/keys/interval.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::recipe {
 

@@ -13,6 +13,8 @@
 #include "ckpt/plan/same_files.h"
 #include "recipe/change/change_lines.h"
 #include "recipe/change/excluded_samples.h"
+#include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
 namespace {

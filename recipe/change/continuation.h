@@ -13,9 +13,10 @@
 #include "ckpt/plan/lr_preview.h"
 #include "recipe/change/drift.h"
 #include "recipe/change/permission.h"
-#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
+
+struct RunPlan;
 
 /// The parts of a checkpoint that say how it was trained.
 struct StoredRun {

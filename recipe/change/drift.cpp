@@ -9,6 +9,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/flavor.h"
 #include "recipe/model/from_rows.h"

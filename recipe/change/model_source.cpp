@@ -4,6 +4,7 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "recipe/keys/loader.h"
 #include "recipe/keys/toml_reader.h"
 #include "recipe/model/from_rows.h"
 

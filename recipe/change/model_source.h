@@ -7,10 +7,11 @@
 #include "ckpt/model/settings.h"
 #include "ckpt/model/train_state.h"
 #include "recipe/change/drift.h"
-#include "recipe/keys/loader.h"
 #include "recipe/model/dims.h"
 
 namespace titan::recipe {
+
+struct LoadedConfig;
 
 /// `loaded`, where every key of the model (dimensions, eps, RoPE, tying, biases) that neither file nor flags set has
 /// the checkpoint's value. A given flavour sets all of them except RoPE's scaling: a checkpoint that describes its

@@ -1,13 +1,17 @@
 #pragma once
 // A user's rules for the tensors in a file: which are left out, which are renamed, how their rows are ordered.
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::recipe {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/base/text.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::recipe {

@@ -2,6 +2,7 @@
 // The rows of the key table, in two files: Titan's keys, and keys of torchtitan that are only tolerated.
 #include <vector>
 
+#include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::recipe {

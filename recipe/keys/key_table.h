@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "ckpt/base/result.h"
-#include "recipe/keys/config.h"
+#include "recipe/keys/interval.h"
 #include "recipe/keys/value.h"
 
 namespace titan::recipe {
+
+struct Config;
 
 using ckpt::Result;
 using ckpt::Status;

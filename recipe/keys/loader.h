@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::recipe {

@@ -5,6 +5,7 @@
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/store/named_file.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/overrides.h"
 #include "recipe/keys/toml_reader.h"
 

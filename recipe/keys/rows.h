@@ -4,10 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/model/lr.h"
 #include "ckpt/model/settings.h"
 #include "recipe/keys/key_table.h"
+
+namespace titan::recipe {
+struct Config;
+}
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::recipe {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ckpt/plan/lr_settings.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/toml_reader.h"
 #include "recipe/model/family.h"

@@ -4,6 +4,7 @@
 
 #include "ckpt/plan/partition.h"
 #include "recipe/model/family.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
 namespace {

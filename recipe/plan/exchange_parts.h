@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "recipe/plan/run_plan.h"
-
 namespace titan::recipe {
+
+struct RunPlan;
 
 /// Unless the number of parts is given, a rank owns at least so many leaves of each part: ranges of whole leaves then
 /// differ by at most 1/32.

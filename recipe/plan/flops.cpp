@@ -1,6 +1,7 @@
 #include "recipe/plan/flops.h"
 
 #include "recipe/model/family.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
 

@@ -1,5 +1,6 @@
 #include "recipe/plan/run_config.h"
 
+#include "recipe/keys/loader.h"
 #include "recipe/model/dims.h"
 
 namespace titan::recipe {

@@ -3,16 +3,19 @@
 #include <string>
 #include <vector>
 
-#include "recipe/keys/loader.h"
+#include "ckpt/base/result.h"
 
 namespace titan::recipe {
 
+struct Config;
+struct LoadedConfig;
+
 /// Checks that the dimensions of `config` make a model. Not checked if checkpoint.initial_load_path may give some of
 /// them. \error as model_dims
-Status check_model(const Config& config);
+ckpt::Status check_model(const Config& config);
 
 /// As load_config, followed by check_model.
-Result<LoadedConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides = {},
-                                     Status* refused = nullptr);
+ckpt::Result<LoadedConfig> load_run_config(const std::string& path, const std::vector<std::string>& overrides = {},
+                                           ckpt::Status* refused = nullptr);
 
 }  // namespace titan::recipe

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "recipe/keys/rows.h"
 #include "recipe/model/family.h"

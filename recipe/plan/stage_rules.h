@@ -7,11 +7,12 @@
 
 #include "ckpt/base/result.h"
 #include "recipe/keys/config.h"
-#include "recipe/plan/run_plan.h"
 #include "recipe/plan/schedule_kind.h"
 #include "recipe/plan/stage_split.h"
 
 namespace titan::recipe {
+
+struct RunPlan;
 
 /// The number of stages per pipeline rank: as the configuration specifies the stages, or as
 /// parallelism.pipeline_parallel_layers_per_stage gives it, else the fewest that the schedule can have.
@@ -37,6 +38,6 @@ struct StageChoice {
 ckpt::Result<StageChoice> choose_stages(const Config::Parallelism& keys, const StageQuestion& question);
 
 /// Writes cuts and the stage of each parameter. \error kInvalid: parameters that are not a Llama-style model's
-Status set_stages(const std::vector<std::uint32_t>& layers_of_stage, RunPlan& plan);
+ckpt::Status set_stages(const std::vector<std::uint32_t>& layers_of_stage, RunPlan& plan);
 
 }  // namespace titan::recipe

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "recipe/plot/ticks.h"
 
 namespace titan::recipe {

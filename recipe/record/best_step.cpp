@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"

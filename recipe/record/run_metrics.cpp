@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "recipe/record/metrics_history.h"
 

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/read/reader.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/ops/inspect.h"
 #include "ckpt/ops/list.h"
 #include "tests/support/files.h"

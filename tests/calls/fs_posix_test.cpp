@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "ckpt/base/aligned_buffer.h"
+#include "ckpt/base/fs.h"
 #include "tests/calls/kernel.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/files.h"

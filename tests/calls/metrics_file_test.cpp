@@ -3,6 +3,7 @@
 
 #include <cerrno>
 
+#include "ckpt/base/fs_posix.h"
 #include "libtrain/job/metrics/metrics_file.h"
 #include "tests/calls/kernel.h"
 #include "tests/support/scratch_dir.h"

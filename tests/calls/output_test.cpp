@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "tests/calls/kernel.h"
 #include "tests/support/files.h"
 

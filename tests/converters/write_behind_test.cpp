@@ -8,6 +8,7 @@
 #include <latch>
 #include <new>
 
+#include "ckpt/base/files.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/few_threads.h"
 #include "tests/support/mem_fs.h"

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/base/fs_posix.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 

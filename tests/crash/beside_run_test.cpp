@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/helpers.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/ops/scrub.h"

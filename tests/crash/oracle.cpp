@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 
 namespace titan::crash {

@@ -1,4 +1,5 @@
 // The scenarios of the crash explorer.
+#include "ckpt/base/files.h"
 #include "ckpt/run/run_folder.h"
 #include "tests/crash/scenario.h"
 #include "tests/crash/tools.h"

@@ -3,6 +3,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/ops/thin.h"
 #include "ckpt/plan/file_makers.h"

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/format/manifest.h"
 #include "ckpt/lock/run_guard.h"
 #include "ckpt/read/snapshot.h"

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/shard_file.h"

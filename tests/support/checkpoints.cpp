@@ -3,6 +3,7 @@
 #include <cstring>
 #include <memory>
 
+#include "ckpt/base/files.h"
 #include "ckpt/save/commit.h"
 #include "ckpt/save/receipt.h"
 #include "ckpt/save/shared_writer.h"

@@ -6,6 +6,7 @@
 
 #include "ckpt/base/errno_status.h"
 #include "ckpt/base/fs_posix.h"
+#include "ckpt/base/path.h"
 
 namespace titan::ckpt::testing {
 

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 
 namespace titan::ckpt::testing {
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "ckpt/base/files.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/partition.h"
 #include "ckpt/save/commit.h"

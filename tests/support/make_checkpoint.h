@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/sync_and_publish.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::ckpt::testing {
 

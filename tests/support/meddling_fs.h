@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "tests/support/files.h"
 
 namespace titan::ckpt::testing {

@@ -20,6 +20,7 @@
 #include <random>
 #include <string>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "ckpt/base/exit_code.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/model/leaf.h"
 #include "converters/dcp/reader.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libtrain/job/data/dataset.h"
+#include "recipe/keys/loader.h"
 #include "recipe/plan/run_config.h"
 #include "recipe/plan/run_plan.h"
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "ckpt/base/fs_posix.h"
 #include "tests/support/bulk_values.h"
 #include "tests/support/make_checkpoint.h"
 

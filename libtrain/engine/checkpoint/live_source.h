@@ -16,10 +16,11 @@
 #include "ckpt/read/snapshot.h"
 #include "ckpt/save/tensor_stream.h"
 #include "libtrain/engine/checkpoint/staging.h"
-#include "libtrain/engine/device/device.h"
 #include "libtrain/engine/optim/adamw.h"
 
 namespace titan::train {
+
+class Fence;
 
 /// Each leaf is asked for once, by one thread. Another thread may call let_change() and close().
 class LiveSource final : public ckpt::TensorSource {

@@ -16,6 +16,8 @@ Device& device() {
   return chosen == nullptr ? cpu : *chosen;
 }
 
+Kernels& kernels() { return device().kernels(); }
+
 void use_device(Device* chosen) { chosen_device.store(chosen, std::memory_order_relaxed); }
 
 }  // namespace titan::train

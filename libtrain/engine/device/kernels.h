@@ -67,4 +67,7 @@ class Kernels {
   virtual void leaf_norms(std::span<const NormLeaf> leaves, int p) = 0;
 };
 
+/// Those of this process's device (device.h).
+Kernels& kernels();
+
 }  // namespace titan::train

@@ -9,7 +9,10 @@
 #include "libtrain/engine/model/rank_stages.h"
 #include "libtrain/engine/parallel/communicator.h"
 #include "libtrain/job/order/stage_exchange.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

@@ -8,6 +8,7 @@
 
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -7,8 +7,12 @@
 #include <utility>
 
 #include "libtrain/engine/parallel/tags.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
+
+int TiedHead::first_rank() const { return static_cast<int>(plan_.rank_of(0)); }
+int TiedHead::last_rank() const { return static_cast<int>(plan_.rank_of(plan_.stage_count() - 1)); }
 
 // Both sides have the same block of micro-batches, and with it as many nodes.
 void TiedHead::send_sums(const std::vector<at::Tensor>& nodes) const {

@@ -8,7 +8,10 @@
 #include "libtrain/engine/exchange/row_exchange.h"
 #include "libtrain/engine/parallel/communicator.h"
 #include "libtrain/job/order/stage_exchange.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 
@@ -31,8 +34,8 @@ class TiedHead {
   void move_table(const at::Tensor& table, const RowExchange& rows) const;
 
  private:
-  int first_rank() const { return static_cast<int>(plan_.rank_of(0)); }
-  int last_rank() const { return static_cast<int>(plan_.rank_of(plan_.stage_count() - 1)); }
+  int first_rank() const;
+  int last_rank() const;
 
   World& world_;
   const recipe::RunPlan& plan_;

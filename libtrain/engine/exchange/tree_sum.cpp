@@ -9,7 +9,7 @@
 
 #include <ATen/ATen.h>
 
-#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/kernels.h"
 
 namespace titan::train {
 namespace {
@@ -55,7 +55,7 @@ void TreeSum::insert_rows(std::uint32_t first, const std::vector<at::Tensor>& ro
   for (const Node node : maximal_nodes(count_, all)) cut(node, cuts);
   for (const Node node : cuts) {
     const std::span of_node = std::span(rows).subspan(node.lo - first, node.hi - node.lo);
-    insert_node(node, of_node.size() == 1 ? of_node.front() : device().kernels().add_rows(of_node));
+    insert_node(node, of_node.size() == 1 ? of_node.front() : kernels().add_rows(of_node));
   }
 }
 

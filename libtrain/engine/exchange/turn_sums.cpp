@@ -11,6 +11,7 @@
 #include "libtrain/engine/exchange/gradient_sums.h"
 #include "libtrain/engine/exchange/sharded_sums.h"
 #include "libtrain/engine/parallel/tags.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

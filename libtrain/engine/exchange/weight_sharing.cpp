@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "libtrain/engine/parallel/tags.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 

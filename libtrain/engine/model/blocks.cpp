@@ -38,7 +38,7 @@ at::Tensor of_newest(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const a
   const std::int64_t all = k_BGTK.size(2), seen = window.tokens == 0 ? all : std::min(window.tokens, all);
   const auto newest = [&](const at::Tensor& x_BGTK) { return x_BGTK.narrow(2, all - seen, seen); };
   const at::Tensor rows = q_BHTK.reshape({1, k_BGTK.size(1), -1, q_BHTK.size(3)});
-  return device().kernels().attention(rows, newest(k_BGTK), newest(v_BGTK), /*causal=*/false).reshape(q_BHTK.sizes());
+  return kernels().attention(rows, newest(k_BGTK), newest(v_BGTK), /*causal=*/false).reshape(q_BHTK.sizes());
 }
 
 }  // namespace

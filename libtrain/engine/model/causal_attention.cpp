@@ -30,16 +30,15 @@ at::Tensor causal_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, 
                             const Window& window) {
   const std::int64_t length = q_BHTK.size(kTokens);
   if (window.tokens == 0 || length <= window.tokens)
-    return device().kernels().attention(q_BHTK, k_BGTK, v_BGTK, /*causal=*/true);
+    return kernels().attention(q_BHTK, k_BGTK, v_BGTK, /*causal=*/true);
   std::vector<at::Tensor> blocks;
   for (std::int64_t begin = 0; begin < length; begin += kBlock) {
     const std::int64_t rows = std::min(kBlock, length - begin), first = begin - (window.tokens - 1),
                        from = std::max<std::int64_t>(first, 0), keys = begin + rows - from;
     // Those at the begin of a text have fewer keys before them.
     const at::Tensor mask = window.mask.narrow(0, 0, rows).narrow(1, from - first, keys);
-    blocks.push_back(device().kernels().masked_attention(q_BHTK.narrow(kTokens, begin, rows),
-                                                         k_BGTK.narrow(kTokens, from, keys),
-                                                         v_BGTK.narrow(kTokens, from, keys), mask));
+    blocks.push_back(kernels().masked_attention(q_BHTK.narrow(kTokens, begin, rows), k_BGTK.narrow(kTokens, from, keys),
+                                                v_BGTK.narrow(kTokens, from, keys), mask));
   }
   return blocks.size() == 1 ? blocks[0] : at::cat(blocks, kTokens);
 }

@@ -224,8 +224,8 @@ at::Tensor Stage::exact_losses(const at::Tensor& hidden_BTD, const at::Tensor& t
   std::vector<at::Tensor> losses;
   for (std::int64_t begin = 0; begin < count; begin += chunk) {
     const at::Tensor some = rows.slice(0, begin, begin + chunk);
-    losses.push_back(device().kernels().exact_losses(output_product(gemm_, some, weight(head_)),
-                                                     targets.slice(0, begin, begin + chunk)));
+    losses.push_back(
+        kernels().exact_losses(output_product(gemm_, some, weight(head_)), targets.slice(0, begin, begin + chunk)));
   }
   return masked ? at::cat(losses).masked_fill(targets_BT.flatten() == kNoTarget, 0) : at::cat(losses);
 }

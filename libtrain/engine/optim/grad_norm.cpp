@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/kernels.h"
 #include "libtrain/engine/device/leaf_norm.h"
 #include "recipe/plan/run_plan.h"
 
@@ -43,7 +43,7 @@ void GradNorms::fill(const std::vector<OwnedGradient>& grads, double* row) const
       begin += length;
     }
   }
-  device().kernels().leaf_norms(leaves, order_.p);
+  kernels().leaf_norms(leaves, order_.p);
 }
 
 double GradNorms::sum_of(std::uint32_t parameter, int exponent, const double* row) const {

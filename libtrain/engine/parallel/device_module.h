@@ -9,10 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "libtrain/engine/device/device.h"
 #include "libtrain/engine/parallel/fabric_maker.h"
 
 namespace titan::train {
+
+class Device;
 
 struct DeviceSettings {
   int index = 0;  ///< of the GPU, among the GPUs that this process sees

@@ -102,7 +102,7 @@ void Executor::forward(const Held& held, std::uint32_t local, const BatchSource&
   if (stage.spec().head) {
     before_loss();
     HeadLoss loss = stage.loss(output, batch.targets, 1.0 / static_cast<double>(tokens));
-    loss_sums_.emplace(share_.at(local), device().kernels().loss_sum(loss.losses));
+    loss_sums_.emplace(share_.at(local), kernels().loss_sum(loss.losses));
     flight.seed = std::move(loss.grad_x);
     out.sums[held.first_sum + stage.head_parameter()].insert(share_.at(local), std::move(loss.grad_weight));
   } else {
@@ -280,7 +280,7 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
         if (stage.spec().head) {
           before_loss();
           const at::Tensor of_tokens = stage.exact_losses(x, batch.targets, !batch.marks.empty());
-          loss_sums_.emplace(index, device().kernels().loss_sum(of_tokens.slice(0, 0, valid_rows(index) * seq_len)));
+          loss_sums_.emplace(index, kernels().loss_sum(of_tokens.slice(0, 0, valid_rows(index) * seq_len)));
         } else {
           const TransferPlace next{stage.index() + 1, index, false};
           transfers.hand_over(next, x);

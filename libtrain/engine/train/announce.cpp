@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/model/history.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/plan/lr_settings.h"

@@ -43,8 +43,8 @@ ckpt::Result<EvaluationReport> evaluate(const ckpt::WeightSource& source, const 
     const at::Tensor logits_BTV = stage.forward(tokens_BT).contiguous();
     if (length > 1) {
       const at::Tensor losses =
-          device().kernels().exact_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1));
-      sum += device().read(std::vector{device().kernels().loss_sum(losses)}).front();
+          kernels().exact_losses(logits_BTV.narrow(1, 0, length - 1), tokens_BT.narrow(1, 1, length - 1));
+      sum += device().read(std::vector{kernels().loss_sum(losses)}).front();
     }
     if (sink) TITAN_RETURN_IF_ERROR(sink(host_values<float>(device().to_host(logits_BTV))));
     spin.look();

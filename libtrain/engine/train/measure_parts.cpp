@@ -10,6 +10,7 @@
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/model/runtime.h"
 #include "libtrain/engine/model/stage.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

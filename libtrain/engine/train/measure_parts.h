@@ -1,7 +1,10 @@
 #pragma once
 // Measures the times of the parts of stages: embedding, one layer, head.
 #include "libtrain/job/host/measured_costs.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

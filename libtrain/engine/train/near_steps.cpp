@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/near_folder.h"

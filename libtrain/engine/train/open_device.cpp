@@ -8,6 +8,7 @@
 #include "libtrain/job/host/attention_choice.h"
 #include "libtrain/job/host/gpu_checks.h"
 #include "libtrain/job/launch/library_error.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 

@@ -2,7 +2,10 @@
 // Makes a GPU the device of this process, through the CUDA module.
 #include "ckpt/base/result.h"
 #include "libtrain/job/host/cuda_module.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

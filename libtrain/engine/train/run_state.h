@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/path.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/run/retention.h"
 #include "ckpt/store/media_watch.h"

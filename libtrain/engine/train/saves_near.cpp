@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "ckpt/base/files.h"
 #include "ckpt/save/writer.h"
 #include "libtrain/engine/train/saves.h"
 #include "libtrain/job/metrics/json_text.h"

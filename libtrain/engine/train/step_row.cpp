@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libtrain/job/talk/node_sum.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

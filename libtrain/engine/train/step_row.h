@@ -7,7 +7,10 @@
 
 #include "libtrain/engine/optim/grad_norm.h"
 #include "libtrain/job/metrics/step_metrics.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

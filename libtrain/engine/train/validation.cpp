@@ -13,6 +13,7 @@
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/train/status_error.h"
 #include "libtrain/job/metrics/step_clock.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {

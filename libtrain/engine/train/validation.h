@@ -6,7 +6,10 @@
 
 #include "libtrain/engine/pipeline/executor.h"
 #include "libtrain/job/data/dataset.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

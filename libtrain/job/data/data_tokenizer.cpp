@@ -5,6 +5,8 @@
 #include <span>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/json_value.h"
 #include "corpus/tokenizer_files.h"

@@ -4,8 +4,9 @@
 #include <chrono>
 #include <filesystem>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/hash.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/size_text.h"
 #include "ckpt/plan/mixture.h"
 #include "ckpt/plan/same_files.h"

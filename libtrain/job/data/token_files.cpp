@@ -8,8 +8,9 @@
 #include <optional>
 
 #include "ckpt/base/denied.h"
-#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/hash.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"

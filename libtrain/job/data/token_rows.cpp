@@ -5,7 +5,8 @@
 #include <cstring>
 #include <map>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/model/shape_text.h"

@@ -7,7 +7,11 @@
 #include "libtrain/job/forecast/link_time.h"
 #include "libtrain/job/forecast/memory.h"
 #include "recipe/plan/device_figures.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/plan/parameter_rules.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -3,8 +3,11 @@
 #include <cstdint>
 
 #include "ckpt/base/result.h"
-#include "recipe/keys/config.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct Config;
+struct RunPlan;
+}  // namespace titan::recipe
 
 namespace titan::train {
 

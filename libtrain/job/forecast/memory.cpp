@@ -12,6 +12,7 @@
 #include "libtrain/job/order/tree_count.h"
 #include "recipe/model/family.h"
 #include "recipe/plan/exchange_parts.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -7,7 +7,11 @@
 
 #include "libtrain/job/order/exchange_plan.h"
 #include "libtrain/job/schedule/schedule.h"
-#include "recipe/plan/run_plan.h"
+#include "recipe/model/dims.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "ckpt/base/status.h"
-#include "recipe/plan/run_plan.h"
 
 namespace titan::recipe {
 struct Config;
-}
+struct RunPlan;
+}  // namespace titan::recipe
 
 namespace titan::train {
 

@@ -1,5 +1,7 @@
 #include "libtrain/job/host/attention_choice.h"
 
+#include "recipe/keys/config.h"
+
 namespace titan::train {
 
 ckpt::Result<std::string> attention_kernel(const recipe::Config& config) {

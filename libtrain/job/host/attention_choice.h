@@ -3,7 +3,10 @@
 #include <string>
 
 #include "ckpt/base/result.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

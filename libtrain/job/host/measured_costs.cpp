@@ -2,7 +2,8 @@
 
 #include <cstdio>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/store/parent_folder.h"
 #include "ckpt/store/put_file.h"

@@ -1,14 +1,21 @@
 #pragma once
 // Guesses how long steps take and how long training waits for a save, from the newest attempt of the run, if that
 // trained the same on the same ranks.
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
-#include "recipe/plan/run_plan.h"
 #include "recipe/record/metrics_line.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

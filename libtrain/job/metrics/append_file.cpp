@@ -3,6 +3,8 @@
 #include <span>
 #include <utility>
 
+#include "ckpt/base/fs.h"
+
 namespace titan::train {
 
 using ckpt::Status;
@@ -14,6 +16,11 @@ constexpr std::size_t kMostKept = 64 << 20;  // of a run that never syncs
 Status closed(const std::string& path) { return ckpt::failed("'" + path + "' is closed"); }
 
 }  // namespace
+
+AppendFile::AppendFile(ckpt::Fs& fs, std::unique_ptr<ckpt::File> file, std::string path, std::uint64_t end)
+    : fs_(fs), file_(std::move(file)), path_(std::move(path)), end_(end), durable_(end) {}
+AppendFile::AppendFile(AppendFile&& other) noexcept = default;
+AppendFile::~AppendFile() = default;
 
 Status AppendFile::append(std::string_view record) {
   if (!file_) return closed(path_);

@@ -5,7 +5,12 @@
 #include <string>
 #include <string_view>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/status.h"
+
+namespace titan::ckpt {
+class File;
+class Fs;
+}  // namespace titan::ckpt
 
 namespace titan::train {
 
@@ -13,8 +18,9 @@ namespace titan::train {
 class AppendFile {
  public:
   /// Appends at `end` of an open file. All bytes before `end` must be durable.
-  AppendFile(ckpt::Fs& fs, std::unique_ptr<ckpt::File> file, std::string path, std::uint64_t end)
-      : fs_(fs), file_(std::move(file)), path_(std::move(path)), end_(end), durable_(end) {}
+  AppendFile(ckpt::Fs& fs, std::unique_ptr<ckpt::File> file, std::string path, std::uint64_t end);
+  AppendFile(AppendFile&& other) noexcept;
+  ~AppendFile();
 
   /// Appends all of `record`, or nothing.
   ckpt::Status append(std::string_view record);

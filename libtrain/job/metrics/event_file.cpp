@@ -6,7 +6,10 @@
 #include <charconv>
 #include <string_view>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/host.h"
+#include "ckpt/base/path.h"
 
 namespace titan::train {
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ckpt/base/result.h"
 #include "libtrain/job/metrics/append_file.h"
 #include "libtrain/job/metrics/event_record.h"
 #include "libtrain/job/metrics/late_writer.h"

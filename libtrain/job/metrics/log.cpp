@@ -14,7 +14,9 @@
 #include <memory>
 #include <mutex>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/printable.h"
 #include "ckpt/base/table_line.h"
 #include "libtrain/job/metrics/late_writer.h"

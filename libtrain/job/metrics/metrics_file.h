@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "ckpt/base/result.h"
 #include "libtrain/job/metrics/append_file.h"
 #include "libtrain/job/metrics/late_writer.h"
 #include "libtrain/job/metrics/step_metrics.h"

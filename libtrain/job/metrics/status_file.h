@@ -8,10 +8,13 @@
 #include <string>
 #include <string_view>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/mutex.h"
 #include "libtrain/job/metrics/late_writer.h"
 #include "libtrain/job/metrics/step_metrics.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

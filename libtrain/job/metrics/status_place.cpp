@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <string_view>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/prometheus.h"
 #include "ckpt/base/text.h"
 #include "ckpt/store/destination.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {

@@ -2,8 +2,15 @@
 // Checks where metrics.status_file is written.
 #include <string>
 
-#include "ckpt/base/fs.h"
-#include "recipe/keys/config.h"
+#include "ckpt/base/status.h"
+
+namespace titan::recipe {
+struct Config;
+}
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

@@ -6,6 +6,7 @@
 
 #include "recipe/model/family.h"
 #include "recipe/plan/exchange_parts.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

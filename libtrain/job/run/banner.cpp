@@ -10,6 +10,7 @@
 #include "libtrain/job/order/stage_exchange.h"
 #include "recipe/keys/value.h"
 #include "recipe/plan/exchange_parts.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

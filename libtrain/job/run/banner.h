@@ -5,7 +5,10 @@
 
 #include "ckpt/model/settings.h"
 #include "ckpt/read/model_files.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

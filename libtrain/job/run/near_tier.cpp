@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/near_folder.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "recipe/model/layers.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 namespace {

@@ -8,7 +8,10 @@
 #include "ckpt/model/sample_range.h"
 #include "libtrain/job/metrics/metrics_file.h"
 #include "recipe/keys/config.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

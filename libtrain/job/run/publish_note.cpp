@@ -2,11 +2,14 @@
 
 #include <filesystem>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/step_proof.h"
 #include "libtrain/job/run/run_files.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {

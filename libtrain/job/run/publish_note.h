@@ -5,9 +5,15 @@
 #include <memory>
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "libtrain/job/run/publish_hook.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

@@ -6,11 +6,15 @@
 #include <thread>
 #include <utility>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/store/put_file.h"
 #include "ckpt/store/store_probe.h"
 #include "libtrain/job/metrics/board_tags.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/metrics/status_place.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/writer.h"
 #include "recipe/model/rope_scaling.h"
 

@@ -5,14 +5,16 @@
 #include <memory>
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/model/train_state.h"
 #include "ckpt/run/open_run.h"
 #include "libtrain/job/metrics/event_file.h"
 #include "libtrain/job/metrics/late_writer.h"
 #include "libtrain/job/metrics/metrics_file.h"
 #include "libtrain/job/metrics/status_file.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
 
 namespace titan::train {
 

@@ -3,7 +3,10 @@
 #include <cstdint>
 
 #include "libtrain/job/schedule/schedule.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
 
 namespace titan::train {
 

@@ -5,11 +5,13 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/mixture.h"
 #include "ckpt/read/reader.h"
 #include "libtrain/job/start/own_steps.h"
+#include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 
 namespace titan::train {

@@ -5,8 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
-#include "recipe/keys/config.h"
+namespace titan::recipe {
+struct Config;
+}
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

@@ -4,10 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 #include "libtrain/job/start/preview.h"
 #include "libtrain/job/start/token_scan.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

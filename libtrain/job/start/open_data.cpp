@@ -7,7 +7,9 @@
 #include "libtrain/job/data/data_shares.h"
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/start/checked_data.h"
+#include "libtrain/job/start/prepare.h"
 #include "recipe/change/drift.h"
+#include "recipe/keys/loader.h"
 #include "recipe/plan/data_sets.h"
 
 namespace titan::train {

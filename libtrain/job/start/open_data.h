@@ -1,15 +1,18 @@
 #pragma once
 // Opens the data of a start: texts are turned into tokens, files are opened, and the end of a mixture is found.
-#include "libtrain/job/start/prepare.h"
+#include "ckpt/base/status.h"
 
 namespace titan::train {
 
+struct Start;
+struct StartInputs;
+
 /// Opens the dataset at its beginning. A complete run may have none; the checkpoint's position is then used. \error as
 /// Dataset::open, find_text_cache and make_text_cache
-Status open_data(const StartInputs& inputs, Start& start);
+ckpt::Status open_data(const StartInputs& inputs, Start& start);
 
 /// If the sets of a mixture end before the run does, makes the run stop after the last step that has all samples.
 /// \error kInvalid: not one more step has all samples
-Status end_with_data(Start& start);
+ckpt::Status end_with_data(Start& start);
 
 }  // namespace titan::train

@@ -16,6 +16,8 @@
 #include "libtrain/job/start/resume_point.h"
 #include "recipe/change/continuation.h"
 #include "recipe/change/model_source.h"
+#include "recipe/keys/loader.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train {
 

@@ -1,6 +1,7 @@
 #include "libtrain/job/start/preview.h"
 
 #include "ckpt/run/near_folder.h"
+#include "ckpt/store/media_watch.h"
 #include "libtrain/job/metrics/status_place.h"
 #include "libtrain/job/start/read_errors.h"
 

@@ -1,7 +1,10 @@
 #include "libtrain/job/start/read_errors.h"
 
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/run_folder.h"
+#include "ckpt/store/media_watch.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train {
 namespace {

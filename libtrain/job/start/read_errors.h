@@ -5,9 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/store/media_watch.h"
 #include "libtrain/job/start/resume_point.h"
-#include "recipe/keys/config.h"
+
+namespace titan::recipe {
+struct Config;
+}
+
+namespace titan::ckpt {
+class Fs;
+struct UnreadablePlace;
+}  // namespace titan::ckpt
 
 namespace titan::train {
 

@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 #include "ckpt/read/weight_source.h"
 #include "ckpt/run/run_folder.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::recipe {
 struct Config;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/lock/lock_owner.h"
 #include "ckpt/lock/run_lock.h"

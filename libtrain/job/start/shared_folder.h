@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/lock/lock_wait.h"
 #include "libtrain/job/talk/control.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

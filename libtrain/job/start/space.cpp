@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/size_text.h"
 #include "ckpt/run/open_run.h"
 #include "ckpt/run/run_folder.h"

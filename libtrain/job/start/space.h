@@ -4,10 +4,16 @@
 #include <cstdint>
 #include <string>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/result.h"
 #include "libtrain/job/forecast/forecast.h"
-#include "recipe/plan/run_plan.h"
+
+namespace titan::recipe {
+struct RunPlan;
+}
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
 

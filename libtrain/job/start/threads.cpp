@@ -4,7 +4,9 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "libtrain/job/start/prepare.h"
 #include "libtrain/job/start/read_errors.h"
+#include "recipe/keys/loader.h"
 
 namespace titan::train {
 

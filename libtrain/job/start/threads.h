@@ -4,10 +4,20 @@
 #include <optional>
 #include <string>
 
+#include "ckpt/model/train_state.h"
 #include "libtrain/job/host/cores.h"
-#include "libtrain/job/start/prepare.h"
+
+namespace titan::recipe {
+struct Config;
+}
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::train {
+
+struct StartInputs;
 
 /// The number of threads in the environment of a checkpoint; nothing if there is none, or if it is not from 1 to 4096.
 std::optional<int> stored_threads(const ckpt::Settings& environment);

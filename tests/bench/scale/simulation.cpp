@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/plan/partition.h"

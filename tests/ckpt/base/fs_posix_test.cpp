@@ -16,6 +16,8 @@
 #include <new>
 
 #include "ckpt/base/aligned_buffer.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "tests/support/child.h"
 #include "tests/support/files.h"
 

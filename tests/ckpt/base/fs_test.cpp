@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/fs_posix.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
@@ -306,13 +307,6 @@ TEST_P(FsConformance, ReadFileRefusesMoreThanItsLimit) {
   EXPECT_EQ(read_file(fs(), at("f"), 5)->size(), 5u);
   EXPECT_EQ(read_file(fs(), at("f"), 4).status().code, Code::kCorrupt);
   EXPECT_EQ(read_file(fs(), at("no"), 4).status().code, Code::kNotFound);
-}
-
-TEST(Fs, JoinPathPutsOneSlashBetween) {
-  const std::tuple<const char*, const char*, const char*> cases[] = {
-      {"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a//", "/b", "a/b"},   {"/", "b", "/b"},
-      {"", "b", "b"},    {"a", "", "a"},     {"/a", "b/c", "/a/b/c"}};
-  for (const auto& [a, b, joined] : cases) EXPECT_EQ(join_path(a, b), joined);
 }
 
 TEST_P(FsConformance, ALinkIsASecondNameOfTheSameFile) {

@@ -15,6 +15,11 @@
 #include <memory>
 #include <vector>
 
+#include "ckpt/base/aligned_buffer.h"
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
+
 namespace titan::ckpt::scan_file_test {
 namespace {
 

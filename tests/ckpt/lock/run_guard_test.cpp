@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 

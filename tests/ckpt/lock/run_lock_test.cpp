@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "ckpt/base/fs_posix.h"
 #include "tests/support/child.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/fake_wait.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ckpt/base/files.h"
 #include "ckpt/lock/run_lock.h"
 #include "ckpt/read/reader.h"
 #include "tests/support/failing_fs.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
 #include "ckpt/ops/lr_set.h"
 #include "ckpt/ops/prune.h"
 #include "tests/support/files.h"

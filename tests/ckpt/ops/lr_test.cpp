@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <map>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/ops/lr_set.h"
 #include "ckpt/ops/lr_show.h"

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <random>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/member_names.h"

@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/parity_file.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/verifier.h"

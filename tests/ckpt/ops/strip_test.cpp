@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/manifest_builder.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/shard_file.h"

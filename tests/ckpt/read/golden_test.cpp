@@ -11,6 +11,8 @@
 
 #include <cstdlib>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/format/manifest_decode.h"
 #include "ckpt/read/reader.h"

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "ckpt/base/aligned_buffer.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/parallel.h"
 #include "ckpt/read/reader.h"
 #include "tests/support/checkpoints.h"

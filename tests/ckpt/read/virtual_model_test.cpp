@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/checkpoint_id.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/verifier.h"

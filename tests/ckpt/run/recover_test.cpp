@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
 #include "ckpt/lock/lock_wait.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/member_names.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_folder.h"

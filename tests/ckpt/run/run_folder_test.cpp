@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/run/recover.h"
 #include "ckpt/run/run_check.h"

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ckpt/base/files.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/read/step_proof.h"

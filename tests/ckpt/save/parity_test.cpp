@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/format/manifest_codec.h"
 #include "ckpt/read/reader.h"

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/read/shard_reader.h"
 #include "ckpt/save/shard_writer.h"
 #include "tests/support/failing_fs.h"

@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "ckpt/base/files.h"
 #include "ckpt/format/shard_file.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/read/verifier.h"

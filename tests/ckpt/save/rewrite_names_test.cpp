@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/lock/run_lock.h"
 #include "tests/ckpt/save/rewrite_tool.h"
 #include "tests/support/failing_fs.h"

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "ckpt/base/files.h"
 #include "ckpt/run/recover.h"
 #include "tests/ckpt/save/rewrite_tool.h"
 #include "tests/support/failing_fs.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ckpt/base/fs.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/verifier.h"
 #include "ckpt/save/rewrite.h"

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/format/leaf_codec.h"
 #include "tests/support/few_threads.h"
 #include "tests/support/files.h"

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/plan/file_makers.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/verifier.h"

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "ckpt/base/files.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/step_proof.h"
 #include "tests/support/checkpoints.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/files.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
 #include "ckpt/read/verifier.h"

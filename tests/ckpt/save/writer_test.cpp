@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/plan/file_makers.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"

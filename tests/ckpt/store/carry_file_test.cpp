@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs_posix.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

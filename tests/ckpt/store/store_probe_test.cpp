@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/run/recover.h"
 #include "ckpt/store/store_probe.h"
 #include "tests/support/failing_fs.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/files.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 

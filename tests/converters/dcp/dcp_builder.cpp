@@ -3,6 +3,8 @@
 #include <bit>
 #include <map>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
 #include "converters/pickle/pickle_names.h"
 #include "converters/pickle/pickle_writer.h"
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "converters/pickle/item_writer.h"
 
 namespace titan::convert::dcp::testing {

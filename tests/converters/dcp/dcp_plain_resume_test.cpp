@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "ckpt/base/files.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"

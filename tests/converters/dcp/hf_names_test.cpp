@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "ckpt/base/files.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/convert.h"
 #include "converters/dcp/dcp_checkpoint.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ckpt/base/files.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/metadata_writer.h"
 #include "converters/pickle/item_writer.h"

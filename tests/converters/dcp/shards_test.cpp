@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/files.h"
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/hf/safetensors.h"
 #include "tests/converters/dcp/dcp_builder.h"

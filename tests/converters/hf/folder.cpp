@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "ckpt/base/fs.h"
 #include "converters/hf/hf_config.h"
 #include "converters/hf/safetensors.h"
 #include "tests/support/files.h"

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/base/fs.h"
 #include "converters/convert.h"
 #include "recipe/model/from_rows.h"
+
+namespace titan::ckpt {
+class Fs;
+}
 
 namespace titan::convert::testing {
 

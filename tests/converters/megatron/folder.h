@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/base/files.h"
 #include "converters/megatron/megatron_checkpoint.h"
 #include "converters/pickle/item.h"
 #include "converters/view.h"

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/text.h"
 #include "converters/mistral/mistral_format.h"
 #include "converters/mistral/params.h"

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "ckpt/base/files.h"
 #include "converters/little_endian.h"
 #include "converters/pickle/crc32.h"
 #include "converters/pickle/item_writer.h"

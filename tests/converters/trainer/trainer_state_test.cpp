@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/optimizer_groups.h"

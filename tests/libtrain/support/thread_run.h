@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ckpt/base/exit_code.h"
-#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "libtrain/engine/model/runtime.h"
 #include "libtrain/engine/train/trainer.h"
 #include "recipe/plan/run_plan.h"

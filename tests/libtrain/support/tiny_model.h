@@ -20,6 +20,7 @@
 #include "libtrain/engine/optim/grad_norm.h"
 #include "libtrain/engine/pipeline/executor.h"
 #include "recipe/model/parameters.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/libtrain/support/tensors.h"
 #include "tests/libtrain/support/thread_world.h"
 

@@ -2,6 +2,7 @@
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/table_line.h"
 #include "ckpt/base/text.h"
+#include "recipe/plan/run_plan.h"
 
 #include <gmock/gmock.h>
 

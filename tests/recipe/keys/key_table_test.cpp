@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "recipe/keys/config.h"
+
 namespace titan::recipe::key_table_test {
 namespace {
 

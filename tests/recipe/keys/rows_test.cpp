@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"

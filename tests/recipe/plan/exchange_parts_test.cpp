@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "recipe/model/parameters.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 
 namespace titan::recipe::exchange_parts_test {

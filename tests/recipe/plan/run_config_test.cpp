@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "recipe/keys/loader.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::recipe::run_config_test {

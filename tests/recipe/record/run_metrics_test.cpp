@@ -1,5 +1,6 @@
 #include "recipe/record/run_metrics.h"
 
+#include <cstddef>
 #include <random>
 
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "recipe/keys/loader.h"
 #include "recipe/model/dims.h"
 #include "recipe/plan/run_config.h"
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "recipe/keys/config.h"
 #include "recipe/keys/writer.h"
 
 namespace titan::test {

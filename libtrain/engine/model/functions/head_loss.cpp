@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/kernels.h"
 
 namespace titan::train {
 namespace {
@@ -23,7 +23,7 @@ Part loss_of(at::Tensor logits, const at::Tensor& targets, double scale) {
   at::Tensor log_probabilities = at::log_softmax(logits.to(at::kFloat), 1);
   logits.reset();
   at::Tensor losses = std::get<0>(at::nll_loss_forward(log_probabilities, targets, {}, at::Reduction::None, kNoTarget));
-  return {losses, device().kernels().logit_gradients(std::move(log_probabilities), targets, scale, type)};
+  return {losses, kernels().logit_gradients(std::move(log_probabilities), targets, scale, type)};
 }
 
 }  // namespace

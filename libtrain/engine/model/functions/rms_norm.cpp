@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/kernels.h"
 
 namespace titan::train {
 namespace {
@@ -13,7 +13,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 at::Tensor norm_forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, double eps) {
-  Normed normed = device().kernels().rms_norm(x, weight, eps);
+  Normed normed = kernels().rms_norm(x, weight, eps);
   context->save_for_backward({x, weight, normed.scale});
   return std::move(normed.values);
 }
@@ -21,7 +21,7 @@ at::Tensor norm_forward(AutogradContext* context, const at::Tensor& x, const at:
 // `along`: the gradient that came along the residual sum; undefined without one.
 NormGradients norm_backward(AutogradContext* context, const at::Tensor& grad, const at::Tensor& along) {
   const variable_list saved = context->get_saved_variables();
-  return device().kernels().norm_gradients(grad, along, saved[0], saved[1], saved[2]);
+  return kernels().norm_gradients(grad, along, saved[0], saved[1], saved[2]);
 }
 
 struct RmsNorm final : torch::autograd::Function<RmsNorm> {
@@ -47,7 +47,7 @@ struct RmsNormBranch final : torch::autograd::Function<RmsNormBranch> {
 struct RmsNormOfSum final : torch::autograd::Function<RmsNormOfSum> {
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& y,
                                const at::Tensor& weight, double eps) {
-    NormedSum both = device().kernels().sum_norm(x, y, weight, eps);
+    NormedSum both = kernels().sum_norm(x, y, weight, eps);
     context->save_for_backward({both.sum, weight, both.normed.scale});
     return {std::move(both.normed.values), std::move(both.sum)};
   }

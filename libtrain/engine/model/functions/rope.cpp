@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/kernels.h"
 
 namespace titan::train {
 namespace {
@@ -14,10 +14,10 @@ using torch::autograd::variable_list;
 struct Rope final : torch::autograd::Function<Rope> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& turns) {
     context->save_for_backward({turns});
-    return device().kernels().turn(x, turns, /*back=*/false);
+    return kernels().turn(x, turns, /*back=*/false);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
-    return {device().kernels().turn(grads[0], context->get_saved_variables()[0], /*back=*/true), {}};
+    return {kernels().turn(grads[0], context->get_saved_variables()[0], /*back=*/true), {}};
   }
 };
 

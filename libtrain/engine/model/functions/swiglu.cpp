@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "libtrain/engine/device/device.h"
+#include "libtrain/engine/device/kernels.h"
 #include "libtrain/engine/model/functions/product_use.h"
 
 namespace titan::train {
@@ -18,7 +18,7 @@ struct SwiGluLinear final : torch::autograd::Function<SwiGluLinear> {
     context->saved_data["use"] = c10::IValue::make_capsule(use);
     // The layer's last product: a quarter of them all.
     if (use->products.unread) return at::empty(with_last(gate, weight.size(0)), gate.options());
-    return use->output(rows_of(device().kernels().swiglu(gate, up)), weight).view(with_last(gate, weight.size(0)));
+    return use->output(rows_of(kernels().swiglu(gate, up)), weight).view(with_last(gate, weight.size(0)));
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
@@ -26,7 +26,7 @@ struct SwiGluLinear final : torch::autograd::Function<SwiGluLinear> {
     const at::Tensor &gate = saved[0], &up = saved[1], &weight = saved[2], grad = rows_of(grads[0]);
     const auto use = c10::static_intrusive_pointer_cast<SavedUse>(context->saved_data["use"].toCapsule());
     at::Tensor inner = input_product(use->products.gemm, grad, weight).view(gate.sizes());
-    SwiGluGradients of = device().kernels().swiglu_gradients(gate, up, std::move(inner));
+    SwiGluGradients of = kernels().swiglu_gradients(gate, up, std::move(inner));
     return {of.gate, of.up, use->weight_gradient(grad, rows_of(of.product), context->needs_input_grad(2)), {}};
   }
 };

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "ckpt/base/files.h"
 #include "ckpt/plan/file_makers.h"
 #include "libtrain/engine/device/cpu_device.h"
 #include "tests/libtrain/support/tiny_model.h"

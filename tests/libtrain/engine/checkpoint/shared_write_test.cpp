@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/base/files.h"
 #include "ckpt/save/commit.h"
 #include "ckpt/save/writer.h"
 #include "tests/libtrain/support/thread_world.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "recipe/model/dims.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train::measure_parts_test {
 namespace {

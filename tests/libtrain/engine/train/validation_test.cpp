@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "recipe/keys/config.h"
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/scratch_dir.h"
 

@@ -4,6 +4,7 @@
 
 #include "libtrain/job/metrics/device_use.h"
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train::device_forecast_test {
 namespace {

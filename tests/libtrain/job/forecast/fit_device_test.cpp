@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train::fit_device_test {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "ckpt/base/size_text.h"
 #include "libtrain/job/forecast/forecast.h"
+#include "recipe/keys/config.h"
 
 namespace titan::train::fit_memory_test {
 namespace {

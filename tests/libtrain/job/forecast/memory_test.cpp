@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train::memory_test {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "libtrain/job/forecast/fit_device.h"
 #include "recipe/keys/config.h"
+#include "recipe/plan/run_plan.h"
 
 namespace titan::train::out_of_memory_test {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "recipe/keys/config.h"
+
 namespace titan::train::attention_choice_test {
 namespace {
 

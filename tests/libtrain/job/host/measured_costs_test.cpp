@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "recipe/keys/config.h"
 #include "tests/support/scratch_dir.h"
 

@@ -3,9 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/text.h"
 #include "recipe/keys/writer.h"
+#include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 #include "tests/support/scratch_dir.h"
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/fs_posix.h"
 #include "tests/support/scratch_dir.h"
 
 namespace titan::train::event_file_test {

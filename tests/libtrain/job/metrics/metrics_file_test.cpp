@@ -5,6 +5,7 @@
 #include <csignal>
 #include <regex>
 
+#include "ckpt/base/fs_posix.h"
 #include "libtrain/job/metrics/metrics_file.h"
 #include "tests/support/scratch_dir.h"
 

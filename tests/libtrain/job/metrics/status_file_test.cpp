@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ckpt/base/fs_posix.h"
+#include "ckpt/base/path.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/scratch_dir.h"
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/files.h"
 #include "libtrain/job/metrics/status_file.h"
+#include "recipe/keys/config.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 

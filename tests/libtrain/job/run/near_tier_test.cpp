@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/mutex.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/step_proof.h"

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include "recipe/plan/run_plan.h"
+
 namespace titan::train::non_finite_test {
 namespace {
 

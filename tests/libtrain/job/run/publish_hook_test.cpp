@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "tests/support/child_process.h"
 #include "tests/support/files.h"
 

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
+#include "recipe/keys/config.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "recipe/plan/run_plan.h"
+
 namespace titan::train::schedule_of_run_test {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/plan/lr_settings.h"
+#include "recipe/keys/config.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/mem_fs.h"
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/base/fs_posix.h"
+
 namespace titan::train::init_map_test {
 namespace {
 

@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "ckpt/base/fs_posix.h"
 #include "recipe/keys/writer.h"
 #include "recipe/model/parameters.h"
 #include "tests/recipe/support/config_support.h"

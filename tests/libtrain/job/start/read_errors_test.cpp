@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/files.h"
+#include "ckpt/store/media_watch.h"
+#include "recipe/keys/config.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"

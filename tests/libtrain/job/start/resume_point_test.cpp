@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/path.h"
 #include "ckpt/format/member_names.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"

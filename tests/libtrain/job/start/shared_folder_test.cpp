@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ckpt/base/files.h"
 #include "ckpt/lock/run_lock.h"
 #include "tests/support/fake_wait.h"
 #include "tests/support/mem_fs.h"

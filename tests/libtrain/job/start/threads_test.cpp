@@ -4,6 +4,8 @@
 
 #include "ckpt/read/reader.h"
 #include "ckpt/save/sync_and_publish.h"
+#include "libtrain/job/start/prepare.h"
+#include "recipe/keys/loader.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"

@@ -1,4 +1,6 @@
-// What the free functions of fs.h ask of a file system, and what they do when it refuses.
+// What these functions ask of a file system, and what they do when it refuses. fs_test.cpp has what they do on each.
+#include "ckpt/base/files.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +11,7 @@
 #include "tests/support/meddling_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt::fs_helpers_test {
+namespace titan::ckpt::files_test {
 namespace {
 
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
@@ -80,4 +82,4 @@ TEST(RemoveTree, GoesOnPastWhatCannotGoAndSaysTheFirst) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt::fs_helpers_test
+}  // namespace titan::ckpt::files_test
