@@ -1,7 +1,8 @@
 #include "ckpt/base/size_text.h"
 
 #include <charconv>
-#include <cstdio>
+
+#include "ckpt/base/printed.h"
 
 namespace titan::ckpt {
 
@@ -15,9 +16,7 @@ std::string size_text(std::uint64_t bytes) {
     value /= 1024;
     ++unit;
   }
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %s", value, kUnits[unit]);
-  return text;
+  return printed("%.1f %s", value, kUnits[unit]);
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {

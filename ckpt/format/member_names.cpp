@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/utf8.h"
 
 namespace titan::ckpt {
@@ -13,18 +13,12 @@ std::uint64_t max_json_bytes(std::string_view path) {
 }
 
 std::string shard_path(std::string_view component, std::uint32_t rank) {
-  char name[32];
-  std::snprintf(name, sizeof name, "/shard-%05u.h5", static_cast<unsigned>(rank));
-  return std::string(component) + name;
+  return std::string(component) + printed("/shard-%05u.h5", static_cast<unsigned>(rank));
 }
 
 std::string json_path(std::string_view component) { return std::string(component) + ".json"; }
 
-std::string step_name(std::uint64_t step) {
-  char name[32];
-  std::snprintf(name, sizeof name, "step-%08llu", static_cast<unsigned long long>(step));
-  return name;
-}
+std::string step_name(std::uint64_t step) { return printed("step-%08llu", static_cast<unsigned long long>(step)); }
 
 std::optional<std::uint64_t> parse_step_name(std::string_view name) {
   constexpr std::string_view kPrefix = "step-";

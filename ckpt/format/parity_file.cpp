@@ -1,11 +1,11 @@
 #include "ckpt/format/parity_file.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/format/member_names.h"
 
@@ -30,9 +30,7 @@ T get(const std::byte*& at) {
 }  // namespace
 
 std::string parity_path(std::uint32_t number) {
-  char name[40];
-  std::snprintf(name, sizeof name, "parity/parity-%05u.bin", static_cast<unsigned>(number));
-  return name;
+  return printed("parity/parity-%05u.bin", static_cast<unsigned>(number));
 }
 
 bool is_parity(std::string_view member) { return member.starts_with(kParityFolder); }

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/ops/plain_rope.h"
 #include "ckpt/plan/lr_schedule.h"
@@ -18,17 +19,11 @@ namespace {
 
 constexpr const char* kAbsent = "absent";
 
-std::string number(double value) {
-  char buffer[64];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return {buffer, result.ptr};
-}
-
 /// Without the last bits of a computed value: 0.003 x 0.1 is 0.00030000000000000003, and 3e-04 for people.
 std::string plain(double value) {
   char buffer[64];
   const auto result = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 15);
-  return number(*number_of<double>({buffer, static_cast<std::size_t>(result.ptr - buffer)}));
+  return digits_of(*number_of<double>({buffer, static_cast<std::size_t>(result.ptr - buffer)}));
 }
 
 std::string text_of(const std::string& value) { return value; }
@@ -70,8 +65,8 @@ void diff_schedule(const LrSchedule& a, const LrSchedule& b, std::vector<Differe
     };
     std::string text_a = text(of_a, plain), text_b = text(of_b, plain);
     if (text_a == text_b) {
-      text_a = text(of_a, number);
-      text_b = text(of_b, number);
+      text_a = text(of_a, digits_of<double>);
+      text_b = text(of_b, digits_of<double>);
     }
     out.push_back({"lr_schedule", "phase " + std::to_string(i + 1), text_a, text_b, {}});
   }
@@ -170,12 +165,12 @@ std::string attempts_text(const TrainState& train) {
 }
 
 Settings accepted_settings(const LrSettings& settings) {
-  return {{"optimizer.lr", number(settings.peak)},
+  return {{"optimizer.lr", digits_of(settings.peak)},
           {"lr_scheduler.warmup_steps", std::to_string(settings.warmup_steps)},
           {"lr_scheduler.total_steps", std::to_string(settings.total_steps)},
-          {"lr_scheduler.decay_ratio", settings.decay_ratio ? number(*settings.decay_ratio) : "none"},
+          {"lr_scheduler.decay_ratio", settings.decay_ratio ? digits_of(*settings.decay_ratio) : "none"},
           {"lr_scheduler.decay_type", settings.decay_type},
-          {"lr_scheduler.min_lr_factor", number(settings.min_lr_factor)}};
+          {"lr_scheduler.min_lr_factor", digits_of(settings.min_lr_factor)}};
 }
 
 void note_history(const TrainState& a, const TrainState& b, std::vector<Difference>& out) {

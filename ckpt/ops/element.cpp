@@ -1,9 +1,10 @@
 #include "ckpt/ops/element.h"
 
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
+
+#include "ckpt/base/printed.h"
 
 namespace titan::ckpt {
 
@@ -33,17 +34,6 @@ float widen_f16(std::uint16_t bits) {
   return (bits & 0x8000) != 0 ? -value : value;
 }
 
-template <typename T>
-std::string number_text(T value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(value)) return "nan";
-    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  }
-  char buffer[64];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return {buffer, result.ptr};
-}
-
 /// Calls `use` with the element in the narrowest C++ type that holds it.
 template <typename Use>
 auto with_element(DType dtype, const std::byte* bytes, Use use) {
@@ -66,7 +56,7 @@ double element_value(DType dtype, const std::byte* bytes) {
 }
 
 std::string element_text(DType dtype, const std::byte* bytes) {
-  return with_element(dtype, bytes, [](auto value) { return number_text(value); });
+  return with_element(dtype, bytes, [](auto value) { return digits_of(value); });
 }
 
 }  // namespace titan::ckpt

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "ckpt/base/nearest.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 
@@ -36,11 +36,7 @@ double rate_at(const LrSchedule& schedule, std::uint64_t step) {
 }
 
 /// For people: four significant digits.
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
+std::string number(double value) { return printed("%.4g", value); }
 
 /// Settings of `next` that differ although the policy does not use them. Every policy uses the end of the curve.
 std::vector<std::string> ignored_changes(const LrSettings& old, const LrSettings& next, LrPolicy policy) {

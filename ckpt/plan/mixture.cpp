@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <numeric>
 #include <set>
 #include <utility>
 
 #include "ckpt/base/hash.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/plan/same_files.h"
 
 namespace titan::ckpt {
@@ -30,11 +30,7 @@ std::uint64_t to_the_left(std::uint64_t n, std::uint64_t left, std::uint64_t tot
   return static_cast<std::uint64_t>((Wide{2} * n * left + total) / (Wide{2} * total));
 }
 
-std::string percent(std::uint64_t share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", 100 * static_cast<double>(share) / kAll);
-  return text;
-}
+std::string percent(std::uint64_t share) { return printed("%.4g", 100 * static_cast<double>(share) / kAll); }
 
 /// The only set of a position without a mixture, in the form of a set of a mixture.
 MixedSet single_set(const DataPosition& position) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/wrap.h"
 #include "cli/kit/table.h"
 #include "cli/kit/text.h"
@@ -12,11 +13,7 @@
 namespace titan::cli {
 namespace {
 
-std::string printed(const char* pattern, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
-}
+using ckpt::printed;
 
 std::string to_the_right(std::string text, std::size_t width) {
   text.insert(0, width > text.size() ? width - text.size() : 0, ' ');

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/size_text.h"
 #include "ckpt/base/text.h"
 
@@ -12,20 +12,7 @@ namespace titan::cli {
 
 namespace {
 
-template <typename... Args>
-std::string format(const char* pattern, Args... args) {
-  char buffer[64];
-  std::snprintf(buffer, sizeof buffer, pattern, args...);
-  return buffer;
-}
-
-std::string shortest(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char buffer[64];
-  const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-  return {buffer, result.ptr};
-}
+using ckpt::printed;
 
 /// Reads exactly the digits of `text`; nullopt for anything else.
 std::optional<int> digits(std::string_view text) {
@@ -40,13 +27,13 @@ std::string format_bytes(std::uint64_t bytes, bool exact) {
 
 std::string format_duration(double seconds) {
   if (!(seconds > 0)) return "0s";
-  if (seconds < 9.95) return format("%.1fs", seconds);
+  if (seconds < 9.95) return printed("%.1fs", seconds);
   const auto total = static_cast<std::uint64_t>(std::llround(seconds));
   const auto part = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
-  if (total < 60) return format("%llus", part(total));
-  if (total < 3600) return format("%llum%02llus", part(total / 60), part(total % 60));
-  if (total < 86400) return format("%lluh%02llum", part(total / 3600), part(total % 3600 / 60));
-  return format("%llud%02lluh", part(total / 86400), part(total % 86400 / 3600));
+  if (total < 60) return printed("%llus", part(total));
+  if (total < 3600) return printed("%llum%02llus", part(total / 60), part(total % 60));
+  if (total < 86400) return printed("%lluh%02llum", part(total / 3600), part(total % 3600 / 60));
+  return printed("%llud%02lluh", part(total / 86400), part(total % 86400 / 3600));
 }
 
 std::optional<double> parse_duration(std::string_view text) {
@@ -70,11 +57,11 @@ std::string format_count(std::uint64_t value) {
   return text;
 }
 
-std::string format_real(double value) { return shortest(value); }
+std::string format_real(double value) { return ckpt::digits_of(value); }
 
 std::string format_rounded(double value, int digits) {
-  if (!std::isfinite(value)) return shortest(value);
-  return format("%.*g", digits, value);
+  if (!std::isfinite(value)) return ckpt::digits_of(value);
+  return printed("%.*g", digits, value);
 }
 
 std::string format_share(double share, int digits) { return format_rounded(100 * share, digits) + "%"; }
@@ -104,9 +91,9 @@ std::string format_utc(std::int64_t seconds) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
-  return format("%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
-                static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
+  return printed("%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                 static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+                 static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
 }
 
 }  // namespace titan::cli

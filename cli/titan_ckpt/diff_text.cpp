@@ -1,8 +1,8 @@
+#include "ckpt/base/printed.h"
 #include "cli/titan_ckpt/diff.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 
@@ -25,9 +25,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   if (part == whole) return "100%";
   const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   if (share < 0.01) return "<0.01%";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f%%", std::min(share, 99.99));
-  return text;
+  return ckpt::printed("%.2f%%", std::min(share, 99.99));
 }
 
 std::string side(const char* name, const DiffSide& s, const Palette& palette) {
@@ -44,9 +42,7 @@ std::string measure(const ckpt::TensorDistance& t, double value) {
 
 std::string cosine(const ckpt::TensorDistance& t) {
   if (!t.measured() || std::isnan(t.cosine())) return "n/a";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", t.cosine());
-  return text;
+  return ckpt::printed("%.4f", t.cosine());
 }
 
 /// What is not a number stands first: it is what people look for.

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <limits>
 #include <set>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/leaf.h"
 #include "converters/little_endian.h"
@@ -34,9 +34,7 @@ std::uint64_t size_of(std::uint64_t type) {
 
 // The number that the shortest digits of a float mean: 1e-05 for 9.99999975e-06.
 double shortest(float value) {
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  return ckpt::number_of<double>(std::string_view(digits, end)).value_or(static_cast<double>(value));
+  return ckpt::number_of<double>(ckpt::digits_of(value)).value_or(static_cast<double>(value));
 }
 
 class Parser {

@@ -1,7 +1,8 @@
 #include "converters/pickle/item.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "ckpt/base/printed.h"
 
 namespace titan::convert::dcp {
 namespace {
@@ -222,11 +223,7 @@ std::string Value::to_string() const {
     case Kind::kNone: return "None";
     case Kind::kBool: return integer != 0 ? "True" : "False";
     case Kind::kInt: return std::to_string(integer);
-    case Kind::kFloat: {
-      char digits[40];
-      out.assign(digits, std::to_chars(digits, digits + sizeof digits, real).ptr);
-      return out;
-    }
+    case Kind::kFloat: return ckpt::digits_of(real);
     case Kind::kText: return "'" + text.substr(0, 60) + "'";
     case Kind::kBytes: return "bytes of " + std::to_string(text.size());
     case Kind::kDict: return "dict of " + std::to_string(parts.size() / 2);

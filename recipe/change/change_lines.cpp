@@ -1,9 +1,8 @@
 #include "recipe/change/change_lines.h"
 
 #include <algorithm>
-#include <cstdio>
 
-#include "ckpt/base/text.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/wrap.h"
 #include "ckpt/plan/lr_schedule.h"
 
@@ -48,11 +47,7 @@ std::string row_note(const Change& change) {
   return key->unset_follows.empty() ? "" : " (" + key->unset_follows + " when unset)";
 }
 
-std::string rounded(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
+std::string rounded(double value) { return ckpt::printed("%.4g", value); }
 
 std::string jump(const ckpt::LrPreview& preview) {
   const double before = preview.next_before, after = preview.next_after;

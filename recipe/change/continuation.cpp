@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "ckpt/base/shell_word.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/table_line.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_schedule.h"
@@ -38,9 +38,7 @@ std::string beta_factor(const Change& change, const StoredRun& stored, const cha
   if (!old_beta || !new_beta) return "";
   const double before = 1 - std::pow(*old_beta, t), after = 1 - std::pow(*new_beta, t);
   if (!(t > 0) || !(after > 0)) return "";
-  char text[64];
-  std::snprintf(text, sizeof text, "; %s changes by a factor of %.3g", moment, before / after);
-  return text;
+  return ckpt::printed("; %s changes by a factor of %.3g", moment, before / after);
 }
 
 std::string in_place(const Change& change, const StoredRun& stored) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 
 namespace titan::recipe {
@@ -22,14 +22,10 @@ bool has_length(const RopeScaling& scaling) {
 }
 
 /// The shortest digits, without the ".0" of a whole number as a TOML float.
-std::string digits(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
-}
 
 std::string digits(const std::vector<double>& values) {
   std::string text;
-  for (const double value : values) text += (text.empty() ? "" : ",") + digits(value);
+  for (const double value : values) text += (text.empty() ? "" : ",") + ckpt::digits_of(value);
   return text;
 }
 
@@ -199,19 +195,21 @@ ckpt::Result<RopeScaling> parse_rope_scaling(const std::string& text) {
 }
 
 std::string rope_scaling_text(const RopeScaling& scaling) {
-  const std::string begin = std::string(rope_kind_name(scaling.kind)) + ":" + digits(scaling.factor),
+  const std::string begin = std::string(rope_kind_name(scaling.kind)) + ":" + ckpt::digits_of(scaling.factor),
                     original = ":" + std::to_string(scaling.original_max_position_embeddings);
   switch (scaling.kind) {
     case Kind::kLlama3:
-      return begin + ":" + digits(scaling.low_freq_factor) + ":" + digits(scaling.high_freq_factor) + original;
+      return begin + ":" + ckpt::digits_of(scaling.low_freq_factor) + ":" + ckpt::digits_of(scaling.high_freq_factor) +
+             original;
     case Kind::kLinear: return begin;
     case Kind::kDynamic: return begin + original;
     case Kind::kYarn:
-      return begin + original + ":" + digits(scaling.attention_factor) + ":" + digits(scaling.beta_fast) + ":" +
-             digits(scaling.beta_slow) + (scaling.truncate ? ":1" : ":0");
+      return begin + original + ":" + ckpt::digits_of(scaling.attention_factor) + ":" +
+             ckpt::digits_of(scaling.beta_fast) + ":" + ckpt::digits_of(scaling.beta_slow) +
+             (scaling.truncate ? ":1" : ":0");
     case Kind::kLongrope:
-      return begin + original + ":" + digits(scaling.attention_factor) + ":" + digits(scaling.short_factors) + ":" +
-             digits(scaling.long_factors);
+      return begin + original + ":" + ckpt::digits_of(scaling.attention_factor) + ":" + digits(scaling.short_factors) +
+             ":" + digits(scaling.long_factors);
   }
   return begin;
 }

@@ -1,10 +1,10 @@
 #include "recipe/plan/stage_cost.h"
 
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 #include "ckpt/base/nearest.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "recipe/model/family.h"
@@ -88,9 +88,7 @@ Result<PartCosts> part_costs(const std::string& model, const ModelDims& dims, st
 }
 
 std::string cost_table(double embedding, double layer, double head) {
-  char text[128];
-  std::snprintf(text, sizeof text, "embedding=%.4f,layer=1,head=%.4f", embedding / layer, head / layer);
-  return text;
+  return ckpt::printed("embedding=%.4f,layer=1,head=%.4f", embedding / layer, head / layer);
 }
 
 }  // namespace titan::recipe

@@ -1,8 +1,8 @@
 #include "recipe/text/bpe.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/utf8.h"
 #include "recipe/text/byte_alphabet.h"
 
@@ -17,11 +17,7 @@ using Ids = std::unordered_map<std::string_view, std::uint32_t>;
 
 constexpr std::size_t kPollMerges = 1 << 18;  // some hundredths of a second
 
-std::string fallback_token(unsigned byte) {
-  char name[8];
-  std::snprintf(name, sizeof name, "<0x%02X>", byte);
-  return name;
-}
+std::string fallback_token(unsigned byte) { return ckpt::printed("<0x%02X>", byte); }
 
 }  // namespace
 

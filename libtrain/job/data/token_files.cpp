@@ -11,6 +11,7 @@
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/hash.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/utf8.h"
 #include "ckpt/plan/same_files.h"
@@ -184,8 +185,7 @@ Status check_text(const MappedFile& file, std::string_view text, const ckpt::Can
     (*odd)[what].push_back(file.path() + " (the first at offset " + std::to_string(control) + ")");
   }
   if (at == text.size()) return {};
-  char byte[8];
-  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[at]));
+  const std::string byte = ckpt::printed("0x%02x", static_cast<unsigned char>(text[at]));
   return ckpt::invalid("'" + file.path() + "' is not UTF-8: no character starts with the byte " + byte + " at offset " +
                        std::to_string(at))
       .with_hint("convert it (iconv -t UTF-8), or read binary token files with --training.dataset=tokens");

@@ -1,11 +1,11 @@
 #include "libtrain/job/forecast/forecast.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/plan/mixture.h"
 #include "ckpt/read/ema.h"
 #include "ckpt/read/snapshot.h"
@@ -21,11 +21,7 @@ namespace {
 constexpr double kBackward = 2;                  // forwards that a backward costs
 constexpr std::uint64_t kSimulated = 1'000'000;  // actions; longer steps are extrapolated
 
-std::string decimals(double value, int digits) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
+std::string decimals(double value, int digits) { return ckpt::printed("%.*f", digits, value); }
 
 ScheduleCosts costs_of(const std::vector<double>& forward) {
   ScheduleCosts costs{forward, forward, forward};

@@ -1,9 +1,10 @@
 #include "libtrain/job/host/measured_costs.h"
 
 #include <cstdio>
-
 #include "ckpt/base/files.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/store/parent_folder.h"
 #include "ckpt/store/put_file.h"
@@ -52,11 +53,10 @@ std::string measured_costs_path(const recipe::Config& config) {
 
 Status store_measured_costs(ckpt::Fs& fs, const recipe::Config& config, const PartTimes& times) {
   TITAN_ASSIGN_OR_RETURN(const std::string subject, subject_of(config));
-  char seconds[128];
-  std::snprintf(seconds, sizeof seconds, "# seconds: embedding %.3g, layer %.3g, head %.3g\n", times.embedding,
-                times.layer, times.head);
-  const std::string text = "# Forward and backward of a micro-batch, by titan-train plan --measure.\n" +
-                           std::string(seconds) + "of = " + recipe::toml_string(subject) + "\nstage_cost = " +
+  const std::string seconds =
+      ckpt::printed("# seconds: embedding %.3g, layer %.3g, head %.3g\n", times.embedding, times.layer, times.head);
+  const std::string text = "# Forward and backward of a micro-batch, by titan-train plan --measure.\n" + seconds +
+                           "of = " + recipe::toml_string(subject) + "\nstage_cost = " +
                            recipe::toml_string(recipe::cost_table(times.embedding, times.layer, times.head)) + "\n";
   const std::string path = measured_costs_path(config);
   TITAN_RETURN_IF_ERROR(

@@ -1,12 +1,12 @@
 #include "libtrain/job/metrics/status_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <span>
 #include <utility>
 
 #include "ckpt/base/host.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/base/prometheus.h"
 #include "ckpt/store/put_file.h"
 #include "libtrain/job/metrics/log.h"
@@ -19,8 +19,7 @@ constexpr std::chrono::seconds kBetweenSteps{1};
 std::string value_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  char digits[64];
-  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+  return ckpt::digits_of(value);
 }
 
 /// Lines of metrics that share a label.

@@ -1,7 +1,8 @@
 #include "libtrain/job/metrics/step_line.h"
 
 #include <cmath>
-#include <cstdio>
+
+#include "ckpt/base/printed.h"
 
 // \source torchtitan v0.2.2, components/metrics.py (fields, widths), tools/utils.py (colours)
 namespace titan::train {
@@ -19,9 +20,7 @@ constexpr const char* kReset = "\033[39m";
 
 std::string fixed(double value, int width, int decimals) {
   if (std::isnan(value)) value = std::fabs(value);  // never "-nan"
-  char text[400];
-  std::snprintf(text, sizeof text, "%*.*f", width, decimals, value);
-  return text;
+  return ckpt::printed("%*.*f", width, decimals, value);
 }
 
 /// "1234567.50" -> "1,234,567.50".

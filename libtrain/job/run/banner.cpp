@@ -1,8 +1,8 @@
 #include "libtrain/job/run/banner.h"
 
 #include <bit>
-#include <cstdio>
 
+#include "ckpt/base/printed.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "ckpt/plan/same_files.h"
@@ -15,11 +15,7 @@
 namespace titan::train {
 namespace {
 
-std::string percent(double share) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%.1f%%", 100 * share);
-  return text;
-}
+std::string percent(double share) { return ckpt::printed("%.1f%%", 100 * share); }
 
 std::string grouped(std::uint64_t value) {
   std::string digits = std::to_string(value);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdio>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "ckpt/base/printed.h"
 #include "libtrain/job/talk/running_clock.h"
 
 namespace titan::train {
@@ -30,9 +30,7 @@ milliseconds between(Clock::time_point from, Clock::time_point to) {
 
 std::string number_text(milliseconds time) {
   const int decimals = time.count() % 1000 == 0 || time.count() >= 10'000 ? 0 : 1;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", decimals, static_cast<double>(time.count()) / 1000);
-  return text;
+  return ckpt::printed("%.*f", decimals, static_cast<double>(time.count()) / 1000);
 }
 
 }  // namespace
