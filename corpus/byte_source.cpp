@@ -9,6 +9,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/utf8.h"
+#include "ckpt/store/named_file.h"
 
 namespace titan::corpus {
 namespace {
@@ -177,8 +178,7 @@ Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
 std::unique_ptr<ByteSource> source_of(ReadBytes read) { return std::make_unique<Called>(std::move(read)); }
 
 Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::string& path) {
-  const Result<std::string> real = fs.real_path(path);
-  auto opened = real.ok() ? fs.open_read(*real) : Result<std::unique_ptr<ckpt::File>>(real.status());
+  auto opened = ckpt::open_target(fs, path);
   if (!opened.ok() && opened.status().code == ckpt::Code::kNotFound)
     return ckpt::invalid("'" + path + "' does not exist");
   if (!opened.ok()) return opened.status();

@@ -5,6 +5,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/store/named_file.h"
 #include "corpus/tokenizer_files.h"
 #include "recipe/text/tokenizer.h"
 
@@ -189,8 +190,7 @@ Status look_at_file(ckpt::Fs& fs, const LookOptions& options, LookReport* report
     return options.cancel.check();
   }));
   if (layout.index.empty() && layout.tokens > 0) first = {layout.tokens};
-  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(layout.path));
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.open_read(real));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, ckpt::open_target(fs, layout.path));
   if (options.verify) TITAN_RETURN_IF_ERROR(verify_ids(options, *file, layout, &data));
   report->verified = options.verify;
   return options.show > 0 ? show_file(fs, options, *file, first, report) : ckpt::ok_status();
@@ -229,8 +229,7 @@ Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options) {
     of_file.folder = std::move(ids);
     return look(fs, of_file);
   }
-  const Result<std::string> real = fs.real_path(options.folder);
-  const auto info = real.ok() ? fs.stat(*real) : Result<ckpt::FileInfo>(real.status());
+  const auto info = ckpt::stat_target(fs, options.folder);
   if (info.ok() && info->type == ckpt::FileType::kFile) {
     TITAN_RETURN_IF_ERROR(look_at_file(fs, options, &report));
     return report;

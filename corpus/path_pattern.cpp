@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/store/named_file.h"
 
 namespace titan::corpus {
 namespace {
@@ -14,8 +15,7 @@ using ckpt::FileType;
 using ckpt::Status;
 
 std::optional<FileType> type_of(ckpt::Fs& fs, const std::string& path) {
-  const auto real = fs.real_path(path);
-  const auto info = real.ok() ? fs.stat(*real) : ckpt::Result<ckpt::FileInfo>(real.status());
+  const auto info = ckpt::stat_target(fs, path);
   return info.ok() ? std::optional(info->type) : std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
+#include "ckpt/store/named_file.h"
 #include "corpus/npy_header.h"
 
 namespace titan::corpus {
@@ -33,18 +34,14 @@ struct OpenFile {
 };
 
 Result<OpenFile> open_file(ckpt::Fs& fs, const std::string& path) {
-  const Result<std::string> real = fs.real_path(path);
-  auto opened = real.ok() ? fs.open_read(*real) : Result<std::unique_ptr<ckpt::File>>(real.status());
+  auto opened = ckpt::open_target(fs, path);
   if (!opened.ok() && opened.status().code == Code::kNotFound) return ckpt::invalid("'" + path + "' does not exist");
   if (!opened.ok()) return opened.status();
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, (*opened)->size());
   return OpenFile{std::move(*opened), size};
 }
 
-bool is_there(ckpt::Fs& fs, const std::string& path) {
-  const Result<std::string> real = fs.real_path(path);
-  return real.ok() && fs.stat(*real).ok();
-}
+bool is_there(ckpt::Fs& fs, const std::string& path) { return ckpt::stat_target(fs, path).ok(); }
 
 template <typename Number>
 Number number_at(const std::byte* bytes) {

@@ -4,6 +4,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
+#include "ckpt/store/named_file.h"
 
 namespace titan::corpus {
 namespace {
@@ -32,8 +33,7 @@ Status unusable(const std::string& path, Status status) {
 
 Result<TokenizerFiles> read_tokenizer_files(ckpt::Fs& fs, const std::string& path) {
   TokenizerFiles files;
-  const Result<std::string> real = fs.real_path(path);
-  const auto info = real.ok() ? fs.stat(*real) : Result<ckpt::FileInfo>(real.status());
+  const auto info = ckpt::stat_target(fs, path);
   if (!info.ok()) return unusable(path, info.status());
   const bool folder = info->type == ckpt::FileType::kDirectory;
   files.path = folder ? ckpt::join_path(path, "tokenizer.json") : path;

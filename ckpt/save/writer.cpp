@@ -18,6 +18,7 @@
 #include "ckpt/read/virtual_model.h"
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/shard_writer.h"
+#include "ckpt/store/named_file.h"
 
 namespace titan::ckpt {
 namespace {
@@ -74,8 +75,7 @@ Status check_snapshot(const Snapshot& snapshot) {
 
 // The folder is never created here. If its store was unmounted during the run, a new folder would be on another disk.
 Status check_there(Fs& fs, const std::string& dir) {
-  const auto real = fs.real_path(dir);
-  const Status status = real.ok() ? fs.stat(*real).status() : real.status();
+  const Status status = stat_target(fs, dir).status();
   if (status.code != Code::kNotFound) return status;
   return failed("the folder of steps " + dir + " is gone")
       .with_hint("was its store unmounted, or the folder moved? start the run again when it is back");

@@ -5,6 +5,16 @@
 
 namespace titan::ckpt {
 
+Result<FileInfo> stat_target(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(path));
+  return fs.stat(real);
+}
+
+Result<std::unique_ptr<File>> open_target(Fs& fs, const std::string& path) {
+  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(path));
+  return fs.open_read(real);
+}
+
 Result<std::string> named_file(Fs& fs, const std::string& path, const std::string& what) {
   const auto wrong = [&](const char* kind) { return invalid(path + " is " + kind + ", expected " + what); };
   Result<FileInfo> info = fs.stat(path);

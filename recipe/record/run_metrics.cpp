@@ -6,6 +6,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
+#include "ckpt/store/named_file.h"
 #include "recipe/record/metrics_history.h"
 
 namespace titan::recipe {
@@ -74,8 +75,7 @@ std::string count_of(std::uint64_t count, const char* one, const char* many) {
 }
 
 bool is_file(ckpt::Fs& fs, const std::string& path) {
-  const Result<std::string> real = fs.real_path(path);
-  const Result<ckpt::FileInfo> info = real.ok() ? fs.stat(*real) : Result<ckpt::FileInfo>(real.status());
+  const Result<ckpt::FileInfo> info = ckpt::stat_target(fs, path);
   return info.ok() && info->type == ckpt::FileType::kFile;
 }
 
@@ -116,8 +116,7 @@ Result<std::string> find_metrics(ckpt::Fs& fs, const std::string& run) {
 Result<MetricsProblems> read_metrics(ckpt::Fs& fs, const std::string& path,
                                      const std::function<void(const MetricsLine&)>& take) {
   // If a person has replaced the file by a link, it is followed.
-  TITAN_ASSIGN_OR_RETURN(const std::string real, fs.real_path(path));
-  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.open_read(real));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, ckpt::open_target(fs, path));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
   HistoryScan scan;
   TITAN_ASSIGN_OR_RETURN(const Lines first, each_line(*file, size, [&](std::string_view line) { scan.line(line); }));
