@@ -51,9 +51,8 @@ Status jinja(const std::string& path) {
 }  // namespace
 
 Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path) {
-  const auto bytes = ckpt::read_named_file(fs, path, "roles in JSON", kLargestTemplate);
-  if (!bytes.ok()) return bytes.status();
-  std::string_view text = ckpt::text_of(*bytes);
+  TITAN_ASSIGN_OR_RETURN(const auto bytes, ckpt::read_named_file(fs, path, "roles in JSON", kLargestTemplate));
+  std::string_view text = ckpt::text_of(bytes);
   if (text.starts_with(ckpt::kByteOrderMark)) text.remove_prefix(ckpt::kByteOrderMark.size());
   if (path.ends_with(".jinja") || text.find("{%") != std::string_view::npos ||
       text.find("\"chat_template\"") != std::string_view::npos)

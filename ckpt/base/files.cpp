@@ -93,9 +93,8 @@ Status remove_tree(Fs& fs, const std::string& path, const CancelToken& cancel) {
     note(remove_file(path));
     return first;
   }
-  Result<std::vector<DirEntry>> entries = fs.list(path);
-  if (!entries.ok()) return entries.status();
-  for (const DirEntry& entry : *entries) {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(path));
+  for (const DirEntry& entry : entries) {
     std::string child = join_path(path, entry.name);
     note(entry.type == FileType::kDirectory ? remove_tree(fs, child, cancel) : remove_file(child));
   }

@@ -82,9 +82,7 @@ class Expander {
 }  // namespace
 
 Result<std::vector<std::uint32_t>> parse_stage_layout(std::string_view layout, std::uint32_t layers) {
-  const Result<std::string> expanded = Expander(layout).run();
-  if (!expanded.ok()) return expanded.status();
-  const std::string& text = *expanded;
+  TITAN_ASSIGN_OR_RETURN(const std::string text, Expander(layout).run());
   const auto wrong = [&](const std::string& what) { return invalid("stages `" + std::string(layout) + "`: " + what); };
   if (text.empty() || text.front() != 'E' || std::count(text.begin(), text.end(), 'E') != 1)
     return wrong("E must come first, and once");

@@ -44,9 +44,7 @@ Status AppendFile::put(std::uint64_t at, std::string_view record) {
 
 Status AppendFile::open_anew() {
   (void)file_->close();
-  auto opened = fs_.open_update(path_);
-  if (!opened.ok()) return opened.status();
-  file_ = std::move(*opened);
+  TITAN_ASSIGN_OR_RETURN(file_, fs_.open_update(path_));
   TITAN_RETURN_IF_ERROR(put(durable_, since_));
   lost_ = false;
   return ckpt::ok_status();
