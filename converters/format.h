@@ -221,6 +221,9 @@ Result<const Format*> find_format(const std::string& name);
 Result<const Format*> detect_format(Fs& fs, const std::string& path);
 /// True for a regular file or a link to one; false if there is nothing. \error kMediaError, kFailed
 Result<bool> is_file(Fs& fs, const std::string& path);
+/// What the folder `path` holds, sorted by name; nothing if it is no folder, or is not there. \error kMediaError,
+/// kFailed
+Result<std::vector<ckpt::DirEntry>> entries_of(Fs& fs, const std::string& path);
 /// Returns what is wrong with `path` if it is almost a checkpoint of a known format, a checkpoint of a program that we
 /// do not read, or a folder of steps; else `absent`.
 Status explained(Fs& fs, const std::string& path, const Status& absent);

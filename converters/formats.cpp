@@ -73,6 +73,16 @@ Result<bool> is_file(Fs& fs, const std::string& path) {
   return info.status();
 }
 
+Result<std::vector<ckpt::DirEntry>> entries_of(Fs& fs, const std::string& path) {
+  const auto info = fs.stat(through_link(fs, path));
+  if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
+  std::vector<ckpt::DirEntry> none;
+  if (!info.ok() || info->type != ckpt::FileType::kDirectory) return none;
+  Result<std::vector<ckpt::DirEntry>> entries = fs.list(path);
+  if (entries.status().code == ckpt::Code::kNotFound) return none;
+  return entries;
+}
+
 Status explained(Fs& fs, const std::string& path, const Status& absent) {
   if (absent.code != ckpt::Code::kNotFound) return absent;
   if (ckpt::has_parity(fs, path)) return ckpt::no_manifest(fs, path);

@@ -47,13 +47,8 @@ class DcpFormat final : public Format {
     if (parts.status().code == ckpt::Code::kCorrupt) return true;
     TITAN_RETURN_IF_ERROR(parts.status());
     if (!parts->front().empty()) return true;
-    const auto folder = fs.stat(through_link(fs, path));
-    if (folder.status().code == ckpt::Code::kNotFound || (folder.ok() && folder->type != ckpt::FileType::kDirectory))
-      return false;
-    TITAN_RETURN_IF_ERROR(folder.status());
-    const auto entries = fs.list(path);
-    if (!entries.ok()) return entries.status();
-    return std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) {
+    TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, entries_of(fs, path));
+    return std::ranges::any_of(entries, [](const ckpt::DirEntry& entry) {
       return entry.name.ends_with(dcp::kItemSuffix) || dcp::is_shard(entry.name);
     });
   }

@@ -110,15 +110,10 @@ class Checkpoint final : public TrainedSource {
 
 // Whether a folder holds the files of a step.
 Result<bool> is_step(Fs& fs, const std::string& path) {
-  const auto info = fs.stat(through_link(fs, path));
-  if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
-  if (!info.ok() || info->type != ckpt::FileType::kDirectory) return false;
-  const auto entries = fs.list(path);
-  if (!entries.ok() && entries.status().code != ckpt::Code::kNotFound) return entries.status();
-  for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i)
-    if (const std::string& name = (*entries)[i].name; name.ends_with(kStates) || name.ends_with("model_states.pt"))
-      return true;
-  return false;
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, entries_of(fs, path));
+  return std::ranges::any_of(entries, [](const ckpt::DirEntry& entry) {
+    return entry.name.ends_with(kStates) || entry.name.ends_with("model_states.pt");
+  });
 }
 
 class DeepspeedFormat final : public Format {

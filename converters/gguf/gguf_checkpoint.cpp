@@ -228,11 +228,9 @@ Result<bool> begins_so(Fs& fs, const std::string& path) {
 
 Result<std::vector<std::string>> gguf_names(Fs& fs, const std::string& folder) {
   std::vector<std::string> names;
-  const auto entries = fs.list(folder);
-  if (!entries.ok() && entries.status().code != ckpt::Code::kNotFound) return entries.status();
-  for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i)
-    if ((*entries)[i].name.ends_with(kGgufSuffix)) names.push_back((*entries)[i].name);
-  std::sort(names.begin(), names.end());
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, entries_of(fs, folder));
+  for (const ckpt::DirEntry& entry : entries)
+    if (entry.name.ends_with(kGgufSuffix)) names.push_back(entry.name);
   return names;
 }
 

@@ -330,16 +330,12 @@ Result<bool> probe_hf(Fs& fs, const std::string& path) {
 }
 
 Status near_miss_hf(Fs& fs, const std::string& path) {
-  const auto folder = fs.stat(through_link(fs, path));
-  if (!folder.ok() || folder->type != ckpt::FileType::kDirectory)
-    return folder.status().code == ckpt::Code::kNotFound ? ckpt::ok_status() : folder.status();
-  const auto entries = fs.list(path);
-  if (!entries.ok()) return entries.status();
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, entries_of(fs, path));
   TITAN_ASSIGN_OR_RETURN(const bool known, probe_hf(fs, path));
   if (known) return ckpt::ok_status();
-  const bool config = std::ranges::find(*entries, std::string(kHfConfig), &ckpt::DirEntry::name) != entries->end();
+  const bool config = std::ranges::find(entries, std::string(kHfConfig), &ckpt::DirEntry::name) != entries.end();
   std::vector<std::string> safe, pickled, adapters;
-  for (const ckpt::DirEntry& entry : *entries) {
+  for (const ckpt::DirEntry& entry : entries) {
     const std::string& name = entry.name;
     if (name == "adapter_model.safetensors" || name == "adapter_model.bin")
       adapters.push_back(name);

@@ -1,5 +1,6 @@
 #include "converters/verl/verl_checkpoint.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "ckpt/base/fs.h"
@@ -44,19 +45,18 @@ std::string file_name(const std::string& what, std::uint32_t world, std::uint32_
 
 // The files of all ranks; none where there is none. \error kCorrupt: some are missing, or they are of two runs
 Result<std::vector<std::string>> rank_files(Fs& fs, const std::string& folder, const std::string& what) {
-  const auto entries = fs.list(folder);
-  if (!entries.ok() && entries.status().code != ckpt::Code::kNotFound) return entries.status();
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, entries_of(fs, folder));
   std::optional<std::uint32_t> world;
   std::vector<bool> there;
-  for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i) {
-    const auto name = parse_name((*entries)[i].name, what);
+  for (const ckpt::DirEntry& entry : entries) {
+    const auto name = parse_name(entry.name, what);
     if (!name) continue;
     const std::string usual = file_name(what, name->world, name->rank);
-    if ((*entries)[i].name != usual)
-      return corrupt(folder + " holds " + (*entries)[i].name + ", which verl writes as " + usual)
+    if (entry.name != usual)
+      return corrupt(folder + " holds " + entry.name + ", which verl writes as " + usual)
           .with_hint("rename it, if it is that rank's file");
     if (name->world == 0 || name->rank >= name->world || (world && *world != name->world))
-      return corrupt(folder + " holds " + (*entries)[i].name +
+      return corrupt(folder + " holds " + entry.name +
                      (world ? " beside files of " + std::to_string(*world) + " ranks" : ", which is of no rank"));
     if (name->world > kMostRanks)
       return ckpt::unsupported(folder + " is of " + std::to_string(name->world) + " ranks, at most " +
@@ -213,13 +213,9 @@ class VerlFormat final : public Format {
 
 Result<std::string> find_ranks(Fs& fs, const std::string& path) {
   for (const std::string& folder : {path, ckpt::join_path(path, kActor)}) {
-    const auto info = fs.stat(through_link(fs, folder));
-    if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
-    if (!info.ok() || info->type != ckpt::FileType::kDirectory) continue;
-    const auto entries = fs.list(folder);
-    if (!entries.ok() && entries.status().code != ckpt::Code::kNotFound) return entries.status();
-    for (std::size_t i = 0; entries.ok() && i < entries->size(); ++i)
-      if (parse_name((*entries)[i].name, kModel)) return folder;
+    TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, entries_of(fs, folder));
+    if (std::ranges::any_of(entries, [](const auto& entry) { return parse_name(entry.name, kModel).has_value(); }))
+      return folder;
   }
   return std::string();
 }
