@@ -85,6 +85,12 @@ Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint
   return std::string(ckpt::text_of(bytes));
 }
 
+Result<std::string> read_companion(Fs& fs, const std::vector<Companion>& companions, const std::string& name,
+                                   std::uint64_t limit) {
+  const auto known = std::ranges::find(companions, name, &Companion::name);
+  return known == companions.end() ? std::string() : read_companion(fs, *known, limit);
+}
+
 Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination,
                        const std::function<bool(const std::string& name)>& wanted) {
   for (const Companion& companion : companions) {

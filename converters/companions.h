@@ -24,6 +24,9 @@ std::vector<Companion> companions_of(const CheckpointReader& checkpoint);
 
 /// Reads a companion, checked against its digest. \error kCorrupt, kFailed
 Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint64_t limit);
+/// Reads that of `companions` which is called `name`; "" where none is.
+Result<std::string> read_companion(Fs& fs, const std::vector<Companion>& companions, const std::string& name,
+                                   std::uint64_t limit);
 
 /// Copies the companions for which `wanted` is true to the folder `destination`; checks and syncs each.
 Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination,

@@ -15,8 +15,6 @@
 #include "converters/model_alone.h"
 #include "converters/name_table.h"
 #include "converters/newer_parts.h"
-#include "converters/ordered_reader.h"
-#include "converters/write_behind.h"
 #include "recipe/model/from_rows.h"
 
 namespace titan::convert {
@@ -32,43 +30,32 @@ struct GgufItem {
   std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
 };
 
-class GgufWriter final : public ForeignWriter {
+class GgufWriter final : public ModelWriter {
  public:
-  using ForeignWriter::ForeignWriter;
+  using ModelWriter::ModelWriter;
 
   Status plan(Fs& fs);
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
-  Status check_model();
-  Status add(std::uint32_t parameter);
+  Status check_model() override;
+  Status add(std::uint32_t parameter) override;
   Status add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
   void add_rope_table();
   Status describe(Fs& fs);
-  Result<std::uint64_t> context(Fs& fs);
   const GgmlType& type_of(DType from, const std::vector<std::uint64_t>& shape);
-  Status write_tensor(WriteBehind& behind, std::size_t index, const Progress& progress);
-  Result<WriteBehind::Block> as_written(std::size_t index, std::uint64_t at, WriteBehind::Block data);
+  Result<Block> as_written(std::size_t index, std::uint64_t at, Block data);
 
-  ModelDims model_;
   std::string architecture_;
   GgufBytes head_;
   std::vector<GgufEntry> entries_;
   std::vector<GgufItem> items_;  // one for each entry, but for the last where that is the table of RoPE
   std::vector<float> rope_;
   std::size_t small_ = 0, odd_ = 0;  // tensors that stay float32 for having one dimension, or become float16
-  std::uint64_t done_ = 0;
 };
 
 Status GgufWriter::plan(Fs& fs) {
-  if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
-  TITAN_ASSIGN_OR_RETURN(const Settings rows, model_rows(source_, options_.config, options_.untie));
-  TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows));
-  TITAN_RETURN_IF_ERROR(check_model());
-  TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
-  for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
-  TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
-  if (items_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
+  TITAN_RETURN_IF_ERROR(plan_model(options_.untie));
   if (model_.rope_scaling) add_rope_table();
   TITAN_RETURN_IF_ERROR(describe(fs));
   if (small_ > 0)
@@ -86,21 +73,14 @@ Status GgufWriter::plan(Fs& fs) {
 }
 
 Status GgufWriter::add(std::uint32_t parameter) {
-  const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
-  const std::string& name = record.meta.name;
-  if (!writes_weights(record, skip_, report_)) return {};
+  const std::string& name = manifest_.parameters[parameter].meta.name;
   const std::optional<MappedName> mapped = gguf_tensor_names().theirs(name);
-  if (!mapped || (model_.tied && name == recipe::kHeadName))
-    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
-        .with_hint("leave it out with --skip GLOB");
+  if (!mapped || (model_.tied && name == recipe::kHeadName)) return no_place(name);
   const bool halves = architecture_ != "llama" && mapped->rows != Rows::kStay && model_.head_dim != 2;
   TITAN_RETURN_IF_ERROR(add_item(parameter, mapped->name, halves ? model_.head_dim : 0));
   if (!model_.tied || name != recipe::kEmbeddingName) return {};
   if (options_.untie) return add_item(parameter, kGgufHead, 0);
-  TensorReport line = report_.back();
-  line.from = recipe::kHeadName;
-  line.fate = Fate::kTied;
-  report_.push_back(line);
+  report_tied_head();
   return {};
 }
 
@@ -164,16 +144,6 @@ Status GgufWriter::check_model() {
   return {};
 }
 
-// The context that the model allows, by the rules of a Hugging Face folder.
-Result<std::uint64_t> GgufWriter::context(Fs& fs) {
-  std::vector<std::string> unused;
-  TITAN_ASSIGN_OR_RETURN(const WrittenConfig config,
-                         written_config(fs, model_, manifest_.config, DType::kF32, options_, unused));
-  if (!config.context_known)
-    notes_.push_back("context_length is " + std::to_string(config.context) + ", a guess: " + kContextUnknown);
-  return config.context;
-}
-
 Status GgufWriter::describe(Fs& fs) {
   const std::string prefix = architecture_ + ".";
   // By llama.cpp's numbering of files, the type of the largest tensor.
@@ -185,7 +155,8 @@ Status GgufWriter::describe(Fs& fs) {
                                   : *most.plain == DType::kF16  ? 1
                                   : *most.plain == DType::kBF16 ? 32
                                                                 : 0;
-  TITAN_ASSIGN_OR_RETURN(const std::uint64_t longest, context(fs));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t longest,
+                         written_context(fs, model_, manifest_.config, options_, "context_length", notes_));
   const auto size = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   for (const auto& [key, value] : recipe::kModelSizes)
     if (size(model_.*value) > kMaxNumber)
@@ -218,7 +189,12 @@ Status GgufWriter::write(Fs& fs, const std::string& folder, const Progress& prog
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.create(ckpt::join_path(folder, kOnlyFile)));
   TITAN_RETURN_IF_ERROR(file->pwrite(0, std::as_bytes(std::span(head))));
   WriteBehind behind(*file);
-  for (std::size_t i = 0; i < items_.size(); ++i) TITAN_RETURN_IF_ERROR(write_tensor(behind, i, progress));
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const GgmlType& type = *entries_[i].type;  // whole blocks at a time: heads are, for their rows are
+    const auto make = [&](std::uint64_t at, Block data) { return as_written(i, at, std::move(data)); };
+    TITAN_RETURN_IF_ERROR(
+        write_elements(behind, entries_[i].offset, items_[i].ref, items_[i].head_dim, type.elements, make, progress));
+  }
   if (!rope_.empty()) {
     const auto bytes = std::as_bytes(std::span(rope_));
     behind.put(entries_.back().offset, {bytes.begin(), bytes.end()});
@@ -227,25 +203,6 @@ Status GgufWriter::write(Fs& fs, const std::string& folder, const Progress& prog
   TITAN_RETURN_IF_ERROR(file->truncate(end));  // what was not written between the tensors, and behind the last, is zero
   TITAN_RETURN_IF_ERROR(file->datasync());
   return file->close();
-}
-
-Status GgufWriter::write_tensor(WriteBehind& behind, std::size_t index, const Progress& progress) {
-  const GgufItem& item = items_[index];
-  const GgufEntry& entry = entries_[index];
-  TITAN_ASSIGN_OR_RETURN(OrderedReader reader, OrderedReader::open(source_, item.ref, item.head_dim));
-  // Whole blocks at a time: heads are, for their rows are.
-  const std::uint64_t block = entry.type->elements;
-  const std::uint64_t stride = std::max(reader.stride() / block, std::uint64_t{1}) * block;
-  for (std::uint64_t at = 0; at < reader.elements(); at += stride) {
-    const std::uint64_t count = std::min(stride, reader.elements() - at);
-    TITAN_ASSIGN_OR_RETURN(WriteBehind::Block data, behind.take(count * reader.element_size()));
-    TITAN_RETURN_IF_ERROR(reader.read(at, data));
-    TITAN_ASSIGN_OR_RETURN(data, as_written(index, at, std::move(data)));
-    done_ += data.size();
-    behind.put(entry.offset + at / block * entry.type->bytes, std::move(data));
-    if (progress) TITAN_RETURN_IF_ERROR(progress(done_, bytes_));
-  }
-  return {};
 }
 
 // What a block of Q8_0 makes of values.
@@ -264,16 +221,12 @@ ckpt::RoundingError error_of(std::span<const float> values, std::span<const std:
   return error;
 }
 
-Result<WriteBehind::Block> GgufWriter::as_written(std::size_t index, std::uint64_t at, WriteBehind::Block data) {
+Result<WriteBehind::Block> GgufWriter::as_written(std::size_t index, std::uint64_t at, Block data) {
   const GgufItem& item = items_[index];
   const GgufEntry& entry = entries_[index];
-  if (entry.type->plain == item.from) return data;
+  if (entry.type->plain) return cast_block(item.from, *entry.type->plain, entry.name, at, std::move(data));
   const std::uint64_t count = data.size() / ckpt::dtype_size(item.from);
-  WriteBehind::Block out(count / entry.type->elements * entry.type->bytes);
-  if (entry.type->plain) {
-    rounding_.add(cast(item.from, data, *entry.type->plain, out), entry.name, at);
-    return out;
-  }
+  Block out(count / entry.type->elements * entry.type->bytes);
   std::vector<float> values(count);
   cast(item.from, data, DType::kF32, std::as_writable_bytes(std::span(values)));
   constexpr float kLargest = 127.0f * 65504.0f;

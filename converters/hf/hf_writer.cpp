@@ -1,11 +1,11 @@
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/printed.h"
 #include "ckpt/format/json_writer.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/cast.h"
@@ -17,11 +17,8 @@
 #include "converters/hf/written_config.h"
 #include "converters/model_alone.h"
 #include "converters/name_table.h"
-#include "converters/ordered_reader.h"
-#include "converters/write_behind.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/family.h"
-#include "recipe/model/from_rows.h"
 #include "recipe/model/parameters.h"
 
 namespace titan::convert {
@@ -41,24 +38,26 @@ struct Item {
 
 std::string file_name(std::size_t i, std::size_t count) {
   if (count == 1) return kHfWeights;
-  char name[64];
-  std::snprintf(name, sizeof name, "model-%05zu-of-%05zu.safetensors", i + 1, count);
-  return name;
+  return ckpt::printed("model-%05zu-of-%05zu.safetensors", i + 1, count);
 }
 
 Status write_text(Fs& fs, const std::string& path, const std::string& text) {
   return ckpt::write_new_file(fs, path, std::as_bytes(std::span(text)));
 }
 
-class HfWriter final : public ForeignWriter {
+class HfWriter final : public ModelWriter {
  public:
-  using ForeignWriter::ForeignWriter;
+  using ModelWriter::ModelWriter;
 
   Status plan(Fs& fs);
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
-  Status add(std::uint32_t parameter);
+  Status check_model() override {
+    names_ = huggingface_names().of(model_);
+    return check_dtype();
+  }
+  Status add(std::uint32_t parameter) override;
   void add_item(std::uint32_t parameter, const std::string& name, std::uint64_t head_dim);
   void cut_files();
   Status settle_tokenizer(Fs& fs);
@@ -66,31 +65,17 @@ class HfWriter final : public ForeignWriter {
     return ckpt::element_count(manifest_.parameters[item.ref.index].meta.shape) * ckpt::dtype_size(item.to);
   }
   Status write_file(Fs& fs, const std::string& path, const std::vector<Item>& items, const Progress& progress);
-  Status write_tensor(WriteBehind& behind, std::uint64_t offset, const Item& item, const Progress& progress);
   std::string index_text() const;
 
-  ModelDims model_;
   std::optional<NameTable> names_;  // of the model
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;
   bool byte_tokenizer_ = false;  // is written
-  std::uint64_t done_ = 0;
-  WriteBehind::Block spare_;  // of a block that is cast
 };
 
 Status HfWriter::plan(Fs& fs) {
-  if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
-  if (options_.dtype && !is_castable(*options_.dtype))
-    return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) +
-                             ", expected float32, bfloat16 or float16");
-  TITAN_ASSIGN_OR_RETURN(const Settings settings, model_rows(source_, options_.config, options_.untie));
-  TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), settings));
-  names_ = huggingface_names().of(model_);
-  TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
-  for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
-  TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
-  if (items_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
+  TITAN_RETURN_IF_ERROR(plan_model(options_.untie));
   cut_files();
   TITAN_ASSIGN_OR_RETURN(WrittenConfig written,
                          written_config(fs, model_, manifest_.config, files_[0][0].to, options_, notes_));
@@ -101,29 +86,18 @@ Status HfWriter::plan(Fs& fs) {
   return ckpt::ok_status();
 }
 
-// The configuration adds what the checkpoint does not say about its model, and must not contradict it. The plan of a
-// foreign checkpoint has already used the configuration, by its format's rules.
 Status HfWriter::add(std::uint32_t parameter) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const std::string& name = record.meta.name;
-  if (!writes_weights(record, skip_, report_)) return ckpt::ok_status();
   const std::optional<MappedName> mapped = names_->theirs(name);
-  if (!mapped || (model_.tied && name == recipe::kHeadName))
-    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
-        .with_hint("leave it out with --skip GLOB");
+  if (!mapped || (model_.tied && name == recipe::kHeadName)) return no_place(name);
   const std::uint64_t head_dim = mapped->rows == Rows::kStay || model_.head_dim == 2 ? 0 : model_.head_dim;
   add_item(parameter, mapped->name, head_dim);
   if (!model_.tied || name != recipe::kEmbeddingName) return ckpt::ok_status();
-  if (options_.untie) {
+  if (options_.untie)
     add_item(parameter, std::string(recipe::kHuggingfaceHead), 0);
-  } else {
-    report_.push_back({.from = std::string(recipe::kHeadName),
-                       .to = mapped->name,
-                       .fate = Fate::kTied,
-                       .from_dtype = record.model->dtype,
-                       .to_dtype = items_.back().to,
-                       .shape = record.meta.shape});
-  }
+  else
+    report_tied_head();
   return ckpt::ok_status();
 }
 
@@ -164,11 +138,8 @@ Status HfWriter::settle_tokenizer(Fs& fs) {
   byte_tokenizer_ = bytes && !there;
   if (byte_tokenizer_) return ckpt::ok_status();
   if (bytes) {
-    const auto known = std::ranges::find(options_.companions, std::string(kHfTokenizer), &Companion::name);
-    std::string text;
-    if (known != options_.companions.end()) {
-      TITAN_ASSIGN_OR_RETURN(text, read_companion(fs, *known, kMaxTokenizerBytes));
-    }
+    TITAN_ASSIGN_OR_RETURN(const std::string text,
+                           read_companion(fs, options_.companions, kHfTokenizer, kMaxTokenizerBytes));
     if (!is_byte_tokenizer(text))
       notes_.push_back(
           "the run trained on bytes (training.dataset = \"text\"); "
@@ -222,30 +193,17 @@ Status HfWriter::write_file(Fs& fs, const std::string& path, const std::vector<I
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.create(path));
   TITAN_RETURN_IF_ERROR(file->pwrite(0, std::as_bytes(std::span(header))));
   WriteBehind behind(*file);
-  for (const SafetensorsEntry& entry : entries)
-    TITAN_RETURN_IF_ERROR(write_tensor(behind, header.size() + entry.begin, *by_name.at(entry.name), progress));
+  for (const SafetensorsEntry& entry : entries) {
+    const Item& item = *by_name.at(entry.name);
+    const auto make = [&](std::uint64_t at, Block data) {
+      return cast_block(item.from, item.to, item.name, at, std::move(data));
+    };
+    TITAN_RETURN_IF_ERROR(
+        write_elements(behind, header.size() + entry.begin, item.ref, item.head_dim, 1, make, progress));
+  }
   TITAN_RETURN_IF_ERROR(behind.finish());
   TITAN_RETURN_IF_ERROR(file->datasync());
   return file->close();
-}
-
-Status HfWriter::write_tensor(WriteBehind& behind, std::uint64_t offset, const Item& item, const Progress& progress) {
-  TITAN_ASSIGN_OR_RETURN(OrderedReader reader, OrderedReader::open(source_, item.ref, item.head_dim));
-  const std::uint64_t size = reader.element_size(), out_size = ckpt::dtype_size(item.to);
-  for (std::uint64_t at = 0; at < reader.elements(); at += reader.stride()) {
-    const std::uint64_t count = std::min(reader.stride(), reader.elements() - at);
-    TITAN_ASSIGN_OR_RETURN(WriteBehind::Block data, behind.take(count * size));
-    TITAN_RETURN_IF_ERROR(reader.read(at, data));
-    if (item.from != item.to) {
-      spare_.resize(count * out_size);
-      rounding_.add(cast(item.from, data, item.to, spare_), item.name, at);
-      data.swap(spare_);
-    }
-    done_ += data.size();
-    behind.put(offset + at * out_size, std::move(data));
-    if (progress) TITAN_RETURN_IF_ERROR(progress(done_, bytes_));
-  }
-  return ckpt::ok_status();
 }
 
 }  // namespace

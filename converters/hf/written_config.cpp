@@ -7,16 +7,17 @@
 #include "converters/companions.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
-#include "converters/hf/tokenizer_ends.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/from_rows.h"
+#include "recipe/text/tokenizer.h"
 
 namespace titan::convert {
 
-const char* const kContextUnknown =
-    "nothing says for what length of texts the model was made (--config FILE.toml with training.seq_len does)";
-
 namespace {
+
+// Why a context is a guess, and what makes it known.
+constexpr const char* kContextUnknown =
+    "nothing says for what length of texts the model was made (--config FILE.toml with training.seq_len does)";
 
 constexpr std::uint64_t kGuessedContext = 2048;  // where nothing says it
 constexpr const char *kBos = "bos_token_id", *kEos = "eos_token_id", *kContext = "max_position_embeddings";
@@ -41,16 +42,25 @@ HfDefaults defaults_of(const ModelDims& model, std::uint64_t trained, DType weig
   return defaults;
 }
 
-// "" where no such file came with the model.
-Result<std::string> read_text(Fs& fs, const ExportOptions& options, const char* name) {
-  const auto known = std::ranges::find(options.companions, std::string(name), &Companion::name);
-  return known == options.companions.end() ? std::string() : read_companion(fs, *known, kMaxHfConfigBytes);
+// The first and last token of a text, as the tokenizer says that came with the model; nothing if there is none, or one
+// that cannot be read. \error kCorrupt (a member against its digest), kFailed
+struct TokenizerEnds {
+  std::optional<std::uint32_t> begin, end;
+};
+Result<TokenizerEnds> tokenizer_ends(Fs& fs, const std::vector<Companion>& companions) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+  TITAN_ASSIGN_OR_RETURN(const std::string json, read_companion(fs, companions, kHfTokenizer, kMostBytes));
+  TITAN_ASSIGN_OR_RETURN(const std::string config, read_companion(fs, companions, "tokenizer_config.json", kMostBytes));
+  if (json.empty()) return TokenizerEnds{};
+  const Result<recipe::Tokenizer> tokenizer = recipe::Tokenizer::parse(kHfTokenizer, json, config);
+  return tokenizer.ok() ? TokenizerEnds{tokenizer->bos(), tokenizer->eos()} : TokenizerEnds{};
 }
 
 // The tokens that begin and end a text, where the configuration does not say them.
 Status fill_special_tokens(Fs& fs, const ModelDims& model, const ExportOptions& options, JsonValue& config) {
   constexpr const char* kGeneration = "generation_config.json";
-  TITAN_ASSIGN_OR_RETURN(const std::string text, read_text(fs, options, kGeneration));
+  TITAN_ASSIGN_OR_RETURN(const std::string text,
+                         read_companion(fs, options.companions, kGeneration, kMaxHfConfigBytes));
   const Result<JsonValue> generation = parse_json(kGeneration, text);
   JsonValue begin, end;
   if (generation.ok() && generation->is_object()) {
@@ -98,7 +108,7 @@ Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Setti
                                      const ExportOptions& options, std::vector<std::string>& notes) {
   if (family_for(model, hf_families()) == nullptr)
     return ckpt::unsupported("no architecture of transformers has the parts of this model: " + parts_text(model));
-  TITAN_ASSIGN_OR_RETURN(const std::string text, read_text(fs, options, kHfConfig));
+  TITAN_ASSIGN_OR_RETURN(const std::string text, read_companion(fs, options.companions, kHfConfig, kMaxHfConfigBytes));
   JsonValue base;
   if (!text.empty()) {
     TITAN_ASSIGN_OR_RETURN(base, parse_json(kHfConfig, text));
@@ -133,6 +143,15 @@ Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Setti
   if (!out.context_known && says_context)
     notes.push_back(std::string(kContext) + " is " + std::to_string(out.context) + ", a guess: " + kContextUnknown);
   return out;
+}
+
+Result<std::uint64_t> written_context(Fs& fs, const ModelDims& model, const Settings& rows,
+                                      const ExportOptions& options, const char* key, std::vector<std::string>& notes) {
+  std::vector<std::string> unused;
+  TITAN_ASSIGN_OR_RETURN(const WrittenConfig config, written_config(fs, model, rows, DType::kF32, options, unused));
+  if (!config.context_known)
+    notes.push_back(std::string(key) + " is " + std::to_string(config.context) + ", a guess: " + kContextUnknown);
+  return config.context;
 }
 
 }  // namespace titan::convert

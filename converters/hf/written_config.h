@@ -24,7 +24,8 @@ struct WrittenConfig {
 Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
                                      const ExportOptions& options, std::vector<std::string>& notes);
 
-/// Why a context is a guess, and what makes it known.
-extern const char* const kContextUnknown;
+/// WrittenConfig::context of such a folder; `notes` says of `key` that it is a guess, where it is.
+Result<std::uint64_t> written_context(Fs& fs, const ModelDims& model, const Settings& rows,
+                                      const ExportOptions& options, const char* key, std::vector<std::string>& notes);
 
 }  // namespace titan::convert

@@ -15,8 +15,6 @@
 #include "converters/model_alone.h"
 #include "converters/nanotron/model_config.h"
 #include "converters/newer_parts.h"
-#include "converters/ordered_reader.h"
-#include "converters/write_behind.h"
 #include "recipe/model/family.h"
 #include "recipe/model/from_rows.h"
 
@@ -91,47 +89,35 @@ std::string dotted(const Fused& fused) {
   return name;
 }
 
-class Writer final : public ForeignWriter {
+class Writer final : public ModelWriter {
  public:
-  using ForeignWriter::ForeignWriter;
+  using ModelWriter::ModelWriter;
 
   Status plan(Fs& fs);
   Status write(Fs& fs, const std::string& folder, const Progress& progress) override;
 
  private:
-  Status add(std::uint32_t parameter);
-  Status check_model() const;
+  Status check_model() override;
+  Status add(std::uint32_t parameter) override;
   JsonValue model_config(std::uint64_t positions) const;
   JsonValue metadata() const;
   Status write_fused(Fs& fs, const std::string& path, const Fused& fused, const Progress& progress);
 
-  ModelDims model_;
   std::map<std::string, Fused> fused_;  // by folder and suffix
   JsonValue config_, metadata_;
-  std::uint64_t done_ = 0;
 };
 
 Status Writer::plan(Fs& fs) {
-  if (manifest_.component(ckpt::kModel) == nullptr) return ckpt::incompatible(source_.path() + " has no model");
-  TITAN_ASSIGN_OR_RETURN(const Settings rows, model_rows(source_, options_.config, /*untie=*/false));
-  TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows));
-  TITAN_RETURN_IF_ERROR(check_model());
-  TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
-  for (std::uint32_t i = 0; i < manifest_.parameters.size(); ++i) TITAN_RETURN_IF_ERROR(add(i));
-  TITAN_RETURN_IF_ERROR(skip_.check_used(source_.path()));
-  if (fused_.empty()) return ckpt::incompatible(source_.path() + ": no tensor is left to write");
-  std::vector<std::string> unused;
-  TITAN_ASSIGN_OR_RETURN(const WrittenConfig hf,
-                         written_config(fs, model_, manifest_.config, DType::kF32, options_, unused));
-  if (!hf.context_known)
-    notes_.push_back("max_position_embeddings is " + std::to_string(hf.context) + ", a guess: " + kContextUnknown);
-  config_ = model_config(hf.context);
+  TITAN_RETURN_IF_ERROR(plan_model(/*untie=*/false));
+  TITAN_ASSIGN_OR_RETURN(const std::uint64_t positions,
+                         written_context(fs, model_, manifest_.config, options_, "max_position_embeddings", notes_));
+  config_ = model_config(positions);
   metadata_ = metadata();
   notes_.push_back("the weights alone: start nanotron with load_optimizer and load_lr_scheduler false");
   return {};
 }
 
-Status Writer::check_model() const {
+Status Writer::check_model() {
   if (const char* part = newer_part(recipe::model_rows(model_)))
     return ckpt::unsupported(source_.path() + ": a model with " + part + " is not written for nanotron yet")
         .with_hint(huggingface_writes(model_));
@@ -140,21 +126,15 @@ Status Writer::check_model() const {
                      : model_.head_dim * model_.n_heads != model_.dim ? "heads of another width than dim / n_heads"
                                                                       : nullptr;
   if (lack != nullptr) return ckpt::unsupported(source_.path() + ": nanotron's model has no " + lack);
-  if (options_.dtype && !is_castable(*options_.dtype))
-    return ckpt::unsupported("elements cannot be cast to " + std::string(ckpt::dtype_name(*options_.dtype)) +
-                             ", expected float32, bfloat16 or float16");
-  return {};
+  return check_dtype();
 }
 
 Status Writer::add(std::uint32_t parameter) {
   const ckpt::ParameterRecord& record = manifest_.parameters[parameter];
   const std::string& name = record.meta.name;
-  if (!writes_weights(record, skip_, report_)) return {};
   const DType from = record.model->dtype, to = options_.dtype && ckpt::is_float(from) ? *options_.dtype : from;
   const std::optional<Placed> placed = place_of(name);
-  if (!placed)
-    return ckpt::incompatible(source_.path() + ": tensor '" + name + "' has no place in this format")
-        .with_hint("leave it out with --skip GLOB");
+  if (!placed) return no_place(name);
   Fused& fused = fused_[placed->folder + "." + placed->suffix];
   const std::uint64_t head_dim =
       placed->target->turns && model_.head_dim > 2 ? static_cast<std::uint64_t>(model_.head_dim) : 0;
@@ -283,23 +263,12 @@ Status Writer::write_fused(Fs& fs, const std::string& path, const Fused& fused, 
   WriteBehind behind(*file);
   std::uint64_t offset = header.size();
   for (std::size_t i = 0; i < fused.parameters.size(); ++i) {
-    TITAN_ASSIGN_OR_RETURN(OrderedReader reader,
-                           OrderedReader::open(source_, {fused.parameters[i], ""}, fused.head_dims[i]));
-    for (std::uint64_t at = 0; at < reader.elements(); at += reader.stride()) {
-      const std::uint64_t count = std::min(reader.stride(), reader.elements() - at);
-      TITAN_ASSIGN_OR_RETURN(WriteBehind::Block data, behind.take(count * reader.element_size()));
-      TITAN_RETURN_IF_ERROR(reader.read(at, data));
-      if (fused.from != fused.to) {
-        WriteBehind::Block out(count * ckpt::dtype_size(fused.to));
-        rounding_.add(cast(fused.from, data, fused.to, out), dotted(fused), at);
-        data.swap(out);
-      }
-      done_ += data.size();
-      const std::uint64_t to = offset;
-      offset += data.size();
-      behind.put(to, std::move(data));
-      if (progress) TITAN_RETURN_IF_ERROR(progress(done_, bytes_));
-    }
+    const auto make = [&](std::uint64_t at, Block data) {
+      return cast_block(fused.from, fused.to, dotted(fused), at, std::move(data));
+    };
+    TITAN_RETURN_IF_ERROR(
+        write_elements(behind, offset, {fused.parameters[i], ""}, fused.head_dims[i], 1, make, progress));
+    offset += ckpt::element_count(manifest_.parameters[fused.parameters[i]].meta.shape) * ckpt::dtype_size(fused.to);
   }
   TITAN_RETURN_IF_ERROR(behind.finish());
   TITAN_RETURN_IF_ERROR(file->datasync());
