@@ -1,24 +1,6 @@
 #include "libtrain/job/schedule/schedule.h"
 
-#include "libtrain/job/schedule/schedule_tables.h"
-
 namespace titan::train {
-
-ckpt::Result<ScheduleTable> make_schedule(recipe::ScheduleKind kind, const recipe::PipelineShape& shape) {
-  using enum recipe::ScheduleKind;
-  TITAN_RETURN_IF_ERROR(recipe::check_shape(kind, shape));
-  switch (kind) {
-    case kGPipe: return breadth_first(shape, false);
-    case kLoopedBfs: return breadth_first(shape, true);
-    case k1F1B: return one_forward_one_backward(shape);
-    case kInterleaved1F1B: return interleaved(shape);
-    case kZbH1:
-    case kInterleavedZeroBubble: return interleaved_zero_bubble(shape);
-    case kZbvZeroBubble: return zero_bubble_v(shape);
-    case kDualPipeV: return dual_pipe_v(shape);
-  }
-  return ckpt::invalid("unknown schedule");
-}
 
 const char* category_of(ActionKind kind) {
   switch (kind) {

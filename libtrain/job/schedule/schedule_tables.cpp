@@ -1,7 +1,11 @@
-#include "libtrain/job/schedule/schedule_tables.h"
+// The orders of compute actions of each schedule, for shapes that recipe::check_shape accepts. Pure.
+// \source the papers named at each; for p 2..8, v 1..4, m 1..32 the orders are those of torch 2.11
+// (tests/interop/pipeline_oracle.py)
 
 #include <algorithm>
 #include <deque>
+
+#include "libtrain/job/schedule/schedule.h"
 
 namespace titan::train {
 namespace {
@@ -86,8 +90,8 @@ std::uint32_t warm_up(const PipelineShape& shape, std::uint32_t rank, std::uint3
   return std::min(forwards, shape.chunks * shape.micro_batches);
 }
 
-}  // namespace
-
+/// All forwards, stage after stage, then all backwards. `newest_first`: backwards begin with the last micro-batch.
+/// \source GPipe: Huang et al. 2019; LoopedBFS: Lamy-Poirier 2022
 ScheduleTable breadth_first(const PipelineShape& shape, bool newest_first) {
   ScheduleTable table = write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t) {
     for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk)
@@ -102,6 +106,7 @@ ScheduleTable breadth_first(const PipelineShape& shape, bool newest_first) {
   return table;
 }
 
+/// 1F1B: one forward, one backward. \source Narayanan et al. 2021 (PipeDream-Flush, Megatron-LM), section 2.2
 ScheduleTable one_forward_one_backward(const PipelineShape& shape) {
   return write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t rank) {
     const std::uint32_t first = std::min(shape.micro_batches, shape.ranks - 1 - rank);
@@ -113,9 +118,9 @@ ScheduleTable one_forward_one_backward(const PipelineShape& shape) {
   });
 }
 
-namespace {
-
-/// `split`: gradients of weights are put off by as many backwards as the rank's number.
+/// Interleaved1F1B: 1F1B with several stages on each rank. \source Narayanan et al. 2021, section 2.2.2
+/// `split`: InterleavedZeroBubble, gradients of weights are delayed by as many backwards as the rank's number; with one
+/// stage per rank it is ZB-H1. \source Qi et al. 2024, "Zero Bubble Pipeline Parallelism", sections 2 and 3
 ScheduleTable in_rounds(const PipelineShape& shape, bool split) {
   const Rounds rounds(shape);
   return write_rows(shape, Placement::kLoop, [&](RowWriter& row, std::uint32_t rank) {
@@ -131,12 +136,7 @@ ScheduleTable in_rounds(const PipelineShape& shape, bool split) {
   });
 }
 
-}  // namespace
-
-ScheduleTable interleaved(const PipelineShape& shape) { return in_rounds(shape, false); }
-
-ScheduleTable interleaved_zero_bubble(const PipelineShape& shape) { return in_rounds(shape, true); }
-
+/// ZBVZeroBubble: two stages per rank, placed in a V. \source Qi et al. 2024, section 6
 ScheduleTable zero_bubble_v(const PipelineShape& shape) {
   const std::uint32_t ranks = shape.ranks;
   // The phases below need so many; what is too much is left out at the end.
@@ -177,6 +177,8 @@ ScheduleTable zero_bubble_v(const PipelineShape& shape) {
   return table;
 }
 
+/// DualPipeV: DeepSeek's DualPipe in a V, as a plain order of actions: a forward and a backward that DualPipe overlaps
+/// come one after the other. \source DeepSeek-V3, 2024; github.com/deepseek-ai/DualPipe
 ScheduleTable dual_pipe_v(const PipelineShape& shape) {
   const std::uint32_t ranks = shape.ranks;
   return write_rows(shape, Placement::kV, [&](RowWriter& row, std::uint32_t rank) {
@@ -216,6 +218,24 @@ ScheduleTable dual_pipe_v(const PipelineShape& shape) {
     }
     while (row.waits()) row.weight();
   });
+}
+
+}  // namespace
+
+ckpt::Result<ScheduleTable> make_schedule(recipe::ScheduleKind kind, const recipe::PipelineShape& shape) {
+  using enum recipe::ScheduleKind;
+  TITAN_RETURN_IF_ERROR(recipe::check_shape(kind, shape));
+  switch (kind) {
+    case kGPipe: return breadth_first(shape, false);
+    case kLoopedBfs: return breadth_first(shape, true);
+    case k1F1B: return one_forward_one_backward(shape);
+    case kInterleaved1F1B: return in_rounds(shape, false);
+    case kZbH1:
+    case kInterleavedZeroBubble: return in_rounds(shape, true);
+    case kZbvZeroBubble: return zero_bubble_v(shape);
+    case kDualPipeV: return dual_pipe_v(shape);
+  }
+  return ckpt::invalid("unknown schedule");
 }
 
 }  // namespace titan::train
