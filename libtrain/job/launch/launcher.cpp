@@ -21,6 +21,7 @@
 
 #include "ckpt/base/exit_code.h"
 #include "ckpt/base/random_id.h"
+#include "libtrain/job/launch/c_list.h"
 #include "libtrain/job/launch/process_state.h"
 #include "libtrain/job/launch/signals.h"
 
@@ -184,11 +185,8 @@ class Job {
     // Everything that allocates happens before fork.
     std::vector<std::string> entries;
     for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
-    std::vector<char*> envp, argv;
-    for (std::string& entry : entries) envp.push_back(entry.data());
-    for (const std::string& argument : options_.argv) argv.push_back(const_cast<char*>(argument.c_str()));
-    envp.push_back(nullptr);
-    argv.push_back(nullptr);
+    std::vector<std::string> words = options_.argv;
+    const std::vector<char*> envp = c_list(entries), argv = c_list(words);
     const pid_t launcher = getpid();
     const std::vector<int> stops = stop_signals();
     const pid_t pid = fork();

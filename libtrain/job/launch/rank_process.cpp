@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "ckpt/base/host.h"
+#include "ckpt/base/text.h"
+#include "libtrain/job/launch/c_list.h"
 
 namespace titan::train {
 namespace {
@@ -23,12 +25,8 @@ constexpr char kBetween = '\x1f';  // message and hint of a record; a record end
 std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::string> arguments;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\0', begin);
-    arguments.push_back(text.substr(begin, end - begin));
-    begin = end == std::string::npos ? text.size() : end + 1;
-  }
+  std::vector<std::string> arguments = ckpt::split(text, '\0');
+  arguments.pop_back();  // each ends with a NUL
   return arguments;
 }
 
@@ -106,10 +104,7 @@ void ensure_thread_env(int threads) {
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   setenv(kGuard, std::to_string(threads).c_str(), 1);
   std::vector<std::string> arguments = own_arguments();
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  execv("/proc/self/exe", argv.data());
+  execv("/proc/self/exe", c_list(arguments).data());
   // Out of memory at worst: the run goes on with the threads it has.
   unsetenv(kGuard);
 }

@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "ckpt/base/exit_code.h"
+#include "libtrain/job/launch/c_list.h"
 #include "libtrain/job/launch/signals.h"
 
 namespace titan::train {
@@ -64,9 +65,7 @@ class Restarter {
 
   int run_once(unsigned restart) {
     std::vector<std::string> words = options_.words(restart);
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
+    const std::vector<char*> argv = c_list(words);
     const pid_t self = getpid(), pid = fork();
     if (pid == 0) become(argv.data(), self);
     if (pid < 0) return ckpt::kExitFailed;

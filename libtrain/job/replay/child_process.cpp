@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "libtrain/job/launch/c_list.h"
 #include "libtrain/job/launch/launch_env.h"
 
 namespace titan::train {
@@ -24,13 +25,6 @@ std::vector<std::string> environment_of_child() {
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (!is_of_rank(std::string_view(*entry, std::strcspn(*entry, "=")))) all.emplace_back(*entry);
   return all;
-}
-
-std::vector<char*> c_list(std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
 }
 
 /// Behind a fork: calls nothing but system calls.

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "libtrain/job/launch/c_list.h"
 #include "libtrain/job/launch/launch_env.h"
 
 namespace titan::train {
@@ -39,13 +40,6 @@ std::vector<std::string> environment_with(const std::vector<std::string>& more) 
   return all;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
-}
-
 /// Starts the command in a process group of its own, with default signals and none of our files but `watch`, the end of
 /// a pipe. Returns an errno.
 int start(const std::string& command, const std::string& output, std::vector<std::string> environment, int watch,
@@ -67,7 +61,7 @@ int start(const std::string& command, const std::string& output, std::vector<std
   posix_spawnattr_setpgroup(&how, 0);
   posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   std::vector<std::string> words{"/bin/sh", "-c", kWatched, "/bin/sh", command};
-  const int error = posix_spawn(&pid, "/bin/sh", &files, &how, pointers(words).data(), pointers(environment).data());
+  const int error = posix_spawn(&pid, "/bin/sh", &files, &how, c_list(words).data(), c_list(environment).data());
   posix_spawnattr_destroy(&how);
   posix_spawn_file_actions_destroy(&files);
   return error;
