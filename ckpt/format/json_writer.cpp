@@ -75,7 +75,7 @@ JsonWriter& JsonWriter::value(std::string_view text) {
   return *this;
 }
 
-JsonWriter& JsonWriter::plain(std::string_view text) {
+JsonWriter& JsonWriter::json(std::string_view text) {
   separate();
   out_ += text;
   comma_ = true;
@@ -84,13 +84,13 @@ JsonWriter& JsonWriter::plain(std::string_view text) {
 
 JsonWriter& JsonWriter::value(std::uint64_t number) {
   char digits[24];
-  return plain({digits, std::to_chars(digits, digits + sizeof digits, number).ptr});
+  return json({digits, std::to_chars(digits, digits + sizeof digits, number).ptr});
 }
 
 JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
   char digits[40];
-  plain({digits, std::to_chars(digits, digits + sizeof digits, number).ptr});
+  json({digits, std::to_chars(digits, digits + sizeof digits, number).ptr});
   if (number == 0 && std::signbit(number)) out_ += ".0";  // "-0" would be read as the integer 0
   return *this;
 }

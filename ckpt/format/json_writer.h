@@ -24,9 +24,10 @@ class JsonWriter {
   JsonWriter& value(std::uint64_t number);
   JsonWriter& value(std::uint32_t number) { return value(std::uint64_t{number}); }
   JsonWriter& value(double number);  ///< NaN and infinity become null, which no reader accepts
-  JsonWriter& value(bool truth) { return plain(truth ? "true" : "false"); }
+  JsonWriter& value(bool truth) { return json(truth ? "true" : "false"); }
   JsonWriter& value(const Digest& digest) { return value(std::string_view(digest.hex())); }
-  JsonWriter& null() { return plain("null"); }
+  JsonWriter& json(std::string_view text);  ///< a value that is JSON already
+  JsonWriter& null() { return json("null"); }
   JsonWriter& value(const std::optional<double>& number) { return number ? value(*number) : null(); }
   JsonWriter& value(const std::vector<std::pair<std::string, std::string>>& entries);  ///< an object, a line per entry
   template <typename T>
@@ -57,7 +58,6 @@ class JsonWriter {
   void separate();
   JsonWriter& open(char bracket);
   JsonWriter& close(char bracket);
-  JsonWriter& plain(std::string_view text);  // appends a value as it is
   std::string out_;
   bool comma_ = false;
   bool line_ = false;

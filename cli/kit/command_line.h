@@ -48,7 +48,7 @@ struct Verb {
   std::vector<Argument> arguments;
   std::string help;  ///< one line
   std::vector<Flag> flags;
-  Answer (*run)(const Request&) = nullptr;
+  ckpt::Result<Answer> (*run)(const Request&) = nullptr;
   bool json = true;  ///< answers in JSON with --json; false: --json has no effect
 
   /// The places of the arguments that name a checkpoint to read, or also (with_runs) a run.

@@ -13,31 +13,30 @@ namespace titan::cli {
 
 namespace {
 
-Answer words_answer(const Request& request, const std::vector<std::string>& words) {
-  if (!request.json) return {.text = words.empty() ? "" : ckpt::joined(words, "\n") + "\n"};
+ckpt::Result<Answer> words_answer(const Request& request, const std::vector<std::string>& words) {
+  if (!request.json) return Answer{.text = words.empty() ? "" : ckpt::joined(words, "\n") + "\n"};
   JsonOut json;
   json.begin_object();
   json.list("words", words);
   json.end_object();
-  return {.text = json.line()};
+  return Answer{.text = json.line()};
 }
 
-Answer run_completion(const Request& request) {
-  const ckpt::Result<Shell> shell = parse_shell(request.command.positionals[0]);
-  if (!shell.ok()) return {.error = shell.status()};
+ckpt::Result<Answer> run_completion(const Request& request) {
+  TITAN_ASSIGN_OR_RETURN(const Shell shell, parse_shell(request.command.positionals[0]));
   const Command& command = request.command;
   const Offers& offers = request.program.offers;
   if (const auto run = command.value("steps"); run && offers.steps != nullptr)
     return words_answer(request, offers.steps(request.fs, *run));
   if (const auto checkpoint = command.value("tensors"); checkpoint && offers.tensors != nullptr)
     return words_answer(request, offers.tensors(request.fs, *checkpoint));
-  const std::string script = completion_script(request.program, *shell);
-  if (!request.json) return {.text = script};
+  const std::string script = completion_script(request.program, shell);
+  if (!request.json) return Answer{.text = script};
   JsonOut json;
   json.begin_object();
   json.text("script", script);
   json.end_object();
-  return {.text = json.line()};
+  return Answer{.text = json.line()};
 }
 
 }  // namespace

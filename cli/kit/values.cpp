@@ -37,11 +37,9 @@ void lr_phases_json(JsonOut& json, const std::vector<ckpt::LrPhase>& phases) {
 }
 
 void lr_settings_json(JsonOut& json, std::string_view key, const ckpt::LrSettings& settings) {
-  json.begin_object(key);
-  json.members("peak", settings.peak, "warmup_steps", settings.warmup_steps, "total_steps", settings.total_steps);
-  json.members("decay_ratio", settings.decay_ratio, "decay_type", settings.decay_type);
-  json.members("min_lr_factor", settings.min_lr_factor);
-  json.end_object();
+  json.object(key, "peak", settings.peak, "warmup_steps", settings.warmup_steps, "total_steps", settings.total_steps,
+              "decay_ratio", settings.decay_ratio, "decay_type", settings.decay_type, "min_lr_factor",
+              settings.min_lr_factor);
 }
 
 }  // namespace titan::cli

@@ -60,7 +60,8 @@ Answer answer_of(const Request& request, Command& command) {
   std::vector<std::string> warnings;
   if (ckpt::Status status = settle_names(request, command.positionals, warnings); !status.ok())
     return {.error = std::move(status)};
-  Answer answer = request.verb.run(request);
+  ckpt::Result<Answer> made = request.verb.run(request);
+  Answer answer = made.ok() ? std::move(*made) : Answer{.error = made.status()};
   answer.warnings.insert(answer.warnings.begin(), warnings.begin(), warnings.end());
   if (request.program.explain != nullptr) request.program.explain(request, answer.error);
   return answer;

@@ -36,11 +36,3 @@ struct Answer {
 int run_command(const Program& program, Command command);
 
 }  // namespace titan::cli
-
-/// Assigns the value of a Result to `lhs`, or returns its Status as the verb's answer.
-#define TITAN_ASSIGN_OR_ANSWER(lhs, expr)                              \
-  do {                                                                 \
-    auto titan_result_ = (expr);                                       \
-    if (!titan_result_.ok()) return {.error = titan_result_.status()}; \
-    lhs = std::move(titan_result_).value();                            \
-  } while (0)

@@ -79,7 +79,7 @@ std::string cat_json(const CatReport& report) {
   return json.document();
 }
 
-Answer run_cat(const Request& request) {
+ckpt::Result<Answer> run_cat(const Request& request) {
   ckpt::CatOptions options;
   options.cancel = stop_on_signals();
   options.checkpoint = convert::resolve_any(request.fs, request.command.positionals[0]);
@@ -89,10 +89,9 @@ Answer run_cat(const Request& request) {
   };
   options.out = request.command.value("output").value_or("");
   if (request.command.has("output") && options.out.empty())
-    return {.error = ckpt::invalid("`--output` is empty, expected the name of a file")};
-  const ckpt::Result<ckpt::CatReport> report = ckpt::cat_tensor(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
-  Answer answer{.text = request.json ? cat_json(*report) : cat_text(*report, request.style)};
+    return ckpt::invalid("`--output` is empty, expected the name of a file");
+  TITAN_ASSIGN_OR_RETURN(const ckpt::CatReport report, ckpt::cat_tensor(request.fs, options));
+  Answer answer{.text = request.json ? cat_json(report) : cat_text(report, request.style)};
   if (!options.out.empty() && !options.out.ends_with(".npy"))
     answer.notes.push_back(options.out + " is a NumPy file, though it is not called .npy: read it with numpy.load");
   return answer;

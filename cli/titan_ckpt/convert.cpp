@@ -91,19 +91,17 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
 
 }  // namespace
 
-Answer run_convert(const Request& request) {
-  ckpt::Result<convert::ConvertOptions> options = read_options(request);
-  if (!options.ok()) return {.error = options.status()};
+ckpt::Result<Answer> run_convert(const Request& request) {
+  TITAN_ASSIGN_OR_RETURN(convert::ConvertOptions options, read_options(request));
   const ckpt::CancelToken cancel = stop_on_signals();
   Progress progress(!request.json);
   progress.begin("convert");
-  options->progress = [&](std::uint64_t done, std::uint64_t total) {
+  options.progress = [&](std::uint64_t done, std::uint64_t total) {
     progress.update(done, total);
     return cancel.check();
   };
-  const ckpt::Result<convert::ConversionReport> report = convert::convert_checkpoint(request.fs, *options);
-  if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? convert_json(*report) : convert_text(*report, request.style)};
+  TITAN_ASSIGN_OR_RETURN(const convert::ConversionReport report, convert::convert_checkpoint(request.fs, options));
+  return Answer{.text = request.json ? convert_json(report) : convert_text(report, request.style)};
 }
 
 }  // namespace titan::cli

@@ -64,10 +64,10 @@ ckpt::Result<ckpt::CheckpointReader> open_beside(ckpt::Fs& fs, const std::string
 
 }  // namespace
 
-Answer run_diff(const Request& request) {
+ckpt::Result<Answer> run_diff(const Request& request) {
   DiffView view{request.command.has("stats"), request.command.has("moments")};
-  TITAN_ASSIGN_OR_ANSWER(view.order, order(request));
-  TITAN_ASSIGN_OR_ANSWER(view.top, top_count(request.command, view.top));
+  TITAN_ASSIGN_OR_RETURN(view.order, order(request));
+  TITAN_ASSIGN_OR_RETURN(view.top, top_count(request.command, view.top));
   ckpt::DiffOptions options;
   options.a = convert::resolve_any(request.fs, request.command.positionals[0]);
   options.b = convert::resolve_any(request.fs, request.command.positionals[1]);
@@ -78,18 +78,17 @@ Answer run_diff(const Request& request) {
   options.notes_count = request.command.has("config");
   options.scope.only = request.command.value("only").value_or("");
   if (request.command.has("only") && options.scope.only.empty())
-    return {.error = ckpt::invalid("`--only` is empty, expected a pattern such as 'layers.0.*'")};
+    return ckpt::invalid("`--only` is empty, expected a pattern such as 'layers.0.*'");
   if (request.command.has("rtol") || request.command.has("atol")) {
     options.scope.tolerance.emplace();
-    TITAN_ASSIGN_OR_ANSWER(options.scope.tolerance->rtol, bound(request, "rtol"));
-    TITAN_ASSIGN_OR_ANSWER(options.scope.tolerance->atol, bound(request, "atol"));
+    TITAN_ASSIGN_OR_RETURN(options.scope.tolerance->rtol, bound(request, "rtol"));
+    TITAN_ASSIGN_OR_RETURN(options.scope.tolerance->atol, bound(request, "atol"));
   }
-  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request.command));
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(request.command));
   const Work work(request, options, "diff");
-  const ckpt::Result<ckpt::DiffReport> report = ckpt::diff_checkpoints(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? diff_json(*report, view.stats) : diff_text(*report, view, request.style),
-          .exit_code = report->equal() ? 0 : 1};
+  TITAN_ASSIGN_OR_RETURN(const ckpt::DiffReport report, ckpt::diff_checkpoints(request.fs, options));
+  return Answer{.text = request.json ? diff_json(report, view.stats) : diff_text(report, view, request.style),
+                .exit_code = report.equal() ? 0 : 1};
 }
 
 }  // namespace titan::cli

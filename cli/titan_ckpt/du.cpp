@@ -58,10 +58,9 @@ std::string du_json(const ckpt::DuReport& report) {
 
 }  // namespace
 
-Answer run_du(const Request& request) {
-  const ckpt::Result<ckpt::DuReport> report = ckpt::disk_of_runs(request.fs, request.command.positionals);
-  if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? du_json(*report) : du_text(*report, request.style)};
+ckpt::Result<Answer> run_du(const Request& request) {
+  TITAN_ASSIGN_OR_RETURN(const ckpt::DuReport report, ckpt::disk_of_runs(request.fs, request.command.positionals));
+  return Answer{.text = request.json ? du_json(report) : du_text(report, request.style)};
 }
 
 }  // namespace titan::cli

@@ -23,35 +23,34 @@ ckpt::Result<StatsOrder> order(const Command& command) {
 
 }  // namespace
 
-Answer run_inspect(const Request& request) {
+ckpt::Result<Answer> run_inspect(const Request& request) {
   InspectView view{request.command.value("tensors"), request.command.has("config"), {}};
   const ckpt::CheckpointOpener open = [&](ckpt::Fs& fs, const std::string& path) {
     return view.tensors ? convert::open_for_pattern(fs, path, *view.tensors) : convert::open_any(fs, path);
   };
   ckpt::InspectReport report;
-  TITAN_ASSIGN_OR_ANSWER(
+  TITAN_ASSIGN_OR_RETURN(
       report,
       ckpt::inspect_checkpoint(request.fs, convert::resolve_any(request.fs, request.command.positionals[0]), open));
   if (request.command.has("stats") && !view.tensors) view.tensors = "*";
-  TITAN_ASSIGN_OR_ANSWER(view.order, order(request.command));
-  TITAN_ASSIGN_OR_ANSWER(view.top, top_count(request.command, view.top));
+  TITAN_ASSIGN_OR_RETURN(view.order, order(request.command));
+  TITAN_ASSIGN_OR_RETURN(view.top, top_count(request.command, view.top));
   const std::vector<ckpt::TensorRow> all =
       view.tensors ? ckpt::tensor_rows(report.manifest) : std::vector<ckpt::TensorRow>{};
   const std::vector<ckpt::TensorRow> rows = view.tensors ? ckpt::matching_rows(all, *view.tensors) : all;
   if (view.tensors && rows.empty()) {
-    if (const ckpt::Status left_out = ckpt::check_left_out(report.left_out, *view.tensors); !left_out.ok())
-      return {.error = left_out};
-    return {.error = ckpt::not_found("no tensor matches `" + *view.tensors + "`")
-                         .with_hint(ckpt::no_match_hint(all, *view.tensors, request.command.positionals[0]))};
+    TITAN_RETURN_IF_ERROR(ckpt::check_left_out(report.left_out, *view.tensors));
+    return ckpt::not_found("no tensor matches `" + *view.tensors + "`")
+        .with_hint(ckpt::no_match_hint(all, *view.tensors, request.command.positionals[0]));
   }
   if (request.command.has("stats")) {
     ckpt::StatsOptions options;
     options.open = open;
-    TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(request.command));
+    TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(request.command));
     const Work work(request, options, "inspect --stats");
-    TITAN_ASSIGN_OR_ANSWER(view.stats, ckpt::tensor_statistics(request.fs, report.path, rows, options));
+    TITAN_ASSIGN_OR_RETURN(view.stats, ckpt::tensor_statistics(request.fs, report.path, rows, options));
   }
-  return {.text = request.json ? inspect_json(report, view) : inspect_text(report, view, request.style)};
+  return Answer{.text = request.json ? inspect_json(report, view) : inspect_text(report, view, request.style)};
 }
 
 }  // namespace titan::cli

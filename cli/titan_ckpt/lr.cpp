@@ -97,59 +97,55 @@ ckpt::Result<ckpt::LrConfig> read_lr_config(ckpt::Fs& fs, const std::string& pat
                         config->lr_scheduler.rewarm_from == "zero"};
 }
 
-Answer run_show(const Request& request) {
+ckpt::Result<Answer> run_show(const Request& request) {
   const Command& command = request.command;
-  if (const Status status = check_flags(request); !status.ok()) return {.error = status};
+  TITAN_RETURN_IF_ERROR(check_flags(request));
   if (command.positionals.size() > 2)
-    return {.error = ckpt::invalid("unexpected argument `" + command.positionals[2] + "` of `lr show`")};
+    return ckpt::invalid("unexpected argument `" + command.positionals[2] + "` of `lr show`");
   std::optional<ckpt::LrConfig> config;
   if (const auto path = command.value("config")) {
-    ckpt::Result<ckpt::LrConfig> read = read_lr_config(request.fs, *path);
-    if (!read.ok()) return {.error = read.status()};
-    config = std::move(*read);
+    TITAN_ASSIGN_OR_RETURN(config, read_lr_config(request.fs, *path));
   }
-  const ckpt::Result<ckpt::LrShowReport> report = ckpt::lr_show(request.fs, command.positionals[1], config);
-  if (!report.ok()) return {.error = report.status()};
+  TITAN_ASSIGN_OR_RETURN(const ckpt::LrShowReport report, ckpt::lr_show(request.fs, command.positionals[1], config));
   Answer answer;
   if (request.json)
-    answer.text = lr_show_json(*report, &answer.error);
+    answer.text = lr_show_json(report, &answer.error);
   else
-    answer.text = lr_show_text(*report, request.style, terminal_width());
+    answer.text = lr_show_text(report, request.style, terminal_width());
   return answer;
 }
 
-Answer run_set(const Request& request) {
+ckpt::Result<Answer> run_set(const Request& request) {
   if (request.command.positionals.size() < 3)
-    return {.error = ckpt::invalid("`lr set` needs DST").with_hint("`titan-ckpt lr --help` shows its arguments")};
-  if (const Status status = check_flags(request); !status.ok()) return {.error = status};
+    return ckpt::invalid("`lr set` needs DST").with_hint("`titan-ckpt lr --help` shows its arguments");
+  TITAN_RETURN_IF_ERROR(check_flags(request));
   ckpt::LrSetOptions options;
-  if (const Status status = read_options(request.command, &options); !status.ok()) return {.error = status};
-  ckpt::Result<ckpt::LrSetReport> report = ckpt::plan_lr_set(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
+  TITAN_RETURN_IF_ERROR(read_options(request.command, &options));
+  TITAN_ASSIGN_OR_RETURN(ckpt::LrSetReport report, ckpt::plan_lr_set(request.fs, options));
   Answer answer;
-  if (!request.json) answer.text = lr_preview_text(*report, request.style, terminal_width());
-  if (!request.command.has("dry-run")) answer.error = ckpt::write_lr_set(request.fs, options, *report);
+  if (!request.json) answer.text = lr_preview_text(report, request.style, terminal_width());
+  if (!request.command.has("dry-run")) answer.error = ckpt::write_lr_set(request.fs, options, report);
   if (!answer.error.ok()) return answer;
   if (request.json)
-    answer.text = lr_set_json(*report, &answer.error);
+    answer.text = lr_set_json(report, &answer.error);
   else
-    answer.text += lr_written_text(*report, request.style);
-  answer.notes = report->warnings;
-  if (report->hidden)
+    answer.text += lr_written_text(report, request.style);
+  answer.notes = report.warnings;
+  if (report.hidden)
     answer.notes.push_back("a resume finds checkpoints that are named step-%08d only, this one as " +
-                           ckpt::step_name(report->preview.step) + ": name " + report->dst +
+                           ckpt::step_name(report.preview.step) + ": name " + report.dst +
                            " on the command line to start from it");
   return answer;
 }
 
 }  // namespace
 
-Answer run_lr(const Request& request) {
+ckpt::Result<Answer> run_lr(const Request& request) {
   const std::string& which = request.command.positionals[0];
   if (which == "show") return run_show(request);
   if (which == "set") return run_set(request);
-  return {.error = ckpt::invalid("`lr " + which + "`: expected `lr show` or `lr set`")
-                       .with_hint("`titan-ckpt lr --help` shows the arguments of both")};
+  return ckpt::invalid("`lr " + which + "`: expected `lr show` or `lr set`")
+      .with_hint("`titan-ckpt lr --help` shows the arguments of both");
 }
 
 }  // namespace titan::cli

@@ -35,23 +35,23 @@ std::string parity_json(const ckpt::ParityReport& report) {
 
 }  // namespace
 
-Answer run_parity(const Request& request) {
+ckpt::Result<Answer> run_parity(const Request& request) {
   const Command& command = request.command;
   ckpt::ParityOptions options;
   options.ckpt = command.positionals[0];
   const std::string text = command.value("files").value_or("");
   const auto files = ckpt::number_of<std::uint32_t>(text);
   if (text.empty())
-    return {.error = ckpt::invalid("`parity` needs `--files P`, how many files of the checkpoint may be lost")
-                         .with_hint("`titan-ckpt parity --help` shows its arguments")};
+    return ckpt::invalid("`parity` needs `--files P`, how many files of the checkpoint may be lost")
+        .with_hint("`titan-ckpt parity --help` shows its arguments");
   if (!files || *files > ckpt::kMostParity)
-    return {.error = wrong_value("files", text, "0 to " + std::to_string(ckpt::kMostParity))};
+    return wrong_value("files", text, "0 to " + std::to_string(ckpt::kMostParity));
   options.files = *files;
-  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   const Work work(request, options, "parity");
-  const ckpt::Result<ckpt::ParityReport> report = ckpt::set_parity(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? parity_json(*report) : parity_text(*report, request.style), .notes = report->warnings};
+  TITAN_ASSIGN_OR_RETURN(const ckpt::ParityReport report, ckpt::set_parity(request.fs, options));
+  return Answer{.text = request.json ? parity_json(report) : parity_text(report, request.style),
+                .notes = report.warnings};
 }
 
 }  // namespace titan::cli

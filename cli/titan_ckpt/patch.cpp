@@ -70,29 +70,27 @@ std::string apply_json(const convert::ApplyReport& report) {
 
 }  // namespace
 
-Answer run_patch(const Request& request) {
+ckpt::Result<Answer> run_patch(const Request& request) {
   const Command& command = request.command;
   convert::PatchOptions options{.base = command.positionals[0], .target = command.positionals[1]};
-  TITAN_ASSIGN_OR_ANSWER(options.output, output_of(command, "patch", "`-o P`, the patch to be made"));
-  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
+  TITAN_ASSIGN_OR_RETURN(options.output, output_of(command, "patch", "`-o P`, the patch to be made"));
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   options.force = command.has("force");
   options.writer = version_line("titan-ckpt") + " patch";
   const Work work(request, options, "patch");
-  const ckpt::Result<convert::PatchReport> report = convert::make_patch(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? patch_json(*report) : patch_text(*report, request.style), .notes = report->notes};
+  TITAN_ASSIGN_OR_RETURN(const convert::PatchReport report, convert::make_patch(request.fs, options));
+  return Answer{.text = request.json ? patch_json(report) : patch_text(report, request.style), .notes = report.notes};
 }
 
-Answer run_apply(const Request& request) {
+ckpt::Result<Answer> run_apply(const Request& request) {
   const Command& command = request.command;
   convert::ApplyOptions options{.base = command.positionals[0], .patch = command.positionals[1]};
-  TITAN_ASSIGN_OR_ANSWER(options.output, output_of(command, "apply", "`-o B`, the checkpoint to be made"));
-  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
+  TITAN_ASSIGN_OR_RETURN(options.output, output_of(command, "apply", "`-o B`, the checkpoint to be made"));
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   options.force = command.has("force");
   const Work work(request, options, "apply");
-  const ckpt::Result<convert::ApplyReport> report = convert::apply_patch(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
-  return {.text = request.json ? apply_json(*report) : apply_text(*report, request.style), .notes = report->notes};
+  TITAN_ASSIGN_OR_RETURN(const convert::ApplyReport report, convert::apply_patch(request.fs, options));
+  return Answer{.text = request.json ? apply_json(report) : apply_text(report, request.style), .notes = report.notes};
 }
 
 }  // namespace titan::cli

@@ -29,12 +29,11 @@ std::string pin_json(const std::vector<ckpt::PinnedStep>& steps, bool pinned) {
 
 }  // namespace
 
-Answer run_pin(const Request& request) {
+ckpt::Result<Answer> run_pin(const Request& request) {
   const bool pinned = request.verb.name == "pin";
-  const ckpt::Result<std::vector<ckpt::PinnedStep>> steps =
-      ckpt::pin_steps(request.fs, request.command.positionals, pinned);
-  if (!steps.ok()) return {.error = steps.status()};
-  return {.text = request.json ? pin_json(*steps, pinned) : pin_text(*steps, pinned)};
+  TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::PinnedStep> steps,
+                         ckpt::pin_steps(request.fs, request.command.positionals, pinned));
+  return Answer{.text = request.json ? pin_json(steps, pinned) : pin_text(steps, pinned)};
 }
 
 }  // namespace titan::cli

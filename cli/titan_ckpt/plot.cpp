@@ -1,13 +1,14 @@
-#include "cli/titan_ckpt/plot.h"
-
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "ckpt/base/helpers.h"
 #include "ckpt/base/text.h"
 #include "ckpt/store/output_file.h"
 #include "cli/kit/flag_values.h"
+#include "cli/kit/json_out.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/text.h"
 #include "cli/kit/units.h"
@@ -15,6 +16,7 @@
 #include "cli/plot/svg_plot.h"
 #include "cli/plot/terminal_plot.h"
 #include "cli/titan_ckpt/verbs.h"
+#include "recipe/plot/plot_plan.h"
 
 namespace titan::cli {
 namespace {
@@ -22,21 +24,13 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 using recipe::PlotOptions;
+using recipe::Point;
 using recipe::Quantity;
-
-std::vector<std::string> listed(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
+using recipe::RunCurves;
 
 Result<std::vector<Quantity>> read_quantities(const std::string& text) {
   std::vector<Quantity> found;
-  for (const std::string& name : listed(text)) {
+  for (const std::string& name : ckpt::split(text, ',')) {
     const auto is = [&](Quantity quantity) { return recipe::quantity_name(quantity) == name; };
     const auto quantity = std::ranges::find_if(recipe::kQuantities, is);
     if (quantity == recipe::kQuantities.end() || std::ranges::find(found, *quantity) != found.end())
@@ -109,23 +103,64 @@ Status write_out(ckpt::Fs& fs, const std::string& out, const std::string& text) 
   return file->publish();
 }
 
+void points_json(JsonOut& json, std::string_view key, const std::vector<Point>& points) {
+  json.begin_array(key);
+  for (const Point& point : points) {
+    json.begin_array();
+    json.real(point.x);
+    json.real(point.y);
+    json.end_array();
+  }
+  json.end_array();
+}
+
+void curve_json(JsonOut& json, const recipe::Curve& curve) {
+  json.members("count", curve.count, "non_finite", curve.non_finite);
+  points_json(json, "points", curve.points);
+  if (!curve.smooth.empty()) points_json(json, "smooth", curve.smooth);
+}
+
+/// `out`: the file that was written.
+std::string plot_json(const recipe::Plot& plot, const std::optional<std::string>& out) {
+  JsonOut json("titan.plot/1");
+  json.members("x", recipe::x_name(plot.options.x), "smooth", plot.options.smooth);
+  json.each("runs", plot.runs, [&](const RunCurves& run) {
+    json.text("name", run.name);
+    json.path("path", run.path);
+    json.members("steps", run.steps, "first_step", run.first_step, "last_step", run.last_step);
+    json.begin_object("curves");
+    for (const recipe::Quantity quantity : plot.options.y) {
+      json.begin_object(recipe::quantity_name(quantity));
+      curve_json(json, run.of(quantity));
+      json.end_object();
+    }
+    json.end_object();
+    points_json(json, "validation", run.validation);
+    json.each("restarts", run.restarts, [&](const recipe::RestartMark& mark) {
+      json.members("step", mark.step, "x", mark.x, "change", mark.change);
+    });
+    json.list("notes", run.notes(plot.options.x));
+  });
+  if (out) json.path("out", *out);
+  return json.document();
+}
+
 }  // namespace
 
-Answer run_plot(const Request& request) {
+ckpt::Result<Answer> run_plot(const Request& request) {
   PlotOptions options;
   recipe::CurveOptions curve_options;
-  if (Status status = read_options(request.command, options, curve_options); !status.ok())
-    return {.error = std::move(status)};
+  TITAN_RETURN_IF_ERROR(read_options(request.command, options, curve_options));
   const std::optional<std::string> out = request.command.value("output");
   if (out) {
-    if (Status status = check_out(*out); !status.ok()) return {.error = std::move(status)};
+    TITAN_RETURN_IF_ERROR(check_out(*out));
   }
   std::vector<recipe::RunCurves> runs;
   const std::vector<std::string> names = recipe::run_names(request.fs, request.command.positionals);
   Answer answer;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    recipe::RunCurves run;
-    TITAN_ASSIGN_OR_ANSWER(run, recipe::read_curves(request.fs, request.command.positionals[i], curve_options));
+    TITAN_ASSIGN_OR_RETURN(recipe::RunCurves run,
+                           recipe::read_curves(request.fs, request.command.positionals[i], curve_options));
     run.name = names[i];
     for (std::string& note : run.notes(options.x)) answer.notes.push_back(escape(note));
     runs.push_back(std::move(run));
@@ -133,7 +168,7 @@ Answer run_plot(const Request& request) {
   const recipe::Plot plot = recipe::plan_plot(std::move(runs), options);
   if (out) {
     const std::string picture = out->ends_with(".svg") ? svg_plot(plot) : html_plot(plot);
-    if (Status status = write_out(request.fs, *out, picture); !status.ok()) return {.error = std::move(status)};
+    TITAN_RETURN_IF_ERROR(write_out(request.fs, *out, picture));
     answer.text = "written  " + escape(*out) + ", " + format_bytes(picture.size(), request.style.exact_bytes) + "\n";
   }
   if (request.json) {

@@ -159,22 +159,21 @@ std::string prune_json(const ckpt::PruneReport& report) {
 
 }  // namespace
 
-Answer run_prune(const Request& request) {
+ckpt::Result<Answer> run_prune(const Request& request) {
   ckpt::PruneOptions options;
   options.run = request.command.positionals[0];
   options.damaged = request.command.has("damaged");
   options.dry_run = request.command.has("dry-run");
-  if (Status status = read_rules(request.command, options.rules); !status.ok()) return {.error = std::move(status)};
+  TITAN_RETURN_IF_ERROR(read_rules(request.command, options.rules));
   options.writer = version_line("titan-ckpt") + " prune --thin";
   options.created = format_utc(request.style.now);
   const Work work(request, options, "verify ");
-  const Result<ckpt::PruneReport> report = ckpt::prune_run(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
-  Answer answer{.text = request.json ? prune_json(*report) : prune_text(*report, request.style),
-                .error = outcome(*report)};
+  TITAN_ASSIGN_OR_RETURN(const ckpt::PruneReport report, ckpt::prune_run(request.fs, options));
+  Answer answer{.text = request.json ? prune_json(report) : prune_text(report, request.style),
+                .error = outcome(report)};
   if (!options.rules.empty() || options.damaged) return answer;
   // Without a rule it cleans up after dead runs and tools; where there is nothing of that it was not meant.
-  if (answer.error.ok() && report->leftovers.empty() && report->restored.empty())
+  if (answer.error.ok() && report.leftovers.empty() && report.restored.empty())
     answer.error = ckpt::invalid("no rule was given: every step stays")
                        .with_hint(
                            "say what stays: --keep-last N, --keep-every N, --keep STEP[,STEP]; --dry-run shows "

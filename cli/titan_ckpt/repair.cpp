@@ -94,9 +94,9 @@ bool asks_for_repair(const Command& command) {
   return false;
 }
 
-Answer run_repair(const Request& request) {
+ckpt::Result<Answer> run_repair(const Request& request) {
   const Command& command = request.command;
-  if (const ckpt::Status status = check_flags(command); !status.ok()) return {.error = status};
+  TITAN_RETURN_IF_ERROR(check_flags(command));
   ckpt::RepairOptions options;
   options.src = command.positionals[0];
   options.dst = *command.value("output");
@@ -106,13 +106,13 @@ Answer run_repair(const Request& request) {
   options.created = format_utc(std::time(nullptr));
   options.open = convert::open_any;
   options.resolve = convert::resolve_any;
-  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   const Work work(request, options, "");
   const ckpt::Result<ckpt::RepairReport> report = ckpt::repair_checkpoint(request.fs, options);
-  if (!report.ok()) return {.error = explained(request.fs, options.src, report.status())};
-  return {.text = request.json ? repair_json(*report) : repair_text(*report, request.style),
-          .notes = report->warnings,
-          .exit_code = report->whole() || report->written ? 0 : 1};
+  if (!report.ok()) return explained(request.fs, options.src, report.status());
+  return Answer{.text = request.json ? repair_json(*report) : repair_text(*report, request.style),
+                .notes = report->warnings,
+                .exit_code = report->whole() || report->written ? 0 : 1};
 }
 
 }  // namespace titan::cli

@@ -42,33 +42,31 @@ std::string scrub_json(const std::string& run, const ckpt::ScrubReport& report) 
 
 }  // namespace
 
-Answer run_scrub(const Request& request) {
+ckpt::Result<Answer> run_scrub(const Request& request) {
   const Command& command = request.command;
   ckpt::ScrubOptions options;
   options.run = ckpt::without_slashes(command.positionals[0]);
   options.status = command.value("status").value_or(ckpt::join_path(options.run, "scrub.prom"));
-  if (options.status.empty()) return {.error = ckpt::invalid("`--status` is empty, expected the name of a file")};
+  if (options.status.empty()) return ckpt::invalid("`--status` is empty, expected the name of a file");
   if (const auto text = command.value("rate")) {
     const auto rate = ckpt::number_of<std::uint64_t>(*text);
-    if (!rate || *rate == 0 || *rate > kMostRate)
-      return {.error = wrong_value("rate", *text, "a number of MB/s, as 100")};
+    if (!rate || *rate == 0 || *rate > kMostRate) return wrong_value("rate", *text, "a number of MB/s, as 100");
     options.rate = *rate * kMegabyte;
   }
-  TITAN_ASSIGN_OR_ANSWER(options.threads, thread_count(command));
+  TITAN_ASSIGN_OR_RETURN(options.threads, thread_count(command));
   if (options.threads == 0) options.threads = 1;
   options.now = [] { return static_cast<std::uint64_t>(std::time(nullptr)); };
   const Work work(request, options, "scrub ");
-  const ckpt::Result<ckpt::ScrubReport> report = ckpt::scrub_run(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
+  TITAN_ASSIGN_OR_RETURN(const ckpt::ScrubReport report, ckpt::scrub_run(request.fs, options));
   std::uint64_t damage = 0;
-  for (const ckpt::ScrubbedStep& step : report->status.done) damage += step.damage;
+  for (const ckpt::ScrubbedStep& step : report.status.done) damage += step.damage;
   std::vector<std::string> warnings;
-  if (const ckpt::Status& lost = report->unwritten; !lost.ok())
+  if (const ckpt::Status& lost = report.unwritten; !lost.ok())
     warnings.push_back("the status is not written: " + lost.message + "; the next call verifies these steps again");
-  return {.text = request.json ? scrub_json(options.run, *report) : scrub_text(*report, request.style),
-          .warnings = std::move(warnings),
-          .error = damage > 0 ? ckpt::ok_status() : report->verified.unreadable(),
-          .exit_code = damage > 0 || report->verified.damage > 0 ? 1 : 0};
+  return Answer{.text = request.json ? scrub_json(options.run, report) : scrub_text(report, request.style),
+                .warnings = std::move(warnings),
+                .error = damage > 0 ? ckpt::ok_status() : report.verified.unreadable(),
+                .exit_code = damage > 0 || report.verified.damage > 0 ? 1 : 0};
 }
 
 }  // namespace titan::cli

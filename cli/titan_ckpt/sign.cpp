@@ -66,41 +66,36 @@ std::string check_text(const ckpt::SignatureCheck& check, const TextStyle& style
 
 }  // namespace
 
-Answer run_sign(const Request& request) {
+ckpt::Result<Answer> run_sign(const Request& request) {
   if (!request.command.has("key"))
-    return {.error = ckpt::invalid("`sign` needs `--key KEY`, an Ed25519 private key as PEM")
-                         .with_hint("`openssl genpkey -algorithm ed25519 -out KEY.pem` makes one")};
-  ckpt::SignOptions options;
-  TITAN_ASSIGN_OR_ANSWER(options, read_options(request));
+    return ckpt::invalid("`sign` needs `--key KEY`, an Ed25519 private key as PEM")
+        .with_hint("`openssl genpkey -algorithm ed25519 -out KEY.pem` makes one");
+  TITAN_ASSIGN_OR_RETURN(ckpt::SignOptions options, read_options(request));
   if (const std::optional<std::string> out = request.command.value("output")) options.signature = *out;
   options.force = request.command.has("force");
   const Work work(request, options, "sign " + options.path);
-  const ckpt::Result<ckpt::SignReport> report = ckpt::sign_checkpoint(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
-  if (request.json) return {.text = sign_json(*report)};
-  return {.text = request.style.palette.paint(Role::kOk, "signed") + "  " + escape(report->path) + "  by " +
-                  ckpt::hex_of(report->key) + ": " + format_counted(report->files, "file", "files") + ", " +
-                  format_bytes(report->bytes, request.style.exact_bytes) + "; " + escape(report->signature) + "\n"};
+  TITAN_ASSIGN_OR_RETURN(const ckpt::SignReport report, ckpt::sign_checkpoint(request.fs, options));
+  if (request.json) return Answer{.text = sign_json(report)};
+  return Answer{.text = request.style.palette.paint(Role::kOk, "signed") + "  " + escape(report.path) + "  by " +
+                        ckpt::hex_of(report.key) + ": " + format_counted(report.files, "file", "files") + ", " +
+                        format_bytes(report.bytes, request.style.exact_bytes) + "; " + escape(report.signature) + "\n"};
 }
 
 bool asks_for_signature(const Command& command) { return command.has("key") || command.has("signature"); }
 
-Answer run_check_signature(const Request& request) {
+ckpt::Result<Answer> run_check_signature(const Request& request) {
   if (asks_for_repair(request.command))
-    return {.error = ckpt::invalid("`--key` compares with a signature, and `--repair` makes another checkpoint")
-                         .with_hint("verify what a repair has made")};
+    return ckpt::invalid("`--key` compares with a signature, and `--repair` makes another checkpoint")
+        .with_hint("verify what a repair has made");
   if (!request.command.has("key"))
-    return {.error =
-                ckpt::invalid("`--signature` is for `verify --key PUB`")
-                    .with_hint("`titan-ckpt verify CKPT --key PUB --signature FILE` compares with what was signed")};
-  ckpt::SignOptions options;
-  TITAN_ASSIGN_OR_ANSWER(options, read_options(request));
+    return ckpt::invalid("`--signature` is for `verify --key PUB`")
+        .with_hint("`titan-ckpt verify CKPT --key PUB --signature FILE` compares with what was signed");
+  TITAN_ASSIGN_OR_RETURN(ckpt::SignOptions options, read_options(request));
   if (const std::optional<std::string> file = request.command.value("signature")) options.signature = *file;
   const Work work(request, options, "verify " + options.path);
-  const ckpt::Result<ckpt::SignatureCheck> check = ckpt::check_signature(request.fs, options);
-  if (!check.ok()) return {.error = check.status()};
-  return {.text = request.json ? check_json(*check) : check_text(*check, request.style),
-          .exit_code = check->wrong.empty() ? 0 : 1};
+  TITAN_ASSIGN_OR_RETURN(const ckpt::SignatureCheck check, ckpt::check_signature(request.fs, options));
+  return Answer{.text = request.json ? check_json(check) : check_text(check, request.style),
+                .exit_code = check.wrong.empty() ? 0 : 1};
 }
 
 }  // namespace titan::cli

@@ -67,7 +67,7 @@ std::string strip_json(const ckpt::StripReport& report) {
 
 }  // namespace
 
-Answer run_strip(const Request& request) {
+ckpt::Result<Answer> run_strip(const Request& request) {
   const Command& command = request.command;
   ckpt::StripOptions options;
   options.src = command.positionals[0];
@@ -78,22 +78,20 @@ Answer run_strip(const Request& request) {
   options.created = format_utc(std::time(nullptr));
   if (const auto keep = command.value("keep")) {
     if (*keep != ckpt::kModel)
-      return {.error =
-                  wrong_value("keep", *keep, "model").with_hint("without --keep everything but the optimizer stays")};
+      return wrong_value("keep", *keep, "model").with_hint("without --keep everything but the optimizer stays");
     options.keep = ckpt::StripKeep::kModel;
   }
   if (const auto dtype = command.value("dtype")) {
-    if (*dtype != "bf16" && *dtype != "f32") return {.error = wrong_value("dtype", *dtype, "bf16 or f32")};
+    if (*dtype != "bf16" && *dtype != "f32") return wrong_value("dtype", *dtype, "bf16 or f32");
     options.dtype = *dtype == "bf16" ? ckpt::DType::kBF16 : ckpt::DType::kF32;
   }
   const Work work(request, options, "strip");
-  ckpt::Result<ckpt::StripReport> report = ckpt::plan_strip(request.fs, options);
-  if (!report.ok()) return {.error = report.status()};
+  TITAN_ASSIGN_OR_RETURN(ckpt::StripReport report, ckpt::plan_strip(request.fs, options));
   if (!command.has("dry-run")) {
-    if (const ckpt::Status status = ckpt::write_strip(request.fs, options, *report); !status.ok())
-      return {.error = status};
+    TITAN_RETURN_IF_ERROR(ckpt::write_strip(request.fs, options, report));
   }
-  return {.text = request.json ? strip_json(*report) : strip_text(*report, request.style), .notes = report->warnings};
+  return Answer{.text = request.json ? strip_json(report) : strip_text(report, request.style),
+                .notes = report.warnings};
 }
 
 }  // namespace titan::cli

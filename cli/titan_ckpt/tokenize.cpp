@@ -1,16 +1,23 @@
-#include "cli/titan_ckpt/tokenize.h"
-
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <string>
 
 #include "ckpt/base/fs.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
+#include "ckpt/store/named_file.h"
 #include "cli/kit/flag_values.h"
+#include "cli/kit/json_out.h"
+#include "cli/kit/table.h"
+#include "cli/kit/text.h"
 #include "cli/kit/units.h"
+#include "cli/kit/values.h"
 #include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
+#include "corpus/look.h"
+#include "corpus/tokenize.h"
 
 namespace titan::cli {
 namespace {
@@ -49,8 +56,7 @@ Result<std::string> unescaped(const std::string& flag, const std::string& text) 
 }
 
 bool is_folder(ckpt::Fs& fs, const std::string& path) {
-  const Result<std::string> real = fs.real_path(path);
-  const auto info = real.ok() ? fs.stat(*real) : Result<ckpt::FileInfo>(real.status());
+  const auto info = ckpt::stat_target(fs, path);
   return !info.ok() || info->type == ckpt::FileType::kDirectory;
 }
 
@@ -97,46 +103,158 @@ Status read_flags(const Command& command, corpus::TokenizeOptions* options) {
   return {};
 }
 
+std::string ids_text(const std::vector<std::uint32_t>& ids) {
+  std::string text;
+  for (const std::uint32_t id : ids) text += (text.empty() ? "" : ", ") + std::to_string(id);
+  return text.empty() ? "nothing" : text;
+}
+
+/// What both verbs say of a folder of tokens.
+void add_data(Facts& facts, const corpus::TokenData& data, const TextStyle& style) {
+  facts.add("documents", format_count(data.documents));
+  facts.add("tokens", format_count(data.tokens) + " of " + std::to_string(data.token_bytes) + " bytes (" +
+                          format_bytes(data.tokens * data.token_bytes, style.exact_bytes) + "), ids below " +
+                          format_count(data.vocabulary));
+  if (data.tokens > 0)
+    facts.add("text", format_bytes(data.text_bytes, style.exact_bytes) + ", " +
+                          format_rounded(static_cast<double>(data.text_bytes) / static_cast<double>(data.tokens), 3) +
+                          " bytes a token");
+  if (data.trained)
+    facts.add("trained", format_count(*data.trained) + " of " + format_counted(data.tokens, "token", "tokens"));
+  facts.add("longest", format_counted(data.longest, "token", "tokens"));
+  facts.add("around", ids_text(data.before) + " before each document, " + ids_text(data.behind) + " behind it");
+}
+
+/// What is known of a file of ids.
+void add_file(Facts& facts, const corpus::LookReport& report, const TextStyle& style) {
+  const corpus::TokenData& data = report.data;
+  facts.add("file", escape(report.file->path));
+  facts.add("kind", corpus::format_text(report.file->format) +
+                        (report.file->tokenizer.empty() ? "" : ", of the tokenizer " + escape(report.file->tokenizer)));
+  facts.add("tokens", format_count(data.tokens) + " of " + format_counted(data.token_bytes, "byte", "bytes") + " (" +
+                          format_bytes(data.tokens * data.token_bytes, style.exact_bytes) + ")" +
+                          (report.verified ? ", ids below " + format_count(data.vocabulary) : ""));
+  if (report.file->index.empty()) return facts.add("documents", "not known: there is no index");
+  facts.add("documents", format_count(data.documents) + ", as " + escape(report.file->index) + " says");
+  facts.add("longest", format_counted(data.longest, "token", "tokens"));
+}
+
+std::string tokenize_text(const corpus::TokenizeReport& report, const TextStyle& style) {
+  Facts facts;
+  facts.add("tokenizer", escape(report.tokenizer));
+  facts.add(
+      "files",
+      format_count(report.files) +
+          (report.empty > 0 ? "; " + format_counted(report.empty, "empty text", "empty texts") + " left out" : ""));
+  add_data(facts, report.data, style);
+  std::string out = facts.render(style.palette) + "\n";
+  if (!report.written) return out + "nothing written: --dry-run\n";
+  const std::string dtype = report.data.token_bytes == 2 ? "" : " --training.token_dtype=uint32";
+  out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  " +
+         format_counted(report.data.shards.size(), "shard", "shards") + "\n";
+  return out + "train on it: --training.dataset=tokens --training.dataset_path=" + escape(ckpt::shell_word(report.dst)) + dtype + "\n";
+}
+
+std::string tokens_text(const corpus::LookReport& report, const TextStyle& style) {
+  Facts facts;
+  if (report.file) {
+    add_file(facts, report, style);
+  } else {
+    facts.add("folder", escape(report.folder));
+    facts.add("shards", format_count(report.data.shards.size()) + (report.verified ? ", every digest is right" : ""));
+    add_data(facts, report.data, style);
+  }
+  std::string out = facts.render(style.palette);
+  for (std::size_t i = 0; i < report.shown.size(); ++i) {
+    const corpus::ShownDocument& shown = report.shown[i];
+    out += "\n" +
+           style.palette.paint(
+               Role::kDim, "document " + std::to_string(i) + ", " + format_counted(shown.tokens, "token", "tokens")) +
+           "\n";
+    out += escape(shown.text) + (shown.cut ? " ..." : "") + "\n";
+  }
+  return out;
+}
+
+void data_json(JsonOut& json, const corpus::TokenData& data) {
+  json.members("documents", data.documents, "tokens", data.tokens, "token_bytes", std::uint64_t{data.token_bytes});
+  json.members("text_bytes", data.text_bytes, "longest", data.longest, "vocabulary", data.vocabulary);
+  if (data.trained) json.count("trained", *data.trained);
+  digest_json(json, "tokenizer_digest", data.tokenizer);
+  json.members("before", data.before, "behind", data.behind);
+  json.each("shards", data.shards, [&](const corpus::TokenShard& shard) {
+    json.members("tokens_file", shard.tokens_file, "ends_file", shard.ends_file, "tokens", shard.tokens, "documents",
+                 shard.documents);
+    digest_json(json, "tokens_digest", shard.tokens_digest);
+    digest_json(json, "ends_digest", shard.ends_digest);
+    if (!shard.answers_file.empty()) {
+      json.members("answers_file", shard.answers_file, "answers", shard.answers);
+      digest_json(json, "answers_digest", shard.answers_digest);
+    }
+  });
+}
+
+std::string tokenize_json(const corpus::TokenizeReport& report) {
+  JsonOut json("titan.tokenize/1");
+  json.path("destination", report.dst);
+  json.path("tokenizer", report.tokenizer);
+  json.members("written", report.written, "files", report.files, "empty", report.empty);
+  data_json(json, report.data);
+  json.members("seconds", report.seconds, "warnings", report.warnings);
+  return json.document();
+}
+
+std::string tokens_json(const corpus::LookReport& report) {
+  JsonOut json("titan.tokens/1");
+  json.path("folder", report.folder);
+  json.text("format", report.file ? corpus::format_text(report.file->format) : "a folder of tokens");
+  json.path("index", report.file ? report.file->index : "");
+  json.flag("verified", report.verified);
+  data_json(json, report.data);
+  json.each("shown", report.shown, [&](const corpus::ShownDocument& shown) {
+    json.members("tokens", shown.tokens, "cut", shown.cut, "text", shown.text);
+  });
+  return json.document();
+}
+
 }  // namespace
 
-Answer run_tokenize(const Request& request) {
+ckpt::Result<Answer> run_tokenize(const Request& request) {
   corpus::TokenizeOptions options;
-  if (const Status status = read_flags(request.command, &options); !status.ok()) return {.error = status};
+  TITAN_RETURN_IF_ERROR(read_flags(request.command, &options));
   const Work work(request, options, "tokenize");
   options.input.standard_input = [cancel = options.cancel](std::span<char> out) {
     return read_standard_input(out, cancel);
   };
-  corpus::TokenizeReport report;
-  TITAN_ASSIGN_OR_ANSWER(report, corpus::tokenize(request.fs, options));
-  return {.text = request.json ? tokenize_json(report) : tokenize_text(report, request.style),
-          .notes = report.warnings};
+  TITAN_ASSIGN_OR_RETURN(const corpus::TokenizeReport report, corpus::tokenize(request.fs, options));
+  return Answer{.text = request.json ? tokenize_json(report) : tokenize_text(report, request.style),
+                .notes = report.warnings};
 }
 
-Answer run_tokens(const Request& request) {
+ckpt::Result<Answer> run_tokens(const Request& request) {
   const Command& command = request.command;
   corpus::LookOptions options;
   options.folder = command.positionals[0];
   options.tokenizer = command.value("tokenizer").value_or("");
   options.verify = command.has("verify");
   if (const auto type = command.value("token-dtype")) {
-    if (*type != "uint16" && *type != "uint32") return {.error = wrong_value("token-dtype", *type, "uint16 or uint32")};
+    if (*type != "uint16" && *type != "uint32") return wrong_value("token-dtype", *type, "uint16 or uint32");
     options.raw_bytes = *type == "uint16" ? 2 : 4;
   }
   if (const auto show = command.value("show")) {
     const auto count = ckpt::number_of<std::uint64_t>(*show);
     if (!count || *count == 0 || *count > kMostShown)
-      return {.error = wrong_value("show", *show, "a number of documents from 1 to 1000")};
+      return wrong_value("show", *show, "a number of documents from 1 to 1000");
     options.show = *count;
     if (options.tokenizer.empty() && !is_folder(request.fs, options.folder))
-      return {.error = ckpt::invalid("'" + options.folder + "' does not say its tokenizer, which --show decodes with")
-                           .with_hint("--tokenizer DIR names a folder that holds tokenizer.json")};
+      return ckpt::invalid("'" + options.folder + "' does not say its tokenizer, which --show decodes with")
+          .with_hint("--tokenizer DIR names a folder that holds tokenizer.json");
   } else if (command.has("tokenizer")) {
-    return {.error = ckpt::invalid("`--tokenizer` has no effect without --show").with_hint("add --show 3")};
+    return ckpt::invalid("`--tokenizer` has no effect without --show").with_hint("add --show 3");
   }
   const Work work(request, options, "verify");
-  corpus::LookReport report;
-  TITAN_ASSIGN_OR_ANSWER(report, corpus::look(request.fs, options));
-  return {.text = request.json ? tokens_json(report) : tokens_text(report, request.style)};
+  TITAN_ASSIGN_OR_RETURN(const corpus::LookReport report, corpus::look(request.fs, options));
+  return Answer{.text = request.json ? tokens_json(report) : tokens_text(report, request.style)};
 }
 
 }  // namespace titan::cli

@@ -1,6 +1,6 @@
-#include "cli/titan_engine/eval.h"
-
+// `titan-train eval`: the loss of a checkpoint on a token file.
 #include <optional>
+#include <string>
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs_posix.h"
@@ -9,16 +9,55 @@
 #include "ckpt/run/run_resolve.h"
 #include "ckpt/store/output_file.h"
 #include "cli/kit/flag_values.h"
+#include "cli/kit/json_out.h"
 #include "cli/kit/stop.h"
+#include "cli/kit/table.h"
+#include "cli/kit/text.h"
+#include "cli/kit/units.h"
 #include "cli/titan_engine/speech.h"
 #include "cli/titan_train/engine.h"
 #include "cli/titan_train/weights.h"
+#include "libtrain/engine/train/evaluation.h"
 #include "libtrain/job/host/cores.h"
 
 namespace titan::cli {
 namespace {
 
 using ckpt::Result;
+
+struct EvalReport {
+  std::string checkpoint, id, tokens_file, logits_file;
+  std::uint64_t step = 0, left_over = 0, row_length = 0;
+  std::string length_from;  ///< the checkpoint's key that set row_length; empty: the flag or the file did
+  train::EvaluationReport evaluation;
+};
+
+std::string eval_text(const EvalReport& report, const Palette& palette) {
+  Facts facts;
+  const train::EvaluationReport& e = report.evaluation;
+  facts.add("checkpoint", escape(report.checkpoint) + (report.step > 0 ? " step " + std::to_string(report.step) : ""));
+  facts.add(
+      "tokens",
+      format_count(e.tokens) + " in " + format_count(e.rows) + (e.rows == 1 ? " row of " : " rows of ") +
+          format_count(report.row_length) +
+          (report.length_from.empty() ? "" : " (the checkpoint's " + report.length_from + ")") +
+          (report.left_over > 0 ? "; " + format_count(report.left_over) + " left over at the end of the file" : ""));
+  facts.add("predictions", format_count(e.predictions));
+  facts.add("loss", e.predictions > 0 ? format_real(e.loss) + " nats per prediction" : "n/a");
+  if (!report.logits_file.empty()) facts.add("logits", escape(report.logits_file));
+  return facts.render(palette);
+}
+
+std::string eval_json(const EvalReport& report) {
+  const train::EvaluationReport& e = report.evaluation;
+  JsonOut json("titan.eval/1");
+  json.path("checkpoint", report.checkpoint);
+  json.members("id", report.id, "step", report.step, "rows", e.rows, "tokens", e.tokens, "seq_len", report.row_length);
+  json.members("left_over", report.left_over, "predictions", e.predictions);
+  json.member("loss", e.predictions > 0 ? std::optional(e.loss) : std::nullopt);
+  if (!report.logits_file.empty()) json.path("logits", report.logits_file);
+  return json.document();
+}
 
 constexpr std::uint64_t kLongestRow = 1u << 24;  // of a row
 constexpr std::uint64_t kLongestText = std::uint64_t{1} << 30;
@@ -113,10 +152,9 @@ Result<EvalReport> evaluate(const Command& command) {
 
 }  // namespace
 
-Answer run_eval(const Request& request) {
-  EvalReport report;
-  TITAN_ASSIGN_OR_ANSWER(report, evaluate(request.command));
-  return {.text = request.json ? eval_json(report) : eval_text(report, request.style.palette)};
+ckpt::Result<Answer> run_eval(const Request& request) {
+  TITAN_ASSIGN_OR_RETURN(const EvalReport report, evaluate(request.command));
+  return Answer{.text = request.json ? eval_json(report) : eval_text(report, request.style.palette)};
 }
 
 }  // namespace titan::cli

@@ -44,7 +44,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
 }  // namespace
 
 // Leaves without running static destructors: LibTorch's threads may still be alive.
-Answer be_rank(const Request& request, const train::LaunchEnv& env) {
+ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env) {
   const Command& command = request.command;
   const ColorChoice color = request.color;
   // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.

@@ -1,21 +1,28 @@
-#include "cli/titan_engine/sample.h"
-
+// `titan-train sample`: text that a checkpoint writes after a prompt, shown while it is written.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
+#include "ckpt/base/fs_posix.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/errors.h"
 #include "cli/kit/flag_values.h"
+#include "cli/kit/json_out.h"
 #include "cli/kit/output.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/text.h"
-#include "cli/titan_engine/prompt.h"
+#include "cli/kit/units.h"
 #include "cli/titan_engine/speech.h"
 #include "cli/titan_train/engine.h"
 #include "cli/titan_train/weights.h"
+#include "libtrain/engine/train/generation.h"
 #include "libtrain/job/host/cores.h"
 #include "recipe/text/text_stream.h"
 
@@ -24,6 +31,126 @@ namespace {
 
 using ckpt::Result;
 using ckpt::Status;
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // of a file of ids
+constexpr const char* kBetween = ", \t\r\n";
+
+/// Numbers separated by commas and white space. \error kInvalid naming what is not a number
+Result<std::vector<std::int64_t>> parse_ids(const std::string& text) {
+  std::vector<std::int64_t> ids;
+  for (std::size_t at = text.find_first_not_of(kBetween); at != std::string::npos;) {
+    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const auto id = ckpt::number_of<std::int64_t>(word);
+    if (!id || *id < 0) return ckpt::invalid("'" + word + "' is no token id");
+    ids.push_back(*id);
+    at = text.find_first_not_of(kBetween, end);
+  }
+  if (ids.empty()) return ckpt::invalid("no token id is there");
+  return ids;
+}
+
+/// Fails unless exactly one of --prompt and --prompt-ids is given, and if a text is empty. \error kInvalid
+Status check_prompt(const Command& command) {
+  const bool text = command.has("prompt"), ids = command.has("prompt-ids");
+  if (text && ids) return ckpt::invalid("`--prompt` and `--prompt-ids` are given: one begins the text");
+  if (!text && !ids)
+    return ckpt::invalid("`titan-train sample` needs --prompt TEXT or --prompt-ids IDS")
+        .with_hint("--prompt is for models of bytes, or with a tokenizer.json; others take ids: 1,2,3, or a file");
+  for (const char* flag : {"prompt", "stop"})
+    for (const std::string& value : command.all(flag))
+      if (value.empty())
+        return ckpt::invalid("`--" + std::string(flag) + "` is empty").with_hint("give at least one character");
+  return ckpt::ok_status();
+}
+
+/// The ids of the prompt: of the text in --prompt, or in --prompt-ids, which has ids or names a file with ids. \error
+/// kInvalid: the file does not exist, ids are not numbers, missing, or outside the vocabulary
+Result<std::vector<std::int64_t>> prompt_of(const Command& command, const Texts& texts, std::int64_t vocab_size) {
+  std::vector<std::int64_t> ids;
+  if (const auto text = command.value("prompt")) {
+    TITAN_ASSIGN_OR_RETURN(ids, ids_of(texts, *text, true));
+  } else {
+    std::string list = *command.value("prompt-ids"), from = "`--prompt-ids`";
+    if (list.find_first_not_of("0123456789, \t\r\n") != std::string::npos) {
+      from = list;
+      const auto bytes = ckpt::read_file(ckpt::posix_fs(), list, kMostBytes);
+      if (!bytes.ok()) {
+        Status status =
+            bytes.status().wrapped("`--prompt-ids " + list + "` is neither ids nor a file that can be read");
+        status.code = ckpt::Code::kInvalid;
+        return status.with_hint("expected 1,2,3, or a text file of such numbers");
+      }
+      list = ckpt::text_of(*bytes);
+    }
+    auto parsed = parse_ids(list);
+    if (!parsed.ok()) return ckpt::invalid(from + ": " + parsed.status().message);
+    ids = std::move(*parsed);
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] >= vocab_size)
+      return ckpt::invalid("id " + std::to_string(ids[i]) + ", number " + std::to_string(i + 1) +
+                           " of the prompt, is outside the vocabulary of " + std::to_string(vocab_size));
+  return ids;
+}
+
+struct SampleReport {
+  std::string checkpoint, id, dtype;
+  std::uint64_t step = 0;
+  train::GenerationOptions options;
+  train::GenerationReport generation;
+  std::optional<std::string> prompt, text;  ///< if the prompt of a byte model was given as text
+  bool stopped = false;                     ///< by --stop
+  bool most_given = false;                  ///< --max-new-tokens was given
+};
+
+/// What ended the text: "max_new_tokens", "end_token", "stop".
+const char* sample_end(const SampleReport& report) {
+  if (report.stopped) return "stop";
+  return report.generation.end == train::GenerationEnd::kEndToken ? "end_token" : "max_new_tokens";
+}
+
+/// One line for stderr: how much was written, how fast, and what ended it.
+std::string sample_line(const SampleReport& report) {
+  const train::GenerationReport& g = report.generation;
+  const std::size_t tokens = g.tokens.size();
+  const double seconds = g.first_s + g.rest_s;
+  std::string line = escape(report.checkpoint) + (report.step > 0 ? " step " + std::to_string(report.step) : "") +
+                     ": " + format_count(tokens) + (tokens == 1 ? " token" : " tokens");
+  if (tokens > 0 && seconds > 0)
+    line += ", " + format_count(static_cast<std::uint64_t>(static_cast<double>(tokens) / seconds + 0.5)) + "/s";
+  if (report.options.sampling.temperature > 0) line += ", seed " + std::to_string(report.options.sampling.seed);
+  if (report.stopped) return line + "; ended by --stop";
+  if (g.end == train::GenerationEnd::kEndToken) return line + "; the model ended the text";
+  return line + (report.most_given ? "; ended by --max-new-tokens"
+                                   : "; ended at the usual length (--max-new-tokens writes more)");
+}
+
+void ids(JsonOut& json, const char* key, const std::vector<std::int64_t>& tokens) {
+  json.begin_array(key);
+  for (const std::int64_t token : tokens) json.count(static_cast<std::uint64_t>(token));
+  json.end_array();
+}
+
+std::string sample_json(const SampleReport& report) {
+  const train::SamplingSettings& sampling = report.options.sampling;
+  const train::GenerationReport& g = report.generation;
+  JsonOut json("titan.sample/1");
+  json.path("checkpoint", report.checkpoint);
+  json.members("id", report.id, "step", report.step);
+  ids(json, "prompt_ids", report.options.prompt);
+  ids(json, "ids", g.tokens);
+  if (report.prompt) json.text("prompt", *report.prompt);
+  if (report.text) json.text("text", *report.text);
+  json.members("end", sample_end(report), "temperature", sampling.temperature);
+  if (sampling.temperature > 0) {
+    json.members("top_k", sampling.top_k, "top_p", sampling.top_p, "seed", sampling.seed);
+  }
+  json.members("dtype", report.dtype, "kv_cache", report.options.kv_cache);
+  json.members("threads", static_cast<std::uint64_t>(report.options.threads), "load_s", g.load_s);
+  json.members("first_token_s", g.first_s, "other_tokens_s", g.rest_s);
+  return json.document();
+}
 
 constexpr std::uint64_t kMostNewTokens = 1u << 20;
 constexpr std::uint64_t kTokens = 256;  // as transformers' pipeline, or as many as the model was made for
@@ -129,29 +256,26 @@ std::string too_long(const train::GenerationOptions& options, const Texts& texts
 
 }  // namespace
 
-Answer run_sample(const Request& request) {
+ckpt::Result<Answer> run_sample(const Request& request) {
   const Command& command = request.command;
-  if (const Status given = check_prompt(command); !given.ok()) return {.error = given};
-  std::unique_ptr<ckpt::WeightSource> source;
-  TITAN_ASSIGN_OR_ANSWER(source, open_given(command));
-  recipe::NameRules rules;
-  TITAN_ASSIGN_OR_ANSWER(rules, rules_of(command));
-  recipe::ModelDims dims;
-  TITAN_ASSIGN_OR_ANSWER(dims, model_of(*source, command.positionals[0], "sample"));
+  TITAN_RETURN_IF_ERROR(check_prompt(command));
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::WeightSource> source, open_given(command));
+  TITAN_ASSIGN_OR_RETURN(const recipe::NameRules rules, rules_of(command));
+  TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims, model_of(*source, command.positionals[0], "sample"));
   Texts texts;
   const bool given_text = command.has("prompt") || command.has("stop");
   if (command.has("tokenizer") && !given_text)
-    return {.error = ckpt::invalid("`--tokenizer` has no effect with --prompt-ids alone, which are printed as ids")};
-  TITAN_ASSIGN_OR_ANSWER(texts, texts_of(*source, given_text, command.value("tokenizer")));
+    return ckpt::invalid("`--tokenizer` has no effect with --prompt-ids alone, which are printed as ids");
+  TITAN_ASSIGN_OR_RETURN(texts, texts_of(*source, given_text, command.value("tokenizer")));
   for (const char* flag : {"prompt", "stop"}) {
     if (!command.has(flag)) continue;
     const Status reads =
         check_reads_text(texts, source->path(), flag, "give the ids that it makes of the text: --prompt-ids 1,2,3");
-    if (!reads.ok()) return {.error = reads};
+    if (!reads.ok()) return reads;
   }
 
   SampleReport report;
-  TITAN_ASSIGN_OR_ANSWER(report.options, options_of(command, texts, dims));
+  TITAN_ASSIGN_OR_RETURN(report.options, options_of(command, texts, dims));
   report.checkpoint = source->path();
   report.id = source->id();
   report.step = source->step();
@@ -196,13 +320,13 @@ Answer run_sample(const Request& request) {
     show.put(rest);
   }
   show.end_line();
-  if (!generation.ok()) return {.error = generation.status()};
-  if (!show.status().ok()) return {.error = show.status()};
+  if (!generation.ok()) return generation.status();
+  if (!show.status().ok()) return show.status();
   report.generation = std::move(*generation);
   if (as_text) report.text = text;
-  if (request.json) return {.text = sample_json(report)};
+  if (request.json) return Answer{.text = sample_json(report)};
   report_note(sample_line(report), request.color);
-  return {};
+  return Answer{};
 }
 
 }  // namespace titan::cli

@@ -25,11 +25,11 @@ ckpt::Result<std::string> engine_program();
 ckpt::Status check_front();
 
 /// The verbs `eval` and `sample`.
-Answer run_eval(const Request& request);
-Answer run_sample(const Request& request);
+ckpt::Result<Answer> run_eval(const Request& request);
+ckpt::Result<Answer> run_sample(const Request& request);
 
 /// Becomes the process of one rank. Returns only if there is no engine.
-Answer be_rank(const Request& request, const train::LaunchEnv& env);
+ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env);
 
 /// Measures the parts of the planned model on this host, with `threads` threads, and stores the times in the run
 /// folder.

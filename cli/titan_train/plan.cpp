@@ -188,20 +188,18 @@ Status in_short(Status status, const PlanReport& report) {
 
 }  // namespace
 
-Answer run_plan(const Request& request) {
+ckpt::Result<Answer> run_plan(const Request& request) {
   const Command& command = request.command;
   Status refused;
-  const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides, &refused);
-  if (!loaded.ok()) return {.error = loaded.status()};
-  if (command.has("measure"))
-    if (const Status status = measure(request, loaded->config); !status.ok()) return {.error = status};
+  TITAN_ASSIGN_OR_RETURN(const auto loaded,
+                         recipe::load_run_config(command.positionals[0], command.overrides, &refused));
+  if (command.has("measure")) TITAN_RETURN_IF_ERROR(measure(request, loaded.config));
   PlanReport report;
-  if (const Status status = make_report(command, *loaded, report); !status.ok()) return {.error = status};
+  TITAN_RETURN_IF_ERROR(make_report(command, loaded, report));
   if (!refused.ok()) report.refused = refused;
-  std::vector<std::string> written;
-  TITAN_ASSIGN_OR_ANSWER(written, write_plan_files(request, report));
-  if (request.json) return {.text = plan_json(report), .error = report.refused};
-  return {
+  TITAN_ASSIGN_OR_RETURN(const std::vector<std::string> written, write_plan_files(request, report));
+  if (request.json) return Answer{.text = plan_json(report), .error = report.refused};
+  return Answer{
       .text = plan_text(report, request.style.palette), .notes = written, .error = in_short(report.refused, report)};
 }
 

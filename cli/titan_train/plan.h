@@ -15,7 +15,7 @@
 namespace titan::cli {
 
 /// Prints what `run` would do, without doing it. Its error is the one that `run` would give before its first step.
-Answer run_plan(const Request& request);
+ckpt::Result<Answer> run_plan(const Request& request);
 
 struct PlanReport {
   std::string config_file, run_folder;

@@ -85,27 +85,20 @@ void stages(JsonOut& json, const Forecast& f) {
     json.members("rank", s.rank, "embedding", s.parts.embedding, "first_layer", s.parts.first_layer);
     json.members("end_layer", s.parts.end_layer, "head", s.parts.head, "parameters", s.parameters);
     json.members("cost_share", s.cost_share, "in_flight", s.in_flight);
-    json.begin_object("memory");
-    json.members("weights", s.memory.weights, "gradients_estimate", s.memory.gradients);
-    json.members("optimizer", s.memory.optimizer, "activations_estimate", s.memory.activations);
-    json.members("exchange", s.memory.exchange, "transfers_estimate", s.memory.transfers);
-    json.members("slack_estimate", s.memory.slack, "total_estimate", s.memory.total());
-    json.end_object();
+    json.object("memory", "weights", s.memory.weights, "gradients_estimate", s.memory.gradients, "optimizer",
+                s.memory.optimizer, "activations_estimate", s.memory.activations, "exchange", s.memory.exchange,
+                "transfers_estimate", s.memory.transfers, "slack_estimate", s.memory.slack, "total_estimate",
+                s.memory.total());
   });
-  json.begin_object("pipeline");
-  json.members("schedule", f.plan.schedule_name(), "stages_per_rank", f.plan.chunks);
-  json.text("stages_from", f.plan.stages_from.empty() ? "cost" : f.plan.stages_from);
-  json.members("largest_over_average", f.largest_over_average);
-  json.members("bubble_equal_stages", f.bubble.equal, "bubble", f.bubble.with_costs);
-  json.end_object();
+  json.object("pipeline", "schedule", f.plan.schedule_name(), "stages_per_rank", f.plan.chunks, "stages_from",
+              f.plan.stages_from.empty() ? "cost" : f.plan.stages_from, "largest_over_average", f.largest_over_average,
+              "bubble_equal_stages", f.bubble.equal, "bubble", f.bubble.with_costs);
 }
 
 void batches(JsonOut& json, const Forecast& f) {
-  json.begin_object("batch");
-  json.members("micro_batch", f.plan.batch.micro, "micro_batches", f.plan.batch.count);
-  json.members("global_batch", f.plan.batch.global, "seq_len", f.plan.batch.seq_len, "per_rank", f.rank_micro_batches);
-  json.members("tokens_per_step", f.tokens_per_step, "tokens_before", f.tokens_before, "tokens_after", f.tokens_after);
-  json.end_object();
+  json.object("batch", "micro_batch", f.plan.batch.micro, "micro_batches", f.plan.batch.count, "global_batch",
+              f.plan.batch.global, "seq_len", f.plan.batch.seq_len, "per_rank", f.rank_micro_batches, "tokens_per_step",
+              f.tokens_per_step, "tokens_before", f.tokens_before, "tokens_after", f.tokens_after);
 }
 
 void texts(JsonOut& json, const PlanReport& report) {
@@ -159,10 +152,8 @@ void time(JsonOut& json, const PlanReport& report) {
 
 void refusal(JsonOut& json, const ckpt::Status& status) {
   if (status.ok()) return json.null("refused");
-  json.begin_object("refused");
-  json.members("code", static_cast<int>(ckpt::exit_code(status.code)), "kind", ckpt::code_name(status.code));
-  json.members("message", status.message, "causes", status.causes, "hint", status.hint);
-  json.end_object();
+  json.object("refused", "code", static_cast<int>(ckpt::exit_code(status.code)), "kind", ckpt::code_name(status.code),
+              "message", status.message, "causes", status.causes, "hint", status.hint);
 }
 
 }  // namespace

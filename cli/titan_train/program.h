@@ -10,9 +10,9 @@ const Program& titan_train_program();
 ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words);
 
 /// Starts local ranks, or becomes a rank if a launcher's environment says so.
-Answer run_run(const Request& request);
+ckpt::Result<Answer> run_run(const Request& request);
 /// Prints the resolved configuration, or what a change of each key means.
-Answer run_config(const Request& request);
+ckpt::Result<Answer> run_config(const Request& request);
 
 /// Notes stop signals from now on: LibTorch's constructors take a fifth of a second before main begins. Call it first
 /// in main; if possible it runs even before the constructors of libraries.

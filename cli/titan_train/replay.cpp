@@ -226,26 +226,22 @@ Result<std::vector<std::uint64_t>> full_steps(ckpt::Fs& fs, const std::string& r
 
 }  // namespace
 
-Answer run_replay(const Request& request) {
-  train::ReplayRange range;
-  TITAN_ASSIGN_OR_ANSWER(range, train::parse_replay_range(request.command.positionals[0]));
-  train::ReplayLayout layout;
-  TITAN_ASSIGN_OR_ANSWER(layout, read_layout(request.command));
-  ReplayOutcome outcome;
-  TITAN_ASSIGN_OR_ANSWER(outcome, Replayer(request, layout).replay(range));
-  return {.text = request.json ? replay_json(outcome) : replay_text(outcome, request.style),
-          .notes = outcome.notes,
-          .exit_code = outcome.follows() ? 0 : 1};
+ckpt::Result<Answer> run_replay(const Request& request) {
+  TITAN_ASSIGN_OR_RETURN(const train::ReplayRange range, train::parse_replay_range(request.command.positionals[0]));
+  TITAN_ASSIGN_OR_RETURN(const train::ReplayLayout layout, read_layout(request.command));
+  TITAN_ASSIGN_OR_RETURN(const ReplayOutcome outcome, Replayer(request, layout).replay(range));
+  return Answer{.text = request.json ? replay_json(outcome) : replay_text(outcome, request.style),
+                .notes = outcome.notes,
+                .exit_code = outcome.follows() ? 0 : 1};
 }
 
 // A replay compares every step that was published on its way, so the first one that differs is known at once; where
 // none does, the half is proved that it went over.
-Answer run_bisect(const Request& request) {
+ckpt::Result<Answer> run_bisect(const Request& request) {
   BisectOutcome outcome;
   outcome.run = request.command.positionals[0];
-  train::ReplayLayout layout;
-  TITAN_ASSIGN_OR_ANSWER(layout, read_layout(request.command));
-  TITAN_ASSIGN_OR_ANSWER(outcome.steps, full_steps(request.fs, outcome.run));
+  TITAN_ASSIGN_OR_RETURN(const train::ReplayLayout layout, read_layout(request.command));
+  TITAN_ASSIGN_OR_RETURN(outcome.steps, full_steps(request.fs, outcome.run));
   Replayer replayer(request, layout);
   std::size_t low = 0;
   while (low + 1 < outcome.steps.size() && outcome.follows()) {
@@ -261,14 +257,14 @@ Answer run_bisect(const Request& request) {
       low -= std::min<std::size_t>(low, 1);
       continue;
     }
-    if (!replay.ok()) return {.error = replay.status()};
+    if (!replay.ok()) return replay.status();
     outcome.replays.push_back(std::move(*replay));
     if (outcome.follows()) low = middle;
   }
   outcome.proved = outcome.steps[low];
-  return {.text = request.json ? bisect_json(outcome) : bisect_text(outcome, request.style),
-          .notes = outcome.notes(),
-          .exit_code = outcome.follows() ? 0 : 1};
+  return Answer{.text = request.json ? bisect_json(outcome) : bisect_text(outcome, request.style),
+                .notes = outcome.notes(),
+                .exit_code = outcome.follows() ? 0 : 1};
 }
 
 }  // namespace titan::cli

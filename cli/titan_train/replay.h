@@ -10,8 +10,8 @@
 
 namespace titan::cli {
 
-Answer run_replay(const Request& request);
-Answer run_bisect(const Request& request);
+ckpt::Result<Answer> run_replay(const Request& request);
+ckpt::Result<Answer> run_bisect(const Request& request);
 
 /// The result of one replay.
 struct ReplayOutcome {

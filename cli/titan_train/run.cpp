@@ -96,85 +96,79 @@ std::vector<std::string> words_without_restarts(const std::vector<std::string>& 
 }
 
 /// The same command as a child, again and again.
-Answer run_again(const Request& request, const std::string& text) {
+ckpt::Result<Answer> run_again(const Request& request, const std::string& text) {
   const std::optional<unsigned> most = ckpt::number_of<unsigned>(text);
-  if (!most) return {.error = wrong_value("max-restarts", text, "a number of 0 or more")};
+  if (!most) return wrong_value("max-restarts", text, "a number of 0 or more");
   const Command& command = request.command;
-  const auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
-  if (!loaded.ok()) return {.error = loaded.status()};
+  TITAN_ASSIGN_OR_RETURN(const auto loaded, recipe::load_run_config(command.positionals[0], command.overrides));
   const std::vector<std::string> words = words_without_restarts(command.words);
   train::RestartOptions options;
   options.most = *most;
-  options.newest = [&] { return train::step_to_go_on(ckpt::posix_fs(), loaded->config); };
+  options.newest = [&] { return train::step_to_go_on(ckpt::posix_fs(), loaded.config); };
   options.words = [&](unsigned restart) {
-    return restart == 0 ? words : train::words_to_go_on(words, loaded->config, options.newest());
+    return restart == 0 ? words : train::words_to_go_on(words, loaded.config, options.newest());
   };
   options.say = [&](const std::string& line) { report_note(line, request.color); };
-  return {.exit_code = train::run_with_restarts(options)};
+  return Answer{.exit_code = train::run_with_restarts(options)};
 }
 
 }  // namespace
 
-Answer run_run(const Request& request) {
+ckpt::Result<Answer> run_run(const Request& request) {
   const Command& command = request.command;
-  int nproc = 1;
-  TITAN_ASSIGN_OR_ANSWER(nproc, parse_nproc(command));
-  std::optional<train::LaunchEnv> env;
-  TITAN_ASSIGN_OR_ANSWER(env, launch_env());
+  TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command));
+  TITAN_ASSIGN_OR_RETURN(const std::optional<train::LaunchEnv> env, launch_env());
   if (const Status limits = train::check_process_limits(); !limits.ok()) {
     if (env && env->local_rank != 0) {  // an error once on each host
       report_note("rank " + std::to_string(env->rank) + " ends with exit code " +
                       std::to_string(ckpt::exit_code(limits.code)) + ": " + limits.message,
                   request.color);
-      return {.exit_code = ckpt::exit_code(limits.code)};
+      return Answer{.exit_code = ckpt::exit_code(limits.code)};
     }
-    return {.error = limits};
+    return limits;
   }
-  if (const Status agrees = check_nproc(command, nproc, env); !agrees.ok()) return {.error = agrees};
+  TITAN_RETURN_IF_ERROR(check_nproc(command, nproc, env));
   const std::optional<std::string> restarts = command.value("max-restarts");
   if (restarts && env)
-    return {.error = ckpt::invalid("--max-restarts is for titan-train's own launcher, and " + env->source +
-                                   " starts these ranks")
-                         .with_hint("leave it out: that launcher restarts its job itself")};
+    return ckpt::invalid("--max-restarts is for titan-train's own launcher, and " + env->source + " starts these ranks")
+        .with_hint("leave it out: that launcher restarts its job itself");
   if (restarts) return run_again(request, *restarts);
   if (env) return be_rank(request, *env);
 
   // What every rank would refuse is refused here, once.
-  auto loaded = recipe::load_run_config(command.positionals[0], command.overrides);
-  if (!loaded.ok()) return {.error = loaded.status()};
-  const auto device = settle_device(loaded->config, nproc);
-  if (!device.ok()) return {.error = device.status()};
-  if (!device->note.empty()) report_note(device->note, request.color);
+  TITAN_ASSIGN_OR_RETURN(auto loaded, recipe::load_run_config(command.positionals[0], command.overrides));
+  TITAN_ASSIGN_OR_RETURN(const auto device, settle_device(loaded.config, nproc));
+  if (!device.note.empty()) report_note(device.note, request.color);
   const std::string resume = command.value("resume").value_or("auto");
-  const auto preview = train::preview_start(
-      ckpt::posix_fs(),
-      {*loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc), weight_opener(loaded->config)}, true);
-  if (!preview.ok()) return {.error = preview.status()};
-  if (!preview->verdict.ok()) return {.error = preview->verdict};
-  if (preview->complete && preview->decision.durable) {
-    free_leftovers(loaded->config, request.color);
-    say_complete(*loaded, *preview, request.color);
+  TITAN_ASSIGN_OR_RETURN(const auto preview,
+                         train::preview_start(ckpt::posix_fs(),
+                                              {loaded, resume, command.all("allow"), static_cast<std::uint32_t>(nproc),
+                                               weight_opener(loaded.config)},
+                                              true));
+  if (!preview.verdict.ok()) return preview.verdict;
+  if (preview.complete && preview.decision.durable) {
+    free_leftovers(loaded.config, request.color);
+    say_complete(loaded, preview, request.color);
     // A step of another folder was published by the run there.
-    if (loaded->config.checkpoint.on_publish && preview->decision.origin.empty())
-      publish_missed(loaded->config, preview->decision.path, request.color);
-    return {};
+    if (loaded.config.checkpoint.on_publish && preview.decision.origin.empty())
+      publish_missed(loaded.config, preview.decision.path, request.color);
+    return Answer{};
   }
-  if (const auto& near = loaded->config.checkpoint.near)
-    if (const Status made = ckpt::make_near(ckpt::posix_fs(), *near); !made.ok()) return {.error = made};
-  for (const std::string& warning : loaded->warnings) report_note(warning, ColorChoice::kAuto);
+  if (const auto& near = loaded.config.checkpoint.near) TITAN_RETURN_IF_ERROR(ckpt::make_near(ckpt::posix_fs(), *near));
+  for (const std::string& warning : loaded.warnings) report_note(warning, ColorChoice::kAuto);
 
   train::LaunchOptions options;
-  TITAN_ASSIGN_OR_ANSWER(options.program, engine_program());
+  TITAN_ASSIGN_OR_RETURN(options.program, engine_program());
   options.nproc = nproc;
   options.argv = command.words;
   const train::CoreShare cores{train::allowed_cores()};
   options.threads_per_rank =
-      train::threads_per_rank(loaded->config, preview->stored ? &preview->stored->state : nullptr, nproc, cores);
-  options.run_dir = loaded->config.job.dump_folder;
-  const bool stored = preview->stored && train::stored_threads(preview->stored->state.environment);
+      train::threads_per_rank(loaded.config, preview.stored ? &preview.stored->state : nullptr, nproc, cores);
+  options.run_dir = loaded.config.job.dump_folder;
+  const bool stored = preview.stored && train::stored_threads(preview.stored->state.environment);
   const char* const typed = std::getenv("OMP_NUM_THREADS");
   if (const std::string line = train::unused_thread_variable(typed ? std::optional<std::string>(typed) : std::nullopt,
-                                                             loaded->config, stored, options.threads_per_rank);
+                                                             loaded.config, stored, options.threads_per_rank);
       !line.empty())
     report_note(line, request.color);
   if (const std::string line = train::too_many_threads(nproc, options.threads_per_rank, cores); !line.empty())
@@ -188,10 +182,10 @@ Answer run_run(const Request& request) {
   };
   const int code = train::launch_local(options, events);
   const bool early =
-      ckpt::stopped_early(code) || (code == ckpt::kExitDone && train::is_at_stop(loaded->config, preview->decision));
+      ckpt::stopped_early(code) || (code == ckpt::kExitDone && train::is_at_stop(loaded.config, preview.decision));
   if (early || (code == ckpt::kExitFailed && lost_rank))
-    say_how_to_go_on(code, command.words, loaded->config, Starter::kUs, request.color);
-  return {.exit_code = code};
+    say_how_to_go_on(code, command.words, loaded.config, Starter::kUs, request.color);
+  return Answer{.exit_code = code};
 }
 
 }  // namespace titan::cli

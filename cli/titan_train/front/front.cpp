@@ -10,6 +10,7 @@
 #include "cli/kit/version.h"
 #include "cli/titan_train/engine.h"
 #include "libtrain/job/host/program_folder.h"
+#include "libtrain/job/launch/c_list.h"
 #include "libtrain/job/launch/signals.h"
 
 namespace titan::cli {
@@ -21,9 +22,7 @@ constexpr const char* kEngine = "titan-train-engine";
 ckpt::Status become_engine(const Command& command) {
   TITAN_ASSIGN_OR_RETURN(const std::string program, engine_program());
   std::vector<std::string> words = command.words;
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = train::c_list(words);
   // A signal that came already, or comes now, waits for the engine.
   train::hold_stop_signals();
   if (train::stop_requested()) std::raise(train::stop_signal());
@@ -48,11 +47,11 @@ ckpt::Result<std::string> engine_program() {
 
 ckpt::Status check_front() { return ckpt::ok_status(); }
 
-Answer run_eval(const Request& request) { return {.error = become_engine(request.command)}; }
+ckpt::Result<Answer> run_eval(const Request& request) { return become_engine(request.command); }
 
-Answer run_sample(const Request& request) { return {.error = become_engine(request.command)}; }
+ckpt::Result<Answer> run_sample(const Request& request) { return become_engine(request.command); }
 
-Answer be_rank(const Request& request, const train::LaunchEnv&) { return {.error = become_engine(request.command)}; }
+ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv&) { return become_engine(request.command); }
 
 ckpt::Status measure_costs(const Request& request, const recipe::Config&, const recipe::RunPlan&, int) {
   return become_engine(request.command);

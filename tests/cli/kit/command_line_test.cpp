@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-Answer nothing(const Request&) { return {}; }
+ckpt::Result<Answer> nothing(const Request&) { return Answer{}; }
 
 Program program() {
   return {"tool",
