@@ -1,6 +1,6 @@
 #pragma once
-// Converts elements from one floating-point type to another: exactly if the target can hold the value, else rounded to
-// nearest even.
+// Converts elements from one floating-point type to another. Exact if the target type can hold the value, else rounded
+// to nearest, ties to even.
 #include <cstddef>
 #include <span>
 

@@ -19,7 +19,7 @@ inline constexpr const char* kCompanionFolder = "hf";
 Result<std::vector<ckpt::FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions,
                                                      const std::string& checkpoint);
 
-/// The members `hf/<name>` of a checkpoint of ours.
+/// The members `hf/<name>` of a Titan checkpoint.
 std::vector<Companion> companions_of(const CheckpointReader& checkpoint);
 
 /// Reads a companion, checked against its digest. \error kCorrupt, kFailed

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kTitan = "titan";
 
-// nullptr stands for our own format.
+// nullptr stands for Titan's own format.
 Result<const Format*> source_format(Fs& fs, const std::string& path, const std::string& name) {
   if (name == kTitan) return static_cast<const Format*>(nullptr);
   if (!name.empty()) return find_format(name);
@@ -64,7 +64,7 @@ Result<ConversionReport> import_from(Fs& fs, const Format& format, const std::st
   return import_checkpoint(fs, format, *source, plan, target, options.progress);
 }
 
-// A flag that does nothing is a mistake.
+// A flag without effect is an error.
 Status check_flags(const Format* to, const ConvertOptions& options) {
   const std::string target = to == nullptr ? kTitan : to->name();
   const auto useless = [&](bool given, const char* flag, const char* where) {
@@ -83,7 +83,7 @@ Status check_flags(const Format* to, const ConvertOptions& options) {
 struct Source {
   CheckpointReader reader;
   std::vector<Companion> companions;
-  std::vector<TensorReport> report;  // of its way into our format, where it is foreign
+  std::vector<TensorReport> report;  // of the conversion into Titan's format, if the source is foreign
   std::vector<std::string> notes;
 };
 
@@ -107,7 +107,7 @@ Result<Source> open_source(Fs& fs, const Format* format, const Format& to, const
                                        .rules = options.rules}));
   std::vector<Companion> companions = plan.companions;
   std::vector<TensorReport> report = std::move(plan.report);
-  // The notes of a run say how titan-train continues it, which does not apply to another format.
+  // The notes of a run describe how titan-train resumes it, which does not apply to another format.
   std::vector<std::string> notes = plan.train ? std::vector<std::string>{} : std::move(plan.notes);
   return Source{view_checkpoint(*format, std::move(source), std::move(plan)), std::move(companions), std::move(report),
                 std::move(notes)};

@@ -1,5 +1,5 @@
 #pragma once
-// `convert`: from one format into another.
+// `convert`: converts a checkpoint from one format to another.
 #include <string>
 
 #include "converters/export.h"
@@ -8,7 +8,7 @@
 namespace titan::convert {
 
 struct ConvertOptions {
-  std::string source;  ///< a checkpoint of ours (folder, RUN@step, RUN@latest) or of another format
+  std::string source;  ///< a Titan checkpoint (folder, RUN@step, RUN@latest), or a foreign one
   std::string destination;
   std::string from, to;  ///< "titan", "hf", ...; empty: `from` is detected, `to` is "titan" if the source is foreign
   bool force = false, dry_run = false;
@@ -18,7 +18,7 @@ struct ConvertOptions {
   bool q8_0 = false;  ///< quantise (gguf)
   std::optional<std::uint64_t> max_shard_bytes;
   bool untie = false, lr_from_config = false;
-  bool averages = false;  ///< convert the parameter averages that a Titan run kept, in place of its parameters
+  bool averages = false;  ///< convert the parameters' EMA that a Titan run kept, in place of its parameters
   std::optional<DcpNames> names;
   std::optional<Settings> config;  ///< from a configuration file that the user named
   std::string created, writer;     ///< for the manifest
@@ -28,8 +28,8 @@ struct ConvertOptions {
 /// Checks that a conversion reads `key` from a configuration. \error kInvalid, naming the nearest key
 Status check_config_key(const std::string& key);
 
-/// Converts whole or not at all. \error kInvalid (formats, names), kNotFound, kUnsupported, kIncompatible, kCorrupt,
-/// kLocked, kFailed
+/// Converts the checkpoint; DST appears complete or not at all. \error kInvalid (formats, names), kNotFound,
+/// kUnsupported, kIncompatible, kCorrupt, kLocked, kFailed
 Result<ConversionReport> convert_checkpoint(Fs& fs, const ConvertOptions& options);
 
 }  // namespace titan::convert

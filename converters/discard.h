@@ -1,5 +1,5 @@
 #pragma once
-// For a dry run, which reads, casts and checks all that the conversion would, and writes nothing.
+// A file system for dry runs, which do all of a conversion's reads, casts and checks but write nothing.
 #include <memory>
 #include <string>
 

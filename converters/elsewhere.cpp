@@ -23,7 +23,7 @@ constexpr const char* kDownload =
     "fetch the file again, and look at what the server answers: a page or an error was saved in its place (a login, a "
     "wrong address)";
 
-// What to do with a file of a kind that is no checkpoint; nullptr: the kind says nothing here.
+// What to do with a file of a kind that is no checkpoint; nullptr: there is no hint for this kind.
 const char* way_on(FileKind kind) {
   switch (kind) {
     case FileKind::kGguf: return "give the GGUF file itself, or its folder: it is read";
@@ -75,7 +75,7 @@ class Folder {
   }
 
   bool has(std::string_view name) const { return std::ranges::find(names_, name) != names_.end(); }
-  /// The first name with this beginning and this end; "" for none.
+  /// The first name with this beginning and this end; "" if there is none.
   std::string any(std::string_view begin, std::string_view end) const {
     const auto found = std::ranges::find_if(
         names_, [&](const std::string& name) { return name.starts_with(begin) && name.ends_with(end); });
@@ -90,14 +90,14 @@ class Folder {
   std::vector<std::string> names_;
 };
 
-// Steps in torch_dist are read, and verl writes such a file beside its own steps.
+// torch_dist steps are supported, and verl writes such a file next to its own steps.
 bool is_run_of_older_megatron(const Folder& at) {
   const std::string step = at.any("iter_0", "");
   return (!step.empty() || at.has("latest_checkpointed_iteration.txt")) && !at.is("global_step_") &&
          (step.empty() || !at.below(step).has(".metadata"));
 }
 
-// A step below is read; the run names none.
+// A step below this folder can be read, but the run does not name one.
 bool is_run_of_deepspeed(const Folder& at) {
   const std::string step = at.any("global_step", "");
   return (at.has("zero_to_fp32.py") || (at.has("latest") && !step.empty())) &&
@@ -110,7 +110,7 @@ struct Program {
   const char* hint;
 };
 
-// The first that fits counts.
+// The first match counts.
 constexpr Program kPrograms[] = {
     {"a DeepSpeed checkpoint",
      [](const Folder& at) {

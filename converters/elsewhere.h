@@ -1,5 +1,5 @@
 #pragma once
-// Recognises checkpoints of programs that we do not read, and says how to convert them.
+// Recognises checkpoints of programs that Titan does not read, and says how to convert them.
 #include <string>
 #include <string_view>
 
@@ -20,11 +20,11 @@ Status check_elsewhere(Fs& fs, const std::string& path);
 /// is something else (a folder, a pipe, a link that leads nowhere); kMediaError, kFailed
 Result<bool> file_there(Fs& fs, const std::string& path);
 
-/// Returns `error`, which was met while reading `path` as the kind of file `expected`. But if the first bytes are those
-/// of another kind of file (a web page, a git-lfs pointer, an archive), returns kUnsupported naming that kind.
+/// Returns `error`, which occurred while reading `path` as a file of kind `expected`. If the first bytes belong to
+/// another kind of file (a web page, a git-lfs pointer, an archive), returns kUnsupported naming that kind instead.
 Status or_what_it_is(const std::string& path, std::string_view beginning, const Status& error,
                      ckpt::FileKind expected = ckpt::FileKind::kUnknown);
-/// Like above, for a file of which nothing was read yet.
+/// As above, for a file of which nothing was read yet.
 Status or_what_it_is(const std::string& path, ckpt::File& file, const Status& error, ckpt::FileKind expected);
 
 }  // namespace titan::convert

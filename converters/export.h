@@ -1,6 +1,6 @@
 #pragma once
-// Converts one of our checkpoints to a foreign format: writes it into a temporary folder, makes it durable, then
-// renames it into place.
+// Converts a Titan checkpoint to a foreign format: writes it into a temporary folder, makes it durable, then renames it
+// into place.
 #include <string>
 
 #include "ckpt/save/rewrite.h"
@@ -18,8 +18,9 @@ struct ExportTarget {
 /// that can be opened.
 ckpt::ReplaceCheck replaceable_by(const Format& format);
 
-/// Writes `writer`'s checkpoint to the destination whole, or leaves nothing; removes leftover temporaries for the same
-/// destination first. \error kInvalid (destination), kLocked (another conversion to it), kCorrupt (the source), kFailed
+/// Writes `writer`'s checkpoint to the destination, completely or not at all; first removes leftover temporaries for
+/// the same destination. \error kInvalid (destination), kLocked (another conversion to it), kCorrupt (the source),
+/// kFailed
 Result<ConversionReport> export_checkpoint(Fs& fs, const Format& format, const CheckpointReader& source,
                                            ForeignWriter& writer, const ExportTarget& target,
                                            const Progress& progress = {});

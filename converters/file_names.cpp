@@ -27,7 +27,7 @@ bool has_rule(std::string_view name, const recipe::NameRules& rules) {
   return recipe::rename_rule(name, rules) < rules.rename.size();
 }
 
-// Finds the weight of an optimizer's state, whose name may lack a prefix that all weights have.
+// Finds the weight that belongs to an optimizer state, whose name may lack a prefix that all weights have.
 class Weights {
  public:
   explicit Weights(const std::vector<std::string>& names) {
@@ -47,7 +47,7 @@ class Weights {
   }
 
   std::string_view prefix() const { return prefix_; }
-  // "" where the file has none.
+  // "" if the file has none.
   std::string of(std::string_view parameter) const {
     std::string name = prefix_ + std::string(parameter);
     return weights_.contains(name) ? name : "";
@@ -58,7 +58,8 @@ class Weights {
   std::string prefix_;
 };
 
-// A rule takes a whole name. A state follows its weight; one without a weight is renamed by its parameter's name.
+// A rule matches a whole name. A state is renamed like its weight; a state without a weight is renamed by its
+// parameter's name.
 std::string ruled(const std::string& name, const Weights& weights, const recipe::NameRules& rules) {
   if (has_rule(name, rules)) return recipe::renamed(name, rules);
   const std::optional<StateKey> state = split_state_key(name);
@@ -156,7 +157,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
     found.names.push_back(without_wrappers(target));
   }
   TITAN_RETURN_IF_ERROR(skip.check_used(path));
-  // A rule for a parameter of the state must not part it from its weight.
+  // A rule that matches the parameter of a state must also apply to its weight.
   std::vector<std::string> matched = names;
   for (const std::string& name : names) {
     const auto state = split_state_key(name);
@@ -165,7 +166,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
     if (weight.empty() || has_rule(weight, options.rules)) matched.emplace_back(state->parameter);
   }
   problems = recipe::unused_rules(matched, options.rules);
-  if (rows.empty()) rows = std::move(rows_of_state);  // beside a weight its moments say nothing new
+  if (rows.empty()) rows = std::move(rows_of_state);  // if the weight is there, its moments add nothing
   problems.insert(problems.end(), rows.begin(), rows.end());
   if (!problems.empty()) return refuse(path, std::move(problems), rows.empty() ? nullptr : recipe::kSayRows);
   if (!options.look || options.config) TITAN_RETURN_IF_ERROR(check_merged(path, found));

@@ -1,5 +1,5 @@
 #pragma once
-// The names of a foreign file's tensors after the user's rules, without what wrappers of modules left in them.
+// The names of a foreign file's tensors after the user's rules, without the prefixes of module wrappers.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,10 +14,10 @@ struct StateKey {
   std::string_view before;  ///< ends with "state."
   std::string_view parameter, field;
 };
-/// The parts of such a key; nothing for other names.
+/// Splits such a key; nullopt for other names.
 std::optional<StateKey> split_state_key(std::string_view name);
 
-/// `name` without segments that torch.compile, FSDP, DDP and activation checkpointing put in.
+/// `name` without the segments that torch.compile, FSDP, DDP and activation checkpointing insert.
 std::string without_wrappers(std::string_view name);
 
 struct FileNames {
@@ -33,7 +33,7 @@ struct FileNames {
 Result<FileNames> file_names(const std::string& path, const std::vector<std::string>& names,
                              const ImportOptions& options);
 
-/// The error that the tensors `a` and `b` of the file `path` are both `parameter`. \error kIncompatible always
+/// The error that the tensors `a` and `b` of the file `path` both map to `parameter`. \error kIncompatible always
 Status two_stand_for(const std::string& path, const std::string& parameter, const std::string& a, const std::string& b);
 
 }  // namespace titan::convert

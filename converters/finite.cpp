@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kExponent = 0x7f800000, kSign = 0x80000000;
 
-/// A number below this one is good: magnitudes order as integers do.
+/// Whether the float32 with these bits is NaN or infinite, or, in a second moment, negative (-0 is allowed).
 bool is_bad(std::uint32_t bits, bool second_moment) {
   return (bits & kExponent) == kExponent || (second_moment && (bits & kSign) != 0 && bits != kSign);
 }

@@ -1,6 +1,6 @@
 #pragma once
 // The interface of every foreign checkpoint format. A format recognises its files, opens them as tensors that can be
-// read in any range, and writes them from one of our checkpoints. A format does not move data: import.h and export.h do
+// read in any range, and writes them from a Titan checkpoint. A format does not move data: import.h and export.h do
 // that, one leaf at a time, for all formats.
 //
 // Nothing in a foreign file is trusted or executed: sizes are checked before memory is taken, paths cannot leave the
@@ -57,7 +57,7 @@ struct RowBlocks {
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
   std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape; its dtype is kept unless widened
-  /// rows of a head, if the rows are in the order of rotate_half and must be reordered to ours
+  /// rows of a head, if the rows are in the order of rotate_half and must be reordered to Titan's order
   /// (ckpt/model/head_rows.h); 0: rows stay
   std::uint64_t head_dim = 0;
   bool widened = false;  ///< to float32, which holds every value of the source's type
@@ -65,20 +65,20 @@ struct TensorPlan {
   bool operator==(const TensorPlan&) const = default;
 };
 
-/// A file that travels with the model (tokenizer and the like), from the foreign folder into `<format name>/` of ours
-/// and back.
+/// A file that travels with the model (tokenizer and the like), from the foreign folder into `<format name>/` of the
+/// Titan checkpoint and back.
 struct Companion {
   std::string path;                    ///< the file to read
   std::string name;                    ///< base name
-  std::optional<ckpt::Digest> digest;  ///< of its bytes, if known: for a member of one of our checkpoints
+  std::optional<ckpt::Digest> digest;  ///< of its bytes, if known: for a member of a Titan checkpoint
   std::string text{};                  ///< its content, if `path` is empty: it was made from another file
   bool operator==(const Companion&) const = default;
 };
 
-/// How to convert a foreign checkpoint to ours: a pure value. It is made without reading tensors, unless the format
-/// stores one tensor twice and both must be compared.
+/// How to convert a foreign checkpoint to a Titan checkpoint: a pure value. It is made without reading tensors, unless
+/// the format stores one tensor twice and both must be compared.
 struct ImportPlan {
-  std::vector<ckpt::ParameterMeta> parameters;  ///< our names in model order, stage 0
+  std::vector<ckpt::ParameterMeta> parameters;  ///< Titan's names in model order, stage 0
   std::vector<TensorPlan> tensors;  ///< every parameter, and slots when there are some: then those of every parameter
                                     ///< (to look: those there are)
   Settings config;  ///< ascending; "model.*" at least where the format knows them (recipe/model/from_rows.h)
@@ -101,7 +101,7 @@ struct ImportOptions {
   /// read the checkpoint (the number of heads)
   std::optional<Settings> config;
   Comparison comparison;  ///< how the configuration is compared with the source's model
-  /// The checkpoint is only read, or only its model is taken. Tensors without a place in one of our checkpoints are
+  /// The checkpoint is only read, or only its model is taken. Tensors without a place in a Titan checkpoint are
   /// then left out, not refused.
   bool look = false;
   /// With `look`, where the number of heads is not known: moments are shown as they are stored, under the names of
@@ -125,7 +125,7 @@ class ForeignCheckpoint {
   virtual const std::vector<ForeignTensor>& tensors() const = 0;
   /// Reads elements [first, first + out.size() / element size) of `tensor`. Thread-safe. \error kCorrupt, kFailed
   virtual Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const = 0;
-  /// Maps everything to our names. \error kUnsupported (a model that we cannot express; names what is missing),
+  /// Maps everything to Titan's names. \error kUnsupported (a model that Titan cannot express; names what is missing),
   /// kCorrupt (shapes that do not agree), kIncompatible (tensors missing or left over)
   virtual Result<ImportPlan> plan(const ImportOptions& options) const = 0;
   /// Reads every byte once and checks what the format allows: sizes, and checksums where it has some. The report's note
@@ -141,7 +141,7 @@ enum class DcpNames {
 };
 
 struct ExportOptions {
-  std::vector<std::string> skip;  ///< shell patterns of our tensors to leave out
+  std::vector<std::string> skip;  ///< shell patterns of Titan's tensors to leave out
   std::optional<DType> dtype;     ///< cast floating-point parameters
   bool q8_0 = false;              ///< gguf: quantise them instead
   /// limit for a file, if the format has several; a larger tensor gets its own file
@@ -195,7 +195,7 @@ class Format {
   /// True when `path` looks like this format by the names of its files; nothing is parsed. \error the files cannot be
   /// looked at
   virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;
-  /// Tells what is wrong with `path` if the names of its files show that it is almost a checkpoint of this format.
+  /// The error if the names of files in `path` show that it is almost a checkpoint of this format, else ok.
   /// \error kNotFound
   virtual Status near_miss(Fs&, const std::string& /*path*/) const { return ckpt::ok_status(); }
   /// True if a checkpoint of this format is a single file. A writer leaves it in its folder, and the file becomes the
@@ -212,11 +212,11 @@ class Format {
                                                         const ExportOptions& options) const = 0;
 };
 
-/// All formats but our own.
+/// All formats except Titan's own.
 std::span<const Format* const> formats();
 /// The format called `name`. \error kInvalid, naming the known formats
 Result<const Format*> find_format(const std::string& name);
-/// The format that recognises `path`, or nullptr (also for our own checkpoints, which have a manifest). \error
+/// The format that recognises `path`, or nullptr (also for Titan checkpoints, which have a manifest). \error
 /// kMediaError, kFailed (it cannot be read)
 Result<const Format*> detect_format(Fs& fs, const std::string& path);
 /// True for a regular file or a link to one; false if there is nothing. \error kMediaError, kFailed

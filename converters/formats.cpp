@@ -26,12 +26,10 @@ ForeignWriter::ForeignWriter(const CheckpointReader& source, const ExportOptions
 
 std::span<const Format* const> formats() {
   static const std::array<const Format*, 8> all{&hf_format(),
-                                                &megatron::megatron_format(),  // its files are a DCP directory's, too
-                                                &dcp_format(),
-                                                &mistral_format(),
-                                                &gguf_format(),
-                                                &nanotron::nanotron_format(),
-                                                &deepspeed::deepspeed_format(),
+                                                &megatron::megatron_format(),  // before DCP, because its files are also
+                                                                               // a DCP directory
+                                                &dcp_format(), &mistral_format(), &gguf_format(),
+                                                &nanotron::nanotron_format(), &deepspeed::deepspeed_format(),
                                                 &verl::verl_format()};
   return all;
 }
@@ -68,7 +66,7 @@ Result<const Format*> detect_format(Fs& fs, const std::string& path) {
 
 Result<bool> is_file(Fs& fs, const std::string& path) {
   const auto info = fs.stat(through_link(fs, path));
-  if (info.ok()) return info->type == ckpt::FileType::kFile;  // a pipe would hang
+  if (info.ok()) return info->type == ckpt::FileType::kFile;  // opening a pipe would hang
   if (info.status().code == ckpt::Code::kNotFound) return false;
   return info.status();
 }
@@ -90,7 +88,7 @@ Status explained(Fs& fs, const std::string& path, const Status& absent) {
   for (const Format* format : formats()) TITAN_RETURN_IF_ERROR(format->near_miss(fs, path));
   if (resolve_any(fs, path + "@latest") == path + "@latest") return absent;
   const Status holds = ckpt::not_found(path + " holds checkpoints of another program, and is none itself");
-  // accelerate's folder has one for the model and one for the optimizer, none with a step in its name.
+  // accelerate's folder has one DCP directory for the model and one for the optimizer; no name contains a step.
   const Result<ckpt::ListReport> listed_there = list_any(fs, path);
   std::string names;
   if (listed_there.ok() && std::ranges::all_of(listed_there->steps, [](const auto& step) { return step.step == 0; }))

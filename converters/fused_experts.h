@@ -1,7 +1,7 @@
 #pragma once
-// transformers 5 holds all experts of a layer in two tensors while it trains. save_pretrained splits them; code that
-// saves its state dict or its optimizer (DCP, verl, a trainer, safetensors by hand) does not. \source transformers
-// 5.23, models/mixtral and models/qwen3_moe, class of the experts
+// In transformers 5, the model in memory has all experts of a layer in two tensors. save_pretrained splits them; code
+// that saves the state dict or the optimizer directly (DCP, verl, a trainer, safetensors by hand) does not.
+// \source transformers 5.23, models/mixtral and models/qwen3_moe, class of the experts
 #include <array>
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace titan::convert {
 
-/// One expert's projection within a tensor of all.
+/// One expert's projection within a tensor of all experts.
 struct ExpertPart {
   std::string name;  ///< as Hugging Face calls it: "model.layers.0.mlp.experts.7.gate_proj.weight"
   RowBlocks blocks;  ///< its rows among the rows of all experts
@@ -31,7 +31,7 @@ std::array<std::string, 2> fused_experts(std::uint64_t layer);
 
 /// The name of the first expert part of the tensor `name`; `name` itself for other tensors.
 std::string first_expert(const std::string& name);
-/// The note that the tensors `names` of a file were split.
+/// The note that the tensors `names` of a file were split into experts.
 std::string taken_apart(const std::vector<std::string>& names);
 
 }  // namespace titan::convert

@@ -15,10 +15,10 @@ using ckpt::Manifest;
 
 namespace {
 
-constexpr unsigned kThreads = 2;  // that hash and write while the next leaf is read
+constexpr unsigned kThreads = 2;  // hash and write while the next leaf is read
 
-// Reads the tensors of a plan. What a run is to go on with is looked at on the way; moments are, too, of which `notes`
-// says the first that no run can go on with.
+// Reads the tensors of a plan, and checks the values with which a run would resume. Moments are always checked; `notes`
+// gets the first value with which no run can resume.
 class Values {
  public:
   using Moved = std::function<Status(std::uint64_t bytes)>;
@@ -38,7 +38,7 @@ class Values {
     return moved_(out.size());
   }
 
-  // All that a conversion would read, so that a dry run ends as it would.
+  // Reads everything that a conversion would read, so that a dry run has the same outcome.
   Status read_all() {
     constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
     std::vector<std::byte> buffer;
@@ -61,7 +61,7 @@ class Values {
   bool said_ = false;
 };
 
-// Moves the tensors of one component, those of `chosen` among the plan's, into one shard.
+// Moves the tensors of one component (those of the plan with indexes in `chosen`) into one shard.
 Status write_tensors(Fs& fs, Values& values, const ImportPlan& plan, const std::vector<std::size_t>& chosen,
                      const char* component, const std::string& folder, Manifest& manifest) {
   std::vector<ckpt::TensorRef> refs;
@@ -96,7 +96,7 @@ ConversionReport begin_report(const Format& format, const ForeignCheckpoint& sou
   return report;
 }
 
-// A checkpoint of another format is never replaced by one of ours.
+// A checkpoint of another format is never replaced by a Titan checkpoint.
 Status check_foreign_target(Fs& fs, const ForeignCheckpoint& source, const ImportTarget& target) {
   TITAN_ASSIGN_OR_RETURN(const Format* there, detect_format(fs, target.destination));
   if (there == nullptr) return ckpt::ok_status();

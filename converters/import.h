@@ -1,5 +1,5 @@
 #pragma once
-// Converts a foreign checkpoint to one of ours.
+// Converts a foreign checkpoint to a Titan checkpoint.
 #include <string>
 
 #include "converters/format.h"
@@ -14,7 +14,7 @@ struct ImportTarget {
   std::string created, writer;  ///< for the manifest
 };
 
-/// Writes `plan` as a checkpoint: streams leaf by leaf, publishes whole or leaves nothing.
+/// Writes `plan` as a checkpoint, leaf by leaf. The checkpoint appears complete or not at all.
 /// \error kInvalid (destination), kLocked, kCorrupt (the source), kFailed
 Result<ConversionReport> import_checkpoint(Fs& fs, const Format& format, const ForeignCheckpoint& source,
                                            const ImportPlan& plan, const ImportTarget& target,

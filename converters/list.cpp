@@ -15,7 +15,7 @@
 namespace titan::convert {
 namespace {
 
-// The step in a folder's name; 0 where it has none.
+// The step in a folder's name; 0 if there is none.
 std::uint64_t step_in_name(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return step_of_name(path.substr(path.rfind('/') + 1)).value_or(0);
@@ -66,7 +66,7 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder, H
     const bool link = entry.type == ckpt::FileType::kLink && links_to_step(fs, folder, entry.name);
     if (entry.type != ckpt::FileType::kDirectory && !link) continue;
     const std::string path = ckpt::join_path(folder, entry.name);
-    // A step that cannot be looked at is left out here: list_run reports what is wrong with the folder.
+    // A step that cannot be examined is omitted here: list_run reports what is wrong with the folder.
     const auto format = detect_format(fs, path);
     if (format.ok() && *format != nullptr) {
       steps.push_back(listed(fs, **format, path));
@@ -91,8 +91,8 @@ void newest_first(std::vector<ckpt::ListedStep>& steps) {
   std::ranges::stable_sort(steps, [](const ckpt::ListedStep& a, const ckpt::ListedStep& b) { return a.step > b.step; });
 }
 
-// A folder that `format` knows: one checkpoint, a run that names its last step, or a model with the steps beside it
-// that led to it (transformers' Trainer).
+// A folder that `format` recognises: one checkpoint, a run that names its last step, or a model with the training
+// checkpoints next to it (transformers' Trainer).
 ckpt::ListReport list_known(Fs& fs, const Format& format, const std::string& run) {
   ckpt::ListReport report;
   report.folder = run;

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers in byte strings, without casts: nothing in these files is aligned.
+// Little-endian numbers in byte strings. No casts, because nothing in these files is aligned.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -11,7 +11,7 @@ namespace {
 
 using recipe::ModelDims;
 
-// By ConfigKeys.
+// In the order of ConfigKeys.
 struct Name {
   const char *huggingface, *mistral, *gguf, *ours;
   const char* of(ConfigKeys keys) const {
@@ -28,7 +28,7 @@ struct Name {
 struct Size {
   Name key;
   std::int64_t ModelDims::*value;
-  bool in_heads = false;  // rows are as many heads
+  bool in_heads = false;  // rows are counted in heads
 };
 constexpr Size kWidth{{"hidden_size", "dim", "embedding_length", "model.dim"}, &ModelDims::dim};
 constexpr Size kVocabulary{{"vocab_size", "vocab_size", "vocab_size", "model.vocab_size"}, &ModelDims::vocab_size};
@@ -42,7 +42,7 @@ constexpr Size kExperts{{"num_experts", "num_experts", "expert_count", "model.n_
 constexpr Name kLayerCount{"num_hidden_layers", "n_layers", "block_count", "model.n_layers"};
 constexpr Name kFile{"config.json", "params.json", "the file's metadata", "the configuration"};
 
-// Which size a dimension of a parameter is.
+// The size that a dimension of a parameter has.
 const Size& size_of(const std::string& name, std::size_t axis) {
   const auto part = recipe::part_of(name);
   if (!part || axis >= part->kind->extents.size()) return kWidth;

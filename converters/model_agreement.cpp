@@ -36,9 +36,9 @@ Settings without(Settings rows, const Settings& given) {
   return rows;
 }
 
-/// What an import of `model` from torchtitan takes from `given`'s flavour: heads, eps, RoPE and its scaling. The
-/// tensors give the dimensions. A flavour of another size counts as a whole, unless `given` names heads and RoPE
-/// itself.
+/// The settings that an import of `model` from torchtitan takes from `given`'s flavour: heads, eps, RoPE and its
+/// scaling. Dimensions come from the tensors. A flavour of another size is taken completely, unless `given` itself sets
+/// heads and RoPE.
 Settings torchtitan_rows(const Settings& given, const ModelDims& model) {
   const recipe::Flavor* flavor = flavor_of(given);
   if (flavor == nullptr) return {};
@@ -88,7 +88,7 @@ bool fits(const recipe::Flavor& flavor, const ModelDims& model) {
 Settings flavor_rows(const Settings& given) {
   const recipe::Flavor* flavor = flavor_of(given);
   if (flavor == nullptr) return {};
-  // Texts that are no usable number are refused elsewhere.
+  // Texts that are not usable numbers are refused elsewhere.
   const auto number = [&](const char* key) -> std::optional<std::int64_t> {
     const std::string text = ckpt::setting(given, key);
     std::uint64_t value = 0;

@@ -13,7 +13,7 @@ NameTable NameTable::of(const recipe::ModelDims& model) const {
 }
 
 bool NameTable::is_mixtral(const ParameterKind& kind) const {
-  // Qwen3-MoE has norms of heads, Mixtral has none.
+  // Qwen3-MoE has norms of heads, Mixtral does not.
   return model_ && !model_->qk_norm && column_ == &ParameterKind::huggingface && !kind.mixtral.empty();
 }
 
@@ -26,7 +26,7 @@ std::optional<MappedName> NameTable::ours(std::string_view theirs) const {
   recipe::PatternDigits digits;
   for (const ParameterKind& kind : recipe::parameter_kinds()) {
     const std::string_view name = name_of(kind);
-    // The state dict of transformers 5 has Qwen3-MoE's names, of Mixtral as well.
+    // The state dict of transformers 5 uses Qwen3-MoE's names, also for Mixtral.
     const bool fits = !name.empty() && (recipe::fits_pattern(theirs, name, digits) ||
                                         (is_mixtral(kind) && recipe::fits_pattern(theirs, kind.*column_, digits)));
     if (fits) return MappedName{recipe::filled_pattern(kind.ours, digits), moves_ ? kind.rows : Rows::kStay};

@@ -1,5 +1,5 @@
 #pragma once
-// Maps names of a format's tensors to ours and back, by a column of the list of parameters (recipe/model/family.h).
+// Maps names of a format's tensors to Titan's and back, by a column of the list of parameters (recipe/model/family.h).
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +21,8 @@ struct MappedName {
 
 class NameTable {
  public:
-  /// `column`: the format's names. `moves`: the format has another order of rows of queries and keys. `derivable`:
-  /// patterns of tensors that follow from the configuration.
+  /// `column`: the format's names. `moves`: the format has another row order of queries and keys. `derivable`: patterns
+  /// of tensors that follow from the configuration.
   NameTable(std::string_view recipe::ParameterKind::*column, bool moves, std::vector<std::string_view> derivable = {})
       : column_(column), moves_(moves), derivable_(std::move(derivable)) {}
 
@@ -31,7 +31,7 @@ class NameTable {
 
   /// Our name for the format's name `theirs`, or nullopt.
   std::optional<MappedName> ours(std::string_view theirs) const;
-  /// The format's name for our name `ours`, or nullopt.
+  /// The format's name for Titan's name `ours`, or nullopt.
   std::optional<MappedName> theirs(std::string_view ours) const;
   /// True for tensors that follow from the configuration (rotary tables that old files hold).
   bool derivable(std::string_view theirs) const;
@@ -52,7 +52,7 @@ const NameTable& huggingface_names();
 const NameTable& mistral_names();
 /// GGUF's names, with the row order of architecture qwen2.
 const NameTable& gguf_tensor_names();
-/// torchtitan 0.3.0's names; those of 0.2.2 are ours.
+/// torchtitan 0.3.0's names; those of 0.2.2 are Titan's.
 const NameTable& torchtitan_names();
 
 }  // namespace titan::convert

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of models that some formats here do not carry.
+// Parts of models that some formats cannot store.
 #include "ckpt/model/settings.h"
 
 namespace titan::convert {

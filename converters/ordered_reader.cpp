@@ -8,7 +8,7 @@
 namespace titan::convert {
 namespace {
 
-constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few are held at a time
+constexpr std::uint64_t kMaxHeadBytes = std::uint64_t{64} << 20;  // a few heads are in memory at a time
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 #pragma once
-// Reads a tensor of ours with the rows of its heads in Hugging Face's order (by halves).
+// Reads a tensor of a Titan checkpoint with the rows of its heads in Hugging Face's order (by halves).
 #include <vector>
 
 #include "ckpt/read/range_reader.h"

@@ -31,8 +31,8 @@ ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<s
   return several_models(path, {prefixes.begin(), prefixes.end()});
 }
 
-// What is called "model" is the one that was trained, as a rule, and what lies beside it an average, a teacher or a
-// reference. A model has names beside its layers, so that all of the wrapper's go.
+// The trained model is usually called "model", and models next to it are an average, a teacher or a reference. A model
+// also has tensors outside of layers, so the hint skips everything under the wrapper's prefix.
 ckpt::Status several_models(const std::string& path, const std::vector<std::string>& prefixes) {
   const auto trained = std::ranges::find_if(prefixes, [](const std::string& one) { return one.starts_with(kModel); });
   const std::string& kept = trained == prefixes.end() ? prefixes.front() : *trained;

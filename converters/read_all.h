@@ -5,7 +5,7 @@
 
 namespace titan::convert {
 
-/// Reads every element of `source`, 4 MiB at a time. `note` says what this cannot find. \error as
+/// Reads every element of `source`, 4 MiB at a time. `note` says what this check cannot find. \error as
 /// ForeignCheckpoint::read; errors of `progress`
 Result<ckpt::VerifyReport> read_all(const ForeignCheckpoint& source, const char* note, const Progress& progress);
 

@@ -8,19 +8,19 @@ namespace titan::convert {
 
 namespace {
 
-// The second of two conversions, by the names between them.
+// The second of two chained conversions, looked up by the names between them.
 class Onward {
  public:
   explicit Onward(const std::vector<TensorReport>& lines) : lines_(lines), taken_(lines.size(), false) {
     for (std::size_t i = 0; i < lines.size(); ++i) by_name_.emplace(lines[i].from, i);
   }
 
-  // Adds what became of `line`, which is written between the two.
+  // Adds the outcome of `line`, which is written between the two conversions.
   void follow(const TensorReport& line, std::vector<TensorReport>& out) {
     const auto [begin, end] = by_name_.equal_range(line.to);
     if (begin == end) return out.push_back(without_line(line));
     for (auto at = begin; at != end; ++at) {
-      // The other tensors that one becomes are copies of it, for which the source may have a line of its own.
+      // If one tensor becomes several, the others are copies of it; the source may have a line of its own for them.
       if (at == begin)
         out.push_back(join(line, lines_[at->second]));
       else
@@ -29,7 +29,7 @@ class Onward {
     }
   }
 
-  // Adds what became of `line`, which stands for another tensor.
+  // Adds the outcome of `line`, which stands for another tensor.
   void follow_tied(TensorReport line, std::vector<TensorReport>& out) {
     const auto copy = copies_.find(line.to);
     if (copy != copies_.end() && !copy->second.taken) {
@@ -46,7 +46,7 @@ class Onward {
     out.push_back(std::move(line));
   }
 
-  // Adds the lines that nothing led to.
+  // Adds the lines that no earlier line led to.
   void rest(std::vector<TensorReport>& out) const {
     for (const auto& [name, copy] : copies_)
       if (!copy.taken) out.push_back(copy.line);
@@ -60,7 +60,7 @@ class Onward {
     bool taken;
   };
 
-  // Permuted twice is back in the first order.
+  // Two permutations cancel out.
   static TensorReport join(const TensorReport& line, const TensorReport& onward) {
     return {.from = line.from,
             .to = onward.to,
@@ -72,7 +72,7 @@ class Onward {
             .quantised = onward.quantised};
   }
 
-  // Adam's step counts are values of ours, not tensors: they go where the other slots of their parameter go.
+  // Adam's step counts are values in Titan, not tensors: they go with the other slots of their parameter.
   TensorReport without_line(TensorReport line) const {
     constexpr std::string_view kStep = ".step", kSlot = ".exp_avg";
     const std::string stem = line.to.substr(0, line.to.ends_with(kStep) ? line.to.size() - kStep.size() : 0);

@@ -35,7 +35,7 @@ struct TensorReport {
   ckpt::DType from_dtype = ckpt::DType::kF32, to_dtype = ckpt::DType::kF32;
   std::vector<std::uint64_t> shape;
   bool permuted = false;  ///< its rows were reordered
-  std::string quantised;  ///< the type in the destination if we have no such type: "Q8_0"
+  std::string quantised;  ///< the type in the destination if Titan has no such type: "Q8_0"
   bool renamed() const { return fate == Fate::kWritten && from != to; }
   bool cast() const { return fate == Fate::kWritten && (from_dtype != to_dtype || !quantised.empty()); }
   bool operator==(const TensorReport&) const = default;
@@ -58,18 +58,18 @@ struct ConversionReport {
   std::vector<std::string> files;    ///< of the destination, relative; empty in a dry run
   std::vector<TensorReport> tensors;
   std::vector<std::string> notes;
-  /// Counts the tensors for which `test` is true.
+  /// The number of tensors for which `test` is true.
   template <typename Test>
   std::uint64_t count(Test&& test) const {
     return static_cast<std::uint64_t>(std::ranges::count_if(tensors, test));
   }
 };
 
-/// One report for two conversions in a row: each line of `first` joined with its line in `second`. It has the names and
-/// types of the first source and of the second destination.
+/// Joins the reports of two chained conversions: each line of `first` with its line in `second`. A joined line has the
+/// names and types of the first source and of the second destination.
 std::vector<TensorReport> joined(const std::vector<TensorReport>& first, const std::vector<TensorReport>& second);
 
-/// The first five names in quotes, and how many more there are: for messages.
+/// The first five names in quotes, and the number of further ones: for messages.
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace titan::convert

@@ -17,7 +17,7 @@ constexpr const char* kLatest[] = {kLatestUniversal, kLatestOfDeepspeed, kLatest
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// What stands before the digits at the end of `name`, and those; they are empty where it ends otherwise.
+// Splits `name` into the part before its trailing digits, and these digits; both are empty if there are no digits.
 struct Numbered {
   std::string_view before, digits;
 };

@@ -15,7 +15,7 @@ class Fs;
 
 namespace titan::convert {
 
-/// A rank as every trainer writes it: only digits, without leading zeros. Nothing for any other text.
+/// A rank in the form that every trainer writes: only digits, without leading zeros. Empty for any other text.
 std::optional<std::uint32_t> rank_number(std::string_view text);
 
 /// The step in the name of a folder: "step-10", "checkpoint-10", "iter_0000010", "global_step10",
@@ -27,7 +27,7 @@ bool is_step_name(std::string_view name);
 
 inline constexpr const char *kLatestOfMegatron = "latest_checkpointed_iteration.txt", *kLatestOfNanotron = "latest.txt",
                             *kLatestOfDeepspeed = "latest", *kLatestUniversal = "latest_universal";
-/// All files in which a trainer names its last step.
+/// The names of all files in which trainers store the name of their last step.
 std::span<const char* const> latest_files();
 
 /// The content of such a file ("5", "release", "global_step7") without surrounding blanks and line ends of any system.

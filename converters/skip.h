@@ -1,5 +1,5 @@
 #pragma once
-// The tensors that the user asked to leave out: shell patterns for tensor names ("*" also matches dots).
+// The tensors that the user chose to skip: shell patterns for tensor names ("*" also matches dots).
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ class SkipRules {
   /// True when a pattern is one of `names` (a tensor may have two) or matches it; such patterns count as used.
   bool takes(std::initializer_list<std::string> names);
   bool takes(const std::string& name) { return takes({name}); }
-  /// Refuses patterns that matched nothing, which normally are typing errors. `what` names the source. \error kInvalid
+  /// Refuses patterns that matched nothing, which are usually typing errors. `what` names the source. \error kInvalid
   ckpt::Status check_used(const std::string& what) const;
 
  private:
@@ -23,7 +23,7 @@ class SkipRules {
   std::vector<bool> used_;
 };
 
-/// Flags that leave out `names` and no other of `all`, for hints: "--skip 'ema.*'".
+/// The flags that skip all of `names` and nothing else in `all`, for hints: "--skip 'ema.*'".
 std::string skip_flags(const std::vector<std::string>& names, const std::vector<std::string>& all);
 
 }  // namespace titan::convert

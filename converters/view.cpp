@@ -57,7 +57,7 @@ namespace {
 Manifest view_manifest(const Format& format, const ForeignCheckpoint& source, const ImportPlan& plan) {
   Manifest manifest = frame_manifest(source, plan, ckpt::kDefaultLeafElements);
   manifest.writer = format.title();
-  // Components without digests, so that everybody sees what there is.
+  // Components without digests, so that callers see which exist.
   std::uint64_t bytes[2] = {0, 0};
   bool there[2] = {false, false};
   for (const TensorPlan& tensor : plan.tensors) {
@@ -143,7 +143,7 @@ Status PlannedReader::read_stored(const TensorPlan& tensor, std::uint64_t first,
       [&](std::uint64_t element, std::span<std::byte> part) { return read_blocks(tensor, element, part); });
 }
 
-// Block by block, where other rows lie between those of the tensor.
+// Reads block by block, if rows of other tensors are between those of this one.
 Status PlannedReader::read_blocks(const TensorPlan& tensor, std::uint64_t first, std::span<std::byte> out) const {
   const auto& [rows, period, begin] = tensor.blocks;
   if (rows == 0) return source_.read(tensor.source, first, out);
@@ -244,7 +244,7 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
   ckpt::VerifiedStep step{path, {}, {}};
   const auto add_structure = [&](const Status& status) {
     step.report.damage.push_back({format.title(), "structure", "", 0, 0, 0, status.message});
-    step.report.note.clear();  // it says that the structure is right
+    step.report.note.clear();  // the note says that the structure is right
   };
   const auto source = format.open(fs, path);
   if (source.ok()) {
@@ -252,8 +252,8 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
       if (options.progress) options.progress(done, total);
       return options.cancel.check();
     }));
-    // A configuration that cannot be parsed is damage. One that says another model than the weights is none, nor is
-    // what we merely cannot convert.
+    // A configuration that cannot be parsed is damage. A configuration that describes another model than the weights is
+    // not, and neither is a model that Titan cannot convert.
     if (step.report.damage.empty()) {
       const Status plan = (*source)->plan({}).status();
       if (plan.code == ckpt::Code::kCorrupt) add_structure(plan);
@@ -268,7 +268,7 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
   return step;
 }
 
-// Whether a folder that is read as its last step is a run with steps.
+// Whether a folder that is read as its last step is a run with several steps.
 bool names_steps(Fs& fs, const std::string& path) {
   const Result<ckpt::ListReport> listed = list_any(fs, path);
   return listed.ok() && !listed->steps.empty() &&
@@ -288,7 +288,7 @@ Result<ckpt::VerifySummary> verify_any(Fs& fs, const ckpt::VerifyOptions& option
   Result<ckpt::VerifySummary> summary = ckpt::verify_target(fs, options);
   if (!summary.ok() && summary.status().code != ckpt::Code::kNotFound) return summary;
   if (summary.ok() && !summary->is_run) return summary;
-  // A run, or a folder that is not ours: list_any finds the steps of other formats.
+  // A run, or a folder that is not Titan's: list_any finds the steps of other formats.
   const Result<ckpt::ListReport> listed = list_any(fs, options.target);
   if (!listed.ok()) return summary.ok() ? summary : explained(fs, options.target, summary.status());
   for (const ckpt::ListedStep& listed_step : listed->steps) {

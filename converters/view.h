@@ -1,5 +1,5 @@
 #pragma once
-// Shows a foreign checkpoint as if it were one of ours.
+// Presents a foreign checkpoint as a Titan checkpoint.
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,14 +10,15 @@
 
 namespace titan::convert {
 
-/// The manifest that `plan` makes, without files, pieces, digests, components, writer and time.
+/// The manifest described by `plan`, without files, pieces, digests, components, writer and time.
 ckpt::Manifest frame_manifest(const ForeignCheckpoint& source, const ImportPlan& plan, std::uint64_t leaf_elements);
 
-/// The type and the size that a tensor of a plan has in a checkpoint of ours.
+/// The type and the size that a tensor of a plan has in a Titan checkpoint.
 DType dtype_of(const ForeignCheckpoint& source, const TensorPlan& tensor);
 std::uint64_t bytes_of(const ForeignCheckpoint& source, const TensorPlan& tensor);
 
-/// Reads tensors of `source` under our names, with rows in our order. `source` and `plan` must outlive it. Thread-safe.
+/// Reads tensors of `source` under Titan's names and in Titan's row order. `source` and `plan` must outlive it.
+/// Thread-safe.
 class PlannedReader {
  public:
   PlannedReader(const ForeignCheckpoint& source, const ImportPlan& plan);
@@ -31,19 +32,19 @@ class PlannedReader {
   const ImportPlan& plan_;
 };
 
-/// `source` as a checkpoint of ours, by `plan`: our names, no files, no pieces, and zero digests
+/// `source` as a Titan checkpoint, mapped by `plan`: Titan's names, no files, no pieces, and zero digests
 /// (CheckpointReader::foreign()).
 CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const ForeignCheckpoint> source,
                                  ImportPlan plan);
-/// Opens `path`, ours or foreign, for reading. \error as CheckpointReader::open, Format::open and
+/// Opens `path`, a Titan or a foreign checkpoint, for reading. \error as CheckpointReader::open, Format::open and
 /// ForeignCheckpoint::plan
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
 /// Like open_any(); opens a foreign checkpoint with `options`.
 Result<CheckpointReader> open_any_with(Fs& fs, const std::string& path, ImportOptions options);
 /// Like open_any(), to read one tensor that a user typed, perhaps with a slice. If `tensor` is a name of the foreign
-/// format and not one of ours, the result holds only that tensor, as the foreign format stores it.
+/// format and not one of Titan's, the result holds only that tensor, as the foreign format stores it.
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);
-/// Like open_any(), to list tensors whose names match `glob`. If `glob` matches none of our names and some of the
+/// Like open_any(), to list tensors whose names match `glob`. If `glob` matches none of Titan's names and some of the
 /// foreign format's, the result holds only those tensors, as the foreign format stores them. \error as open_any
 Result<CheckpointReader> open_for_pattern(Fs& fs, const std::string& path, const std::string& glob);
 /// The names of the tensors of `spec`, a checkpoint of any format as a user types it; empty if it cannot be opened.

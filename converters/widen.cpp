@@ -5,7 +5,7 @@
 namespace titan::convert {
 
 Status widen_state(const ForeignCheckpoint& source, ImportPlan& plan) {
-  std::map<std::string, std::size_t> widened;  // tensors, by their type
+  std::map<std::string, std::size_t> widened;  // number of tensors, by type
   std::map<std::string_view, bool> by_name;
   std::vector<std::string> others;
   for (TensorPlan& tensor : plan.tensors) {

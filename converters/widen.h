@@ -1,5 +1,5 @@
 #pragma once
-// Brings optimizer state and its weights to the type that a resume loads.
+// Widens optimizer state and its weights to float32, the type that a resume loads.
 #include "converters/format.h"
 
 namespace titan::convert {

@@ -7,7 +7,7 @@
 namespace titan::convert {
 namespace {
 
-constexpr std::size_t kBlocks = 4;  // one being filled, one being written, two that even out
+constexpr std::size_t kBlocks = 4;  // one is filled, one is written, two absorb variations
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 #pragma once
-// Writes blocks to a file in a separate thread, so that the next block is read meanwhile; in the caller's thread if the
-// system gives no thread.
+// Writes blocks to a file in a separate thread, so that the next block can be read meanwhile. If the system gives no
+// thread, the caller's thread writes.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,8 +16,7 @@ class File;
 
 namespace titan::convert {
 
-/// For one caller: take() a block, fill it, put() it, ..., finish(). Keeps the memory of the blocks under way, a few at
-/// most.
+/// For one calling thread: take() a block, fill it, put() it, ..., finish(). Holds at most a few blocks in memory.
 class WriteBehind {
  public:
   using Block = std::vector<std::byte>;
@@ -29,9 +28,10 @@ class WriteBehind {
   WriteBehind(const WriteBehind&) = delete;
   WriteBehind& operator=(const WriteBehind&) = delete;
 
-  /// A block of `bytes` bytes of any content; waits while too many are under way. \error the error of an earlier write
+  /// Returns a block of `bytes` bytes with undefined content. Waits while too many blocks are pending. \error the error
+  /// of an earlier write
   ckpt::Result<Block> take(std::uint64_t bytes);
-  /// Hands over a block to be written at `offset`.
+  /// Queues a block to be written at `offset`.
   void put(std::uint64_t offset, Block block);
   /// Waits until everything is written; call it once. The file is not synced. \error kFailed
   ckpt::Status finish();

@@ -18,7 +18,7 @@ using ckpt::FileKind;
 using ckpt::Result;
 using ckpt::Status;
 
-constexpr std::size_t kPacked = 128 << 10;  // bytes that are unpacked at once
+constexpr std::size_t kPacked = 128 << 10;  // compressed bytes that are read at a time
 
 class Called : public ByteSource {
  public:
@@ -29,7 +29,7 @@ class Called : public ByteSource {
   ReadBytes read_;
 };
 
-/// What was read already, then the rest.
+/// A source that returns bytes that were already read, then the rest.
 class Resumed : public ByteSource {
  public:
   Resumed(std::string beginning, std::unique_ptr<ByteSource> rest)
@@ -48,7 +48,7 @@ class Resumed : public ByteSource {
   std::unique_ptr<ByteSource> rest_;
 };
 
-/// What gzip and zstd have in common: packed bytes come in pieces, and a file may hold several packed pieces.
+/// Common code for gzip and zstd: compressed bytes arrive in pieces, and a file may have several compressed streams.
 class Unpacked : public ByteSource {
  public:
   Unpacked(std::string name, std::unique_ptr<ByteSource> packed)
@@ -69,7 +69,7 @@ class Unpacked : public ByteSource {
   }
 
  protected:
-  /// Unpacks [begin_, end_) of buffer_ into `out` as far as it goes, and sets between_ and begin_.
+  /// Decompresses [begin_, end_) of buffer_ into `out` as far as possible, and sets between_ and begin_.
   virtual Result<std::size_t> unpack(std::span<char> out) = 0;
   Status damaged(const std::string& why) const { return ckpt::corrupt("'" + name_ + "' cannot be unpacked: " + why); }
 
@@ -77,8 +77,8 @@ class Unpacked : public ByteSource {
   std::unique_ptr<ByteSource> packed_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
-  bool last_ = false;     // the packed bytes have ended
-  bool between_ = false;  // nothing is open: the end may come here
+  bool last_ = false;     // the compressed bytes have ended
+  bool between_ = false;  // no stream is open: the end may come here
 };
 
 class Gunzipped : public Unpacked {
@@ -138,7 +138,7 @@ class Unzstd : public Unpacked {
   ZSTD_DStream* stream_ = nullptr;
 };
 
-/// `cut`: `beginning` is not the whole text.
+/// `cut`: `beginning` is not the complete text.
 bool begins_as_json_lines(std::string_view beginning, bool cut) {
   const std::size_t end = beginning.find('\n');
   std::string_view first = beginning.substr(0, end);

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes in order: of a file or a stream, also decompressed from gzip or zstd.
+// Sequential bytes of a file or a stream, which may be compressed with gzip or zstd.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,13 +30,13 @@ std::unique_ptr<ByteSource> source_of(ReadBytes read);
 /// Opens the file `path`; follows links. \error kInvalid: it does not exist, or is not a regular file; kFailed
 ckpt::Result<std::unique_ptr<ByteSource>> file_source(ckpt::Fs& fs, const std::string& path);
 
-/// A source whose beginning is known.
+/// A source whose beginning was examined.
 struct LookedAt {
   std::unique_ptr<ByteSource> source;  ///< from its first byte on
   ckpt::FileKind kind = ckpt::FileKind::kUnknown;
-  bool json_lines = false;  ///< the first line is an object of JSON, or begins as one and is long
-  bool marked = false;      ///< it begins with a byte order mark
-  bool json = false;        ///< it begins as an object of JSON, or as a list of objects, lists or texts
+  bool json_lines = false;  ///< the first line is a JSON object, or begins like one and is long
+  bool marked = false;      ///< it begins with a byte order mark (BOM)
+  bool json = false;        ///< it begins like a JSON object, or like a list of objects, lists or strings
 };
 /// Examines how `source` begins. If it is compressed with gzip or zstd, the result reads the decompressed bytes of all
 /// members and frames, one after the other. `name` is for messages. \error those of the source; kCorrupt (also by

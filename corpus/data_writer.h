@@ -14,21 +14,21 @@ class Fs;
 
 namespace titan::corpus {
 
-/// Places [begin, end) of a document.
+/// The tokens [begin, end) of a document.
 struct Stretch {
   std::size_t begin = 0, end = 0;
 };
 
-/// Fills `folder`, which the caller has made and which is empty. A shard ends with the document that reaches its size.
+/// Fills `folder`, which the caller has created empty. A shard ends with the document that reaches the shard size.
 class DataWriter {
  public:
-  /// `shard_bytes`: size of a shard's tokens, exceeded by less than one document. `answers`: only some tokens are
-  /// trained on.
+  /// `shard_bytes`: bytes of tokens per shard, exceeded by less than one document. `answers`: only a part of the tokens
+  /// is trained on.
   DataWriter(ckpt::Fs& fs, std::string folder, std::uint32_t token_bytes, std::uint64_t shard_bytes,
              bool answers = false);
   ~DataWriter();
 
-  /// `answers`: the stretches of the document that are trained on, ascending, if the writer was made with `answers`.
+  /// `answers`: the ranges of the document that are trained on, ascending; only if the writer was made with `answers`.
   ckpt::Status add(std::span<const std::uint32_t> document, std::span<const Stretch> answers = {});
   /// Makes everything durable. Returns the content of the folder: shards, tokens, documents, the longest document.
   ckpt::Result<TokenData> finish();

@@ -20,11 +20,11 @@ constexpr std::size_t kMostRoles = 64;
 constexpr std::size_t kMostMessages = 1 << 16;  // of a line
 constexpr const char* kAnswers = "assistant";
 
-/// A member of an object that may be there once.
+/// An optional member of an object, which must not occur twice.
 class Once {
  public:
   Once(JsonReader& in, std::string name) : in_(in), name_(std::move(name)) {}
-  /// Reads it where `key` is its name.
+  /// Reads the member if `key` is its name.
   bool read(std::string_view key) {
     if (key != name_) return false;
     if (found_) in_.fail("the member '" + name_ + "' is there twice");

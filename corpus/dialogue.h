@@ -1,5 +1,6 @@
 #pragma once
-// Lines for training on answers: a prompt with its completion, or messages by role. Only answers are trained on.
+// Lines for supervised fine-tuning: a prompt with its completion, or messages by role. The loss covers only the
+// answers.
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,13 +14,13 @@ class Fs;
 
 namespace titan::corpus {
 
-/// A part of a document, encoded by itself.
+/// A part of a document that is tokenized separately.
 struct TextPart {
   std::string text;
   bool trained = false;
 };
 
-/// The plain strings before and after the messages of each role. \source docs/data.md, "Answers"
+/// The text before and after the messages of each role. \source docs/data.md, "Answers"
 struct ChatTemplate {
   struct Around {
     std::string prefix, suffix;

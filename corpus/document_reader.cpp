@@ -21,7 +21,7 @@ using ckpt::FileType;
 using ckpt::Result;
 using ckpt::Status;
 
-constexpr std::size_t kPiece = 256 << 10;  // bytes of one call of a source
+constexpr std::size_t kPiece = 256 << 10;  // bytes of one read from a source
 
 bool named_json_lines(std::string_view name) {
   for (const char* packed : {".gz", ".zst"})
@@ -85,7 +85,7 @@ Result<DocumentReader> DocumentReader::open(ckpt::Fs& fs, InputOptions options) 
   return reader;
 }
 
-// Whoever trains on it should know that it is taken as text.
+// Warns that an unusual input is read as text.
 void DocumentReader::warn_of(const std::string& name, const LookedAt& looked) {
   const bool lines = looked.json_lines || named_json_lines(name);
   const bool as_text = options_.format ? *options_.format == InputFormat::kText : !lines;
@@ -160,7 +160,7 @@ Status DocumentReader::read_more() {
   return count.status();
 }
 
-// Gives away [at_, end); the next document begins at `next`.
+// Outputs [at_, end) as a document; the next document begins at `next`.
 Status DocumentReader::take(std::size_t end, std::size_t next, RawDocuments& out) {
   ++number_;
   std::string_view text = std::string_view(held_).substr(at_, end - at_);
@@ -199,7 +199,7 @@ Status DocumentReader::fill(std::size_t wanted, RawDocuments& out) {
 
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from) {
   constexpr std::size_t kEscape = 6;  // bytes of "\\u0041"
-  // The unit of UTF-16 that the escape at `at` stands for; 0 for others.
+  // The UTF-16 code unit of the escape at `at`; 0 if there is no such escape.
   const auto unit = [&](std::size_t at) {
     unsigned value = 0;
     if (json.size() < at + kEscape || json[at] != '\\' || json[at + 1] != 'u') return value;

@@ -1,5 +1,5 @@
 #pragma once
-// Documents of files and streams, in order: the lines of JSON lines, texts between separators, whole files.
+// Documents of files and streams, in order: lines of a JSON Lines file, texts between separators, whole files.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,8 +19,8 @@ namespace titan::corpus {
 enum class InputFormat { kText, kJsonLines };
 
 struct InputOptions {
-  std::vector<std::string> inputs;    ///< files; folders: their files by name; "a/*.txt"; "-": standard input
-  std::optional<InputFormat> format;  ///< of all inputs; none: decided by each file's name or beginning
+  std::vector<std::string> inputs;    ///< files; folders (their files by name); patterns "a/*.txt"; "-": standard input
+  std::optional<InputFormat> format;  ///< format of all inputs; empty: decided by each file's name or beginning
   std::string separator;              ///< between the documents of a text; empty: a text is one document
   ReadBytes standard_input;
 };
@@ -30,14 +30,14 @@ struct RawDocuments {
   struct Place {
     std::size_t begin = 0, end = 0;  ///< in `bytes`
     std::uint32_t input = 0;         ///< index into DocumentReader::names()
-    std::uint64_t number = 0;  ///< of the line or the document in its file, from 1; messages count documents from 0
-    bool json = false;         ///< it is a line of a JSON lines file
+    std::uint64_t number = 0;  ///< number of the line or document in its file, from 1; messages count documents from 0
+    bool json = false;         ///< it is a line of a JSON Lines file
   };
   std::string bytes;
   std::vector<Place> places;
 };
 
-/// One class for the list of inputs and the place in an input, for both advance when a document ends.
+/// Reads the list of inputs and keeps the position in the current one.
 class DocumentReader {
  public:
   static constexpr std::size_t kLongest = std::size_t{64} << 20;  ///< bytes of a document, or of a line
@@ -57,7 +57,7 @@ class DocumentReader {
   std::uint64_t total_bytes() const { return total_bytes_; }  ///< of all files as stored; 0: not known
   std::uint64_t read_bytes() const { return *read_bytes_; }   ///< of total_bytes() so far
   std::uint64_t skipped() const { return skipped_; }          ///< empty texts and lines
-  /// A few lines about inputs that do not look like the text that they are taken for.
+  /// A few lines about inputs that do not look like the text that they are read as.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -79,17 +79,17 @@ class DocumentReader {
   bool json_ = false, ended_ = false;
   std::string separator_;
   std::uint64_t number_ = 0;
-  std::string held_;                 // read; the bytes from `at_` on are not handed out yet
+  std::string held_;                 // buffered input; the bytes from `at_` on were not returned yet
   std::size_t at_ = 0, looked_ = 0;  // no separator begins in [at_, looked_)
 };
 
-/// Those of `paths` that occur more than once, sorted.
+/// The paths that occur more than once in `paths`, sorted.
 std::vector<std::string> named_twice(const std::vector<std::string>& paths);
 
-/// The offset of the first escape in `json`, from `from` on, that is half a character ("\\ud800" alone).
+/// The offset of the first escape in `json`, from `from` on, that is half of a surrogate pair ("\\ud800" alone).
 std::optional<std::size_t> lone_surrogate(std::string_view json, std::size_t from = 0);
-/// What reading `line` gave: the input of a user is at fault, whatever is wrong with it. A line that is not UTF-8 gets
-/// a hint.
+/// Turns the error `status` of reading `line` into an error about the user's input. A line that is not UTF-8 gets a
+/// hint.
 ckpt::Status bad_line(std::string_view line, ckpt::Status status);
 /// The text of the member `field` of one JSON object. `what` names the line in messages. \error kInvalid
 ckpt::Result<std::string> text_of_line(const std::string& what, std::string_view line, const std::string& field);

@@ -29,12 +29,12 @@ std::uint32_t largest_id(std::span<const std::byte> bytes, std::uint32_t width) 
   return largest;
 }
 
-/// Reads the members of a folder whole.
+/// Reads the members of a folder completely.
 class Verifier {
  public:
   Verifier(ckpt::Fs& fs, const LookOptions& options, std::uint64_t total) : fs_(fs), options_(options), total_(total) {}
 
-  /// `width`: of the ids that the file is; 0: it is something else. Returns the largest id.
+  /// `width`: bytes of an id; 0: the file has no ids. Returns the largest id.
   Result<std::uint32_t> verify(const std::string& name, const ckpt::Digest& digest, std::uint32_t width = 0) {
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file,
                            fs_.open_member(options_.folder, name, ckpt::Access::kScan));
@@ -72,7 +72,7 @@ Result<recipe::Tokenizer> tokenizer_of(ckpt::Fs& fs, const LookOptions& options,
                        tokenizer.digest().hex() + ", theirs " + data.tokenizer.hex());
 }
 
-/// Reads number `index` of the little-endian numbers of `width` bytes in a member.
+/// Reads number `index` of a member with little-endian numbers of `width` bytes.
 Result<std::uint64_t> number_at(ckpt::File& file, std::uint64_t index, std::uint32_t width) {
   std::uint64_t value = 0;
   std::byte bytes[8] = {};
@@ -115,7 +115,7 @@ Status show(ckpt::Fs& fs, const LookOptions& options, LookReport* report) {
   return {};
 }
 
-/// Ids of a file: as they lie there, little-endian.
+/// Ids of a file, as stored, little-endian.
 Result<std::vector<std::int64_t>> ids_of(ckpt::File& file, const TokenFile& layout, std::uint64_t begin,
                                          std::size_t count) {
   std::vector<std::byte> bytes(count * layout.width);
@@ -130,7 +130,7 @@ Result<std::vector<std::int64_t>> ids_of(ckpt::File& file, const TokenFile& layo
   return ids;
 }
 
-/// Reads all ids: none is below 0. Sets the bound of all.
+/// Reads all ids; none may be negative. Sets the upper bound of all.
 Status verify_ids(const LookOptions& options, ckpt::File& file, const TokenFile& layout, TokenData* data) {
   const std::size_t most = kVerifiedAtOnce / layout.width;
   for (std::uint64_t at = 0; at < layout.tokens; at += most) {
@@ -171,7 +171,7 @@ Status show_file(ckpt::Fs& fs, const LookOptions& options, ckpt::File& file, con
   return {};
 }
 
-/// What a file of ids holds; without an index it is one document.
+/// The content of a file of ids; without an index it is one document.
 Status look_at_file(ckpt::Fs& fs, const LookOptions& options, LookReport* report) {
   TITAN_ASSIGN_OR_RETURN(report->file, open_token_file(fs, options.folder, options.raw_bytes));
   const TokenFile& layout = *report->file;

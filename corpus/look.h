@@ -1,5 +1,5 @@
 #pragma once
-// Shows a token folder or a file of ids: its numbers, documents as text, and whether its digests or its index hold.
+// Shows a token folder or a file of token ids: counts, documents as text, and whether digests or the index are correct.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,14 +17,14 @@ class Fs;
 namespace titan::corpus {
 
 struct LookOptions {
-  std::string folder;           ///< or a file of ids
-  std::uint32_t raw_bytes = 2;  ///< of an id, in a file that does not tell
+  std::string folder;           ///< token folder, or a file of token ids
+  std::uint32_t raw_bytes = 2;  ///< bytes of an id, for a file that does not record them
   std::string tokenizer;        ///< to show documents with; empty: the one in the folder
   std::uint64_t show = 0;       ///< number of documents to show, from the first on
   bool verify = false;          ///< calls verify_tokens(); for a file: looks for invalid ids
   std::uint64_t most = 1000;    ///< most tokens of a document that are shown
   ckpt::CancelToken cancel;
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes that were verified
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< progress in verified bytes
 };
 
 struct ShownDocument {
@@ -39,7 +39,7 @@ struct LookReport {
   TokenData data;
   std::vector<ShownDocument> shown;
   bool verified = false;
-  std::optional<TokenFile> file;  ///< set for a file; `data` then has its numbers, without vocabulary unless verified
+  std::optional<TokenFile> file;  ///< set for a file; `data` then has its counts, and the vocabulary only if verified
 };
 
 /// \error kInvalid: no such folder or file, an incomplete one, a tokenizer with other ids; kCorrupt: a wrong digest, an
@@ -47,7 +47,7 @@ struct LookReport {
 ckpt::Result<LookReport> look(ckpt::Fs& fs, const LookOptions& options);
 
 /// Reads every byte of the token folder LookOptions::folder, whose data.json is `data`, and compares it with the
-/// digests, that of the tokenizer included. Checks that every id is in the vocabulary. \error kCorrupt, kMediaError,
+/// digests, including the tokenizer's. Checks that every id is in the vocabulary. \error kCorrupt, kMediaError,
 /// kFailed, kInterrupted, kTerminated
 ckpt::Status verify_tokens(ckpt::Fs& fs, const LookOptions& options, const TokenData& data);
 

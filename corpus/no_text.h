@@ -1,5 +1,5 @@
 #pragma once
-// Why an input is not the text that tokens are made of, and what to do with it instead.
+// Why an input cannot be tokenized as text, and what to do with it instead.
 #include <string>
 
 #include "ckpt/base/status.h"
@@ -14,11 +14,11 @@ namespace titan::corpus {
 /// "standard input" for "-", else the path in quotes.
 std::string shown_input(const std::string& input);
 
-/// Looks whether the folder `path` is one of token ids. \error kInvalid: it is
+/// Checks that the folder `path` is not a token folder. \error kInvalid: it is
 ckpt::Status check_no_token_folder(ckpt::Fs& fs, const std::string& path);
 
-/// Looks by its name, its beginning and what lies beside it whether `input` can be text. \error kInvalid: token ids, a
-/// table, an archive or another binary file, with the way on as the hint
+/// Judges by name, beginning and neighbouring files whether `input` can be text. \error kInvalid: token ids, a table,
+/// an archive or another binary file; the hint says what to do
 ckpt::Status check_is_text(ckpt::Fs& fs, const std::string& input, ckpt::FileKind kind);
 
 }  // namespace titan::corpus

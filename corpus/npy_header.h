@@ -10,7 +10,7 @@
 
 namespace titan::corpus {
 
-/// The most bytes at a file's beginning that a header may have.
+/// The largest header, in bytes, at the beginning of a file.
 inline constexpr std::size_t kLongestNpyHeader = 1 << 16;
 
 struct NpyHeader {

@@ -19,7 +19,7 @@ std::optional<FileType> type_of(ckpt::Fs& fs, const std::string& path) {
   return info.ok() ? std::optional(info->type) : std::nullopt;
 }
 
-/// Adds what fits `rest` behind `begin`, which is a folder that ends with "/", or nothing.
+/// Adds the paths that match `rest` after `begin`, which is a folder that ends with "/", or empty.
 Status add_fitting(ckpt::Fs& fs, const std::string& begin, std::string_view rest, std::vector<std::string>* found) {
   if (rest.empty()) return {};
   const std::size_t end = std::min(rest.find('/'), rest.size());

@@ -1,6 +1,6 @@
 #pragma once
-// A folder of token ids with document ends, which `titan-ckpt tokenize` makes and training reads. \source docs/data.md,
-// "The folder"
+// A folder of token ids with document ends, which `titan-ckpt tokenize` writes and training reads.
+// \source docs/data.md, "The folder"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,11 +18,11 @@ namespace titan::corpus {
 inline constexpr const char* kDataFile = "data.json";
 
 struct TokenShard {
-  std::string tokens_file, ends_file;  ///< ids; ends of documents: u64, in tokens of the shard, ascending
+  std::string tokens_file, ends_file;  ///< token ids; document ends (u64, in tokens of the shard, ascending)
   std::uint64_t tokens = 0, documents = 0;
   ckpt::Digest tokens_digest, ends_digest;
-  /// Stretches that are trained on: pairs of u64, begin and end in tokens of the shard, ascending. "": all tokens are
-  /// trained on.
+  /// File with the ranges that are trained on: pairs of u64, begin and end in tokens of the shard, ascending. "": all
+  /// tokens are trained on.
   std::string answers_file;
   std::uint64_t answers = 0;
   ckpt::Digest answers_digest;
@@ -32,11 +32,11 @@ struct TokenShard {
 struct TokenData {
   std::uint32_t token_bytes = 2;  ///< 2 or 4: unsigned, little-endian
   std::uint64_t tokens = 0, documents = 0;
-  std::uint64_t text_bytes = 0;               ///< of the documents
+  std::uint64_t text_bytes = 0;               ///< bytes of the documents as text
   std::uint64_t longest = 0;                  ///< tokens of the longest document
-  std::optional<std::uint64_t> trained;       ///< tokens that are trained on; nothing: all are
-  std::uint64_t vocabulary = 0;               ///< every id is below it
-  ckpt::Digest tokenizer;                     ///< of tokenizer.json in the folder
+  std::optional<std::uint64_t> trained;       ///< number of tokens that are trained on; empty: all are
+  std::uint64_t vocabulary = 0;               ///< upper bound of the ids: each is smaller
+  ckpt::Digest tokenizer;                     ///< digest of tokenizer.json in the folder
   std::vector<std::uint32_t> before, behind;  ///< ids that each document begins and ends with
   std::vector<TokenShard> shards;
   bool operator==(const TokenData&) const = default;

@@ -86,7 +86,7 @@ Status take_numpy(const OpenFile& open, std::span<const std::byte> beginning, To
   return {};
 }
 
-/// What the first 34 bytes of an index of Megatron's say.
+/// The fields in the first 34 bytes of a Megatron index.
 struct MegatronIndex {
   Width width;
   std::uint64_t sequences = 0, bounds = 0;
@@ -107,7 +107,7 @@ Result<MegatronIndex> read_megatron_header(const std::string& path, const OpenFi
   if (type >= std::size(kWidths) || kWidths[type].bytes == 0)
     return ckpt::invalid("'" + path + "' is of elements of type " + std::to_string(type) + ", which are no ids");
   MegatronIndex index{kWidths[type], number_at<std::uint64_t>(bytes + 18), number_at<std::uint64_t>(bytes + 26)};
-  // 4 + 8 bytes a sequence, 8 a bound; one more a sequence where there are modes.
+  // 4 + 8 bytes per sequence, 8 per document bound; one more per sequence if there are modes.
   const unsigned __int128 plain = kMegatronHeader + static_cast<unsigned __int128>(index.sequences) * 12 +
                                   static_cast<unsigned __int128>(index.bounds) * 8;
   if (open.size != plain && open.size != plain + index.sequences)
@@ -140,7 +140,7 @@ Status take_megatron(ckpt::Fs& fs, const OpenFile& open, TokenFile* file) {
                                   " bytes: its last sequence ends elsewhere");
 }
 
-/// "gpt2|2": the tokenizer, and bytes of an id; further lines count tokens for people.
+/// "gpt2|2": the tokenizer, and the bytes of an id; further lines are counts for display.
 Status take_metadata(ckpt::Fs& fs, const std::string& path, TokenFile* file) {
   constexpr std::uint64_t kMost = 4096;
   TITAN_ASSIGN_OR_RETURN(const OpenFile open, open_file(fs, path));
@@ -251,7 +251,7 @@ Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::ui
 IndexedEnds indexed_ends(const TokenFile& file) {
   if (file.index.empty() || file.documents == 0) return {};
   if (file.format != TokenFormat::kMegatron) return {0, file.documents - 1, 1};
-  // It has where each sequence begins, in bytes: the second does where the first ends.
+  // The index has the byte offset of each sequence: the second begins where the first ends.
   return {kMegatronHeader + 4 * file.documents + 8, file.documents - 1, file.width};
 }
 

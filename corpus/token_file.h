@@ -1,7 +1,7 @@
 #pragma once
-// One file of token ids, raw or written by NumPy, Megatron or nanotron; and where its documents end. \source
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html; Megatron-LM, indexed_dataset.py; datatrove,
-// tokenization (`.ds`)
+// One file of token ids, raw or written by NumPy, Megatron or nanotron, and the ends of its documents.
+// \source https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html; Megatron-LM, indexed_dataset.py;
+// datatrove, tokenization (`.ds`)
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -22,19 +22,19 @@ const char* format_text(TokenFormat format);
 
 struct TokenFile {
   TokenFormat format = TokenFormat::kRaw;
-  std::string path;             ///< of the ids
+  std::string path;             ///< path of the file of ids
   std::string index;            ///< path of the file with document ends; empty: there is none
   std::string metadata;         ///< path of the file with the width of ids, if the index lacks it; empty: none
   std::uint64_t offset = 0;     ///< bytes before the first id
-  std::uint64_t tokens = 0;     ///< ids, little-endian, one after the other
-  std::uint32_t width = 2;      ///< bytes of an id: 1, 2, 4 or 8
+  std::uint64_t tokens = 0;     ///< number of ids; they are little-endian, one after the other
+  std::uint32_t width = 2;      ///< bytes per id: 1, 2, 4 or 8
   bool is_signed = false;       ///< ids are signed; a negative id is invalid
-  std::uint64_t documents = 0;  ///< as the index counts them; 0: there is no index
-  std::string tokenizer;        ///< as nanotron's metadata names it; empty: unknown
+  std::uint64_t documents = 0;  ///< number of documents in the index; 0: there is no index
+  std::string tokenizer;        ///< name in nanotron's metadata; empty: unknown
 };
 
-/// If `path` has the name of an index or metadata file, the file of ids that it belongs to: "a.bin" for "a.idx", "a.ds"
-/// for "a.ds.index" and "a.ds.metadata"; else empty.
+/// The file of ids that belongs to an index or metadata file: "a.bin" for "a.idx", "a.ds" for "a.ds.index" and
+/// "a.ds.metadata". Empty for other names.
 std::string ids_of_index(std::string_view path);
 /// The file of ids for a Megatron `path` without file ending; empty if it does not exist.
 std::string ids_of_prefix(ckpt::Fs& fs, const std::string& path);
@@ -45,11 +45,11 @@ std::string ids_of_prefix(ckpt::Fs& fs, const std::string& path);
 /// kCorrupt: an index that is incomplete or contradicts the file; kFailed
 ckpt::Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width);
 
-/// Where an index has the ends of documents: u64, ascending, without the last end, which is the end of the file.
+/// Where an index stores the ends of documents: u64, ascending, without the last end, which is the end of the file.
 struct IndexedEnds {
-  std::uint64_t offset = 0;  ///< bytes before the first
+  std::uint64_t offset = 0;  ///< bytes before the first end
   std::uint64_t count = 0;
-  std::uint64_t unit = 1;  ///< numbers are multiples of it: number / unit is in tokens
+  std::uint64_t unit = 1;  ///< divisor of the stored numbers: number / unit is in tokens
 };
 /// The ends in the index of `file`, which open_token_file() returned; none without an index.
 IndexedEnds indexed_ends(const TokenFile& file);

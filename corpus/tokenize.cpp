@@ -24,22 +24,22 @@ using ckpt::Status;
 using recipe::Encoder;
 using recipe::Tokenizer;
 
-constexpr std::size_t kPortion = 1 << 20;  // bytes of text that a thread encodes at once, or one document
+constexpr std::size_t kPortion = 1 << 20;  // bytes of text (at least one document) that a thread encodes at a time
 constexpr unsigned kMostThreads = 64;
 
-/// Documents, and what becomes of them.
+/// Documents and their token ids.
 struct Portion {
   RawDocuments raw;
   std::vector<std::uint32_t> ids;
   std::vector<std::size_t> ends;              // of the documents in `ids`
-  std::vector<std::vector<Stretch>> answers;  // of each document, where some tokens are not trained on
+  std::vector<std::vector<Stretch>> answers;  // for each document, if some tokens are not trained on
   std::uint64_t text_bytes = 0, empty = 0;
 };
 
-/// Some tokens are not trained on.
+/// Whether some tokens are not trained on.
 bool teaches_answers(const TokenizeOptions& options) { return options.completions || !options.messages.empty(); }
 
-/// Encoders that threads take and give back.
+/// A pool of encoders for threads.
 class Encoders {
  public:
   Encoders(const Tokenizer& tokenizer, const ckpt::CancelToken& cancel) : tokenizer_(tokenizer), cancel_(cancel) {}
@@ -66,7 +66,7 @@ class Encoders {
   std::vector<std::unique_ptr<Encoder>> free_ TITAN_GUARDED_BY(mutex_);
 };
 
-/// The ids that stand before or behind each document.
+/// The ids before or after each document.
 Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char* flag,
                                           const std::optional<std::string>& given,
                                           const std::vector<std::uint32_t>& own) {
@@ -77,7 +77,7 @@ Result<std::vector<std::uint32_t>> around(const Tokenizer& tokenizer, const char
   return std::vector<std::uint32_t>{*id};
 }
 
-/// The first of the documents with NUL bytes, whichever thread met them, and their number.
+/// The first document with NUL bytes, whichever thread found it, and the number of such documents.
 class Zeros {
  public:
   void add(const RawDocuments::Place& place, const std::string& line) {
@@ -111,7 +111,7 @@ class Job {
         encoders_(tokenizer, options.cancel),
         borders_(std::move(borders)) {}
 
-  /// Round by round: while the portions of one are encoded, the next is read; then its ids are written in order.
+  /// Works in rounds: while the portions of one round are encoded, the next is read; then the ids are written in order.
   Status run(DataWriter* writer, ckpt::Rewrite* rewrite, TokenizeReport* report) {
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     const unsigned threads = std::min(options_.threads > 0 ? options_.threads : cores, kMostThreads);
@@ -202,7 +202,7 @@ class Job {
     return why.with_hint("--replace-malformed puts U+FFFD there; iconv -t UTF-8 converts a file");
   }
 
-  /// Each part by itself, so that what is trained on begins with a token of its own.
+  /// Encodes each part separately, so that a trained part begins with its own token.
   Status encode_answers(const RawDocuments::Place& place, std::string_view line, Encoder& encoder, Portion& portion) {
     if (!place.json)
       return ckpt::invalid(named(place) + " is text, and prompts and answers are read from JSON lines")
@@ -222,7 +222,7 @@ class Job {
       if (part.trained && ids.size() - begin > from) answers.push_back({from, ids.size() - begin});
       portion.text_bytes += part.text.size();
     }
-    // The end of an answer is learned with it.
+    // The end-of-document token is trained together with the answer.
     ids.insert(ids.end(), borders_.behind.begin(), borders_.behind.end());
     if (parts.back().trained && !answers.empty()) answers.back().end = ids.size() - begin;
     portion.ends.push_back(ids.size());
@@ -282,7 +282,7 @@ Status replaceable(ckpt::Fs& fs, const std::string& dst) {
   return {};
 }
 
-/// \error kInvalid: one of the files `names` lies in the folder `dst`, which would be replaced.
+/// \error kInvalid: one of the files `names` is in the folder `dst`, which would be replaced.
 Status check_outside(ckpt::Fs& fs, const std::vector<std::string>& names, const std::string& dst) {
   const Result<std::string> folder = fs.real_path(dst);
   if (!folder.ok()) return {};  // nothing is there
@@ -296,7 +296,7 @@ Status check_outside(ckpt::Fs& fs, const std::vector<std::string>& names, const 
   return {};
 }
 
-/// Everything but the checks of names, and the publishing.
+/// Does everything except checks of names and publishing.
 Status make(ckpt::Fs& fs, const TokenizeOptions& options, ckpt::Rewrite* rewrite, TokenizeReport* report) {
   TITAN_ASSIGN_OR_RETURN(const TokenizerFiles files, read_tokenizer_files(fs, options.tokenizer));
   TITAN_ASSIGN_OR_RETURN(const Tokenizer tokenizer, parse_tokenizer(files));

@@ -1,5 +1,5 @@
 #pragma once
-// Turns texts into a folder of token ids: documents in the order of their files, on all cores, in bounded memory.
+// Tokenizes texts into a folder of token ids: documents in the order of their files, on all cores, in bounded memory.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,7 +24,8 @@ struct TokenizeOptions {
   InputOptions input;
   std::string field = "text";  ///< the member with the text in a JSON line
   bool completions = false;    ///< lines have `prompt` and `completion` instead; only completions are trained on
-  std::string messages;        ///< lines have `messages`, for the template in this file (dialogue.h); "": they do not
+  std::string messages;        ///< file with the chat template for lines with `messages` (dialogue.h); "": no such
+                               ///< lines
   std::string dst;
   std::string tokenizer;  ///< folder or file
   std::optional<std::string> before,

@@ -1,5 +1,5 @@
 #pragma once
-// BLAKE2b-256: the hash for data that somebody may have changed on purpose. \source RFC 7693
+// BLAKE2b-256, a cryptographic hash: unlike XXH3, it also detects deliberate changes. \source RFC 7693
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Blake2bDigest {
   auto operator<=>(const Blake2bDigest&) const = default;
 };
 
-/// Incremental hash: however the data is divided among calls of update(), the digest is that of the concatenation.
+/// Incremental hash. The digest does not depend on how the data is divided among calls of update().
 class Blake2b {
  public:
   Blake2b();

@@ -1,6 +1,6 @@
 #pragma once
-// Stopping on request. A long operation polls a token between leaves and files. When it stops, the same destructors and
-// error paths undo its work as after a failure, so nothing is left half-made.
+// Cooperative cancellation. A long operation polls a token between leaves and files. After a stop it returns an error,
+// and the usual error paths and destructors undo its work, so nothing is left half-made.
 #include <atomic>
 
 #include "ckpt/base/status.h"
@@ -9,8 +9,8 @@ namespace titan::ckpt {
 
 enum class StopReason : int { kNone = 0, kInterrupt, kTerminate, kHangUp };  ///< SIGINT; SIGTERM; SIGHUP
 
-/// Takes the request to stop, from any thread or from a signal handler; only the first request counts. It must outlive
-/// its tokens.
+/// Records a stop request, from any thread or from a signal handler; only the first request counts. Must outlive its
+/// tokens.
 class CancelSource {
  public:
   /// Async-signal-safe. Returns false if a stop was requested before.
@@ -25,7 +25,7 @@ class CancelSource {
   std::atomic<StopReason> reason_{StopReason::kNone};
 };
 
-/// What an operation polls: cheap, copied freely, used from any thread. A token without a source never stops.
+/// Polled by an operation. Cheap; may be copied and used from any thread. A token without a source never stops.
 class CancelToken {
  public:
   CancelToken() = default;

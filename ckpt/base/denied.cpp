@@ -20,7 +20,7 @@ namespace {
 
 using Kind = Obstacle::Kind;
 
-// Read from /etc/passwd, since a static program cannot call getpwuid(). Users of a directory server are not in it.
+// Read from /etc/passwd, because a static program cannot call getpwuid(). Users of a directory server are not in it.
 std::string name_of(std::uint32_t id) {
   std::ifstream users("/etc/passwd");  // a file of the system, not of storage: does not go through Fs
   for (std::string line; std::getline(users, line);) {
@@ -60,7 +60,7 @@ Obstacle obstacle_at(Kind kind, const std::string& path) {
   return obstacle;
 }
 
-/// The first name on the way to `path` that is not a folder, or a folder that may not be passed through.
+/// The first name in `path` that is not a folder, or a folder without the right to pass through it.
 Obstacle obstacle_on_the_way(const std::string& path) {
   for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {
     const std::string folder = path.substr(0, end);
@@ -72,7 +72,7 @@ Obstacle obstacle_on_the_way(const std::string& path) {
   return {};
 }
 
-/// The first link on the way to `path`, or at its end, whose target does not exist (ENOENT) or that leads to itself
+/// The first link in `path`, the last name included, whose target does not exist (ENOENT) or that leads to itself
 /// (ELOOP).
 Obstacle broken_link(int error, const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
@@ -100,7 +100,7 @@ Obstacle obstacle_of_names(const std::string& path) {
   return may(parent, W_OK) ? Obstacle{} : obstacle_at(Kind::kChange, parent);
 }
 
-/// For a path on the way to which every folder may be passed through.
+/// For a path of which every parent folder may be passed through.
 Obstacle obstacle_at_the_end(const std::string& path, const std::string& call) {
   if (begins_with_any(call, {"mkdir", "create", "unlink", "rmdir", "rename to", "link to", "exchange with"})) {
     Obstacle found = obstacle_of_names(path);

@@ -18,7 +18,7 @@ struct Obstacle {
     kDeadLink,  ///< a link whose target does not exist
     kLoop,      ///< a link that leads to itself
     kReadOnly,  ///< a file system that is mounted read-only
-    kElse,      ///< the mode allows the call: an access list, a server or a security module refused it
+    kElse,      ///< the mode bits allow the call: an access control list, a server or a security module refused it
   };
   Kind kind = Kind::kNone;
   std::string path;  ///< of the file or folder

@@ -17,7 +17,7 @@ Status full_status(int error, const std::string& path, const std::string& call, 
 
 /// Returns the Status for `error` (an errno value) of `call` on `path`; a full disk or quota says how much is free.
 Status errno_status(int error, const std::string& path, const std::string& call);
-/// As errno_status(), for a call that reads: kMediaError if the store says that it cannot return bytes that it holds.
+/// As errno_status(), for a call that reads: kMediaError for EIO and ENODATA (the store failed to return stored bytes).
 Status read_errno_status(int error, const std::string& path, const std::string& call);
 
 }  // namespace titan::ckpt

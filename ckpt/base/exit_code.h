@@ -4,7 +4,7 @@
 
 namespace titan::ckpt {
 
-/// The published exit codes of both programs (the table of the command-line contract).
+/// The documented exit codes of both programs.
 enum ExitCode : int {
   kExitDone = 0,
   kExitDifferent = 1,  ///< the command looked for a difference or for damage, and found some

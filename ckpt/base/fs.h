@@ -1,5 +1,5 @@
 #pragma once
-// Fs: the only door to the file system. Tests replace it with an implementation in memory or one that fails.
+// Fs: the file system interface, used for all file I/O. Tests replace it with one in memory or one that fails.
 //
 // Paths are plain strings, '/' separated. Every error names the path and the call. Implementations are thread-safe;
 // a File may be used from several threads through pread and pwrite.
@@ -42,7 +42,8 @@ struct FileInfo {
   FileType type = FileType::kOther;
   std::uint64_t size = 0;
   std::int64_t mtime_ns = 0;            ///< since the epoch, UTC
-  std::uint64_t links = 1;              ///< hard links: names of the file. The store frees its bytes with the last one
+  std::uint64_t links = 1;              ///< hard links (names of the file). The store frees its bytes with the last
+                                        ///< name
   std::uint64_t device = 0, inode = 0;  ///< equal for two names of one file
   std::uint64_t allocated = 0;          ///< bytes on disk; less than `size` for a file with holes
   bool writable = true;                 ///< the mode lets at least one user write it
@@ -73,12 +74,12 @@ class FileLock {
 
 /// How the bytes of an open file are read.
 enum class Access {
-  kCached,     ///< as usual
+  kCached,     ///< through the page cache, as usual
   kScan,       ///< see Fs::open_scan
-  kPastCache,  ///< from the store itself if it can do that, never from memory: for a second read after an error
+  kPastCache,  ///< from the store itself if possible, never from memory: for a second read after an error
 };
 
-/// Everything that other code may ask of a file system. A store that lacks a call keeps its default implementation.
+/// The file system calls that other code may use. A store that lacks a call keeps its default implementation.
 class Fs {
  public:
   virtual ~Fs() = default;
@@ -89,28 +90,27 @@ class Fs {
   /// of kScanAlignment (aligned_buffer.h) gain, and of them the whole blocks; the rest goes through the cache.
   /// truncate() reserves the space at once, so that a disk that is too full is known before the first byte.
   virtual Result<std::unique_ptr<File>> create_large(const std::string& path) { return create(path); }
-  /// Opens a file that another process of this host made with create_large() and sized, so that this process writes its
-  /// part of it in the same way. Only the process that made the file calls truncate(). \error kNotFound, kUnsupported
+  /// Opens a file that another process of this host created with create_large() and sized, to write a part of it in the
+  /// same way. Only the process that created the file calls truncate(). \error kNotFound, kUnsupported
   virtual Result<std::unique_ptr<File>> open_large(const std::string& path);
   /// True if a file of create_large() went through the page cache because its store refuses to bypass it.
   virtual bool refused_past_cache() const { return false; }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
-  /// As open_read, for a large file that is read once. Bytes that are not in memory yet are read past the page cache if
-  /// the store can do that: this is faster, and other files keep their place in the cache. Only whole multiples of
-  /// kScanAlignment gain.
+  /// As open_read, for a large file that is read once. Bytes that are not cached yet are read past the page cache if
+  /// the store supports it: this is faster, and other files stay cached. Only whole multiples of kScanAlignment bypass
+  /// it.
   virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
   /// Opens the regular file `member` ("model/x") of the folder `folder` for reading. `folder` itself may be a symbolic
   /// link; no name below it may be one, and nothing outside of it can be reached. \error kNotFound, kCorrupt (a link is
   /// on the way), kMediaError, kFailed
   virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
                                                     Access access = Access::kCached);
-  /// What stat() says of `member` in `folder`, under the rule of open_member; kCorrupt also if `member` itself is a
-  /// link.
+  /// stat() of `member` in `folder`. Links are refused as by open_member; kCorrupt also if `member` itself is a link.
   virtual Result<FileInfo> stat_member(const std::string& folder, const std::string& member);
-  /// Opens a regular file for reading and writing, and creates it if it is missing. A symbolic link is followed: for
-  /// files that people place, such as a run's metrics. \error kFailed, kUnsupported (this file system does not offer
-  /// the call)
+  /// Opens a regular file for reading and writing, and creates it if it is missing. A symbolic link is followed: users
+  /// may link such a file, for example a run's metrics, to another place. \error kFailed, kUnsupported (this file
+  /// system does not offer the call)
   virtual Result<std::unique_ptr<File>> open_update(const std::string& path);
   virtual Status make_dir(const std::string& path) = 0;  ///< parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
@@ -126,14 +126,14 @@ class Fs {
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
   /// Whether this process may write the file `path`, or create names in the folder `path`, as far as the store can tell
-  /// without a write. The default says ok. \error kFailed with the errno that a write would get
+  /// without a write. The default implementation returns ok. \error kFailed with the errno that a write would get
   virtual Status may_write(const std::string& path);
   /// Takes the lock on `path` (created when missing) without waiting.
   /// \error kLocked when another live process holds it, with the present content of the file in `causes`
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path) = 0;
 
-  // Not every store offers the calls below. kUnsupported always means: nothing has happened, do it another way (another
-  // device, not permitted, too many links, no such call). It is the default of all of them but real_path.
+  // Some stores lack the calls below. kUnsupported means that nothing was changed and the caller must use another way
+  // (another device, not permitted, too many links, no such call). All of them except real_path return it by default.
 
   /// Gives the file `from` the second name `to`, which must not exist. \error kUnsupported, kNotFound, kFailed
   virtual Status link(const std::string& from, const std::string& to);
@@ -142,8 +142,8 @@ class Fs {
   virtual Status reflink(const std::string& from, const std::string& to);
   /// Exchanges two existing names in one step. \error kUnsupported, kNotFound, kFailed
   virtual Status exchange(const std::string& a, const std::string& b);
-  /// The canonical absolute form of an existing path: symbolic links followed, no "." or "..". The default works on the
-  /// text of the path alone. \error kNotFound
+  /// The canonical absolute form of an existing path: symbolic links followed, no "." or "..". The default
+  /// implementation only normalises the text of the path. \error kNotFound
   virtual Result<std::string> real_path(const std::string& path);
 };
 

@@ -50,7 +50,7 @@ class PosixLock final : public FileLock {
       : file_(std::move(file)), fd_(fd), path_(std::move(path)), reach_(reach) {}
   LockReach reach() const override { return reach_; }
   Status write(const std::string& text) override {
-    // Shortened last, so that a reader meanwhile sees the new text, at most with the end of the old one.
+    // Truncated last, so that a concurrent reader sees the new text, possibly followed by the end of the old one.
     TITAN_RETURN_IF_ERROR(file_->pwrite(0, std::as_bytes(std::span(text))));
     TITAN_RETURN_IF_ERROR(file_->truncate(text.size()));
     return send_written(fd_, path_);
@@ -283,7 +283,7 @@ class PosixFs final : public Fs {
     return make_scan_file(file->release(), path, access);
   }
 
-  /// kUnsupported for the errors in `means_no`: the store cannot do this, another way may work.
+  /// kUnsupported for the errors in `means_no`: the store lacks the call, and the caller may use another way.
   static Status optional_error(int error, std::initializer_list<int> means_no, const std::string& path,
                                const std::string& call) {
     Status status = from_errno(error, path, call, OnMissing::kNotFound);

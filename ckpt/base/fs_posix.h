@@ -1,5 +1,5 @@
 #pragma once
-// PosixFs: the file system of the machine. Every system call on files is made here and in posix_file.cpp.
+// PosixFs: the file system of this machine. Only ckpt/base makes system calls on files.
 #include <memory>
 
 namespace titan::ckpt {

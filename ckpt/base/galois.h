@@ -1,6 +1,7 @@
 #pragma once
-// Arithmetic of GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1, and a Reed-Solomon code over it: r more blocks
-// are made of n blocks, and any n of the n + r restore all. \source Plank, "Optimizing Cauchy Reed-Solomon Codes"
+// Arithmetic of GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1, and a Reed-Solomon code over it: r parity blocks
+// are computed from n data blocks, and any n of the n + r blocks restore the others.
+// \source Plank, "Optimizing Cauchy Reed-Solomon Codes"
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -22,13 +22,13 @@ struct Digest {
   std::string hex() const;  ///< 32 lower-case digits
 };
 
-/// Reads 32 lower-case hex digits; nullopt for anything else. Fast enough for texts with thousands of digests.
+/// Parses 32 lower-case hex digits; nullopt for anything else.
 std::optional<Digest> digest_from_hex(std::string_view hex);
 
 Digest digest_of(std::span<const std::byte> data);
 Digest digest_of(std::string_view data);
 
-/// Incremental digest: however the data is divided among calls of update(), the result is digest_of() of all of it.
+/// Incremental digest. The result equals digest_of() of all the data, however it is divided among calls of update().
 class Hasher {
  public:
   Hasher();

@@ -1,5 +1,5 @@
 #pragma once
-// XXH3-128, compiled once per instruction set. hash.cpp takes the widest one that the processor has; all give the same
+// XXH3-128, compiled once per instruction set. hash.cpp uses the widest that the processor supports. All give the same
 // digests.
 #include <cstddef>
 #include <cstdint>

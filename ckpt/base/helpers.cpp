@@ -18,7 +18,7 @@ bool is_allowed() {
 }  // namespace
 
 Status status_of(const std::exception& error) {
-  // Short enough to need no memory.
+  // A text short enough to need no allocation.
   return failed(dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of memory" : error.what());
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Threads that help the caller if the system can start them, and exceptions that become a Status.
+// Worker threads that a caller can do without, and conversion of exceptions to a Status.
 #include <exception>
 #include <functional>
 #include <thread>
@@ -23,7 +23,7 @@ Status contained(const Work& work) {
   }
 }
 
-/// The threads of one caller. The destructor joins them, so they must not wait for the caller then.
+/// The worker threads of one caller. The destructor joins them; they must not wait for the caller at that point.
 class Helpers {
  public:
   Helpers() = default;

@@ -6,8 +6,7 @@
 
 namespace titan::ckpt {
 
-/// How the names between folder and member are walked: with one call of the kernel if it has that call, or always name
-/// by name.
+/// How the path from folder to member is resolved: with one kernel call where available, or always name by name.
 enum class Walk { kKernel, kByName };
 
 /// Returns a descriptor (close-on-exec) of `member` below `folder`. `flags` are for open(2): O_PATH or O_RDONLY, and

@@ -13,9 +13,9 @@
 #define TITAN_ATTRIBUTE(x)
 #endif
 
-/// A member that is touched only while `mutex` is held.
+/// Marks a member that is accessed only while `mutex` is held.
 #define TITAN_GUARDED_BY(mutex) TITAN_ATTRIBUTE(guarded_by(mutex))
-/// A function that is called only while `mutex` is held.
+/// Marks a function that is called only while `mutex` is held.
 #define TITAN_REQUIRES(mutex) TITAN_ATTRIBUTE(requires_capability(mutex))
 #define TITAN_CAPABILITY TITAN_ATTRIBUTE(capability("mutex"))
 #define TITAN_SCOPED_LOCK TITAN_ATTRIBUTE(scoped_lockable)

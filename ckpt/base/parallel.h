@@ -7,7 +7,7 @@
 
 namespace titan::ckpt {
 
-/// How many threads to use for work that waits for a disk as much as for a core: `wanted`. If that is 0: one per core,
+/// The number of threads for work that waits for the disk as well as for cores: `wanted`, or if that is 0 one per core,
 /// but at least 4 (a disk needs several reads at a time) and at most 16.
 unsigned io_threads(unsigned wanted);
 

@@ -1,5 +1,5 @@
 #pragma once
-// An open file of the machine, and the errors of its system calls. Part of PosixFs.
+// An open file of this machine, and the errors of its system calls. Part of PosixFs.
 #include <sys/stat.h>
 
 #include <atomic>
@@ -71,13 +71,13 @@ class PosixFile final : public File {
   // How many bytes of `data` can bypass the cache: all whole blocks if offset and memory are aligned, else 0.
   std::size_t whole_blocks(std::uint64_t offset, std::span<const std::byte> data) const;
 
-  // The kernel keeps written bytes in memory for seconds, and datasync() would wait for all of them. So this sends a
-  // large file to the disk while it grows. No error is lost: datasync() reports it.
+  // Starts writing a large file to the disk while it grows. Otherwise the kernel would keep the bytes in memory for
+  // seconds, and datasync() would wait for all of them. No error is lost: datasync() reports it.
   void begin_write_back(std::uint64_t put);
   int fd_, direct_ = -1;
   bool large_ = false;
   std::atomic<bool> past_cache_ = true;
-  std::shared_ptr<std::atomic<bool>> refused_;  ///< the file system's; true if the store refuses direct_
+  std::shared_ptr<std::atomic<bool>> refused_;  ///< shared by a file system's files; true if the store refuses direct_
   std::string path_;
   Status lost_;
   std::atomic<std::uint64_t> written_ = 0;

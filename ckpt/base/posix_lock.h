@@ -1,5 +1,5 @@
 #pragma once
-// flock on stores of every kind.
+// flock for local and network stores.
 #include <string>
 
 #include "ckpt/base/fs.h"
@@ -11,7 +11,7 @@ namespace titan::ckpt {
 /// \error kLocked (another holder), kFailed
 Result<LockReach> take_flock(int fd, const std::string& path);
 
-/// Sends what was written through `fd` to the server, if the store has one. Costs nothing on a local store.
+/// Flushes what was written through `fd` to the server of a network store. Costs nothing on a local store.
 Status send_written(int fd, const std::string& path);
 
 }  // namespace titan::ckpt

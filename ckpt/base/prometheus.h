@@ -1,5 +1,5 @@
 #pragma once
-// Values of labels in files for Prometheus. \source https://prometheus.io/docs/instrumenting/exposition_formats
+// Label values in Prometheus text files. \source https://prometheus.io/docs/instrumenting/exposition_formats
 #include <string>
 #include <string_view>
 

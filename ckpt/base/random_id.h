@@ -5,8 +5,8 @@
 
 namespace titan::ckpt {
 
-/// A number that nobody can guess. Throws if the system gives no randomness: with a number that can be guessed, two
-/// runs could share names.
+/// An unpredictable random number. Throws if the system gives no randomness: with predictable numbers two runs could
+/// use the same names.
 std::uint64_t random_number();
 
 /// 12 random hex digits: no other call returns the same, in this process or another. Throws as random_number() does.

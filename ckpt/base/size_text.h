@@ -1,5 +1,5 @@
 #pragma once
-// Sizes as people read and write them.
+// Sizes in bytes as text.
 #include <cstdint>
 #include <optional>
 #include <string>

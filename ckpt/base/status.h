@@ -1,5 +1,5 @@
 #pragma once
-// Status: what went wrong, why, and what to do about it. ckpt never throws across its borders.
+// Status: what went wrong, why, and what to do about it. No exception leaves ckpt.
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,21 +9,20 @@ namespace titan::ckpt {
 /// What kind of failure a Status is; exit_code() maps it to the published exit codes.
 enum class Code {
   kOk,
-  kInvalid,      ///< usage or configuration that cannot work (exit code 2)
-  kUnsupported,  ///< not built yet, or needs something that Titan lacks (exit code 2)
-  kFailed,       ///< the operation failed: disk full, I/O error, dead rank, non-finite loss (exit code 3)
-  kMediaError,   ///< the store cannot return bytes or names that it holds (EIO while reading; exit code 3). No proof of
-                 ///< damage
-  kNotFound,     ///< the checkpoint, tensor or path does not exist (exit code 10)
-  kLocked,       ///< a live run owns the folder (exit code 11)
-  kCorrupt,      ///< bytes do not match their digests, or cannot be parsed (exit code 12)
+  kInvalid,       ///< usage or configuration that cannot work (exit code 2)
+  kUnsupported,   ///< not implemented, or needs something that Titan lacks (exit code 2)
+  kFailed,        ///< the operation failed: disk full, I/O error, dead rank, non-finite loss (exit code 3)
+  kMediaError,    ///< stored bytes or names could not be read (EIO; exit code 3). They may be whole
+  kNotFound,      ///< the checkpoint, tensor or path does not exist (exit code 10)
+  kLocked,        ///< a running job or tool holds the folder's lock (exit code 11)
+  kCorrupt,       ///< bytes do not match their digests, or cannot be parsed (exit code 12)
   kIncompatible,  ///< newer format, drift, fewer steps than the checkpoint has, impossible mesh (exit code 13)
-  kInterrupted,   ///< stopped by SIGINT before the end, nothing is half-made (exit code 130); see cancel.h
+  kInterrupted,   ///< stopped by SIGINT before the end; nothing is left half-made (exit code 130); see cancel.h
   kTerminated,    ///< stopped by SIGTERM in the same way (exit code 143)
 };
 
-/// The outcome of a call. `message` names the thing, what was expected and what was found; `causes` are printed as
-/// "caused by:" lines, `hint` as a "hint:" line that can be pasted.
+/// The outcome of a call. `message` names the object, what was expected and what was found. `causes` are printed as
+/// "caused by:" lines, `hint` as a "hint:" line that users can paste.
 struct [[nodiscard]] Status {
   Code code = Code::kOk;
   std::string message;
@@ -41,7 +40,7 @@ struct [[nodiscard]] Status {
   Status wrapped(std::string outer) const;
   /// Returns a copy with `path` = `checkpoint`; unchanged if it is ok.
   Status about(std::string checkpoint) const;
-  /// True if the store refused for a reason that may pass: no space, the quota, an I/O error, a server that was away.
+  /// True for a store error that may be temporary: no space, quota, I/O error, unreachable server.
   bool store_refused() const;
   /// Returns message, causes and hint on one line each, for logs and tests.
   std::string to_string() const;

@@ -1,5 +1,5 @@
 #pragma once
-// Causes of a Status that are lines of one table: they are printed below each other, without "caused by:".
+// Causes of a Status that form a table. They are printed one below another, without "caused by:".
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,7 +8,7 @@ namespace titan::ckpt {
 
 inline constexpr char kTableMark = '\t';
 
-/// Marks `lines` as lines of a table, to be the causes of a Status.
+/// Marks `lines` as rows of a table, for use as the causes of a Status.
 inline std::vector<std::string> table_causes(std::vector<std::string> lines) {
   for (std::string& line : lines) line.insert(line.begin(), kTableMark);
   return lines;

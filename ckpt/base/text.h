@@ -1,5 +1,5 @@
 #pragma once
-// Text taken apart and put together: words, whole numbers, bytes. Pure.
+// Splitting, joining and parsing text. Pure.
 #include <charconv>
 #include <cstddef>
 #include <optional>

@@ -1,6 +1,6 @@
 #pragma once
-// How deep a TOML text nests, found without recursion: the TOML parser descends once per part of a dotted key and has
-// no limit for it.
+// Limits how deeply a TOML text nests, without recursion. The TOML parser recurses once per part of a dotted key and
+// has no limit of its own.
 #include <string>
 #include <string_view>
 

@@ -7,7 +7,7 @@
 
 namespace titan::ckpt {
 
-/// Some programs of Windows put it before a text, of which it is no part.
+/// The UTF-8 byte order mark (BOM). Some Windows programs write it at the start of a file; it is not part of the text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 struct Utf8Char {

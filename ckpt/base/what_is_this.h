@@ -57,7 +57,7 @@ struct FileSignature {
 /// All signatures. The first that fits counts.
 std::span<const FileSignature> file_signatures();
 
-/// So many bytes of a file's beginning are enough for every signature.
+/// The number of bytes at the start of a file that suffice for every signature.
 inline constexpr std::size_t kSignatureBytes = 4096;
 
 /// The kind of a file that begins with `beginning`: the whole file, or at least kSignatureBytes of it.
@@ -66,7 +66,7 @@ FileKind what_is_this(std::string_view beginning);
 FileKind what_by_name(std::string_view name);
 /// "a zip archive"; "" for kUnknown.
 const char* kind_text(FileKind kind);
-/// True if a text file cannot begin like a file of this kind, so that nobody means to train on it as text.
+/// True if no text file begins with the signature of this kind, so such a file cannot be meant as training text.
 bool is_binary(FileKind kind);
 
 }  // namespace titan::ckpt

@@ -1,6 +1,6 @@
 #pragma once
-// The byte shuffle: elements <-> one plane per byte of an element. \source FORMAT.md, "Compressed pieces"; HDF5's
-// filter 2
+// The byte shuffle: elements to and from planes, one plane per byte of an element. \source FORMAT.md, "Compressed
+// pieces"; HDF5's filter 2
 #include <cstddef>
 #include <span>
 

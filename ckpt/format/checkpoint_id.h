@@ -1,5 +1,5 @@
 #pragma once
-// The digests that make up a checkpoint's id, and the id. \source FORMAT.md, "Digests and the id"
+// The digests from which a checkpoint's id is computed, and the id. \source FORMAT.md, "Digests and the id"
 #include <string_view>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace titan::ckpt {
 Digest tensor_digest(const std::vector<Digest>& leaves);
 /// Digest of component "model" or "optimizer" over all its tensors in bytewise name order.
 Digest component_digest(const Manifest& manifest, std::string_view component);
-/// The checkpoint's id. Components that `manifest` lacks are not read; `tokens` is that of the train state.
+/// The checkpoint's id. Arguments for components that `manifest` lacks are ignored; `tokens` is from the train state.
 Digest checkpoint_id(const Manifest& manifest, const LrSchedule& lr, const DataPosition& data, std::uint64_t tokens);
 
 }  // namespace titan::ckpt

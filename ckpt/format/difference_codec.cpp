@@ -22,14 +22,14 @@ enum class Form : std::uint8_t {
   kSteps = 3,   // a zstd frame: two bits per element, then as planes the differences that two bits cannot express
 };
 
-// Only entropy coding, as for compressed leaves: matches between planes of small differences are noise.
+// Only entropy coding, as for compressed leaves: matches between planes of small differences do not help.
 constexpr int kFastest = -1000;
 constexpr auto kLiterals = ZSTD_c_experimentalParam5;
 constexpr int kForced = 1;
 constexpr int kPieceWindowLog = 23;  // content is at most 5/4 of a piece
 
 constexpr std::size_t kBlock = 4096;  // elements per block: their differences stay in the first-level cache
-constexpr std::size_t kSeldom = 8;    // kSteps only if at most one element in so many is beyond two bits
+constexpr std::size_t kSeldom = 8;    // kSteps is used only if at most one element in this many is beyond two bits
 constexpr std::uint8_t kBeyond = 3;   // the two bits of an element whose difference is in the planes
 
 template <typename U>

@@ -8,8 +8,8 @@ namespace {
 
 std::uint64_t memory_of(const StoredTensor& tensor) { return kTensorCost + kPieceCost * tensor.pieces.size(); }
 
-// The text of a manifest is shorter than two thirds of this. kMaxManifestBytes is two thirds of kMaxManifestMemory, so
-// only this limit has to be watched.
+// The text of a manifest is shorter than two thirds of this value. kMaxManifestBytes is two thirds of
+// kMaxManifestMemory, so only the memory limit has to be checked.
 std::uint64_t memory_of(const Manifest& manifest) {
   std::uint64_t bytes = kFileCost * manifest.files.size() + kSettingCost * manifest.components.size() +
                         kSmallCost * manifest.stage_cuts.size();

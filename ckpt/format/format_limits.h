@@ -8,7 +8,7 @@
 
 namespace titan::ckpt {
 
-/// Bytes that a reader of a manifest counts for each of these, plus the lengths of names and settings.
+/// The bytes that a reader of a manifest counts for each item. Lengths of names and settings are added.
 inline constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200,
                                kSettingCost = 160, kSmallCost = 100;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Shared by all code that calls libhdf5. Internal: only files of ckpt/format/ that call libhdf5 include this.
+// Helpers for code that calls libhdf5. Internal: included only by files of ckpt/format/ that call libhdf5.
 #include <string>
 #include <utility>
 
@@ -28,8 +28,8 @@ class Id {
   herr_t (*close_)(hid_t);
 };
 
-/// Prepares the library, and keeps other threads out of it while the session lives. libhdf5 serves one caller at a time
-/// anyway; a lock of our own keeps its per-thread settings simple.
+/// Initialises the library, and holds a process-wide lock on it while the session exists. libhdf5 serves one caller at
+/// a time anyway; with our own lock, its per-thread settings need no further care.
 class Hdf5Session {
  public:
   Hdf5Session();
@@ -45,11 +45,11 @@ Status hdf5_failed(const std::string& what);
 /// is negative.
 Id make_element_type(DType dtype, hid_t file);
 
-/// Creates a file in `image` without times, with checksummed headers that libhdf5 1.8 and newer read. `metadata_bytes`
-/// estimates the size of the metadata: it is kept together, and tiny files stay tiny.
+/// Creates a file in `image` without timestamps, with checksummed headers that libhdf5 1.8 and newer read.
+/// `metadata_bytes` is an estimate of the size of the metadata, for which one block is reserved.
 Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes);
-/// As create_in_memory, for a file whose raw data goes without alignment where the image says. The first block of
-/// metadata has `block` bytes.
+/// As create_in_memory, but dataset bytes go unaligned at the offset that `image` chooses. The first block of metadata
+/// has `block` bytes.
 Id create_stream_in_memory(MemoryImage* image, std::size_t block);
 
 }  // namespace titan::ckpt

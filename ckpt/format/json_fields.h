@@ -1,5 +1,5 @@
 #pragma once
-// Reads JSON objects by a list of keys with the variables that take their values.
+// Reads a JSON object by a list of keys, each with the variable that takes its value.
 #include <optional>
 #include <string>
 #include <string_view>

@@ -194,7 +194,7 @@ std::string_view JsonReader::no_text(const char* why) {
   return {};
 }
 
-// Reads the rest of a string from an escape on; or records an error.
+// Reads the rest of a string, beginning with an escape; on malformed input records an error.
 std::string_view JsonReader::escaped(const char* begin) {
   std::string& out = decoded_.emplace_back(begin, at_);
   while (at_ < end_ && *at_ != '"') {
@@ -276,7 +276,7 @@ std::vector<std::string> JsonReader::string_list() {
 }
 
 void JsonReader::skip() {
-  // Nobody reads skipped strings, so they must not stay in memory.
+  // Skipped strings are not used, so they must not stay in memory.
   const std::size_t before = decoded_.size();
   switch (peek()) {
     case '{':

@@ -1,7 +1,7 @@
 #pragma once
-// Pull reading of a JSON text (RFC 8259): strict syntax and UTF-8, exact 64-bit integers, exact doubles, bounded depth,
-// no document in memory. Decoders walk the text in order. The first error sticks: every later call returns an empty
-// value, so that a decoder only has to check finish() at its end.
+// A JSON pull parser (RFC 8259): strict syntax and UTF-8, exact 64-bit integers, exact doubles, bounded depth, no
+// document in memory. Decoders read the text in order. After the first error every call returns an empty value, so a
+// decoder only has to check finish() at its end.
 //
 // Why no library, measured on a manifest of 10,000 tensors (1.8 MB), which must be read within 10 ms: the packaged
 // RapidJSON (1.1.0) has no pull interface, and collecting its events as tokens took twice as long as this reader.
@@ -63,13 +63,13 @@ class JsonReader {
   std::string_view number();  ///< any number, as it is written
   bool boolean();
   bool null();              ///< true if null is next, which is then consumed
-  std::string_view text();  ///< valid as long as this reader and the text that it reads
+  std::string_view text();  ///< valid while both this reader and its text exist
   Digest digest();
   std::vector<std::pair<std::string, std::string>> string_map();  ///< keys must ascend
-  /// The same; `member` gets the number of bytes of each key with its value, and may call fail().
+  /// As above; `member` gets the size in bytes of each key with its value, and may call fail().
   std::vector<std::pair<std::string, std::string>> string_map(const std::function<void(std::size_t bytes)>& member);
   std::vector<std::string> string_list();
-  void skip();   ///< any value
+  void skip();   ///< skips any value
   char peek() {  ///< the first character of the next value; 0 at the end
     skip_space();
     return at_ < end_ ? *at_ : '\0';

@@ -1,6 +1,6 @@
 #pragma once
-// A small JSON document as a value, for config.json and the like. It keeps the order of keys and the spelling of
-// numbers, so that a document that is written back differs only where it was changed. Not for large texts.
+// A small JSON document as a value, for config.json and similar files. Keeps the order of keys and the spelling of
+// numbers, so a document that is written back differs only where it was changed. Not for large texts.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +20,7 @@ class JsonValue {
   JsonValue() = default;
   static JsonValue boolean(bool value);
   static JsonValue integer(std::uint64_t value);
-  static JsonValue real(double value);  ///< with a point or an exponent, as Python writes floats
+  static JsonValue real(double value);  ///< always with a point or an exponent, as Python writes floats
   static JsonValue string(std::string value);
   static JsonValue list(std::vector<JsonValue> items);
   static JsonValue object() { return JsonValue(Kind::kObject); }
@@ -30,7 +30,7 @@ class JsonValue {
   bool is_object() const { return kind_ == Kind::kObject; }
   const std::string* text() const { return kind_ == Kind::kText ? &text_ : nullptr; }
   std::optional<bool> as_bool() const;
-  std::optional<std::uint64_t> as_u64() const;  ///< a whole number that is not negative; "8192.0" is one too
+  std::optional<std::uint64_t> as_u64() const;  ///< a non-negative whole number; "8192.0" counts as one
   std::optional<double> as_double() const;
   const std::vector<JsonValue>& items() const { return items_; }
   const std::vector<Member>& members() const { return members_; }

@@ -10,9 +10,9 @@
 namespace titan::ckpt {
 namespace {
 
-// After the shuffle, matches are noise, and a very negative level finds hardly any. But negative levels store literals
-// raw unless told otherwise, and the entropy of the literals is the whole gain. The parameter and its value 1 (always)
-// have names only in the static interface; the number is the public one of the shared library.
+// After the shuffle, matches do not help, and a very negative level finds hardly any. But negative levels store
+// literals raw by default, although entropy coding of literals is the whole gain. The parameter that changes this, and
+// its value 1 (always), have names only in the static interface; the shared library accepts the number.
 constexpr int kLevel = -1000;
 constexpr auto kLiteralCompression = ZSTD_c_experimentalParam5;
 constexpr int kAlways = 1;

@@ -1,6 +1,6 @@
 #pragma once
-// One leaf <-> its stored form under Codec::kZstd: byte shuffle over the whole chunk, then one zstd frame with forced
-// Huffman literals; the leaf is stored raw if the frame is not smaller. One object per thread.
+// Encodes and decodes one leaf under Codec::kZstd: byte shuffle over the whole chunk, then one zstd frame with forced
+// Huffman literals. If the frame is not smaller, the leaf is stored raw. One object per thread.
 // \source FORMAT.md, "Compressed pieces"
 #include <cstddef>
 #include <cstdint>
@@ -26,13 +26,13 @@ class LeafEncoder {
   /// its edge chunks. \error kFailed (zstd), kInvalid (a chunk larger than kMaxChunkBytes)
   Result<EncodedLeaf> encode(std::span<const std::byte> raw, std::size_t element_size, std::size_t chunk_bytes);
   /// Decodes the leaf that encode() returned last, and compares it with `raw`, the digest of its `raw_bytes` bytes
-  /// taken before encoding. A digest of the stored bytes alone would hide an error of the processor or memory while
-  /// encoding.
+  /// taken before encoding. Detects processor or memory errors during encoding, which a digest of the stored bytes
+  /// would not show.
   /// \error kFailed when the leaf differs
   Status prove(const EncodedLeaf& encoded, const Digest& raw, std::size_t raw_bytes, std::size_t element_size,
                std::size_t chunk_bytes);
 
-  /// For tests: `spoil` changes each frame before encode() returns it; null turns that off. Not thread-safe.
+  /// For tests: `spoil` modifies each frame before encode() returns it; null turns that off. Not thread-safe.
   static void spoil_for_test(void (*spoil)(std::span<std::byte> frame));
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The manifest as a value. For its bytes, see manifest_codec.h. \source FORMAT.md, "manifest.json"
+// The manifest as a value. manifest_codec.h encodes it. \source FORMAT.md, "manifest.json"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,10 +15,11 @@
 namespace titan::ckpt {
 
 inline constexpr std::uint32_t kFormatMajor = 1;
-/// the newest minor that this version knows; writers write the lowest that suffices
+/// The newest minor version that this program knows. Writers write the lowest one that suffices.
 inline constexpr std::uint32_t kFormatMinor = 3;
 
 inline constexpr std::uint32_t kZstdMinor = 1, kExcludedMinor = 2, kMixtureMinor = 3;  ///< the first minor with each
+                                                                                       ///< feature
 
 enum class FileRole { kShard, kJson, kDerived };
 
@@ -79,7 +80,7 @@ struct ComponentEntry {
   bool operator==(const ComponentEntry&) const = default;
 };
 
-/// One of several checkpoints whose weighted sum this checkpoint is.
+/// One of the checkpoints whose weighted sum this checkpoint is.
 struct MergedSource {
   Digest id;  ///< zeros: a checkpoint of another format
   std::uint64_t step = 0;
@@ -98,7 +99,7 @@ struct DerivedFrom {
 
 /// The members of manifest.json, by FORMAT.md.
 struct Manifest {
-  std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; when written, the minor is lowest_minor()
+  std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; the writer uses lowest_minor()
   Digest id;
   std::uint64_t step = 0;
   std::string created;  ///< RFC 3339 UTC
@@ -106,7 +107,7 @@ struct Manifest {
   Mesh mesh;
   std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1, 2, ...; recorded only, not needed to load
   std::uint64_t leaf_elements = kDefaultLeafElements;
-  bool excluded = false;                   ///< dataloader.json lists samples that are left out
+  bool excluded = false;                   ///< dataloader.json has excluded samples
   bool mixture = false;                    ///< dataloader.json has the sets of a mixture
   std::vector<ComponentEntry> components;  ///< an absent component has no entry
   std::vector<FileEntry> files;
@@ -124,8 +125,8 @@ struct Manifest {
   std::uint32_t lowest_minor() const;                   ///< the lowest minor version that can express this manifest
 };
 
-/// Parameters by name: built once for many look-ups in models with tens of thousands of tensors. The manifest must
-/// outlive the index unchanged.
+/// Parameters by name, for many look-ups in models with tens of thousands of tensors. The manifest must outlive the
+/// index and must not change meanwhile.
 class ParameterIndex {
  public:
   explicit ParameterIndex(const Manifest& manifest);

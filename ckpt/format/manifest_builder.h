@@ -1,5 +1,5 @@
 #pragma once
-// The one place where a manifest is assembled: files with their tensors, JSON members, totals of components, the id.
+// Assembles a manifest: files with their tensors, JSON members, totals of components, the id. The only code that does.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -18,8 +18,8 @@ struct IdState {
   std::uint64_t tokens = 0;  ///< from the train state
 };
 
-/// Completes a manifest that has what the caller knows already: a new one, or a copy of the manifest of a tool's
-/// source.
+/// Completes `manifest`, which has the fields that the caller already knows: a new manifest, or a copy of the source's
+/// manifest in a tool.
 class ManifestBuilder {
  public:
   explicit ManifestBuilder(Manifest& manifest) : manifest_(manifest) {}
@@ -30,7 +30,7 @@ class ManifestBuilder {
   void add_piece(const TensorRef& ref, Piece piece, std::uint32_t file);
   /// Adds the JSON component `component` whose member has the bytes `text`, or replaces the one that exists.
   void put_json(const char* component, std::string_view text);
-  /// Adds or replaces the entry of component "model" or "optimizer": the totals over its tensors and files.
+  /// Adds or replaces the entry of component "model" or "optimizer", with totals over its tensors and files.
   void sum_up(const char* component);
   /// Sets the id, and the features that the data position needs (excluded, mixture). Call it last.
   void seal(const IdState& state);

@@ -13,8 +13,8 @@ struct Extent {
   std::uint64_t begin = 0, end = 0;
 };
 
-// What the pieces use of one shard, with one list per slot. Pieces come by parameter and are stored by slot, so each
-// list is already in ascending order.
+// The parts of one shard that pieces use, with one list per slot. Pieces come by parameter and are stored by slot, so
+// each list is already in ascending order.
 struct Usage {
   std::vector<std::vector<Extent>> rows, bytes;
   void add(std::size_t slot, const Extent& row, const Extent& byte) {
@@ -139,7 +139,7 @@ class Checker {
         return wrong("its chunk of " + std::to_string(tensor.chunk) + " elements is too large for compressed pieces");
       if (piece.offset > file.bytes || (raw ? bytes : 1) > file.bytes - piece.offset)
         return wrong("a piece lies outside '" + file.path + "'");
-      // Only the leaf table knows where compressed leaves end. Here it is checked that no two begin at the same byte.
+      // Only the leaf table has the lengths of compressed leaves. This checks that no two begin at the same byte.
       usage_[piece.file].add(slot_index, {piece.row, piece.row + piece.leaf_count},
                              {piece.offset, piece.offset + (raw ? bytes : 1)});
       totals.files[piece.file] = true;

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of manifest.json. \source FORMAT.md, "manifest.json"
+// Encoding of manifest.json. \source FORMAT.md, "manifest.json"
 #include <string>
 #include <string_view>
 
@@ -19,8 +19,7 @@ std::string encode_manifest(const Manifest& manifest);
 /// Checks that `text` begins like a manifest of any version, and that its self-digest holds. \error kCorrupt
 Status check_self_digest(const std::string& what, std::string_view text);
 
-/// Replaces the digits of the self-digest by the right ones, for a text that was edited. \error kCorrupt when it has
-/// none
+/// Replaces the self-digest of an edited text by the correct one. \error kCorrupt when the text has none
 Result<std::string> with_self_digest(std::string text);
 
 }  // namespace titan::ckpt

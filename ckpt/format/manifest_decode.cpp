@@ -80,7 +80,7 @@ Piece read_piece(JsonReader& in) {
   return piece;
 }
 
-// Without a Result: a manifest has one dtype per tensor, and speed matters.
+// Returns no Result for speed: a manifest has one dtype per tensor.
 DType read_dtype(JsonReader& in) {
   const std::string_view name = in.text();
   for (const DType dtype :
@@ -203,7 +203,7 @@ bool read_requires(JsonReader& in, Manifest& manifest) {
   return zstd;
 }
 
-// Major version of `text`, 0 if it cannot be read; for texts whose self-digest does not hold.
+// The major version in `text`, 0 if it cannot be read. For texts whose self-digest does not match.
 std::uint32_t peek_major(std::string_view text) {
   constexpr std::string_view kMajor = "\"major\":";
   const std::size_t at = text.substr(0, 512).find(kMajor);
@@ -220,7 +220,7 @@ std::uint32_t peek_major(std::string_view text) {
 
 Result<Manifest> decode_manifest(const std::string& what, std::string_view text) {
   if (Status intact = check_self_digest(what, text); !intact.ok()) {
-    // A future version may hash by another rule; then its number is a better explanation than a wrong digest.
+    // A future version may compute the digest in another way; the version number then explains the mismatch better.
     const std::uint32_t major = peek_major(text);
     if (major <= kFormatMajor) return intact;
     Status newer = incompatible(what + ": format version " + std::to_string(major) +

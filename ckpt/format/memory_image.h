@@ -1,7 +1,7 @@
 #pragma once
-// A sparse file in memory that libhdf5 writes metadata into, through a virtual file driver of our own. The driver
-// chooses the addresses. Of raw data it keeps only the addresses, not the bytes. Only files of ckpt/format/ that call
-// libhdf5 include this.
+// A sparse file in memory into which libhdf5 writes metadata, through our own virtual file driver. The driver chooses
+// the addresses. Of raw data (dataset bytes) it keeps only the addresses. Included only by files of ckpt/format/ that
+// call libhdf5.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,15 +21,15 @@ class MemoryImage {
   std::uint64_t end = 0;        ///< end of the last byte that was written
   std::uint64_t allocated = 0;  ///< libhdf5's end of allocation
 
-  /// Where all metadata but its first block is allocated; 0: after everything allocated so far.
+  /// Where metadata is allocated, except its first block; 0: after everything allocated so far.
   std::uint64_t metadata_from = 0;
-  /// Where the next raw data goes; reset once that is allocated. Empty: after everything allocated so far.
+  /// Where the next raw data is allocated; reset after that allocation. Empty: after everything allocated so far.
   std::optional<std::uint64_t> raw_at;
   struct RawWrite {
     std::uint64_t address = 0, bytes = 0;
   };
   std::vector<RawWrite> raw_writes;  ///< in order; their bytes are not kept
-  /// Keeps the bytes of raw writes too: for files without raw data, since libhdf5 writes global heaps (the mappings of
+  /// Also keeps the bytes of raw writes. For files without tensor data: libhdf5 writes global heaps (the mappings of
   /// virtual datasets) as raw data.
   bool keep_raw = false;
 

@@ -1,5 +1,5 @@
 #pragma once
-// A parity file: from it and the other members, lost members can be made again. \source FORMAT.md, "Parity"
+// Parity files, from which lost members are rebuilt with the help of the other members. \source FORMAT.md, "Parity"
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,23 +16,24 @@ namespace titan::ckpt {
 class Fs;
 
 inline constexpr std::uint32_t kMostParity = 4;
-inline constexpr std::uint32_t kParityGroup = 128;  ///< members of a group, at most
+inline constexpr std::uint32_t kParityGroup = 128;  ///< most members of a group
 inline constexpr std::uint64_t kParityHeader = 64;
-inline constexpr std::uint64_t kParityEnd = 16;  ///< the digest of all bytes before it
+inline constexpr std::uint64_t kParityEnd = 16;  ///< bytes of the digest at the end, over all bytes before it
 
 /// "parity/parity-%05u.bin".
 std::string parity_path(std::uint32_t number);
 bool is_parity(std::string_view member);
-/// Whether `folder`, a checkpoint or what is left of one, has a parity file.
+/// Whether `folder`, a checkpoint or the rest of one, has a parity file.
 bool has_parity(Fs& fs, const std::string& folder);
-/// What is said of a folder without a manifest: no checkpoint is there (kNotFound); where parity files are left, what
-/// makes one of them.
+/// The error for a folder without a manifest: kNotFound (no checkpoint). If it has parity files, the error says how to
+/// rebuild the checkpoint from them.
 Status no_manifest(Fs& fs, const std::string& folder);
 
 struct ParityHeader {
   std::uint32_t group = 0, rows = 0, row = 0;  ///< this is parity file `row` of the `rows` of group `group`
-  std::uint64_t manifest_bytes = 0;            ///< size of the manifest without parity files, which follows the header
-  std::uint64_t parity_bytes = 0;              ///< size of the parity after it: that of the group's largest member
+  std::uint64_t manifest_bytes = 0;            ///< bytes of the manifest without parity files, which follows the header
+  std::uint64_t parity_bytes = 0;              ///< bytes of the parity, which comes next: the size of the group's
+                                               ///< largest member
   std::uint32_t number() const { return group * rows + row; }
   std::uint64_t payload() const { return kParityHeader + manifest_bytes; }
   std::uint64_t file_bytes() const { return payload() + parity_bytes + kParityEnd; }
@@ -44,10 +45,10 @@ Result<ParityHeader> decode_parity_header(std::span<const std::byte> bytes, std:
 
 /// `manifest` without its parity files.
 Manifest without_parity(Manifest manifest);
-/// How many parity files each group has.
+/// The number of parity files per group.
 std::uint32_t parity_rows(const Manifest& manifest);
-/// The warning of a tool that copies a checkpoint with this manifest to `dst` without its parity files: one line with
-/// the command that makes them for `dst`. Empty if the checkpoint has none.
+/// The warning of a tool that copies the checkpoint of `source` to `dst` without its parity files: one line with the
+/// command that makes them for `dst`. Empty if the checkpoint has none.
 std::vector<std::string> parity_left_out(const Manifest& source, const std::string& dst);
 
 /// One group: the members [first, end) of a manifest without parity files.

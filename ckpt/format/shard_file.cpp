@@ -11,7 +11,8 @@ namespace {
 
 constexpr H5Z_filter_t kZstdFilter = 32015;
 
-// Chunks are written already filtered, so this filter never runs. libhdf5 must know a filter to write its number.
+// Chunks are written already filtered, so this filter never runs. libhdf5 writes a filter's number only if it knows the
+// filter.
 std::size_t no_filter(unsigned, std::size_t, const unsigned*, std::size_t, std::size_t*, void**) { return 0; }
 
 bool know_zstd_filter() {
@@ -67,8 +68,8 @@ Result<std::uint64_t> make_contiguous(hid_t file, const std::string& name, hid_t
   return static_cast<std::uint64_t>(address);
 }
 
-// Creates a chunked dataset and lets libhdf5 write placeholders with the stored lengths, of which the image keeps only
-// the addresses: the chunks are consecutive from `at` on. Returns the address of each chunk.
+// Creates a chunked dataset. libhdf5 writes placeholders with the stored lengths, of which the image keeps only the
+// addresses; the chunks are consecutive from `at` on. Returns the address of each chunk.
 Result<std::vector<std::uint64_t>> make_chunked(hid_t file, MemoryImage& image, const ShardPiece& piece, hid_t type,
                                                 std::uint64_t at, const std::vector<std::byte>& placeholder) {
   const std::string name = dataset_name(piece.tensor, piece.leaves.first);

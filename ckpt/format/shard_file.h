@@ -1,5 +1,5 @@
 #pragma once
-// The structure of a shard file, which depends on its pieces alone. The bytes of leaves do not go through libhdf5.
+// The structure of a shard file, which depends only on its pieces. Bytes of leaves are not written through libhdf5.
 // \source FORMAT.md, "Shard file"; HDF5 File Format Specification 3.0
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ struct ShardPiece {
   bool operator==(const ShardPiece&) const = default;
 };
 
-/// All of a shard file except leaves and table.
+/// A shard file without its leaves and leaf table.
 struct ShardSkeleton {
   struct Extent {
     std::uint64_t offset = 0;
@@ -59,9 +59,9 @@ struct ShardSkeleton {
   std::uint64_t leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p, std::uint64_t leaf) const;
 };
 
-/// A shard with compressed pieces is laid out as a stream, so that the offset of a leaf is known once the lengths of
-/// the leaves before it are. From this offset on: all leaves in the order of the pieces without gaps, the table,
-/// metadata.
+/// A shard with compressed pieces is laid out as a stream: the offset of a leaf is known once the lengths of the
+/// earlier leaves are. From this offset on the file has all leaves in the order of the pieces without gaps, the table,
+/// and metadata.
 inline constexpr std::uint64_t kStreamBegin = 4096;
 bool is_stream(const std::vector<ShardPiece>& pieces);  ///< true if any piece is compressed
 
@@ -71,7 +71,7 @@ std::string escaped_name(const std::string& tensor);
 std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf);
 
 /// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Holds a process-wide
-/// lock meanwhile.
+/// lock during the call.
 /// \error kInvalid (no pieces, empty or equal pieces, impossible stored lengths or masks of compressed leaves), kFailed
 /// (libhdf5)
 Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces);
@@ -81,7 +81,7 @@ struct ByteRange {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// Returns [0, file_bytes) without `covered`, in ascending order. `covered` may be unsorted, and may touch or overlap.
+/// Returns [0, file_bytes) minus `covered`, in ascending order. `covered` may be unsorted, and may touch or overlap.
 std::vector<ByteRange> uncovered(std::vector<ByteRange> covered, std::uint64_t file_bytes);
 
 /// Digest of all bytes of the skeleton's file that are in neither a piece nor the table.

@@ -17,7 +17,7 @@ inline constexpr std::uint64_t kSignedLeaf = std::uint64_t{1} << 20;  ///< bytes
 struct SignedFile {
   std::string path;
   std::uint64_t bytes = 0;
-  Blake2bDigest digest;  ///< by FileTree
+  Blake2bDigest digest;  ///< computed by FileTree
   bool operator==(const SignedFile&) const = default;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of the JSON components. \source FORMAT.md, "JSON members"
+// Encoding of the JSON components. \source FORMAT.md, "JSON members"
 #include <string>
 #include <string_view>
 

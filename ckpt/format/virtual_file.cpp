@@ -20,7 +20,7 @@ std::string literal(const std::string& name) {
 // "." is HDF5's name for the group itself.
 std::string link_name(const std::string& tensor) { return tensor == "." ? "%2E" : escaped_name(tensor); }
 
-// A reader gets NaN for a piece whose shard is missing: libhdf5 reports no error. Integers have no NaN and read 0.
+// The value of a piece whose shard is missing: NaN, because libhdf5 reports no error. Integers have no NaN and read 0.
 bool set_fill(hid_t creation, DType dtype, hid_t type) {
   std::byte nan[8] = {};
   const auto put = [&](auto bits) { std::memcpy(nan, &bits, sizeof bits); };

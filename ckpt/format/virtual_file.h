@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of model/model.h5: virtual datasets over the pieces in shard files. They depend only on the places of the
-// pieces.
+// The bytes of model/model.h5: virtual datasets over the pieces in shard files. They depend only on names, shapes,
+// dtypes and places of pieces.
 // \source FORMAT.md, "model/model.h5"; HDF5 RFC "Virtual Dataset" (HDF5 1.10)
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Box {
 /// of a row). Pure.
 std::vector<Box> row_major_boxes(const std::vector<std::uint64_t>& shape, std::uint64_t begin, std::uint64_t count);
 
-/// Lays out the file. Deterministic for one version of libhdf5. Holds a process-wide lock meanwhile.
+/// Lays out the file. Deterministic for one version of libhdf5. Holds a process-wide lock during the call.
 /// \error kFailed (libhdf5, equal names)
 Result<std::vector<std::byte>> make_virtual_file(const std::vector<VirtualTensor>& tensors);
 

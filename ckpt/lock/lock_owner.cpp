@@ -50,7 +50,7 @@ bool may_live(const LockOwner& holder, const LockOwner& self, double now) {
   if (holder.heartbeat == 0) return false;
   if (!same_kernel(holder, self) || holder.host != self.host) return now - holder.heartbeat < kSilenceSeconds;
   const std::optional<double> started = process_start(holder.pid);
-  // A process that started after the last heartbeat is a new one that got the number of the dead holder.
+  // A process that started after the last heartbeat has reused the pid of the dead holder.
   return started && *started <= holder.heartbeat + kSlack;
 }
 

@@ -18,10 +18,11 @@ struct LockOwner {
   bool operator==(const LockOwner&) const = default;
 };
 
-inline constexpr double kSilenceSeconds = 25;  ///< the holder of a note that did not change for so long is dead
+inline constexpr double kSilenceSeconds = 25;  ///< a holder whose note has not changed for this long is dead
 inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first bytes of a note of encode_lock_owner()
 
-/// Whether one kernel grants the advisory locks of both: judged by boot ids, or by host names if one has no boot id.
+/// Whether both processes run on one kernel, which then arbitrates their advisory locks: judged by boot ids, or by host
+/// names if one has no boot id.
 bool same_kernel(const LockOwner& a, const LockOwner& b);
 
 /// Padded to a multiple of 1,024 bytes, so that two simultaneous writers leave one of the two notes and not a mixture.
@@ -30,8 +31,8 @@ std::string encode_lock_owner(const LockOwner& owner);
 /// \error kCorrupt
 Result<LockOwner> decode_lock_owner(const std::string& text);
 
-/// Whether the holder that left this note may be alive, judged without taking its lock: by its process if that was on
-/// this host, else by its last heartbeat. `now`: seconds since the epoch.
+/// Whether the holder named in this note may be alive, judged without taking its lock: by its process if it ran on this
+/// host, else by its last heartbeat. `now`: seconds since the epoch.
 bool may_live(const LockOwner& holder, const LockOwner& self, double now);
 
 /// "process 42 on host a since T, job J, restart 1".

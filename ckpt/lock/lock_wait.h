@@ -1,5 +1,5 @@
 #pragma once
-// How a process waits for a lock that another process may hold: its clock, and whom it tells.
+// How a process waits for a lock: its clock, how it stops, and where its messages go.
 #include <functional>
 #include <string>
 

@@ -36,7 +36,7 @@ void say_once_that_notes_decide(const std::string& path, const LockWait& wait) {
       " s (Lustre has file locks where it is mounted with -o flock)");
 }
 
-// Whether the writer of the note `text` may be alive, although this process has the advisory lock.
+// Whether the writer of the note `text` may be alive although this process has the advisory lock.
 bool may_be_alive(const std::string& text, const Result<LockOwner>& holder, const LockOwner& self, LockReach reach) {
   if (text.empty()) return false;  // its process died before it wrote a note
   if (!holder.ok()) return reach != LockReach::kKernel;
@@ -95,7 +95,7 @@ Result<std::unique_ptr<NoteLock>> NoteLock::claim(Fs& fs, const std::string& pat
     if (watched) TITAN_RETURN_IF_ERROR(watch(fs, path, first, self, refuse, wait));
     const std::string note = encode_lock_owner(self);
     TITAN_RETURN_IF_ERROR((*lock)->write(note));
-    // A holder that ends may remove the file. A lock on a file without a name excludes nobody.
+    // A holder that ends may remove the file. A lock on an unlinked file excludes nobody.
     const auto back = read_text(fs, path);
     if (!back.ok() && back.status().code != Code::kNotFound && back.status().code != Code::kCorrupt)
       return back.status();
@@ -154,7 +154,7 @@ NoteLock::~NoteLock() {
     Status ignored = lock_->write(encode_lock_owner(self_));  // on an error the next process watches the note
     (void)ignored;
   } catch (const std::bad_alloc&) {
-    // Out of memory: the note stays as it is, as after a kill.
+    // Out of memory: the note stays unchanged, as after a kill.
   }
 }
 
@@ -207,7 +207,7 @@ Status NoteLock::beat_locked(double now) {
     lost_ = ours;
   }
   TITAN_RETURN_IF_ERROR(ours);
-  self_.heartbeat = now == self_.heartbeat ? now + 0.001 : now;  // a note that stays the same looks dead
+  self_.heartbeat = now == self_.heartbeat ? now + 0.001 : now;  // a note that does not change looks dead
   last_beat_ = wait_.now();
   return lock_->write(encode_lock_owner(self_));
 }
@@ -217,7 +217,7 @@ void NoteLock::start_beating() {
   try {
     thread_ = std::thread([this] { beat_until_closed(); });
   } catch (const std::system_error&) {
-    // The system gives no thread: pulse() writes the heartbeat instead.
+    // The system gives no thread: pulse() then writes the heartbeat.
   }
 }
 

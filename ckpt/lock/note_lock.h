@@ -1,9 +1,9 @@
 #pragma once
 // A lock file with a note that names its holder, for stores of every kind. \source FORMAT.md, "The lock of a run"
 //
-// If all hosts see advisory locks (one host, most network stores), these decide. If another host may not see them, or
-// the store has none, the note decides: the holder rewrites it every few seconds, and a process that wants the lock
-// watches whether the note changes.
+// If all hosts see advisory locks (one host, most network stores), the advisory locks decide. If another host may not
+// see them, or the store has none, the note decides: the holder rewrites it every few seconds, and a process that wants
+// the lock watches whether the note changes.
 #include <functional>
 #include <memory>
 #include <span>
@@ -26,7 +26,7 @@ inline constexpr double kSettleSeconds = 1;
 /// A held lock: the advisory lock of the kernel together with the note. A process has the lock only if it has both.
 class NoteLock {
  public:
-  /// What shows that another process has the lock.
+  /// The evidence that another process has the lock.
   enum class Seen {
     kDenied,      ///< the store refuses the advisory lock
     kNoteMoves,   ///< the note changed while this process watched it

@@ -9,7 +9,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Other programs have files of that name too.
+// Other programs also use this file name, so the content is checked.
 bool has_lock(Fs& fs, const std::string& folder) {
   const std::string path = join_path(folder, kRunLockFile);
   const auto info = fs.stat(path);
@@ -21,8 +21,8 @@ bool has_lock(Fs& fs, const std::string& folder) {
   return kLockPrefix.starts_with(begin);
 }
 
-// Walks up the path as typed; stops at ".." because the text no longer tells the parent. A folder of steps may have a
-// lock that is not that of its run: with `above` the search begins one folder higher.
+// Walks up the path as typed; stops at "..", because the text then no longer gives the parent. A folder of steps may
+// have its own lock besides that of its run: with `above` the search begins one folder higher.
 std::optional<std::string> nearest_lock(Fs& fs, std::string folder, bool above) {
   for (;; folder = without_slashes(parent_path(folder)), above = false) {
     if (!above && has_lock(fs, folder)) return folder;

@@ -6,11 +6,10 @@ namespace titan::ckpt {
 
 enum class Codec : std::uint8_t {
   kRaw,   ///< uncompressed; the offset of a leaf follows from the offset of its piece
-  kZstd,  ///< byte shuffle, then one zstd frame per leaf; a leaf that gets no smaller is stored raw. Offsets are in the
-          ///< leaf table
+  kZstd,  ///< byte shuffle, then one zstd frame per leaf; incompressible leaves are raw. Offsets are in the leaf table
 };
 
-/// The largest chunk under Codec::kZstd: bounds a reader's memory for one leaf, whatever a manifest says.
+/// The largest chunk under Codec::kZstd, in bytes. Bounds a reader's memory for one leaf, whatever a manifest claims.
 inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{64} << 20;
 
 inline constexpr std::uint32_t kMaskBothFilters = 0;  ///< both filters were applied: shuffled, then compressed

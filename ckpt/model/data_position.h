@@ -1,5 +1,5 @@
 #pragma once
-// A run's position in its data as a checkpoint stores it (pure values). \source FORMAT.md, "dataloader.json"
+// The data position of a run as a checkpoint stores it (pure values). \source FORMAT.md, "dataloader.json"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace titan::ckpt {
 
-/// One data file in the fingerprint of the data (without its folder).
+/// One file in the fingerprint of the data. Its folder is not recorded.
 struct DataFile {
   std::string name;  ///< base name
   std::uint64_t bytes = 0;
@@ -17,22 +17,22 @@ struct DataFile {
   bool operator==(const DataFile&) const = default;
 };
 
-/// One set of data of a mixture.
+/// One data set of a mixture.
 struct MixedSet {
   std::string name;           ///< base name of its path
-  std::uint64_t share = 0;    ///< its part of the samples, as a multiple of 2^-32
+  std::uint64_t share = 0;    ///< fraction of the samples that come from this set, in units of 2^-32
   std::uint64_t samples = 0;  ///< samples in one pass over it
   std::uint64_t drawn = 0;    ///< samples drawn from it before DataPosition::epoch_base
-  std::uint64_t most = 0;     ///< samples that are drawn from it in all; 0: no limit
-  bool stops = false;         ///< true: the data end when `most` are drawn; false: then the other sets take its share
-  std::uint64_t files = 0;    ///< how many of DataPosition::files are its own; they follow those of the sets before it
-  /// The part of `drawn` and `most` that does not count as epochs of this set: other data gave those samples, or they
-  /// were cut otherwise.
+  std::uint64_t most = 0;     ///< most samples drawn from it over the whole run; 0: no limit
+  bool stops = false;         ///< true: the data end when `most` are drawn; false: the other sets take over its share
+  std::uint64_t files = 0;    ///< how many of DataPosition::files belong to it; they follow those of earlier sets
+  /// The part of `drawn` and `most` that does not count as epochs of this set: samples that came from other data, or
+  /// that were cut differently.
   std::uint64_t uncounted = 0;
   bool operator==(const MixedSet&) const = default;
 };
 
-/// How far the run is in its data: one number for all ranks.
+/// The position of the run in its data, the same for all ranks.
 struct DataPosition {
   std::uint64_t samples = 0;  ///< consumed since the start of the permutation sequence
   /// The value of `samples` at which epoch `first_epoch` began (a changed dataset starts a new epoch).
@@ -44,11 +44,11 @@ struct DataPosition {
   std::uint64_t sample_stride = 0;
   std::uint64_t samples_per_epoch = 0;
   std::string kind;       ///< "text" or "tokens"
-  std::string tokenizer;  ///< "byte", or the digest of a tokenizer file, "none" for token files
+  std::string tokenizer;  ///< "byte", "none" (for token files), or the digest of a tokenizer file
   std::vector<DataFile> files;
-  SampleRanges excluded;  ///< samples that are left out, at or after `samples`
-  /// The sets of a mixture; empty if the data are one set. Their shares hold from `epoch_base` on. An epoch has as many
-  /// samples as one pass over every set.
+  SampleRanges excluded;  ///< excluded samples, at or after `samples`
+  /// The sets of a mixture; empty if the data are one set. Their shares apply from `epoch_base` on. An epoch has as
+  /// many samples as one pass over every set.
   std::vector<MixedSet> sets;
   bool operator==(const DataPosition&) const = default;
 };

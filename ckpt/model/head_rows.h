@@ -1,7 +1,7 @@
 #pragma once
-// The two orders of the rows of query and key projections. In each head of d rows, Titan's rotary embedding pairs
-// neighbours (2j, 2j + 1) and Hugging Face's pairs halves (j, j + d/2). In a weight whole rows move, in a bias
-// elements.
+// The two row orders of query and key projections. In each head of d rows, Titan's rotary embedding pairs neighbours
+// (2j, 2j + 1), and Hugging Face's pairs halves (j, j + d/2). Conversion permutes the rows of a weight, or the elements
+// of a bias.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace titan::ckpt {
 
-/// Row `row` of the neighbours' order is this row of the halves' order.
+/// Row `row` in the neighbours' order is row halves_row(row) in the halves' order.
 constexpr std::uint64_t halves_row(std::uint64_t row, std::uint64_t head_dim) {
   const std::uint64_t i = row % head_dim;
   return row - i + i / 2 + i % 2 * (head_dim / 2);

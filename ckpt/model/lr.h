@@ -10,7 +10,7 @@ namespace titan::ckpt {
 enum class PhaseKind { kLinear, kSqrt, kCosine, kConstant };
 const char* phase_kind_name(PhaseKind kind);  ///< "linear", "sqrt", "cosine", "constant"
 
-/// One phase of a learning-rate curve. For step n (1-based) the last phase with first <= n applies:
+/// One phase of an LR schedule. For step n (1-based) the last phase with first <= n applies:
 /// lr(n) = end + (start - end) * g(clamp((n - origin) / length, 0, 1)), with g linear 1-p, sqrt 1-sqrt(p),
 /// cosine (1+cos(pi p))/2, constant 1.
 struct LrPhase {

@@ -2,7 +2,7 @@
 
 namespace titan::ckpt {
 
-/// How much of what a save has written it reads again before it publishes the step.
+/// How much of a save is read back and verified before the step is published.
 enum class ReadBack {
   kOff,
   kSampled,  ///< manifest, JSON members, leaf tables, envelopes, and one leaf in a hundred (at least one)

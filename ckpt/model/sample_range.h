@@ -1,5 +1,5 @@
 #pragma once
-// Samples that a run leaves out of its data, as ranges of sample numbers (pure values).
+// Samples that are excluded from a run's data, as ranges of sample numbers (pure values).
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ struct SampleRange {
   bool operator==(const SampleRange&) const = default;
 };
 
-/// In ascending order, none empty, with a gap between any two.
+/// In ascending order, none empty, with a gap between neighbours.
 using SampleRanges = std::vector<SampleRange>;
 
 /// Whether `ranges` ascend, are not empty, do not touch, and end at or before kMaxSample.
@@ -28,7 +28,7 @@ SampleRanges with_ranges(const SampleRanges& a, const SampleRanges& b);
 SampleRanges without_ranges(const SampleRanges& a, const SampleRanges& b);
 /// The samples of `ranges` from `sample` on.
 SampleRanges ahead_of(const SampleRanges& ranges, std::uint64_t sample);
-/// Skips the samples in `ranges` and returns number `index` (from 0) of the others, counted from sample `from` on.
+/// Sample `index` (from 0) of those at or after `from` that are in none of `ranges`.
 std::uint64_t kept_sample(const SampleRanges& ranges, std::uint64_t from, std::uint64_t index);
 
 /// "32-39, 64": the first and last sample of each range.

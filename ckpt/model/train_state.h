@@ -16,7 +16,7 @@ struct Attempt {
   std::uint64_t last_step = 0;   ///< last step that it trained so far
   std::uint32_t dp = 1, pp = 1;
   std::string schedule;              ///< pipeline schedule
-  std::string version;               ///< titan version and git hash
+  std::string version;               ///< program version and git hash
   std::string environment;           ///< libraries, BLAS, ISA, device, threads: one line
   std::string policy;                ///< LR policy applied at this start, empty if none was
   std::vector<std::string> changed;  ///< keys that differed and were allowed, "key: old -> new"
@@ -32,7 +32,7 @@ struct TrainState {
   double wall_time_s = 0;    ///< training time over all attempts
   std::vector<Attempt> attempts;
   Settings accepted;     ///< curve-shaping settings that were last accepted, with derived values (drift compares these)
-  Settings environment;  ///< the rest of the run's class: libraries, BLAS, ISA, device
+  Settings environment;  ///< further settings on which bits depend: libraries, BLAS, ISA, device
   bool operator==(const TrainState&) const = default;
 };
 

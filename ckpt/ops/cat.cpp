@@ -39,7 +39,7 @@ struct Selection {
   Slice slice;
 };
 
-/// Finds a tensor by its name or by "name[..]"; a name that itself ends in brackets comes first.
+/// Finds a tensor by its name or by "name[..]"; a name that itself ends in brackets has priority.
 Result<Selection> select(const CheckpointReader& reader, const std::string& path, const std::string& typed) {
   const std::vector<TensorRow> rows = tensor_rows(reader.manifest());
   const auto find = [&](const std::string& name) {

@@ -1,5 +1,5 @@
 #pragma once
-// `cat`: shows one tensor or a slice of it, whatever its sharding, or writes it as a NumPy file.
+// `cat`: shows one tensor or a slice of it, however it is sharded, or writes it as a NumPy file.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ class Fs;
 
 struct CatOptions {
   std::string checkpoint;     ///< a folder, RUN@step or RUN@latest
-  std::string tensor;         ///< stored name: "<parameter>" or "<parameter>.<slot>", with or without "[0:10, :]"
+  std::string tensor;         ///< stored name: "<parameter>" or "<parameter>.<slot>", also with a slice "[0:10, :]"
   std::string out;            ///< NumPy file to write; empty: none
   std::uint64_t preview = 8;  ///< number of values shown at the beginning and at the end
   CancelToken cancel;         ///< polled while `out` is written
@@ -27,15 +27,16 @@ struct CatReport {
   Digest id;
   TensorRow tensor;
   Slice slice;                           ///< the part that is shown and written
-  std::uint64_t elements = 0;            ///< in the slice
-  std::vector<std::string> first, last;  ///< values as shortest texts; `last` is empty when `first` has them all
+  std::uint64_t elements = 0;            ///< number of elements in the slice
+  std::vector<std::string> first, last;  ///< values as shortest texts; `last` is empty if `first` has all of them
   std::string out;                       ///< as in the options
   DType out_dtype = DType::kF32;         ///< element type of the file: bfloat16 becomes float32, without loss
   std::uint64_t out_bytes = 0;
 };
 
-/// Reads the leaves of the first and last values for the preview. With `out`, reads every leaf that the slice touches,
-/// each once, one at a time. `out` is replaced only when it is complete; in a run folder, under the run's lock.
+/// For the preview, reads only the leaves with the first and last values. With `out`, reads every leaf that the slice
+/// touches, once each, one at a time. `out` is replaced only when it is complete; in a run folder, under the run's
+/// lock.
 /// \error kNotFound (checkpoint; tensor, with near names), kInvalid, kUnsupported (the slice), kLocked, kCorrupt,
 /// kIncompatible, kFailed, kInterrupted, kTerminated
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);

@@ -99,7 +99,7 @@ void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std
   distance.elements += a.size() / dtype_size(dtype);
   if (a.empty()) return;
   const auto any = [dtype](const std::byte* bytes) { return element_value(dtype, bytes); };
-  // The dtype is fixed in the commonest case, so that the compiler sees a plain loop.
+  // A fixed dtype in the most common case gives the compiler a plain loop.
   const auto f32 = [](const std::byte* bytes) { return element_value(DType::kF32, bytes); };
   if (dtype == DType::kF32) return add_elements<std::uint32_t>(distance, dtype, base, a, b, tolerance, f32);
   switch (dtype_size(dtype)) {

@@ -19,10 +19,10 @@ struct Tolerance {
 struct TensorDistance {
   std::uint64_t elements = 0;
   std::uint64_t different = 0;    ///< elements whose bits differ
-  std::uint64_t beyond = 0;       ///< different elements outside of the tolerance
+  std::uint64_t beyond = 0;       ///< different elements outside the tolerance
   std::uint64_t first_index = 0;  ///< row-major index of the first different element
   std::string first_a, first_b;   ///< its two values, as shortest texts
-  std::uint64_t non_finite = 0;   ///< different elements with NaN or infinity on a side; not part of maxima and sums
+  std::uint64_t non_finite = 0;   ///< different elements with NaN or infinity on any side; not in maxima and sums
   double max_abs = 0;             ///< largest |a - b|
   double max_rel = 0;             ///< largest |a - b| / max(|a|, |b|)
   double sum_abs = 0;             ///< sum of |a - b| over all elements
@@ -31,7 +31,7 @@ struct TensorDistance {
   double squares_a = 0, squares_b = 0, products = 0;
   bool operator==(const TensorDistance&) const = default;
 
-  /// Whether any two finite values differ. If not, maxima and sums mean nothing.
+  /// Whether any two finite values differ. If not, maxima and sums have no meaning.
   bool measured() const { return different > non_finite; }
   double norm() const;  ///< |a - b|, Euclidean
   /// |a - b| / |a|; infinite if a is all zeros.

@@ -9,7 +9,8 @@
 namespace titan::ckpt {
 namespace {
 
-// A float as bfloat16, its upper half: adds half of the last kept place, and a little less if that place is even.
+// Rounds a float to bfloat16, its upper half: adds half of the last kept place, and a little less if that place is
+// even.
 std::uint16_t bf16_of(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   if (std::isnan(value))
@@ -32,8 +33,7 @@ std::uint16_t f16_of(float value) {
   return static_cast<std::uint16_t>(sign | ((rounded >> 13) - (112 << 10)));
 }
 
-// A double as a float that later rounds to 16 bits as the double would: rounds to odd, so that no tie appears or
-// disappears in between.
+// Rounds a double to a float, to odd, so that a later rounding to 16 bits gives the same result as from the double.
 float to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (!std::isfinite(nearest) || static_cast<double>(nearest) == value) return nearest;

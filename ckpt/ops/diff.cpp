@@ -23,7 +23,7 @@ struct Pair {
   TensorRow a, b;
 };
 
-// How much a diff of tensors reads at a time from either side.
+// Bytes that a diff of tensors reads at a time from each side.
 constexpr std::uint64_t kRunBytes = std::uint64_t{4} << 20;
 
 std::vector<TensorRow> chosen(const Manifest& manifest, const DiffScope& scope) {
@@ -117,7 +117,7 @@ Status diff_tensors(const CheckpointReader& a, const CheckpointReader& b, const 
   for (Pair& pair : pairs) {
     of_components.push_back(pair.a.component);
     const bool same_dtype = pair.a.dtype == pair.b.dtype;
-    // A tolerance is about values, not about how they are stored.
+    // A tolerance compares values, not their representation.
     const bool readable = same_dtype || (options.scope.tolerance && comparable_by_value(pair.a.dtype, pair.b.dtype));
     if (pair.a.shape != pair.b.shape || !readable) {
       report.differences.push_back(
@@ -162,7 +162,7 @@ void diff_state(const InspectReport& a, const InspectReport& b, DiffReport& repo
   }
 }
 
-/// Inspects one side; an error says which side it is about.
+/// Inspects one side; an error names that side.
 Result<InspectReport> inspect_side(Fs& fs, const std::string& spec, const CheckpointOpener& open) {
   const Result<std::string> folder = resolve_checkpoint(fs, spec);
   return about(inspect_checkpoint(fs, spec, open), folder.ok() ? *folder : spec);

@@ -1,5 +1,5 @@
 #pragma once
-// `diff`: what differs between two checkpoints. The state decides; layout, configuration and history are only notes.
+// `diff`: what differs between two checkpoints. Only the state decides; layout, configuration and history are notes.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,10 +13,10 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// How far one component of the two checkpoints is apart.
+/// The distance between the two checkpoints in one component.
 struct ComponentDistance {
   std::string name;
-  std::uint64_t tensors = 0, different = 0;  ///< tensors that both sides have; those whose bytes differ
+  std::uint64_t tensors = 0, different = 0;  ///< tensors on both sides; those of them whose bytes differ
   TensorDistance distance;                   ///< over all different tensors, as if they were one tensor
 };
 
@@ -36,7 +36,7 @@ struct DiffScope {
 
 struct DiffReport {
   DiffSide a, b;
-  /// The ids are equal; with a foreign side: the tensors of the components that both sides have are equal.
+  /// The ids are equal. With a foreign side: the tensors of all components on both sides are equal.
   bool state_equal = false;
   bool foreign = false;             ///< a side is of another format: it has no ids and digests, so bytes were compared
   bool notes_count = false;         ///< as in the options
@@ -46,9 +46,9 @@ struct DiffReport {
   std::vector<ComponentDistance> components;  ///< components with tensors, in the order of `a`
   std::vector<Difference> differences;
   std::vector<Difference> notes;
-  std::vector<std::string> not_compared;  ///< what both hold and cannot be shown as tensors of ours
-  /// Whether what was asked about is equal. With a tolerance or a choice of tensors the tensors decide, not the ids.
-  /// What both sides have and nobody compared is not equal, unless tensors were chosen.
+  std::vector<std::string> not_compared;  ///< names of parts on both sides that cannot be read as Titan tensors
+  /// Whether the compared parts are equal. With a tolerance or a selection of tensors, the tensors decide and not the
+  /// ids. Parts that both sides have and that could not be compared count as different, unless tensors were selected.
   bool equal() const {
     const bool judged_by_parts = scope.tolerance || !scope.only.empty();
     return (state_equal || (judged_by_parts && differences.empty())) && (!notes_count || notes.empty()) &&
@@ -58,7 +58,7 @@ struct DiffReport {
 
 struct DiffOptions {
   std::string a, b;          ///< folders, RUN@step or RUN@latest
-  bool notes_count = false;  ///< notes make the checkpoints different
+  bool notes_count = false;  ///< true: notes, too, make the checkpoints different
   /// Called while tensors are read, with the bytes read so far and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   CancelToken cancel;
@@ -68,8 +68,9 @@ struct DiffOptions {
 };
 
 /// Compares two checkpoints. If the ids are equal, only the two manifests are read. Otherwise tensors are compared by
-/// digest, and those that differ are read on several threads, whose number does not change the report. With a scope,
-/// different leaf sizes are a note. If a side is foreign, every tensor is read, and every other difference is a note.
+/// digest, and tensors that differ are read on several threads, whose number does not change the report. With a scope,
+/// different leaf sizes are a note. If a side is foreign, every tensor is read, and all differences outside of tensors
+/// are notes.
 /// \error kNotFound (a checkpoint; or `only` matches no tensor on either side), kCorrupt, kIncompatible, kInterrupted,
 /// kTerminated
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);

@@ -49,7 +49,7 @@ std::string text_of(const LrPhase& phase, std::string (*number_text)(double)) {
   if (phase.kind == PhaseKind::kConstant) return "constant " + number_text(phase.start) + from;
   std::string text = std::string(phase_kind_name(phase.kind)) + " " + number_text(phase.start) + " -> " +
                      number_text(phase.end) + " over " + number_text(phase.length) + " steps" + from;
-  // A phase that was stretched, or entered in its middle, has its zero elsewhere than at or just before its first step.
+  // The zero of a stretched phase, or of one that was entered in its middle, is not at or just before its first step.
   const double lead = static_cast<double>(phase.first) - phase.origin;
   if (lead != 0 && lead != 1) text += " (origin " + number_text(phase.origin) + ")";
   return text;
@@ -142,7 +142,7 @@ void note_settings(const std::string& kind, const Settings& a, const Settings& b
     if (values.first != values.second) out.push_back({kind, key, values.first, values.second, {}});
 }
 
-/// The rows of `settings` whose keys `others` has, too.
+/// The rows of `settings` whose keys are also in `others`.
 Settings common(const Settings& settings, const Settings& others) {
   Settings rows;
   std::copy_if(settings.begin(), settings.end(), std::back_inserter(rows), [&](const auto& row) {

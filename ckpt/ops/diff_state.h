@@ -1,5 +1,5 @@
 #pragma once
-// The part of diff that compares values: everything but tensors. Pure.
+// The part of `diff` that compares everything except tensors. Pure.
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,11 +20,11 @@ struct Difference {
   bool operator==(const Difference&) const = default;
 };
 
-/// Differences of the state without tensors (step, tokens, schedule, data position, components, Adam steps).
+/// Differences of the state except tensors (step, tokens, schedule, data position, components, Adam steps).
 std::vector<Difference> state_differences(const InspectReport& a, const InspectReport& b);
 /// Differences of layout, configuration and history.
 std::vector<Difference> diff_notes(const InspectReport& a, const InspectReport& b);
-/// Names that are `left_out` on both sides, ascending.
+/// Names that are in `left_out` of both reports, ascending.
 std::vector<std::string> not_compared(const InspectReport& a, const InspectReport& b);
 
 /// One phase as text: "linear 0 -> 0.001 over 10 steps from step 1".

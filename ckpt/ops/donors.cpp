@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostDonors = 100;  // their manifests are in memory
 
-/// A donor that is damaged or lacks something is passed over; any other failure ends the call.
+/// A donor that is damaged or lacks something is skipped; any other failure ends the call.
 bool does_not_have(const Status& status) {
   return status.code == Code::kCorrupt || status.code == Code::kMediaError || status.code == Code::kNotFound;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Donors: checkpoints that replace the lost parts of a damaged one. Bytes are accepted by their digest, so any step,
-// copy or export may be a donor.
+// Donors: checkpoints from which the lost parts of a damaged one are taken. Bytes are accepted by their digest, so any
+// step, copy or export may be a donor.
 #include <functional>
 #include <optional>
 #include <set>
@@ -12,16 +12,16 @@
 
 namespace titan::ckpt {
 
-/// A leaf that was lost: its place among the elements of a tensor, and its digest.
+/// A lost leaf: its tensor, its position and its digest.
 struct WantedLeaf {
   TensorRef ref;            ///< in the manifest of the damaged checkpoint
-  std::uint64_t first = 0;  ///< its first element
+  std::uint64_t first = 0;  ///< index of its first element in the tensor
   Digest digest;            ///< digest of its raw bytes
 };
 
 class Donors {
  public:
-  /// How much one donor gave.
+  /// How much was taken from one donor.
   struct Given {
     std::string path;
     std::uint64_t leaves = 0, files = 0;
@@ -39,8 +39,8 @@ class Donors {
   const std::vector<Given>& given() const { return given_; }
   /// Reads the leaf from the first donor whose bytes have the digest. Returns false if none has. \error kFailed
   Result<bool> leaf(const WantedLeaf& wanted, std::span<std::byte> out);
-  /// Reads elements of the same tensor in donor `index`, from element `first` on, without a check. Returns false if the
-  /// donor has no such tensor, or cannot read it. \error kFailed
+  /// Reads elements of the same tensor in donor `index`, from element `first` on, without checking them. Returns false
+  /// if the donor has no such tensor, or cannot read it. \error kFailed
   Result<bool> elements(std::size_t index, const TensorRef& ref, std::uint64_t first, std::span<std::byte> out);
   /// The bytes of a JSON or derived member, from the first donor that has them; nullopt if none has. \error kFailed
   Result<std::optional<std::vector<std::byte>>> member(const FileEntry& file);
@@ -48,7 +48,7 @@ class Donors {
  private:
   struct One {
     CheckpointReader reader;
-    ParameterIndex names;  ///< of its manifest, whose address stays when this object moves
+    ParameterIndex names;  ///< of its manifest, whose address does not change when this object moves
   };
   explicit Donors(Fs& fs) : fs_(&fs) {}
   Result<std::vector<std::byte>> read_member_of(const CheckpointReader& reader, const FileEntry& file) const;

@@ -41,7 +41,7 @@ void add_step(Fs& fs, const StepEntry& step, Places& places) {
   for (const DirEntry& entry : *entries) places[row_of(entry)].push_back(join_path(step.path, entry.name));
 }
 
-/// Adds what is in the run's folder, except the folder of its steps.
+/// Adds everything in the run's folder except the folder of its steps.
 void add_beside(Fs& fs, const std::string& run, const std::string& folder, Places& places) {
   if (folder == run) return;
   const Result<std::vector<DirEntry>> entries = fs.list(run);

@@ -1,6 +1,6 @@
 #pragma once
-// `inspect`: everything that a checkpoint says about itself. Reads the manifest and the JSON components, but no bytes
-// of tensors.
+// `inspect`: everything that a checkpoint says about itself. Reads the manifest and the JSON components, but no tensor
+// data.
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,11 +52,11 @@ struct InspectReport {
   std::optional<LrSchedule> lr;  ///< nullopt: the component is absent
   std::optional<DataPosition> data;
   std::optional<TrainState> train;
-  bool foreign = false;               ///< of another format, which `manifest.writer` names; id and digests are zeros
-  std::vector<std::string> left_out;  ///< for another format: names that have no form as a Titan tensor
+  bool foreign = false;               ///< of another format, named in `manifest.writer`; id and digests are zeros
+  std::vector<std::string> left_out;  ///< for another format: names that cannot be shown as Titan tensors
 };
 
-/// "2: 'a', 'b'": the number of names and the first five; "none".
+/// "2: 'a', 'b'": the count and the first five names; "none" if there are none.
 std::string left_out_text(const std::vector<std::string>& names);
 
 /// For a `glob` that matched no tensor: checks that it matches no name of `left_out` either. \error kNotFound, which

@@ -1,6 +1,6 @@
 #pragma once
-// Files that may have several names (hard links): how many bytes they have, and how many are freed if the names added
-// here are removed.
+// Sizes of files with several names (hard links): their total, and how many bytes are freed when the names added here
+// are removed.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,9 +13,9 @@ class Fs;
 
 class Links {
  public:
-  /// Adds the file at `path`, or every file below the folder. What cannot be read is not counted.
+  /// Adds the file at `path`, or every file below the folder `path`. Unreadable parts are not counted.
   void add(Fs& fs, const std::string& path);
-  /// Adds everything that `other` has. Both may have names of the same files.
+  /// Adds everything in `other`. Both may have names of the same files.
   void add(const Links& other);
   /// Takes back what was added as `other`.
   void remove(const Links& other);

@@ -1,5 +1,5 @@
 #pragma once
-// `ls`: the steps of a run, the one that a resume takes, and why it does not take the others.
+// `ls`: the steps of a run, which of them a resume takes, and why it skips the others.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,11 +18,11 @@ struct ListedStep {
   bool valid = false;
   bool full = false;  ///< has every component that a resume needs
   bool pinned = false;
-  std::string link;          ///< the folder that the step leads to, if it is a symbolic link
+  std::string link;          ///< the target folder, if the step is a symbolic link
   bool moved_aside = false;  ///< an interrupted tool moved it to `path`
-  bool resume = false;       ///< a resume takes this one
-  std::string reason;        ///< why a resume does not take it; empty for the one that it takes
-  std::uint64_t bytes = 0;   ///< size of all its files
+  bool resume = false;       ///< a resume takes this step
+  std::string reason;        ///< why a resume does not take this step; empty for the one that it takes
+  std::uint64_t bytes = 0;   ///< size of all its files in bytes
   std::optional<Digest> id;  ///< id, mesh and created are set only if the manifest could be read
   std::optional<Mesh> mesh;
   std::string created;
@@ -43,14 +43,14 @@ struct ListReport {
   std::vector<ListedStep> steps;  ///< newest first
   std::vector<ListedDamage> damaged;
   std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs
-  std::vector<std::string> foreign;    ///< other names, never touched
+  std::vector<std::string> foreign;    ///< names that are not Titan's; never touched
 };
 
 /// Lists the steps of `run`: a run folder, its folder of steps, or one checkpoint, in a run or not. \error kNotFound
 /// when there is no such run
 Result<ListReport> list_run(Fs& fs, const std::string& run);
 
-/// Size of all regular files below `path`; what cannot be read is not counted.
+/// Size of all regular files below `path`, in bytes; unreadable parts are not counted.
 std::uint64_t tree_bytes(Fs& fs, const std::string& path);
 
 }  // namespace titan::ckpt

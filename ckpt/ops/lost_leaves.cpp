@@ -91,8 +91,8 @@ Result<bool> LostLeaves::fill_from_donor(std::size_t donor, const TensorRef& ref
   return true;
 }
 
-// If a leaf table is lost, the digest of the tensor replaces it: leaves from anywhere are the right ones if their
-// digests add up to it.
+// If a leaf table is lost, the digest of the tensor replaces it: leaves from any source are right if their digests give
+// this digest.
 Result<const LostLeaves::Digests*> LostLeaves::digests(const TensorRef& ref) {
   const std::string name = manifest_.stored_name(ref);
   if (name == tensor_) return &digests_;

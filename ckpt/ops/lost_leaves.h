@@ -1,6 +1,6 @@
 #pragma once
-// Finds the leaves of a damaged checkpoint: their digests, and their bytes, from the checkpoint itself if they are
-// whole there, else from donors (donors.h).
+// Finds the leaves of a damaged checkpoint, and their digests: in the checkpoint itself if they are whole there, else
+// in donors (donors.h).
 #include <map>
 #include <optional>
 #include <span>

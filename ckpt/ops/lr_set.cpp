@@ -39,8 +39,8 @@ Status check_settings(const LrSettings& next) {
   return ok_status();
 }
 
-// Adjusts the stored configuration. A setting that is not set has no row; the end of the curve has a row only if it was
-// set.
+// Adjusts the stored configuration. A setting that is not set has no row; lr_scheduler.total_steps keeps a row only if
+// it had one.
 Settings new_config(Settings config, const LrSettings& next) {
   const bool pinned = setting(config, kTotalSteps) != kNotSet;
   Settings rows{{kTrainingSteps, std::to_string(next.total_steps)}};

@@ -1,5 +1,5 @@
 #pragma once
-// `lr set`: makes a checkpoint with another learning-rate curve.
+// `lr set`: makes a checkpoint with another LR schedule.
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace titan::ckpt {
 
 struct LrSetOptions : RewriteOptions {
-  std::uint64_t steps = 0;  ///< new end of the curve and of training
+  std::uint64_t steps = 0;  ///< new last step of the schedule and of training
   LrPolicy policy = LrPolicy::kKeep;
   std::optional<double> peak;  ///< settings that are not given stay as accepted
   std::optional<std::uint64_t> warmup;
@@ -25,21 +25,22 @@ struct LrSetReport {
   LrSchedule before;
   LrPreview preview;
   std::vector<std::string> changed;  ///< accepted settings that differ, "key: old -> new"
-  std::string toml;                  ///< lines of a configuration with which the result resumes without a flag
-  std::string note;                  ///< the note in the history of the result
+  std::string toml;                  ///< lines of a configuration with which DST resumes without a flag
+  std::string note;                  ///< the note in the history of DST
   Digest old_id, new_id;
-  bool hidden = false;  ///< a resume would not find DST, because of its name
+  bool hidden = false;  ///< a resume would not find DST, because it is not named step-%08d
   bool written = false;
-  bool verified = false;              ///< every byte of SRC was checked; else its members were carried unread
+  bool verified = false;              ///< every byte of SRC was checked; else unchanged members were taken over unread
   std::vector<CarriedFile> files;     ///< set when written
   std::vector<std::string> warnings;  ///< leftovers
 };
 
-/// Decides everything, and checks everything for which writing would be refused; writes nothing.
+/// Plans the change, and makes all checks that could refuse the write; writes nothing.
 /// \error kInvalid (names, settings that the policy does not accept), kIncompatible (an end before the checkpoint's
 /// step, no schedule), and those of opening SRC
 Result<LrSetReport> plan_lr_set(Fs& fs, const LrSetOptions& options);
-/// Makes DST: new lr_scheduler.json, train_state.json and manifest.json; everything else is carried. \error as Rewrite
+/// Makes DST with a new lr_scheduler.json, train_state.json and manifest.json; takes over all other members.
+/// \error as Rewrite
 Status write_lr_set(Fs& fs, const LrSetOptions& options, LrSetReport& report);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// `lr show`: the learning-rate curve of a checkpoint, and what each policy would make of it.
+// `lr show`: the LR schedule of a checkpoint, and the effect of each policy on it.
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,15 +20,15 @@ struct LrConfig {
 struct LrShowReport {
   std::string path;
   std::uint64_t step = 0, training_steps = 0;  ///< training.steps of the stored configuration, 0 if unknown
-  std::uint64_t last = 0;                      ///< last step worth showing
+  std::uint64_t last = 0;                      ///< last step to show
   LrSchedule schedule;
   std::optional<LrConfig> config;
   std::vector<std::string> changed;  ///< "key: checkpoint's -> config's"; empty: the config resumes without a flag
   std::vector<LrPreview> previews;   ///< one per policy, if something changed
 };
 
-/// Reads the curve of `checkpoint` and compares it with `config`. \error kIncompatible when the checkpoint has no LR
-/// schedule, and those of opening it
+/// Reads the LR schedule of `checkpoint` and compares it with `config`. \error kIncompatible when the checkpoint has no
+/// LR schedule, and the errors of opening it
 Result<LrShowReport> lr_show(Fs& fs, const std::string& checkpoint, const std::optional<LrConfig>& config);
 
 inline constexpr const char* kTrainingSteps = "training.steps";

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kMostSources = 1000;  // their manifests are in memory
 constexpr unsigned kMostReaders = 6;        // each holds a leaf of sums, of a source and of the result: 4 MiB of fp32
-constexpr unsigned kWriters = 2;            // threads that hash and write meanwhile
+constexpr unsigned kWriters = 2;            // hash and write at the same time
 
 /// An open source. `order` is its index among the arguments.
 struct Opened {
@@ -72,7 +72,7 @@ Result<std::vector<Opened>> open_sources(Fs& fs, const MergeOptions& options) {
   return sources;
 }
 
-// Keys of a configuration that make models with equal tensors compute different functions.
+// Configuration keys that change the function of a model with the same tensors.
 constexpr const char* kFunctionKeys[] = {"model.n_heads",
                                          "model.n_kv_heads",
                                          "model.head_dim",
@@ -293,7 +293,7 @@ Result<std::optional<Digest>> tokenizer_of(Fs& fs, const CheckpointReader& reade
   return std::optional<Digest>();
 }
 
-// The files that came with the newest source's model are kept. With another tokenizer, the same ids mean other texts.
+// The model files of the newest source are kept. With another tokenizer, the same ids would mean other texts.
 Status note_tokenizers(Fs& fs, const std::vector<Opened>& sources, MergeReport& report) {
   TITAN_ASSIGN_OR_RETURN(const std::optional<Digest> taken, tokenizer_of(fs, sources.back().reader));
   std::vector<std::string> others;

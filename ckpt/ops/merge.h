@@ -1,5 +1,5 @@
 #pragma once
-// `merge`: makes a checkpoint of parameters alone, the weighted sum of those of several checkpoints.
+// `merge`: makes a checkpoint of parameters only, as a weighted sum of the parameters of several checkpoints.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace titan::ckpt {
 
-/// The weight of each source, given in at most one of three ways; none: the mean.
+/// The weight of each source. At most one of the members is set; if none is, all weights are equal.
 struct MergeWeights {
   std::optional<PhaseKind> decay;  ///< by decay_weights, for sources at different steps
   std::optional<double> ema;       ///< by ema_weights, 0 < beta < 1
@@ -48,17 +48,18 @@ struct MergeReport {
   std::vector<MergeSource> sources;  ///< in the order in which they are added: by step, then by id
   std::vector<double> factors;  ///< by decay_factors; empty if sources share a step, because then they imitate no decay
   std::optional<NearestDecay> nearest;
-  std::vector<LrPhase> before, after;  ///< the newest source's curve, and the one that the sum imitates; or empty
+  std::vector<LrPhase> before, after;  ///< the LR schedules of the newest source and of the one that the sum imitates;
+                                       ///< or empty
   std::uint64_t tensors = 0;
   std::uint64_t bytes = 0;  ///< size of DST's parameters
   bool dry_run = false;
   Digest id;                         ///< set when written
-  std::vector<std::string> carried;  ///< files that came with the model of the newest source
+  std::vector<std::string> carried;  ///< files of the newest source's model that were taken over
   std::vector<std::string> notes, warnings;
 };
 
-/// Makes DST. Reads every leaf of every source's parameters once and checks its digest; one leaf per source and thread
-/// is in memory. Equal sources and weights give equal bits, whatever their layouts and order.
+/// Makes DST. Reads every leaf of every source's parameters once and checks its digest. Holds one leaf per source and
+/// thread in memory. Equal sources and weights give equal bits, whatever the layouts and the order of the sources.
 /// \error kInvalid (names, weights), kNotFound, kIncompatible (different models; names the tensor or the key), kCorrupt
 /// (a source), as Rewrite
 Result<MergeReport> merge_checkpoints(Fs& fs, const MergeOptions& options);

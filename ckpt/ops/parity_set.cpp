@@ -16,8 +16,8 @@
 namespace titan::ckpt {
 namespace {
 
-/// Checks that all members are whole, since parity of damaged ones would restore the damage. Sets `lost` if only parity
-/// files are not whole, which can be made again.
+/// Checks that all members are whole, because parity of damaged members would preserve the damage. Sets `lost` if only
+/// parity files are damaged, which can be rebuilt.
 Status check_members(Fs& fs, const std::string& path, const ParityOptions& options, bool& lost) {
   TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                          verify_checkpoint(fs, path, options.progress, options.cancel, options.threads));

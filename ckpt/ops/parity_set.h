@@ -12,8 +12,8 @@ namespace titan::ckpt {
 
 struct ParityOptions {
   std::string ckpt;         ///< as resolve_checkpoint takes it
-  std::uint32_t files = 0;  ///< parity files per group of members; 0: none
-  VerifyProgress progress;  ///< of the check, then of making parity
+  std::uint32_t files = 0;  ///< parity files per group of members; 0: remove all parity files
+  VerifyProgress progress;  ///< progress of the check, then of making parity
   unsigned threads = 0;     ///< for the check; 0: as many as suit disk and cores
   CancelToken cancel;
 };
@@ -22,15 +22,17 @@ struct ParityReport {
   std::string path;
   Digest id;
   std::uint32_t before = 0, after = 0;  ///< parity files per group
-  std::uint64_t files = 0, bytes = 0;   ///< of all parity files in the end
+  std::uint64_t files = 0, bytes = 0;   ///< number and bytes of all parity files afterwards
   bool changed = false;
   std::vector<std::string> warnings;
 };
 
-/// Verifies the checkpoint and replaces it by one with the same members and id and with the parity files that were
-/// asked for; also if it has as many but some are lost or damaged. Members are linked; at any moment the old or the new
-/// checkpoint exists. \error kCorrupt (a member is damaged: parity would preserve the damage), kLocked (a run),
-/// kInvalid (pinned), kNotFound, kFailed
+/// Verifies the checkpoint and replaces it by one with the same members and id and the wanted parity files. Also
+/// replaces parity files that are lost or damaged. Members are linked; at any moment the old or the new checkpoint
+/// exists.
+/// \error kCorrupt (a member is damaged: parity would preserve the damage), kLocked (a run), kInvalid (pinned),
+/// kNotFound,
+/// kFailed
 Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options);
 
 }  // namespace titan::ckpt

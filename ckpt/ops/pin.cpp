@@ -24,7 +24,7 @@ Result<PinnedStep> pin_one(Fs& fs, const std::string& path) {
   if (!step.changed) return step;
   TITAN_RETURN_IF_ERROR(write_new_file(fs, join_path(path, kPinFile), {}));
   TITAN_RETURN_IF_ERROR(fs.sync_dir(path));
-  // The run may have begun to delete it before the pin existed.
+  // The run may have begun to delete the step before the pin existed.
   if (!is_pinned(fs, path)) return not_found(path + " was deleted while it was pinned");
   return step;
 }

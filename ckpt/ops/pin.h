@@ -1,5 +1,6 @@
 #pragma once
-// `pin` and `unpin`: the file .keep in a step, which then neither a run's retention nor `prune` deletes.
+// `pin` and `unpin`: create or remove the file .keep in a step. Retention and `prune` never delete a step with this
+// file.
 #include <string>
 #include <vector>
 

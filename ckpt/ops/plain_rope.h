@@ -1,11 +1,11 @@
 #pragma once
-// Configurations without a row for the scaling of RoPE.
+// Configurations that do not state the scaling of RoPE.
 #include "ckpt/model/settings.h"
 
 namespace titan::ckpt {
 
-/// Adds a row "RoPE is not scaled" to the sorted `config` if it has a row for RoPE's base and none for its scaling. A
-/// comparison of two models would else treat the missing row as unknown when only the other one is scaled.
+/// Adds a row "RoPE is not scaled" to the sorted `config` if it has a row for RoPE's base and none for its scaling.
+/// Without this row, a comparison with a model that scales RoPE would treat the setting as unknown.
 Settings with_plain_rope(const Settings& config);
 
 }  // namespace titan::ckpt

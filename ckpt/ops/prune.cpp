@@ -65,7 +65,7 @@ bool may_thin(const RunScan& scan, const PruneRules& rules, const StepEntry& ent
          entry.manifest && has_model(*entry.manifest);
 }
 
-/// Says why nothing is deleted as long as `newest` is in this state.
+/// The reason why nothing is deleted as long as `newest` is in this state.
 Status waiting_for(const StepEntry& newest) {
   const bool damaged = newest.validity.code == Code::kCorrupt || newest.validity.code == Code::kNotFound;
   Status status = newest.validity.wrapped(std::string("nothing is deleted: the newest step ") +
@@ -79,8 +79,8 @@ Status waiting_for(const StepEntry& newest) {
   return status.with_hint("let the run save once, or move " + newest.path + " away");
 }
 
-/// The error if no full step is whole: most parts of a damaged step usually are, so it is deleted only if a better one
-/// exists.
+/// The error if no full step is whole. Most parts of a damaged step are usually whole, so it is deleted only if a
+/// better step exists.
 Status nothing_whole(const std::string& folder) {
   return corrupt("nothing is deleted: " + folder +
                  " has no whole step, and a damaged one may be all that is left of the run")
@@ -96,7 +96,7 @@ class Prune {
     report_.dry_run = options_.dry_run;
     if (!options_.dry_run) {
       TITAN_ASSIGN_OR_RETURN(guard_, RunGuard::take(fs_, report_.folder, true));
-      // Before all else, because a step that a dead tool moved aside counts, too.
+      // First, because a step that a dead tool moved aside also counts.
       const std::vector<std::string> problems = put_back_all(fs_, report_.folder, &report_.restored);
       if (!problems.empty()) return failed("nothing is deleted: " + problems.front());
     }
@@ -112,8 +112,8 @@ class Prune {
   }
 
  private:
-  /// Makes the plan. Before anything is deleted, the newest full step must be proven whole. If it is damaged, it counts
-  /// as invalid, and the plan is made again.
+  /// Makes the plan. Before anything is deleted, the newest full step must be verified. If it is damaged, it counts as
+  /// invalid, and the plan is made again.
   Status decide() {
     while (true) {
       verdicts_ = plan_prune(scan_, options_.rules);
@@ -147,7 +147,7 @@ class Prune {
       if (!same.ok()) return same.wrapped("nothing is deleted");
       return true;
     }
-    // A step that cannot be read is neither proven nor damaged. No older step may be deleted because of it.
+    // A step that cannot be read is neither whole nor damaged. No older step may be deleted because of it.
     if (found.damage.empty())
       return media_error("nothing is deleted: the newest full step " + entry.path + " cannot be read in " +
                          std::to_string(found.unreadable.size()) + " places, the first in " + found.unreadable[0].file +
@@ -160,7 +160,7 @@ class Prune {
     return false;
   }
 
-  /// A step in whose folder somebody keeps a file of his own is not replaced by its model.
+  /// A step whose folder has a user's own files is not replaced by its model.
   void leave_with_files(const StepEntry& entry, PruneVerdict& verdict) {
     const Result<std::string> file = foreign_file(fs_, entry.path, *entry.manifest);
     if (file.ok() && file->empty()) return;
@@ -226,8 +226,8 @@ class Prune {
     report_.bytes_freed = all.freed();
   }
 
-  /// Checked right before each deletion, which may take long: that the folder is still ours, and that the step that was
-  /// read whole is still there.
+  /// Called right before each deletion, because deletions take long: checks that the folder is still locked by this
+  /// process, and that the verified step still exists.
   Status may_delete() const {
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
     TITAN_RETURN_IF_ERROR(guard_.still_ours());
@@ -236,7 +236,7 @@ class Prune {
     return same.ok() ? same : same.wrapped("nothing more is deleted");
   }
 
-  /// Checks for pins that were added meanwhile: reading the newest step takes long, and so may each deletion.
+  /// Checks for new pins, because reading the newest step takes long, and so may each deletion.
   template <typename Verdict>
   bool pinned_meanwhile(const std::string& path, Verdict& verdict, std::uint64_t bytes) {
     if (!is_pinned(fs_, path)) return false;
@@ -247,8 +247,8 @@ class Prune {
     return true;
   }
 
-  /// Checks that `step` is still the checkpoint of the plan, since reading the newest step takes long. The path alone
-  /// does not prove it.
+  /// Checks that `step` is still the checkpoint of the plan, because reading the newest step takes long. The path alone
+  /// does not prove its identity.
   Status still_as_planned(std::uint64_t step) const {
     const auto entry = std::ranges::find(scan_.steps, step, &StepEntry::step);
     return check_id_at(fs_, entry->path, entry->manifest->id);
@@ -260,7 +260,7 @@ class Prune {
     TITAN_RETURN_IF_ERROR(may_delete());
     // A process may have died between the rename and the sync of a step that stays. Its name must be durable first.
     if (any_changes(verdicts_)) TITAN_RETURN_IF_ERROR(fs_.sync_dir(report_.folder));
-    // Before the deletions, so that no old trash has a name that is needed now.
+    // Runs before the deletions, so that no old trash has a name that is needed now.
     report_.failures = recover_folder(fs_, report_.folder);
     TITAN_RETURN_IF_ERROR(options_.cancel.check());
     for (PrunedDamage& damage : report_.damaged) {

@@ -1,6 +1,6 @@
 #pragma once
-// `prune`: deletes steps of a run that no rule keeps, and what dead runs left. First says what will be deleted, what
-// stays, and why.
+// `prune`: deletes steps of a run that no rule keeps, and leftovers of dead runs. It first reports what will be
+// deleted, what stays, and why.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,21 +20,21 @@ struct PruneRules {
   std::uint64_t keep_every = 0;     ///< steps that are multiples of N stay; 0: no such rule
   std::vector<std::uint64_t> keep;  ///< these steps stay
   std::uint64_t thin = 0;  ///< steps that stay but are older than the newest N full ones keep only their model; 0: none
-  /// Whether the rules delete steps. Together with `thin`, `keep` says only which steps stay whole.
+  /// Whether the rules delete steps. Together with `thin`, `keep` only protects steps from thinning.
   bool deletes() const { return keep_last > 0 || keep_every > 0 || (!keep.empty() && thin == 0); }
   bool empty() const { return !deletes() && thin == 0; }
 };
 
 struct PruneVerdict {
   bool goes = false;
-  std::string why;     ///< why it stays (a step that goes has no rule that keeps it)
-  bool thins = false;  ///< it stays, and loses everything but its model
+  std::string why;     ///< why the step stays; empty for a step that is deleted
+  bool thins = false;  ///< it stays, but everything except its model is removed
   bool operator==(const PruneVerdict&) const = default;
 };
 
 /// Decides about each step of `scan`, in its order. These always stay: steps that are invalid or not full (they are
 /// only listed), pinned steps, step 0, the newest valid full step, and every step while retention_must_wait(). None of
-/// them is thinned, nor a link, nor a step that `keep` names. Pure.
+/// these is thinned, and neither are links and steps in `keep`. Pure.
 std::vector<PruneVerdict> plan_prune(const RunScan& scan, const PruneRules& rules);
 
 struct PrunedStep {
@@ -63,16 +63,17 @@ struct PrunedDamage {
 };
 
 struct PruneReport {
-  std::string folder;  ///< that holds the steps
+  std::string folder;  ///< the folder that holds the steps
   bool dry_run = false;
   std::vector<PrunedStep> steps;  ///< newest first
-  /// Steps that an interrupted tool had moved aside and that were put back; in a dry run, that would be.
+  /// Steps that an interrupted tool had moved aside and that were put back (in a dry run: that would be put back).
   std::vector<std::string> restored;
   std::vector<PrunedDamage> damaged;
   std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs, removed unless in a dry run
-  std::uint64_t bytes_gone = 0;        ///< of all files removed: of deleted, thinned and damaged steps, and leftovers
-  std::uint64_t bytes_freed = 0;       ///< size of those files that have no other name
-  /// The full step that stays and whose every byte was checked; set when any step is deleted or thinned.
+  std::uint64_t bytes_gone = 0;        ///< bytes of all removed files: of deleted, thinned and damaged steps, and
+                                       ///< leftovers
+  std::uint64_t bytes_freed = 0;       ///< size of the removed files that have no other name
+  /// The full step that stays and of which every byte was checked; set when any step is deleted or thinned.
   std::optional<std::uint64_t> verified;
   /// Not ok: nothing is deleted, not even leftovers, because the newest step or every full step is damaged (kCorrupt),
   /// or because the newest step cannot be judged (kIncompatible, kFailed).

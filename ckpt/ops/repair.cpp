@@ -50,7 +50,7 @@ class Repairer {
   Repairer(Fs& fs, const RepairOptions& options, const CheckpointReader& source, Donors& donors, RepairReport& report)
       : fs_(fs), options_(options), source_(source), donors_(donors), leaves_(fs, source, donors), report_(report) {}
 
-  /// Fills DST's temporary; `broken` are indexes of files. Leaves that nobody has are recorded in the report.
+  /// Fills DST's temporary; `broken` are indexes of files. Leaves that cannot be found are recorded in the report.
   Status run(Rewrite& rewrite, const std::set<std::uint32_t>& broken, const ParityFound& parity) {
     made_ = derived_manifest(fs_, source_, options_);
     std::uint64_t bytes = 0;
@@ -177,14 +177,14 @@ std::set<std::uint32_t> broken_files(const Manifest& manifest, const VerifyRepor
   return files;
 }
 
-/// What is known about a damaged checkpoint: its manifest without parity, what is wrong with its members, its parity.
+/// The state of a damaged checkpoint: its manifest without parity, the damage of its members, its parity.
 struct Survey {
   Manifest manifest;
   VerifyReport found;
   ParityFound parity;
 };
 
-/// A folder without a manifest is a damaged checkpoint if parity files tell what it was.
+/// A folder without a manifest is treated as a damaged checkpoint if its parity files contain the manifest.
 Result<VerifyReport> verify_source_of(Fs& fs, const std::string& path, const RepairOptions& options) {
   Result<VerifyReport> found = verify_checkpoint(fs, path, options.progress, options.cancel, options.threads);
   if (found.status().code != Code::kNotFound || !has_parity(fs, path)) return found;

@@ -1,6 +1,6 @@
 #pragma once
-// `verify --repair`: makes a checkpoint with the id of a damaged one. Damaged files are made again from parity files,
-// or from their own whole parts and from donors (donors.h).
+// `verify --repair`: makes a checkpoint with the id of a damaged one. Damaged files are rebuilt from parity files, or
+// from their own whole parts and donors (donors.h).
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -27,18 +27,18 @@ struct RepairReport {
   std::uint64_t step = 0;
   Digest id;
   std::uint64_t places = 0;          ///< units of SRC that were damaged or could not be read
-  std::vector<std::string> files;    ///< members that were made again
-  std::vector<Donors::Given> given;  ///< what each donor gave
-  std::uint64_t by_parity = 0;       ///< how many of `files` came from parity files
+  std::vector<std::string> files;    ///< members that were rebuilt
+  std::vector<Donors::Given> given;  ///< what was taken from each donor
+  std::uint64_t by_parity = 0;       ///< how many of `files` were rebuilt from parity files
   std::vector<Damage> lost;  ///< leaves and members that could not be found, at most 10,000; if any, nothing is written
-  std::uint64_t not_named = 0;  ///< number of further ones
+  std::uint64_t not_named = 0;  ///< number of further lost leaves and members
   bool written = false;
   std::vector<std::string> warnings;
   bool whole() const { return places == 0; }
 };
 
-/// Verifies SRC. If something is damaged and everything lost is found by its digest, makes DST with the id of SRC, and
-/// verifies it before it is published. Whole files are linked. Memory: as verify_checkpoint, and a few leaves.
+/// Verifies SRC. If it is damaged and all lost parts are found by their digests, makes DST with the id of SRC, and
+/// verifies DST before it is published. Whole files are linked. Memory: as verify_checkpoint, plus a few leaves.
 /// \error kNotFound, kIncompatible, kInvalid (names), as Rewrite
 Result<RepairReport> repair_checkpoint(Fs& fs, const RepairOptions& options);
 

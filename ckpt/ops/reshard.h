@@ -1,5 +1,5 @@
 #pragma once
-// `reshard`: makes the same checkpoint for another mesh, with other stages or another codec.
+// `reshard`: makes the same checkpoint for another mesh, other stages or another codec.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -31,7 +31,7 @@ struct ReshardOptions {
 /// One shard file of the new checkpoint.
 struct ReshardedFile {
   std::string path;
-  std::uint64_t pieces = 0, leaves = 0, bytes = 0;  ///< bytes: raw, of its leaves
+  std::uint64_t pieces = 0, leaves = 0, bytes = 0;  ///< bytes: raw bytes of its leaves
 };
 
 /// How a checkpoint is stored.
@@ -50,12 +50,12 @@ struct ReshardReport {
   std::uint64_t step = 0;
   StorageLayout before, after;
   std::vector<ReshardedFile> files;
-  std::uint64_t leaves = 0, bytes = 0;         ///< to move; bytes are raw
+  std::uint64_t leaves = 0, bytes = 0;         ///< leaves and raw bytes to move
   std::uint64_t ranges = 0;                    ///< runs of leaves that are moved together
   std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes
-  MoveCounts moved;                            ///< what was done; zeros in a dry run
+  MoveCounts moved;                            ///< counts of the actual move; zeros in a dry run
   std::uint32_t threads = 0;
-  std::uint64_t memory = 0;          ///< bound for buffers and tables
+  std::uint64_t memory = 0;          ///< bound for buffers and tables, in bytes
   bool hidden_from_resume = false;   ///< DST is not named step-%08d
   std::vector<std::string> carried;  ///< members that came with a converted model; empty in a dry run
   std::vector<std::string> warnings;

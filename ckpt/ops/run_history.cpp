@@ -117,8 +117,8 @@ Result<std::vector<KeyOrigin>> blame_key(const RunHistory& history, const std::s
     for (const KeyChange& change : entry.changes) {
       keys.insert(change.key);
       if (change.key != key) continue;
-      // If an attempt in between noted the change, that one counts, not the first later one whose configuration is
-      // known.
+      // If an attempt in between noted the change, that attempt set the key, not the first later one with a known
+      // configuration.
       const bool noted = !change.allowed && !origins.empty() && origins.back().change.after == change.after;
       if (!noted) origins.push_back({i, change.allowed ? entry.attempt.number : entry.against + 1, change});
     }

@@ -26,7 +26,7 @@ struct HistoryEntry {
   std::vector<std::uint64_t> saved;  ///< its steps that still exist, ascending
   /// The configuration in the oldest of these steps; empty if there are none.
   Settings config;
-  /// The allowed changes, then settings that differ from attempt `against`; without `config` only the former.
+  /// The allowed changes, then settings that differ from attempt `against`. Without `config`, only the allowed changes.
   std::vector<KeyChange> changes;
   std::uint32_t against = 0;       ///< the last earlier attempt whose configuration is known; 0: none
   std::vector<std::string> tools;  ///< for steps that a tool made from another checkpoint: a line each
@@ -36,7 +36,7 @@ struct RunHistory {
   std::string folder;                  ///< that holds the steps
   std::string newest;                  ///< path of the step whose history this is
   std::string origin;                  ///< id of the checkpoint from which the run started; empty: none
-  std::string gone;                    ///< text about attempts that are not kept; empty: all are kept
+  std::string gone;                    ///< text about dropped attempts; empty: all are kept
   std::vector<HistoryEntry> attempts;  ///< oldest first
 };
 

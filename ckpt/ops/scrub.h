@@ -1,5 +1,6 @@
 #pragma once
-// `scrub`: verifies the steps of a run one after another at a limited rate. After a stop it resumes with the next step.
+// `scrub`: verifies the steps of a run one after another at a limited rate. After a stop, the next call resumes with
+// the next step.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,7 +16,7 @@ namespace titan::ckpt {
 struct ScrubbedStep {
   std::uint64_t step = 0;
   Digest id;
-  std::uint64_t damage = 0, unreadable = 0;  ///< number of such units
+  std::uint64_t damage = 0, unreadable = 0;  ///< number of damaged and of unreadable units
   std::uint64_t at = 0;                      ///< seconds since 1970
   bool operator==(const ScrubbedStep&) const = default;
 };
@@ -38,7 +39,7 @@ std::optional<ScrubStatus> parse_scrub(std::string_view text);
 struct ScrubOptions {
   std::string run;
   std::string status;                  ///< the status file; created if it is missing, and always replaced as a whole
-  std::uint64_t rate = 0;              ///< most bytes per second; 0: no limit
+  std::uint64_t rate = 0;              ///< limit of bytes read per second; 0: no limit
   unsigned threads = 1;                ///< threads that read and hash
   std::function<std::uint64_t()> now;  ///< the time in seconds since 1970
   std::function<void(double seconds)> sleep;  ///< waits less than a second; empty: this thread sleeps
@@ -50,7 +51,7 @@ struct ScrubOptions {
 struct ScrubReport {
   ScrubStatus status;
   VerifySummary verified;    ///< by this call
-  std::uint64_t before = 0;  ///< steps of this round that earlier calls verified
+  std::uint64_t before = 0;  ///< steps of this round that were verified by earlier calls
   Status unwritten;          ///< not ok: the last write of the status failed, although an earlier one succeeded
 };
 

@@ -118,7 +118,7 @@ std::string signature_path(const SignOptions& options) {
   return options.signature.empty() ? join_path(options.path, kSignatureFile) : options.signature;
 }
 
-/// Replaces the signature file by one with `text`, as a whole.
+/// Replaces the signature file by one with `text`, atomically.
 Status write_signature(Fs& fs, const SignOptions& options, const std::string& text) {
   if (!options.signature.empty()) {
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out, OutputFile::create(fs, options.signature));
@@ -128,7 +128,7 @@ Status write_signature(Fs& fs, const SignOptions& options, const std::string& te
   return put_file(fs, signature_path(options), text, Lasting::kYes);
 }
 
-/// A signature is replaced where that is wanted, and nothing else; in the checkpoint whatever has its name is one.
+/// Checks that `force` replaces only a signature. In the checkpoint, any file with the signature's name counts as one.
 Status check_place(Fs& fs, const SignOptions& options) {
   const std::string path = signature_path(options);
   if (!options.signature.empty()) TITAN_RETURN_IF_ERROR(find_parent(fs, path).status());
@@ -176,9 +176,9 @@ Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options) {
 
 namespace {
 
-/// Reads the signature. Why it does not count, where it does not, goes to `check.wrong`.
+/// Reads the signature. If it does not count, the reason is added to `check.wrong`.
 Result<SignatureFile> read_signature(Fs& fs, const SignOptions& options, SignatureCheck& check) {
-  // In a checkpoint a link was not signed.
+  // A signature in the checkpoint must not be a link.
   const bool named = !options.signature.empty() && fs.stat(check.signature).status().code != Code::kNotFound;
   const auto bytes = named ? read_named_file(fs, check.signature, "a signature", kMostSignatureBytes)
                            : read_file(fs, check.signature, kMostSignatureBytes);

@@ -27,7 +27,8 @@ struct Slice {
   bool whole() const;  ///< every element is in the result; a dropped dimension of size 1 loses none
   /// Row-major index in the source of element `i` of the result.
   std::uint64_t source_index(std::uint64_t i) const;
-  /// How many consecutive elements of the result, from any multiple of this number on, are consecutive in the source.
+  /// The number of consecutive elements of the result, from any multiple of this number on, that are consecutive in the
+  /// source.
   std::uint64_t run_length() const;
 };
 

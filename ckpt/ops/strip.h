@@ -1,5 +1,5 @@
 #pragma once
-// `strip`: makes a checkpoint without the optimizer state, or with the parameters alone, for transfer.
+// `strip`: makes a checkpoint without the optimizer state, or with only the parameters, for transfer.
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 namespace titan::ckpt {
 
 enum class StripKeep {
-  kAllButOptimizer,  ///< schedule, data position and history stay: they say where the parameters come from
+  kAllButOptimizer,  ///< schedule, data position and history stay, to record where the parameters come from
   kModel,            ///< only the parameters
 };
 
@@ -32,9 +32,9 @@ struct StripReport {
   std::string worst_tensor;    ///< the tensor with the largest error; empty if there is no error
   std::string overflowing;     ///< the first with an element that became infinite, error.overflow_at of it
   bool written = false;
-  bool verified = false;  ///< every byte of SRC was checked; else members that stay were carried unread
+  bool verified = false;  ///< every byte of SRC was checked; else members that stay were taken over unread
   std::vector<CarriedFile> files;
-  std::vector<std::string> rewritten;  ///< members that were made again
+  std::vector<std::string> rewritten;  ///< members that were written anew
   std::string full_from;               ///< the checkpoint that can be resumed; empty if SRC cannot be resumed either
   std::vector<std::string> warnings;   ///< leftovers
 };
@@ -45,10 +45,10 @@ Status drop_components(Manifest& manifest, const StripOptions& options);
 /// Sets the id of a manifest from drop_components(); `source` is the original. \error as CheckpointReader::lr_schedule
 Status seal_stripped(Manifest& manifest, const CheckpointReader& source);
 
-/// Decides everything, and checks everything for which writing would be refused; writes nothing. \error kInvalid
+/// Plans the work, and makes all checks that could refuse the write; writes nothing. \error kInvalid
 /// (names), kIncompatible (SRC has no parameters), kUnsupported (a file holds both components), those of opening SRC
 Result<StripReport> plan_strip(Fs& fs, const StripOptions& options);
-/// Makes DST: carries the kept members, writes converted shards as a stream (a few leaves in memory), and rebuilds
+/// Makes DST: takes over the kept members, writes converted shards as a stream (a few leaves in memory), and rebuilds
 /// model/model.h5 for them. \error as Rewrite; kCorrupt (a leaf that was to be converted)
 Status write_strip(Fs& fs, const StripOptions& options, StripReport& report);
 

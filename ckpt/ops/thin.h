@@ -1,5 +1,5 @@
 #pragma once
-// Thins a step of a run: removes all components but its model, in place.
+// Thins a step of a run: removes all components except its model, in place.
 #include <string>
 #include <vector>
 
@@ -15,14 +15,15 @@ struct ThinOptions {
   CancelToken cancel;
 };
 
-/// Whether a checkpoint has parameters in files that no other component shares.
+/// Whether the checkpoint has parameters, in files that no other component shares.
 bool has_model(const Manifest& manifest);
 /// The members that thin_step() removes.
 std::vector<std::string> thinned_members(const Manifest& manifest);
 
-/// Makes a checkpoint of only the parameters of `path`, from links to its files if the store has links, and replaces
-/// `path` by it: in one step, or as a rewrite with --force does, so that at any moment one of the two exists or the
-/// next start puts it back. The caller must hold the lock of the run. \error as Rewrite; kInvalid: pinned meanwhile
+/// Makes a checkpoint of only the parameters of `path`, with hard links if the store supports them, and replaces `path`
+/// by it. The replacement is one exchange of names; without such a call of the store it is done as for --force: at any
+/// moment one of the two exists, or the next start puts the old one back. The caller must hold the lock of the run.
+/// \error as Rewrite; kInvalid: pinned meanwhile
 Status thin_step(Fs& fs, const std::string& path, const ThinOptions& options);
 
 }  // namespace titan::ckpt

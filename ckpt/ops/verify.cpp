@@ -47,11 +47,11 @@ Result<std::vector<std::string>> targets(Fs& fs, const std::string& target, bool
   return std::vector<std::string>{std::move(path)};
 }
 
-/// True for a folder that somebody deleted during the check, which is not damage. A deletion begins with a rename, so a
+/// True for a folder that was deleted during the check, which is not damage. A deletion begins with a rename, so a
 /// folder that still has its name is not being deleted.
 bool is_gone(Fs& fs, const std::string& path) { return fs.stat(path).status().code == Code::kNotFound; }
 
-/// Whether the step can be read at all. A dead link or a missing right says nothing about what is stored.
+/// Whether the step can be read at all. A dead link or a missing right does not prove damage.
 Status can_be_judged(Fs& fs, const std::string& path) {
   if (const Result<FileInfo> info = fs.stat(path); info.ok() && info->type == FileType::kLink)
     TITAN_RETURN_IF_ERROR(follow_step(fs, path).status());
@@ -97,7 +97,7 @@ Result<VerifiedStep> verify_step(Fs& fs, const std::string& path, bool of_a_run,
 void VerifySummary::add(VerifiedStep step) {
   leaves += step.report.leaves;
   bytes += step.report.bytes;
-  // Units after the first 10,000 count as damage if there is any damage: with so many, an exact number helps nobody.
+  // Units after the first 10,000 count as damage if there is any damage: with so many, the exact split does not matter.
   (step.report.damage.empty() ? unreadable_places : damage) += step.report.not_named;
   damage += step.report.damage.size();
   unreadable_places += step.report.unreadable.size();

@@ -25,7 +25,7 @@ struct VerifySummary {
   std::uint64_t leaves = 0, bytes = 0;              ///< sums
   std::uint64_t damage = 0, unreadable_places = 0;  ///< including units that are not named
   void add(VerifiedStep step);
-  bool ok() const;  ///< everything could be checked, and all of it is whole
+  bool ok() const;  ///< everything could be checked and is whole
   /// If nothing is damaged: the error of a step that could not be checked (VerifiedStep::readable), else kMediaError if
   /// a unit could not be read, else ok. Ok if anything is damaged.
   Status unreadable() const;
@@ -39,7 +39,8 @@ struct VerifyOptions {
   unsigned threads = 0;  ///< 0: as many as suit disk and cores
 };
 
-/// Damage and units that the store cannot read are part of the report, not errors. \error kNotFound when the target
+/// Verifies the target. Damaged and unreadable units are part of the report, not errors. \error kNotFound when the
+/// target
 /// holds no checkpoint, or no longer; kFailed when a file cannot be read; kInterrupted, kTerminated
 Result<VerifySummary> verify_target(Fs& fs, const VerifyOptions& options);
 

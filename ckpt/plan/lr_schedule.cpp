@@ -7,7 +7,7 @@
 namespace titan::ckpt {
 namespace {
 
-/// The share of the way from `end` back to `start` that is left at progress `p`.
+/// The fraction of the distance from `end` to `start` that remains at progress `p`.
 double remaining(PhaseKind kind, double p) {
   switch (kind) {
     case PhaseKind::kLinear: return 1 - p;
@@ -98,7 +98,7 @@ LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base, double 
 
 std::uint64_t curve_end(const std::vector<LrPhase>& phases) {
   if (phases.empty()) return 0;
-  // A stretched curve has a rounded origin and length. Their sum is a whole number up to rounding.
+  // A stretched schedule has a rounded origin and length, whose sum is a whole number up to rounding.
   const double end = phases.back().origin + phases.back().length - 1;
   return end <= 0 ? 0 : static_cast<std::uint64_t>(std::nearbyint(end));
 }

@@ -9,8 +9,8 @@ namespace titan::ckpt {
 /// Returns lr(n) of the phase list for the 1-based step `n`. After the end of the last phase the rate stays at its end.
 double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 
-/// Builds the curve of a config from step `base` + 1 on: warm-up from the rate `from`, hold, decay to min_lr_factor *
-/// peak. `total_steps` counts from `base`; decay_type is linear, sqrt or cosine. `accepted` becomes `settings`.
+/// Builds the schedule of a config from step `base` + 1 on: warm-up from the rate `from`, hold, decay to min_lr_factor
+/// * peak. `total_steps` counts from `base`; decay_type is linear, sqrt or cosine. `accepted` becomes `settings`.
 /// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (clamped past the end)
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
 
@@ -25,7 +25,7 @@ std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std
 /// no such step.
 std::uint64_t zero_from(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last);
 
-/// End of the curve: origin + length - 1 of the last phase.
+/// Last step of the schedule: origin + length - 1 of the last phase.
 std::uint64_t curve_end(const std::vector<LrPhase>& phases);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,6 @@
 #pragma once
-// The LR settings as rows of (key, TOML text). Accepted settings are stored in this form, and drift compares it.
+// The LR settings as rows of (key, TOML text). Accepted settings are stored in this form, and drift detection compares
+// it.
 #include <string>
 
 #include "ckpt/model/lr.h"

@@ -1,6 +1,6 @@
 #pragma once
-// Weights of a weighted sum of checkpoints, and the learning-rate decay that such a sum imitates: in the sum, an update
-// counts as much as the checkpoints that contain it weigh together. Pure.
+// Weights of a weighted sum of checkpoints, and the LR decay that such a sum imitates: the effective weight of an
+// update is the sum of the weights of the checkpoints that contain it. Pure.
 // \source Tian et al., "WSM: Decay-Free Learning Rate Schedule via Checkpoint Merging", 2025
 #include <cstddef>
 #include <cstdint>
@@ -14,19 +14,19 @@ namespace titan::ckpt {
 
 /// n weights of 1/n.
 std::vector<double> mean_weights(std::size_t n);
-/// The weights with which updates count as under a decay of `kind` to 0. The decay begins at the first of `steps`
-/// (ascending, at least two) and ends one mean distance after the last. At equal distances kLinear gives the mean.
+/// The weights whose sum imitates an LR decay of `kind` to 0. The decay begins at the first of `steps` (ascending, at
+/// least two) and ends one mean distance after the last. At equal distances kLinear gives equal weights.
 std::vector<double> decay_weights(PhaseKind kind, std::span<const std::uint64_t> steps);
 /// An exponential average: beta^(n-1) for the first of `n` checkpoints, (1 - beta) * beta^(n-i) for the i-th.
 std::vector<double> ema_weights(double beta, std::size_t n);
 /// `weights` divided by their sum. \error kInvalid: the sum is not finite, or not above 0
 Result<std::vector<double>> normalised(std::vector<double> weights);
 
-/// The i-th factor is what updates between checkpoint i and checkpoint i + 1 count: the sum of the weights from i + 1
-/// on.
+/// The effective weights of updates: the i-th factor is that of the updates between checkpoints i and i + 1, the sum of
+/// the weights from i + 1 on.
 std::vector<double> decay_factors(std::span<const double> weights);
-/// The curve `phases` up to the last of `steps`, where the rates after the i-th step, up to the next, are multiplied by
-/// the i-th of `factors`. Rates up to the first step do not change.
+/// The schedule `phases` up to the last of `steps`, with the rates between the i-th step and the next multiplied by the
+/// i-th of `factors`. Rates up to the first step do not change.
 std::vector<LrPhase> decayed(const std::vector<LrPhase>& phases, std::span<const std::uint64_t> steps,
                              std::span<const double> factors);
 

@@ -1,7 +1,7 @@
-// Sample n of a phase, of the sets [0, k) with shares q: at each node [lo, hi) of a balanced binary tree, mid =
-// (lo + hi) / 2, L = the shares of [lo, mid), T = those of [lo, hi), f(n) = floor((2nL + T) / 2T). If f(n + 1) > f(n),
-// the sample is number f(n) of the left half, else number n - f(n) of the right half. A phase ends when a set has given
-// all its samples; the next one begins at 0 with the sets that are left.
+// Sample n of a phase, for the sets [0, k) with shares q: at each node [lo, hi) of a balanced binary tree, mid = (lo +
+// hi) / 2, L = the shares of [lo, mid), T = those of [lo, hi), f(n) = floor((2nL + T) / 2T). If f(n + 1) > f(n), the
+// sample is number f(n) of the left half, else number n - f(n) of the right half. A phase ends when a set has given all
+// its samples; the next phase begins at 0 with the remaining sets.
 #include "ckpt/plan/mixture.h"
 
 #include <algorithm>
@@ -21,11 +21,11 @@ namespace {
 
 using Wide = unsigned __int128;
 
-constexpr std::size_t kLine = 600;                          // bytes of names in a line of words
+constexpr std::size_t kLine = 600;                          // limit of a line with names, in bytes
 constexpr double kAll = 4294967296.0;                       // 2^32
 constexpr std::uint64_t kForEver = std::uint64_t{1} << 62;  // more samples than any run reads
 
-/// How many of the first `n` samples of a node go to its left half.
+/// The number of the first `n` samples of a node that go to its left half.
 std::uint64_t to_the_left(std::uint64_t n, std::uint64_t left, std::uint64_t total) {
   return static_cast<std::uint64_t>((Wide{2} * n * left + total) / (Wide{2} * total));
 }
@@ -39,7 +39,7 @@ MixedSet single_set(const DataPosition& position) {
   set.share = std::uint64_t{1} << 32;
   set.samples = position.samples_per_epoch;
   set.files = position.files.size();
-  // Of what came before its present data nobody knows which gave it.
+  // It is not known which data gave the samples before its present data.
   set.drawn = set.uncounted = position.first_epoch * position.samples_per_epoch;
   return set;
 }
@@ -60,7 +60,7 @@ std::string set_difference(const MixedSet& before, const MixedSet& after) {
   return text.empty() ? "" : before.name + text;
 }
 
-/// "news (26 samples drawn)": what a set has given itself.
+/// "news (26 samples drawn)": counts only samples of the set's own data.
 std::string with_drawn(const MixedSet& set, std::uint64_t drawn, const char* when) {
   const std::uint64_t own = drawn - set.uncounted;
   return set.name + " (" + std::to_string(own) + (own == 1 ? " sample" : " samples") + when + ")";
@@ -95,7 +95,7 @@ std::vector<std::uint64_t> shares_of(std::span<const double> weights) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return rest[a] > rest[b]; });
   const auto all = static_cast<std::uint64_t>(kAll);
   for (std::size_t i = 0; given < all; i = (i + 1) % order.size(), ++given) ++shares[order[i]];
-  // Rounding may have given too many.
+  // Rounding may have given out too many shares.
   for (std::size_t i = order.size(); given > all; --given) --shares[order[--i]];
   return shares;
 }
@@ -224,7 +224,7 @@ std::vector<std::uint64_t> drawn_of(const DataPosition& position) {
   return {single_set(position).drawn + position.samples - position.epoch_base};
 }
 
-/// The place of the only set of this name: one that several have tells nothing.
+/// The index of the only set with this name; nullopt if several sets have it.
 std::optional<std::size_t> only_one(std::span<const MixedSet> sets, const std::string& name) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -263,7 +263,7 @@ DataPosition continued_mixture(const DataPosition& stored, const DataPosition& t
     // Samples that are cut differently begin with a new pass.
     const std::uint64_t pass = std::max<std::uint64_t>(samples, 1);
     set.drawn = cut_alike ? drawn[i] : (drawn[i] + samples - 1) / pass * set.samples;
-    // The samples that it gave itself still count, as a part of a pass.
+    // The samples of its own data still count, as a fraction of a pass.
     set.uncounted =
         cut_alike ? before[i].uncounted
                   : set.drawn - static_cast<std::uint64_t>(Wide{drawn[i] - before[i].uncounted} * set.samples / pass);
@@ -281,14 +281,15 @@ std::string mixture_difference(const DataPosition& stored, const DataPosition& n
   const std::vector<MixedSet> after = sets_of(next);
   std::map<std::string, std::size_t> by_contents;
   for (std::size_t i = 0; i < after.size(); ++i) by_contents[contents_of(files_of_set(next, i)).hex()] = i;
-  std::vector<std::optional<std::size_t>> kept;  // the place of each set of before, now
+  std::vector<std::optional<std::size_t>> kept;  // for each earlier set, its index now
   for (std::size_t i = 0; i < before.size(); ++i) {
     const auto found = by_contents.extract(contents_of(files_of_set(stored, i)).hex());
     kept.push_back(found.empty() ? std::nullopt : std::optional(found.mapped()));
   }
   std::set<std::size_t> strangers;
   for (const auto& [contents, place] : by_contents) strangers.insert(place);
-  std::vector<std::optional<std::size_t>> namesakes(before.size());  // strangers that have taken a name of before
+  std::vector<std::optional<std::size_t>> namesakes(before.size());  // for each earlier set, a new set with other
+                                                                     // contents under its name
   for (std::size_t i = 0; i < before.size(); ++i) {
     const std::optional<std::size_t> there = only_one(after, before[i].name);
     if (kept[i] || !there || !only_one(before, before[i].name) || strangers.erase(*there) == 0) continue;

@@ -1,5 +1,5 @@
 #pragma once
-// Which set of a mixture a sample comes from: depends on shares and position alone, in integers. FORMAT CONTRACT: a
+// Maps each sample of a mixture to one of its sets, from shares and position alone, in integers. FORMAT CONTRACT: a
 // checkpoint stores only the position, so this order must never change. \source FORMAT.md, "Mixtures"
 #include <cstdint>
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace titan::ckpt {
 
-/// Divides 2^32 into shares in the ratio of `weights` (each above zero) by largest remainder; among equal remainders
-/// the first gains. A share can be 0.
+/// Divides 2^32 into shares in the ratio of `weights` (each above zero) by largest remainder; ties go to the first. A
+/// share can be 0.
 std::vector<std::uint64_t> shares_of(std::span<const double> weights);
 
-/// A sample of one set. Its number continues from one pass over the set to the next.
+/// A sample of one set. `number` continues to count from one pass over the set to the next.
 struct Draw {
   std::size_t set = 0;
   std::uint64_t number = 0;
@@ -37,7 +37,7 @@ class Mixture {
   std::size_t last_set() const { return last_set_; }
 
  private:
-  /// From sample `first` on, until the next phase, the same sets share the samples.
+  /// A range of samples, from `first` to the next phase, that the same sets share.
   struct Phase {
     std::uint64_t first = 0;
     std::vector<std::uint64_t> before;  ///< [i]: sum of the shares of the sets before i; exhausted sets have share 0
@@ -54,9 +54,9 @@ class Mixture {
   std::size_t last_set_ = 0;
 };
 
-/// The number of its own epochs after which a set is exhausted; 0: never.
+/// The number of epochs of its own data after which a set is exhausted; 0: never.
 std::uint64_t epochs_of(const MixedSet& set);
-/// The number of its own epochs that a set has given when `drawn` samples were drawn from it.
+/// The number of epochs of its own data that a set has given once `drawn` samples were drawn from it.
 double passes_of(const MixedSet& set, std::uint64_t drawn);
 
 /// The files of set `set`; all files if there is no mixture.
@@ -65,24 +65,25 @@ std::span<const DataFile> files_of_set(const DataPosition& position, std::size_t
 /// A digest of the contents of `files`, whatever their names and order. Empty files do not count.
 Digest contents_of(std::span<const DataFile> files);
 
-/// The position of a run that continues at `stored.samples` with the sets of `there`. A set with the contents of a
-/// stored one keeps its order, name and drawn samples; new sets follow and begin. A position without a mixture counts
-/// as one set. With `cut_anew` (the samples are cut or ordered differently), or if counts or lengths differ, a known
-/// set begins a new pass. `most` of `there` counts own epochs; samples that are not a set's own are added to it.
+/// The position of a run that resumes at `stored.samples` with the sets of `there`. A set with the same contents as a
+/// stored one keeps its order, name and drawn samples. New sets follow and start from their beginning. A position
+/// without a mixture counts as one set. A known set starts a new pass if `cut_anew` (samples are cut or ordered
+/// differently), or if its sample counts or lengths differ. `most` of `there` counts epochs of the set's own data, so
+/// `uncounted` is added to it.
 DataPosition continued_mixture(const DataPosition& stored, const DataPosition& there, bool cut_anew = false);
 
-/// What `next` changes in the sets of `stored`, of which a single one counts as one: "web 70 -> 60 %, code 30 -> 40 %;
-/// other contents under the same file name, which begin: news (26 samples drawn before); new: books; left out: chat (9
-/// samples drawn), which loses its place". Of many sets as many as fit into a line. "": neither set nor share.
+/// How the sets of `next` differ from those of `stored` (data without a mixture count as one set), for example: "web 70
+/// -> 60 %, code 30 -> 40 %; other contents under the same file name, which begin: news (26 samples drawn before); new:
+/// books; left out: chat (9 samples drawn), which loses its place". Names only as many sets as fit into a line. "" if
+/// neither sets nor shares differ.
 std::string mixture_difference(const DataPosition& stored, const DataPosition& next);
 
-/// The names of `sets` for a person: those that several sets have are numbered ("train.jsonl (2)"), for only base names
-/// are known.
+/// Display names of `sets`. Only base names are stored, so sets of the same name are numbered: "train.jsonl (2)".
 std::vector<std::string> set_names(std::span<const MixedSet> sets);
 
 /// "web 70 %, code 30 %" with set_names(): the first eight sets, then how many more there are.
 std::string mixture_text(std::span<const MixedSet> sets);
-/// The same with the names as they are stored, as the settings of a run keep it.
+/// As mixture_text(), but with the stored names, for the settings of a run.
 std::string mixture_as_stored(std::span<const MixedSet> sets);
 
 }  // namespace titan::ckpt

@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<std::uint64_t> work{0};
 
-/// `count` leaves of `size` elements, one behind the other.
+/// `count` adjacent leaves of `size` elements each.
 struct OwnedRun {
   std::uint64_t count = 0;
   std::uint64_t size = 0;  ///< not 0
@@ -61,7 +61,7 @@ std::uint64_t smallest_bound(std::span<const OwnedRun> runs, std::uint32_t parts
   return low;
 }
 
-/// Leaves that are cut into one range per rank, as runs and where these lie.
+/// Leaves that are divided into one range per rank, as runs with their positions.
 struct Row {
   struct Place {
     std::uint32_t parameter;
@@ -81,7 +81,7 @@ struct Row {
       const Place& place = places[run];
       std::vector<OwnedPiece>& own = pieces[part];
       if (!own.empty() && own.back().parameter == place.parameter) {
-        own.back().leaves.count += count;  // the short leaf after the full ones
+        own.back().leaves.count += count;  // the short last leaf follows the full ones
       } else {
         own.push_back({place.parameter, {place.first + first, count}});
       }

@@ -1,8 +1,8 @@
 #pragma once
 // Which rank owns which leaves. The leaves of a stage, in parameter order, are cut into one contiguous range per
-// data-parallel rank; with groups of parameters, the leaves of each group are. This is ZeRO-1's split of the optimizer
-// state: the owner of a leaf updates it and writes it. Pure arithmetic over runs of equal leaves: nothing here visits
-// single leaves, of which a large model has millions.
+// data-parallel rank; with groups of parameters, the leaves of each group are cut so. This is ZeRO-1's split of the
+// optimizer state: the owner of a leaf updates it and writes it. Pure. Works on runs of equal leaves, never on single
+// leaves, because a large model has millions.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -18,8 +18,8 @@ struct OwnedPiece {
   bool operator==(const OwnedPiece&) const = default;
 };
 
-/// What every rank of a mesh owns: contiguous ranges, possibly empty, with the least largest sum of sizes, filled
-/// greedily from the left up to it. Worked out once per process, for all stages and ranks together, and kept.
+/// What every rank of a mesh owns: contiguous ranges, possibly empty. They minimise the largest total size of a rank,
+/// and fill the ranks greedily from the left up to that size. The constructor computes all stages and ranks.
 class Ownership {
  public:
   /// `groups` has a small number for each parameter: each rank gets an equal share of each group. Empty: one group.
@@ -39,7 +39,8 @@ class Ownership {
   std::vector<std::size_t> first_;  // index of each rank's first piece, then the number of all
 };
 
-/// Runs and ranges that all partitions of this process have visited so far: titan-bench-scale bounds this count.
+/// Number of runs and ranges that all partitions of this process have visited so far. titan-bench-scale checks a bound
+/// on it.
 std::uint64_t partition_work();
 
 }  // namespace titan::ckpt

@@ -1,7 +1,6 @@
 #pragma once
-// Divides layers into pipeline stages for a reshard; a run has its stages from recipe/plan/stage_split.h. Pure integer
-// arithmetic, so that every tool gets the same answer.
-// How leaves are divided among the ranks of a stage: ownership.h.
+// Divides layers into pipeline stages for a reshard (a training run uses recipe/plan/stage_split.h). Pure integer
+// arithmetic, so that every tool gets the same stages. ownership.h divides leaves among the ranks of a stage.
 #include <cstdint>
 #include <string>
 #include <vector>

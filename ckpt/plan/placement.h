@@ -1,5 +1,5 @@
 #pragma once
-// Which pipeline rank has which stages. Pure.
+// Which stages each pipeline rank has. Pure.
 #include <cstdint>
 
 namespace titan::ckpt {

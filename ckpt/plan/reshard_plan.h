@@ -1,6 +1,5 @@
 #pragma once
-// Plans a checkpoint for another layout: its shard files, and where each of their leaves comes from. Pure: touches no
-// file.
+// Plans a checkpoint for another layout: its shard files, and the source of each of their leaves. Pure: reads no file.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +16,7 @@ inline constexpr std::uint32_t kMaxRanks = 65'536;
 
 struct ReshardTarget {
   std::optional<std::uint32_t> dp, pp;  ///< nullopt: unchanged; without `pp` and `stages`, so are the stages
-  std::string stages;  ///< layout of stage_layout.h, its stages dealt to the pp ranks; empty: the exact partition
+  std::string stages;  ///< layout of stage_layout.h, whose stages are dealt to the pp ranks; empty: partition_stages()
   std::optional<Codec> codec;  ///< nullopt: every leaf keeps its codec
   std::optional<Placement>
       placement;  ///< with several stages per rank (two, or as many as `stages` gives); nullopt: kLoop for `stages`
@@ -35,7 +34,7 @@ struct LeafMove {
 /// One dataset of a new shard.
 struct ReshardPiece {
   TensorRef ref;
-  ShardPiece shard;             ///< its `stored` is empty
+  ShardPiece shard;             ///< without `stored`
   std::uint64_t row = 0;        ///< row of the first leaf in the new table
   std::vector<LeafMove> moves;  ///< ascending; together they cover the piece
 };
@@ -44,8 +43,8 @@ struct ReshardFile {
   std::string path;
   std::vector<ReshardPiece> pieces;
   std::uint64_t leaves = 0;
-  std::uint64_t bytes = 0;      ///< raw
-  std::uint64_t to_encode = 0;  ///< leaves to encode
+  std::uint64_t bytes = 0;      ///< raw bytes of the leaves
+  std::uint64_t to_encode = 0;  ///< number of leaves to encode
 };
 
 struct ReshardPlan {
@@ -54,7 +53,7 @@ struct ReshardPlan {
   std::vector<std::uint32_t> stage_cuts;  ///< for all stages of the layout
   std::vector<std::uint32_t> stages;      ///< per parameter: the pipeline rank that holds it
   std::vector<ReshardFile> files;       ///< model by rank, then optimizer by rank; a rank that owns nothing has no file
-  std::uint64_t leaves = 0, bytes = 0;  ///< to move; bytes are raw
+  std::uint64_t leaves = 0, bytes = 0;  ///< leaves and raw bytes to move
   std::uint64_t ranges = 0;             ///< number of LeafMoves
   std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes
 };

@@ -23,16 +23,16 @@ struct FileMatch {
 /// Files are equal if size and blocks are. Among several equal files, those with the same name are paired first.
 FileMatch match_files(std::span<const DataFile> stored, std::span<const DataFile> there);
 
-/// The note for a person about equal data that were renamed or reordered; "" if they were neither.
+/// The note for the user about equal data that were renamed or reordered; "" if they were neither.
 std::string same_files_note(const FileMatch& match);
 /// The differences: "changed: b.txt (2000 bytes, 2004 now); added: c.txt"; "" if there are none.
 std::string other_files_note(const FileMatch& match);
 
 /// The first `most` of `words`, joined by ", ", then how many more there are.
 std::string first_few(std::span<const std::string> words, std::size_t most = 3);
-/// The same of as many as fit into `length` bytes, the first one always.
+/// As first_few(), with as many words as fit into `length` bytes, but at least one.
 std::string first_within(std::span<const std::string> words, std::size_t length);
-/// The same of the names of `files`.
+/// As first_few(), for the names of `files`.
 std::string file_names(std::span<const DataFile> files, std::size_t most = 3);
 
 }  // namespace titan::ckpt

@@ -13,7 +13,8 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// The largest total size of the files that a run copies: it holds them in memory, and each save writes them.
+/// The largest total size, in bytes, of the files that a run copies: it holds them in memory, and each save writes
+/// them.
 inline constexpr std::uint64_t kMaxModelFilesBytes = std::uint64_t{64} << 20;
 
 /// Where the content of a model file (tokenizer.json, config.json) comes from: a member of a Titan checkpoint (with its

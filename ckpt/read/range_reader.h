@@ -1,5 +1,5 @@
 #pragma once
-// Reads any range of elements of a checkpoint's tensor, in whole leaves, each checked against its digest.
+// Reads any range of elements of a tensor. Reads whole leaves and checks each against its digest.
 #include <vector>
 
 #include "ckpt/read/reader.h"
@@ -12,8 +12,7 @@ class RangeReader {
   RangeReader(const CheckpointReader& checkpoint, TensorRef ref);
   std::uint64_t elements() const { return grid_.elements; }
   std::uint64_t element_size() const { return size_; }
-  /// How many elements to read at a time: whole leaves of about 1 MiB, which stay in a core's cache while they are
-  /// used.
+  /// The number of elements to read at a time: whole leaves of about 1 MiB, which fit into a core's cache.
   std::uint64_t stride() const;
   /// Fills `out` with elements from `first` on. \error kCorrupt, kFailed
   Status read(std::uint64_t first, std::span<std::byte> out);

@@ -50,7 +50,7 @@ class OurFiles final : public CheckpointContent {
   }
 
   Fs& fs_;
-  std::map<std::string, std::string> json_texts_;  // by component; these texts did not come from the folder
+  std::map<std::string, std::string> json_texts_;  // by component; texts that came with the manifest
   ShardReader shards_{fs_, path, manifest};
 };
 

@@ -20,7 +20,7 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// What a CheckpointReader reads from: a Titan checkpoint, or one of another format, seen with Titan's names.
+/// The source of a CheckpointReader: a Titan checkpoint, or one of another format under Titan's names.
 class CheckpointContent {
  public:
   CheckpointContent(std::string from, Manifest content) : path(std::move(from)), manifest(std::move(content)) {}
@@ -38,7 +38,7 @@ class CheckpointContent {
   virtual std::string name_in_file(std::uint32_t /*parameter*/) const { return {}; }
 
   std::string path;
-  Manifest manifest;  ///< of a foreign checkpoint: without files and pieces, and its digests mean nothing
+  Manifest manifest;  ///< of a foreign checkpoint: without files and pieces, and with meaningless digests
 
  protected:
   Status absent(const char* component) const {
@@ -55,12 +55,12 @@ class CheckpointReader {
   /// Opens a checkpoint folder: parses the manifest, checks its self-digest and version, and that every member exists
   /// with the exact size. \error kNotFound (no manifest in `path`), kCorrupt, kIncompatible (newer format)
   static Result<CheckpointReader> open(Fs& fs, const std::string& path);
-  /// Makes a reader of a checkpoint that another process opened, perhaps on another machine. Its files are not touched
-  /// until they are read; digests are checked then. `json` has the texts of JSON components that came with the
-  /// manifest; other components are read from the folder.
+  /// Makes a reader from the manifest of a checkpoint that another process opened, perhaps on another machine. Its
+  /// files are not opened before they are read; digests are checked then. `json` has the texts of JSON components that
+  /// came with the manifest; other components are read from the folder.
   static CheckpointReader known(Fs& fs, std::string path, Manifest manifest,
                                 std::map<std::string, std::string> json = {});
-  /// For a checkpoint of another format, whose bytes cannot be checked since it has no digests.
+  /// For a checkpoint of another format. Its bytes cannot be checked, because it has no digests.
   explicit CheckpointReader(std::unique_ptr<CheckpointContent> content) : content_(std::move(content)) {}
 
   const std::string& path() const { return content_->path; }
@@ -94,7 +94,7 @@ class CheckpointReader {
   std::unique_ptr<CheckpointContent> content_;
 };
 
-/// What the id of a checkpoint depends on in the JSON components of `source`; only components that `manifest` has.
+/// The parts of the JSON components of `source` on which the id depends; only for components that `manifest` has.
 /// \error those of CheckpointReader::lr_schedule
 Result<IdState> id_state(const CheckpointReader& source, const Manifest& manifest);
 

@@ -1,6 +1,6 @@
 #pragma once
-// When a rank finds damage while loading, a second process reads the same part again: one node's bad memory or network
-// does not prove that a step is damaged.
+// Confirms damage that a rank found while loading: a second process reads the same part again. One node with bad memory
+// or a bad network does not prove that a step is damaged.
 #include <cstdint>
 #include <vector>
 
@@ -21,9 +21,9 @@ struct RankPart {
   bool moments = true;
 };
 
-/// Reads `part` of the checkpoint `path` past the page cache, one leaf at a time, checks every digest and keeps
-/// nothing. Returns ok if this process finds no damage. \error kCorrupt: the damage is confirmed; kMediaError, kFailed;
-/// kInterrupted, kTerminated (by `stop`)
+/// Reads `part` of the checkpoint `path` past the page cache, one leaf at a time, and checks every digest. Returns ok
+/// if this process finds no damage. \error kCorrupt: the damage is confirmed; kMediaError, kFailed; kInterrupted,
+/// kTerminated (by `stop`)
 Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part,
                  const CancelToken& stop = {});
 

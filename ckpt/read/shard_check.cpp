@@ -146,7 +146,7 @@ Status ShardCheck::check(const Run& run, CheckTools& tools) {
   });
 }
 
-// If a table that is damaged is rebuilt from whole leaves, it has the expected digest.
+// A damaged table that is rebuilt from whole leaves has the expected digest.
 Status ShardCheck::check_rebuilding(CheckTools& tools) {
   Hasher rebuilt;
   std::uint64_t seen_leaves = 0;

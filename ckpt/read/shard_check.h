@@ -1,6 +1,6 @@
 #pragma once
-// Checks one shard file against its digests. The check is divided into runs of leaves, which threads take one by one.
-// Of the leaf table only a window is in memory.
+// Checks one shard file against its digests. The work is divided into runs of leaves, which threads take one by one.
+// Only a window of the leaf table is in memory.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -25,8 +25,8 @@ inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes o
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
                   const std::function<void(std::uint64_t)>& count, Hasher& hasher);
 
-/// Decodes the compressed leaves that are too large for a buffer per thread, for all threads, one at a time: such a
-/// leaf and its frame may take 128 MiB.
+/// Decodes compressed leaves that are too large for a buffer per thread. All threads share it, one leaf at a time: such
+/// a leaf and its frame may take 128 MiB.
 struct LargeLeafReader {
   Mutex mutex;
   LeafReader reader TITAN_GUARDED_BY(mutex);
@@ -35,11 +35,11 @@ struct LargeLeafReader {
 /// A list of damaged or unreadable units, up to a limit; thread-safe.
 class PlaceList {
  public:
-  /// `room`: how many more units may be named; lists share it.
+  /// `room`: how many more units may be listed by name. Several lists share it.
   explicit PlaceList(std::atomic<std::int64_t>& room) : room_(room) {}
   /// Adds `damage`. take() sorts by `order`.
   void add(std::uint64_t order, Damage damage);
-  /// Appends the units to `places`, sorted, and empties the list; adds the number of units over the limit to
+  /// Appends the units to `places`, sorted, and empties this list. Adds the number of units beyond the limit to
   /// `left_out`.
   void take(std::vector<Damage>& places, std::uint64_t& left_out);
 
@@ -58,15 +58,14 @@ struct CheckTools {
   std::function<void(std::uint64_t bytes)> count;  ///< called with the number of bytes read; thread-safe
 };
 
-/// Hands out runs of leaves to one caller at a time; many threads check them at the same time. Both need the same
-/// tables, so both are in one class.
+/// Hands out runs of leaves to one caller at a time; many threads check runs concurrently. Both use the same tables.
 class ShardCheck {
  public:
   /// The pieces in the shard, in any order.
   using Pieces = std::vector<std::pair<TensorRef, const Piece*>>;
 
-  /// What the manifest says about one leaf of the shard. For a compressed leaf the row of the table gives the offset. A
-  /// leaf whose row is impossible is `lost`; `offset` and `bytes` are then those of the row itself.
+  /// What the manifest says about one leaf of the shard. The offset of a compressed leaf comes from its row in the
+  /// table. A leaf with an impossible row is `lost`; `offset` and `bytes` then belong to the row itself.
   struct Expected {
     const TensorRef* ref = nullptr;
     std::uint64_t leaf = 0, row = 0;
@@ -80,8 +79,8 @@ class ShardCheck {
     std::vector<LeafRow> rows;
     std::vector<Expected> leaves;
   };
-  /// Leaves [begin, end) of a window: leaves without gaps between them of at most kCheckRun bytes together, or one
-  /// larger leaf. Without a window: all leaves of the shard.
+  /// Leaves [begin, end) of a window: adjacent leaves of together at most kCheckRun bytes, or one larger leaf. Without
+  /// a window: all leaves of the shard.
   struct Run {
     std::shared_ptr<const Window> window;
     std::size_t begin = 0, end = 0;

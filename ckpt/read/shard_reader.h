@@ -1,7 +1,7 @@
 #pragma once
-// The only code that reads stored leaves: it opens the shards of a checkpoint, checks their leaf tables and rows, and
-// reads leaves in their stored form or decoded. A table is read a few rows at a time, so that the table length in a
-// manifest, true or not, costs no memory.
+// The only code that reads stored leaves. Opens the shards of a checkpoint, checks their leaf tables and rows, and
+// reads leaves as stored or decoded. Reads only a few rows of a table at a time, so that a false table length in a
+// manifest costs no memory.
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -27,8 +27,8 @@ class Fs;
 
 inline constexpr std::uint64_t kRowsAtOnce = 16384;  ///< 1 MiB of the table
 
-/// Refuses a table of more than 64 MiB in a file that has no bytes on disk: to read its zeros could take days.
-/// \error kCorrupt
+/// Refuses a table of more than 64 MiB in a file that has no bytes on disk (a sparse file): reading its zeros could
+/// take days. \error kCorrupt
 Status check_table_on_disk(const FileEntry& entry, const FileInfo& info, const std::string& path);
 /// The digest of the table of `entry` as stored in `file`, read in parts. \error those of File::pread
 Result<Digest> table_digest(File& file, const FileEntry& entry);
@@ -45,8 +45,8 @@ struct LeafPlace {
   std::optional<std::uint64_t> offset;
 };
 
-/// Whether `row` is possible for the leaf of `place` in a file of `file_bytes`. Check it before anything is read or
-/// allocated for the row.
+/// Whether `row` is possible for the leaf at `place` in a file of `file_bytes`. Check it before reading or allocating
+/// anything for the row.
 bool row_fits(const LeafRow& row, const LeafPlace& place, std::uint64_t file_bytes);
 
 /// A piece and the places of its leaves. The manifest must outlive it.
@@ -75,8 +75,8 @@ class LeafReader {
   /// Reads and decodes the compressed leaf of `row` into `raw`, and checks the raw digest. row_fits() must hold.
   /// \error kCorrupt (not a frame, or another digest; the message names no place), kFailed (I/O)
   Status read(File& file, const LeafRow& row, const LeafPlace& place, std::span<std::byte> raw);
-  /// Returns the row that fits the stored bytes; equal to `row` if the leaf is whole. row_fits() must hold. Bytes that
-  /// cannot be decoded get a raw digest that differs from that of `row`. \error kFailed (I/O)
+  /// The row that matches the stored bytes; equal to `row` if the leaf is whole. row_fits() must hold. For bytes that
+  /// cannot be decoded, the raw digest differs from that of `row`. \error kFailed (I/O)
   Result<LeafRow> measure(File& file, const LeafRow& row, const LeafPlace& place);
   /// As above, for stored bytes that were read already.
   LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place);
@@ -139,7 +139,7 @@ class ShardReader {
   std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);
   // Tables of open files that matched their digest; empty: too long to keep.
   std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_ TITAN_GUARDED_BY(mutex_);
-  // Their number is that of the threads that read at the same time.
+  // As many as threads that read at the same time.
   std::vector<std::unique_ptr<LeafReader>> idle_readers_ TITAN_GUARDED_BY(mutex_);
 };
 

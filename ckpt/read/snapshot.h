@@ -1,5 +1,5 @@
 #pragma once
-// What a save writes, as a value.
+// The input of a save, as a value.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,8 +17,8 @@
 
 namespace titan::ckpt {
 
-/// Everything that a save writes at one step boundary, except the bytes of tensors (a TensorSource has them). Equal on
-/// every rank, except for `model_files`.
+/// Everything that a save writes at one step boundary, except the bytes of tensors, which a TensorSource provides.
+/// Equal on every rank, except for `model_files`.
 struct Snapshot {
   std::vector<ParameterMeta> parameters;  ///< the whole model in model order, stages assigned
   Mesh mesh;
@@ -40,8 +40,8 @@ struct Snapshot {
   /// Which rank writes which leaves of `parameters` on `mesh`. A run that saves often computes it once; null: computed
   /// where it is needed.
   std::shared_ptr<const Ownership> ownership;
-  /// For each rank, the rank that makes the shard files it writes into: itself or a lower rank of its host. Empty: each
-  /// rank makes its own. Compressed leaves are always in files of their own rank.
+  /// For each rank, the rank that creates the shard files it writes into: itself or a lower rank of its host. Empty:
+  /// each rank creates its own. Compressed leaves are always in files of their own rank.
   std::vector<std::uint32_t> makers;
   /// Files that came with the model; not part of the id. Only rank 0 has them; null: none.
   std::shared_ptr<const std::vector<ModelFile>> model_files;
@@ -49,9 +49,9 @@ struct Snapshot {
 
 /// `snapshot.ownership`, computed if it is null.
 std::shared_ptr<const Ownership> ownership_of(const Snapshot& snapshot);
-/// Whether any rank writes into files that another rank makes.
+/// Whether any rank writes into files that another rank creates.
 bool shares_files(const Snapshot& snapshot);
-/// The rank that makes the shard files of `rank`.
+/// The rank that creates the shard files of `rank`.
 std::uint32_t maker_of(const Snapshot& snapshot, std::uint32_t rank);
 
 }  // namespace titan::ckpt

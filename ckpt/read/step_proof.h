@@ -1,6 +1,6 @@
 #pragma once
-// Checks that the folder at a step's path is the checkpoint that was published there, and that all its bytes hold. The
-// path does not prove identity, and equal ids do not prove equal bytes.
+// Checks that the folder at a step's path is the checkpoint that was published there, and that all its bytes are whole.
+// An equal path does not prove an equal id, and equal ids do not prove equal bytes.
 #include <string>
 
 #include "ckpt/base/cancel.h"

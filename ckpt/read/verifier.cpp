@@ -30,7 +30,7 @@ constexpr std::int64_t kNamed = 10'000;  // units; further ones are only counted
 struct Member {
   std::uint32_t index = 0;
   std::unique_ptr<ShardCheck> shard;  // null: a member with one digest of all its bytes
-  bool handed_out = false;            // no further task of it can begin
+  bool handed_out = false;            // none of its tasks is left to begin
   std::uint64_t under_way = 0;
 };
 
@@ -253,8 +253,8 @@ class Verifier {
     return hasher.digest();
   }
 
-  // If the manifest and all tables are whole, they must add up to the digests of tensors, components and checkpoint. If
-  // they do not, the writer made a mistake.
+  // If the manifest and all tables are whole, they must give the digests of tensors, components and checkpoint. If they
+  // do not, the writer made a mistake.
   Status check_sums() {
     const auto check_tensor = [&](const TensorRef& ref) -> Status {
       TITAN_RETURN_IF_ERROR(cancel_.check());
@@ -287,7 +287,7 @@ class Verifier {
     return check_id();
   }
 
-  // A file that is read but cannot be parsed is damaged. A file that could be read before and cannot now is an error.
+  // Readable text that cannot be parsed is damage. A file that could be read before and cannot now is an error.
   template <typename T>
   Result<std::optional<T>> load(const char* component,
                                 Result<T> (*decode)(const std::string& what, std::string_view text)) {
@@ -370,7 +370,7 @@ Result<std::optional<Manifest>> read_manifest(Fs& fs, const std::string& path, V
   const auto bytes = read_member(fs, path, kManifestFile, kMaxManifestBytes);
   if (!bytes.ok()) return judged(bytes.status(), "manifest");
   const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  // A damaged version number must not look like a newer format.
+  // A damaged version number must not be reported as a newer format.
   if (Status intact = check_self_digest(kManifestFile, text); !intact.ok()) return judged(intact, "manifest");
   auto manifest = decode_manifest(kManifestFile, text);
   if (!manifest.ok()) return judged(manifest.status(), "manifest");

@@ -20,8 +20,8 @@ struct Damage {
                        ///< "file" if unreadable
   std::string tensor;  ///< stored tensor name, for leaves
   std::uint64_t leaf = 0;    ///< index in the tensor, for leaves
-  std::uint64_t offset = 0;  ///< in the file
-  std::uint64_t bytes = 0;   ///< length of the unit; for an envelope: the size of the file
+  std::uint64_t offset = 0;  ///< offset in the file, in bytes
+  std::uint64_t bytes = 0;   ///< length of the unit in bytes; for an envelope: the size of the file
   std::string detail;
   bool operator==(const Damage&) const = default;
 };
@@ -31,12 +31,12 @@ struct VerifyReport {
   std::uint64_t leaves = 0;        ///< leaves checked
   std::uint64_t bytes = 0;         ///< bytes read and checked
   std::vector<Damage> damage;      ///< in order of the manifest's files
-  std::vector<Damage> unreadable;  ///< what the store could not return (media errors): whole or damaged
-  std::uint64_t not_named = 0;     ///< further units; `damage` and `unreadable` have at most 10,000
+  std::vector<Damage> unreadable;  ///< what could not be read (media errors), and so may be whole or damaged
+  std::uint64_t not_named = 0;     ///< number of further units; `damage` and `unreadable` together have at most 10,000
   std::string note;                ///< what could not be checked; empty for Titan checkpoints
 };
 
-/// Called now and then by any verifying thread, one at a time; `total` is known from the start.
+/// Called from time to time by any verifying thread, one at a time; `total` is known from the start.
 using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Reads the whole checkpoint at `path` and reports all damage; a damaged manifest is reported and ends the check.

@@ -1,5 +1,5 @@
 #pragma once
-// Checks a checkpoint whose manifest is known from another source.
+// Checks a checkpoint against a manifest from another source.
 #include "ckpt/format/manifest.h"
 #include "ckpt/read/verifier.h"
 

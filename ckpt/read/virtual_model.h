@@ -1,6 +1,6 @@
 #pragma once
-// `model/model.h5`: an HDF5 file of virtual datasets that shows every parameter of the shards by name and full shape. A
-// derived file: it can be rebuilt from the manifest, and Titan itself does not read it.
+// `model/model.h5`: an HDF5 file of virtual datasets that shows every parameter of the shards by name and full shape.
+// It is a derived file: it can be rebuilt from the manifest, and Titan itself does not read it.
 // \source FORMAT.md, "model/model.h5"
 #include <future>
 #include <memory>
@@ -26,7 +26,7 @@ inline bool came_with_model(const FileEntry& file) {
 /// The datasets for component "model" of `manifest`. \error kInvalid (no such component, or a shard that is not in
 /// model/)
 Result<std::vector<VirtualTensor>> virtual_tensors(const Manifest& manifest);
-/// The datasets for a checkpoint that write_rank() will write, from its plan alone.
+/// The datasets of a checkpoint that write_rank() will write, computed from its plan.
 std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot);
 
 /// Creates `<folder>/model/model.h5` for component "model" of `manifest` (uses files, shapes and pieces), makes it
@@ -34,8 +34,8 @@ std::vector<VirtualTensor> virtual_tensors(const Snapshot& snapshot);
 /// kFailed
 Result<FileEntry> write_virtual_model(Fs& fs, const std::string& folder, const Manifest& manifest);
 
-/// Builds the bytes without I/O, in a thread of its own, while shards are written. Most saves of a run have the same
-/// plan: the process keeps the newest bytes, and builds again only for a new plan.
+/// Builds the bytes of the file without I/O, in its own thread, while shards are written. Most saves of a run have the
+/// same plan, so the process keeps the newest bytes, and builds again only for a new plan.
 class VirtualModelBuild {
  public:
   explicit VirtualModelBuild(const Snapshot& snapshot);

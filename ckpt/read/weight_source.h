@@ -30,10 +30,10 @@ class WeightSource {
   WeightSource(CheckpointReader reader, std::string id);
 
   const std::vector<WeightInfo>& tensors() const { return tensors_; }
-  /// Where the weights come from, for messages.
+  /// The path of the checkpoint, for messages.
   const std::string& path() const { return reader_.path(); }
-  /// In hex. A Titan checkpoint: equal ids mean equal bits. A foreign one: equal names, types, shapes and first 4096
-  /// elements of each tensor.
+  /// The id in hex. Of a Titan checkpoint: equal ids mean equal bits. Of a foreign one: equal names, types, shapes and
+  /// first 4096 elements of each tensor.
   const std::string& id() const { return id_; }
   /// Step at which the weights were saved; 0 if the format does not say.
   std::uint64_t step() const { return reader_.manifest().step; }
@@ -42,7 +42,7 @@ class WeightSource {
   /// The files that came with the model, and why other files cannot be copied.
   std::vector<ModelFilePlace> model_files() const { return reader_.model_files(); }
   std::vector<std::string> model_file_notes() const { return reader_.model_file_notes(); }
-  /// Names in a foreign checkpoint's files of what tensors() lacks.
+  /// Names of tensors in the files of a foreign checkpoint that tensors() lacks.
   std::vector<std::string> left_out() const { return reader_.left_out(); }
   /// The rows "model.*" of the configuration in the checkpoint (key -> TOML text), sorted.
   Settings model_config() const;

@@ -1,6 +1,6 @@
 #pragma once
-// The near folder (checkpoint.near): a folder of the host in which a run publishes its steps before they are copied to
-// the run folder. If it is lost, only the steps that were not copied yet are lost.
+// The near folder (checkpoint.near): a local folder of the host in which a run publishes its steps before it copies
+// them to the run folder. If the near folder is lost, only steps that were not copied yet are lost.
 // \source docs/operations.md, "Saves in two tiers"
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ class Fs;
 /// after this one was removed, gets other digits.
 inline constexpr const char* kNearMark = "near.id";
 inline constexpr const char* kNearMarkTemporary = "near.id.tmp";  ///< renamed to kNearMark once it is written
-/// A file in a step of the near folder: says that the run folder has had this step, too.
+/// A file in a near step that marks it as copied: the run folder has had this step.
 inline constexpr const char* kDurableMark = ".durable";
 
 /// Checks that `root` (checkpoint.near) may hold the near folder of the run in `run_dir`, whose steps are in
@@ -27,11 +27,11 @@ Status check_near(Fs& fs, const std::string& root, const std::string& run_dir, c
 Status make_near(Fs& fs, const std::string& root);
 
 /// The near folder below `root` of the run whose steps are in `checkpoint_dir`; empty if the run has none yet. Its name
-/// is made of the mark and the real path of `checkpoint_dir`, so that a copy of the run has another near folder.
+/// is computed from the mark and the real path of `checkpoint_dir`, so a copy of the run has another near folder.
 /// \error kFailed, kCorrupt (the mark)
 Result<std::string> find_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root);
 
-/// As find_near(), but creates the mark and the folder if they are missing, and removes what dead saves left in the
+/// As find_near(), but creates the mark and the folder if they are missing, and removes leftovers of dead saves in the
 /// folder. The caller must hold the lock of the run. \error kFailed
 Result<std::string> open_near(Fs& fs, const std::string& checkpoint_dir, const std::string& root);
 
@@ -45,7 +45,7 @@ std::vector<std::string> remove_near(Fs& fs, const std::string& folder);
 /// Whether the run folder has had the step that is at `path` in the near folder.
 bool was_durable(Fs& fs, const std::string& path);
 
-/// Records that the run folder has that step.
+/// Records that the run folder has the near step at `path`.
 Status note_durable(Fs& fs, const std::string& path);
 
 }  // namespace titan::ckpt

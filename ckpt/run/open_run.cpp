@@ -43,7 +43,7 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
 }
 
 std::string nearest_there(Fs& fs, std::string path) {
-  // A link that leads nowhere exists: nothing can be made in its place.
+  // A dangling link exists as a name: nothing can be created in its place.
   while (!fs.real_path(path).ok() && !fs.stat(path).ok() && parent_path(path) != path) path = parent_path(path);
   return path;
 }

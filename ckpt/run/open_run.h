@@ -1,5 +1,5 @@
 #pragma once
-// Opens the folder of a run at its start, before the run looks for a checkpoint.
+// Opens the folder of a run when it starts, before it looks for a checkpoint.
 #include <string>
 #include <vector>
 
@@ -12,16 +12,16 @@ class Fs;
 /// An open run folder. It belongs to this process as long as `locks` exists.
 struct OpenRun {
   RunGuard locks;                     ///< of the run folder and of the real folder of its steps
-  std::vector<std::string> restored;  ///< paths of checkpoints put back that a tool had moved aside
-  std::vector<std::string> warnings;  ///< what failed without harm, one line each
+  std::vector<std::string> restored;  ///< paths of checkpoints that a tool had moved aside and that were put back
+  std::vector<std::string> warnings;  ///< harmless failures, one line each
 };
 
-/// Creates `run_dir` and `checkpoint_dir` if they are missing, takes their locks, probes the store, and recovers what
-/// dead runs and tools left. \error kLocked (a live run or tool holds one of the locks), kFailed (the store lacks
-/// something that Titan needs, I/O)
+/// Creates `run_dir` and `checkpoint_dir` if they are missing, takes their locks, tests the store, and recovers from
+/// dead runs and tools. \error kLocked (a live run or tool holds one of the locks), kFailed (the store lacks something
+/// that Titan needs, I/O)
 Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
-/// Looks for what would make open_run fail, without locking or writing: missing rights, and holders of the locks.
+/// Checks for obstacles that would make open_run fail, without locking or writing: missing rights, and held locks.
 /// \error kFailed, kLocked
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Cleans up after dead processes in a folder of checkpoints, for runs and tools: first puts checkpoints that were moved
-// aside back, then removes the rest.
+// Cleans up after dead processes in a folder of checkpoints, for runs and tools: first puts back checkpoints that were
+// moved aside, then removes the other leftovers.
 // \source FORMAT.md, "Recovery"
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ class Fs;
 
 inline constexpr const char* kRewriteSuffix = ".tmp-rewrite";  ///< a tool that makes DST works in DST + this suffix
 
-/// The entries of that temporary folder. \source FORMAT.md, "Rewriting"
+/// The entries of the temporary folder of a rewrite. \source FORMAT.md, "Rewriting"
 inline std::string rewrite_fresh(const std::string& dst) { return join_path(dst + kRewriteSuffix, "new"); }
 inline std::string rewrite_aside(const std::string& dst) { return join_path(dst + kRewriteSuffix, "old"); }
 inline std::string rewrite_lock(const std::string& dst) { return join_path(dst + kRewriteSuffix, "lock"); }
@@ -24,9 +24,9 @@ inline std::string rewrite_lock(const std::string& dst) { return join_path(dst +
 /// was moved aside may be the only copy, so remove nothing
 Status put_back(Fs& fs, const std::string& dst);
 
-/// Checks that what an interrupted rewrite left may be removed: no part of it looks like a whole checkpoint, or every
-/// byte of `dst` is whole (it is read now, since anybody may have put anything at `dst`). \error kFailed: keep `dst`
-/// and what was left; kInterrupted, kTerminated: by `cancel`
+/// Checks that the leftovers of an interrupted rewrite may be removed: no part of them looks like a whole checkpoint,
+/// or every byte of `dst` is whole (all are read now, because anybody may have changed `dst`). \error kFailed: keep
+/// `dst` and the leftovers; kInterrupted, kTerminated: by `cancel`
 Status check_removable(Fs& fs, const std::string& dst, const CancelToken& cancel = {});
 
 /// Calls put_back() for every interrupted rewrite in `folder` whose tool is dead. Returns one line for each that

@@ -16,7 +16,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Known from what this process did, not only from a check of structure.
+// Whether the verdict comes from this process reading or writing the step, not only from a check of its structure.
 bool trusted(Verdict verdict) { return verdict == Verdict::kProved || verdict == Verdict::kSaved; }
 
 bool counts(Verdict verdict) { return trusted(verdict) || verdict == Verdict::kWhole; }
@@ -35,7 +35,7 @@ Verdict verdict_on(const Result<Manifest>& manifest, std::uint64_t step) {
   return missing_components(*manifest).empty() ? Verdict::kWhole : Verdict::kPartial;
 }
 
-// The facts about a file that change when another file replaces it; nullopt if there is no file.
+// The facts about a file that change when it is replaced; nullopt if there is no file.
 std::optional<FileInfo> file_at(Fs& fs, const std::string& path) {
   const Result<FileInfo> info = fs.stat(path);
   if (!info.ok()) return std::nullopt;
@@ -79,8 +79,7 @@ std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps
   return expired;
 }
 
-// A saved step of which only some leaves were read again may turn out damaged. If two of them remain, the other one is
-// left then.
+// A saved step of which only some leaves were read back may turn out damaged. With two of them, one is left then.
 std::optional<std::uint64_t> step_to_prove(const std::vector<RetainedStep>& steps,
                                            const std::vector<std::uint64_t>& expired) {
   if (expired.empty()) return std::nullopt;
@@ -133,7 +132,7 @@ void Retention::saved(std::uint64_t step, const Digest& id, bool read_whole) {
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& error) {
-    // The system has no thread now. The next save tries again; until then the run keeps more steps than it should.
+    // The system has no thread now. The next save tries again; until then the run keeps surplus steps.
     const MutexLock guard(mutex_);
     asked_ = false;
     options_.problem(std::string("no thread for deleting old steps: ") + error.what());
@@ -189,7 +188,7 @@ Retention::Known Retention::known(std::uint64_t step) {
   return found == known_.end() ? Known{} : found->second;
 }
 
-// Stores `seen`, unless the run has learned something else about the step meanwhile.
+// Stores `seen`, unless another result about the step was stored meanwhile.
 Verdict Retention::learn(std::uint64_t step, const Known& before, Known seen) {
   const MutexLock guard(mutex_);
   Known& now = known_[step];
@@ -197,8 +196,8 @@ Verdict Retention::learn(std::uint64_t step, const Known& before, Known seen) {
   return now.verdict;
 }
 
-// The manifest's file tells whether the step is the one that was judged before. If it is another file, the step is
-// judged again: with another id it is another checkpoint; with the same id it is a copy that was not proved.
+// The manifest file shows whether the step is still the one that was judged. If the file was replaced, the step is
+// judged again: another id means another checkpoint; the same id means a copy that was not verified.
 Verdict Retention::verdict_of(std::uint64_t step) {
   const Known before = known(step);
   if (before.verdict == Verdict::kDamaged) return before.verdict;
@@ -232,7 +231,7 @@ bool Retention::unchanged(std::uint64_t step) {
   return file && file == file_at(fs_, join_path(path_of(step), kManifestFile));
 }
 
-// Reads a saved step whole. Returns false if that shows neither that it is whole nor that it is damaged.
+// Reads every byte of a saved step. Returns false if that shows neither that it is whole nor that it is damaged.
 bool Retention::prove(std::uint64_t step) {
   const Known before = known(step);
   const Result<Digest> id = prove_step(fs_, path_of(step), CancelToken(stop_), 1);
@@ -289,8 +288,8 @@ void Retention::pass() {
     if (options_.still_ours) {
       if (const Status ours = options_.still_ours(); !ours.ok()) return options_.problem(one_line(ours));
     }
-    // While earlier steps were deleted, somebody may have pinned this step, or replaced it or the step that stays: the
-    // next pass checks again.
+    // During earlier deletions, somebody may have pinned this step, or replaced it or the step that stays. The next
+    // pass checks again.
     if (!unchanged(stays->step)) return;
     if (is_pinned(fs_, path_of(step)) || !unchanged(step)) continue;
     if (options_.in_use && options_.in_use(step)) {

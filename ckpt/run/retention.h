@@ -1,6 +1,6 @@
 #pragma once
 // Which old steps a run deletes after a save, and the thread that deletes them. Deleting may take minutes on a large
-// store, so training never waits for it.
+// store, so training does not wait for it.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,12 +18,12 @@ namespace titan::ckpt {
 
 /// What this process knows about a step.
 enum class Verdict {
-  kUnknown,  ///< not checked yet, or it could not be checked now
-  kProved,   ///< this process read every byte of it, and all held: while loading, or after it was written
-  kSaved,    ///< this process published it, and read again what checkpoint.verify_after_write asks for
-  kWhole,    ///< manifest and sizes of members hold, and it has all that a resume needs
+  kUnknown,  ///< not checked yet, or the check failed for now
+  kProved,   ///< this process read every byte, and all matched: while loading, or after it wrote the step
+  kSaved,    ///< this process published it, and read back what checkpoint.verify_after_write asks for
+  kWhole,    ///< the manifest and the sizes of members are right, and it has everything that a resume needs
   kPartial,  ///< valid, but no resume can start from it (weights only)
-  kDamaged,  ///< found damaged, by its structure or while loading; or another checkpoint is at its path now
+  kDamaged,  ///< found damaged by its structure or while loading, or replaced by another checkpoint
 };
 
 struct RetainedStep {
@@ -45,13 +45,13 @@ struct RetentionRules {
 /// Without any proved or saved step nothing is deleted. Pure.
 std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, const RetentionRules& rules);
 
-/// The step that must be read whole before `expired` may be deleted: the newest saved step, if after the deletion no
-/// proved step and no other saved step would be left; else nullopt. Pure.
+/// The step of which every byte must be read before `expired` may be deleted: the newest saved step, if the deletion
+/// would leave no proved step and no other saved step; else nullopt. Pure.
 std::optional<std::uint64_t> step_to_prove(const std::vector<RetainedStep>& steps,
                                            const std::vector<std::uint64_t>& expired);
 
 struct RetentionOptions {
-  std::string folder;  ///< that holds the steps
+  std::string folder;  ///< the folder that holds the steps
   RetentionRules rules;
   std::function<Status()> still_ours;  ///< asked before each deletion; not ok: nothing more is deleted
   /// called by the thread after a deletion; `kept` as in delete_step()
@@ -60,11 +60,11 @@ struct RetentionOptions {
   std::function<bool(std::uint64_t step)> in_use = {};      ///< true: being read, a later pass deletes it; may be empty
 };
 
-/// Deletes expired steps of one run, in a thread of its own. One other thread may call it.
+/// Deletes expired steps of one run in its own thread. Call its functions from one other thread only.
 class Retention {
  public:
   Retention(Fs& fs, RetentionOptions options);
-  /// Stops after the file that is being deleted, or in the middle of a read; the next start removes the rest.
+  /// Stops after the file that is being deleted, or in the middle of a read; the next start removes leftovers.
   ~Retention();
   Retention(const Retention&) = delete;
   Retention& operator=(const Retention&) = delete;
@@ -80,11 +80,11 @@ class Retention {
   bool busy();
   /// Call it when no step is in use any more: starts a pass if an earlier one had to keep a step that was in use.
   void release();
-  /// Waits until every requested pass is done. Returns false if `gives_up`, which is asked ten times a second, says
-  /// true.
+  /// Waits until every requested pass is done. Returns false once `gives_up`, called ten times a second, returns true.
   bool finish(const std::function<bool()>& gives_up = {});
-  /// One pass, in the calling thread: removes trash of earlier deletions, judges steps that are unknown or have become
-  /// another checkpoint, and deletes expired ones. Reads a step whole if step_to_prove() asks for it.
+  /// One pass, in the calling thread: removes trash of earlier deletions, judges steps that are unknown or were
+  /// replaced by another checkpoint, and deletes expired ones. Reads every byte of a step if step_to_prove() asks for
+  /// it.
   void pass();
 
  private:

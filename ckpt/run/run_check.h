@@ -1,5 +1,5 @@
 #pragma once
-// How a start checks the steps of a run: with the reader, and the digests of their JSON components.
+// How a start checks the steps of a run: by opening each with the reader, and by the digests of its JSON components.
 #include <string>
 
 #include "ckpt/read/reader.h"
@@ -7,8 +7,8 @@
 
 namespace titan::ckpt {
 
-/// The manifest of the step at `path`, after the check of a resume that has not loaded anything yet: manifest, sizes
-/// and the digests of the JSON members. Leaves are not read. \error as CheckpointReader::open
+/// Returns the manifest of the step at `path` after the checks that a resume makes before it loads: manifest, sizes and
+/// digests of the JSON members. Leaves are not read. \error as CheckpointReader::open
 Result<Manifest> look_at_step(Fs& fs, const std::string& path);
 
 /// Checks a step of list_steps, once. Its manifest and JSON components are checked whatever `look` is.

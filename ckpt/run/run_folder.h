@@ -1,5 +1,5 @@
 #pragma once
-// The folder with the checkpoints of a run: what is in it, which step a resume takes, what may be removed.
+// The folder with the checkpoints of a run: its content, which step a resume takes, and what may be removed.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,9 +18,9 @@ class Fs;
 struct StepEntry {
   std::uint64_t step = 0;
   std::string path;
-  bool judged = false;  ///< whether the fields below are set; else only the name is known
+  bool judged = false;  ///< true: the fields below are set; false: only the name is known
   bool linked = false;  ///< the step is a symbolic link (known from the listing)
-  /// an interrupted tool moved it to `path`; the next start of the run, or `prune`, puts it back
+  /// An interrupted tool moved it to `path`; the next start of the run, or `prune`, puts it back.
   bool moved_aside = false;
   std::string link;     ///< the folder that a symbolic link leads to; it is read, never deleted
   bool pinned = false;  ///< it has a file ".keep"
@@ -34,16 +34,16 @@ struct RunScan {
   std::vector<std::string> leftovers;  ///< names of *.tmp-<id> and .trash-*
   std::vector<std::string>
       damaged;  ///< names of .damaged-step-N-<id>: steps that were moved aside; only `prune --damaged` removes them
-  std::vector<std::string> foreign;  ///< all but Titan's own (latest, run.lock, near.id); never touched
+  std::vector<std::string> foreign;  ///< everything except Titan's own files (latest, run.lock, near.id); never touched
 };
 
-/// Checks as much of a checkpoint folder as its validity needs: manifest, self-digest, version, member sizes.
+/// Checks a checkpoint folder for validity: manifest, self-digest, version, member sizes.
 using StepCheck = std::function<Result<Manifest>(const std::string& path)>;
 
-/// How closely a step is checked.
+/// How thoroughly a step is checked.
 enum class Look {
-  kMembers,   ///< its pin, and that every member exists with its size: one call per file
-  kManifest,  ///< only its manifest and JSON components, for a question after which nothing is loaded
+  kMembers,   ///< its pin, and the existence and size of every member: one call per file
+  kManifest,  ///< only its manifest and JSON components, when nothing is loaded afterwards
 };
 /// Lists the names in `checkpoint_dir`, without judging its steps; a missing folder gives an empty scan. A step that an
 /// interrupted tool moved aside is listed too, with the path where it is now. \error kFailed
@@ -65,11 +65,10 @@ struct ResumeChoice {
 /// The components that a resume needs and the checkpoint lacks, "a, b"; empty for a full checkpoint.
 std::string missing_components(const Manifest& manifest);
 
-/// Chooses the newest valid full step. Passes over partial steps, and over damage only if it is proven (kCorrupt,
+/// Chooses the newest valid full step. Skips partial steps, and damaged ones only if the damage is proven (kCorrupt,
 /// kNotFound). Pure.
 ResumeChoice select_resume(const RunScan& scan);
-/// As above, for a list of names: calls `judge` for each step that the choice depends on, newest first, and for no
-/// other.
+/// As above, for a list of names: calls `judge` only for steps on which the choice depends, newest first.
 ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge);
 
 /// True when the newest step is invalid and older ones exist: then nothing may be deleted until one save has succeeded.
@@ -92,14 +91,14 @@ Status remove_trash(Fs& fs, const std::string& checkpoint_dir, const std::string
 /// The step number in the name of `entry`, if this is a folder or a link.
 std::optional<std::uint64_t> step_of(const DirEntry& entry);
 
-/// The folder to which the step `path`, a symbolic link, leads. \error kFailed: it does not exist. Its store may not be
-/// mounted, and a run that continues from an older step would abandon this one
+/// The folder to which `path`, a step that is a symbolic link, leads. \error kFailed: it does not exist. Its store may
+/// not be mounted, and a run that resumed from an older step would abandon this one
 Result<std::string> follow_step(Fs& fs, const std::string& path);
 
-/// renamed to `latest` once it is written; a leftover if its run died before
+/// The temporary name of `latest` while it is written; a leftover if the run died before the rename.
 inline constexpr const char* kLatestTemporary = "latest.tmp";
 
-/// True for what a save, a deletion, a rewrite or a store probe of Titan left: a folder "<step name>.tmp-<id>", "<step
+/// True for the leftovers of a save, deletion, rewrite or store probe of Titan: a folder "<step name>.tmp-<id>", "<step
 /// name>.tmp-rewrite", ".trash-<step name>-<id>" or ".trash-probe-...", and the files "latest.tmp" and "near.id.tmp".
 /// recover.h removes them.
 bool is_leftover(const DirEntry& entry);
@@ -115,7 +114,7 @@ bool is_damaged_name(std::string_view name);
 
 /// The name of the file that pins a checkpoint.
 inline constexpr const char* kPinFile = ".keep";
-/// Whether `path` has a file ".keep". True when in doubt, since a pin only keeps things.
+/// Whether `path` has a file ".keep". True when in doubt, because a pin only protects.
 bool is_pinned(Fs& fs, const std::string& path);
 
 /// `status` with its causes on one line, for a list of problems.

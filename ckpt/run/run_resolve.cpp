@@ -42,8 +42,8 @@ Result<std::string> newest_valid(Fs& fs, const std::string& run, const std::vect
       return step.path;
     }
     const Status& why = manifest.status();
-    // The step may be of a newer version, or unreadable only now. It may be the one that the user means, so an older
-    // step must not replace it.
+    // The step may be of a newer version, or only temporarily unreadable. The user may mean this step, so an older step
+    // must not replace it.
     if (why.code != Code::kCorrupt && why.code != Code::kNotFound) return why;
     none.causes.push_back(step_name(step.step) + ": " + why.message);
   }
@@ -68,7 +68,7 @@ Status check_is_folder(Fs& fs, const std::string& run) {
   return info.status();
 }
 
-/// Whether a step is one of those that `text` means: "300..400", or a pattern; nothing for any other text.
+/// The steps that `text` ("300..400", or a pattern) selects; empty for any other text.
 std::function<bool(std::uint64_t)> meant_steps(const std::string& text) {
   if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
     const std::optional<std::uint64_t> first = parse_step(text.substr(0, dots)),

@@ -1,5 +1,5 @@
 #pragma once
-// Finds the checkpoint folder that a user's text means.
+// Finds the checkpoint folder that a user's text names.
 #include <string>
 #include <vector>
 
@@ -7,10 +7,10 @@
 
 namespace titan::ckpt {
 
-/// Turns what a user typed into a checkpoint folder. An existing path wins; else the text is RUN@step or RUN@latest
-/// (the newest valid step, full or not). The steps of RUN are in `<RUN>/checkpoint` or in RUN itself. A step named by
-/// number is returned unchecked and never replaced by another one. RUN@latest passes over proven damage only, as
-/// select_resume does; `skipped` gets one line for each such step. \error kNotFound, which names the steps that exist;
+/// Resolves what a user typed to a checkpoint folder. An existing path wins; else the text is RUN@step or RUN@latest
+/// (the newest valid step, full or not). The steps of RUN are in `<RUN>/checkpoint` or in RUN itself. A step given by
+/// number is returned unchecked and never replaced by another one. RUN@latest skips a step only if its damage is
+/// proven, as select_resume does; `skipped` gets one line for each. \error kNotFound, which names the steps that exist;
 /// for RUN@latest the error of a step that could not be judged; kFailed (a folder that cannot be read)
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped = nullptr);
 /// As above, with `check` in place of the default check.

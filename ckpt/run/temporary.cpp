@@ -50,7 +50,7 @@ Temporary::~Temporary() {
   try {
     (void)remove();
   } catch (const std::bad_alloc&) {
-    // Nothing can be removed without memory. The program still reports its error, and the next tool clears the rest.
+    // Without memory nothing can be removed. The program still reports its error, and the next tool cleans up.
   }
 }
 
@@ -63,7 +63,7 @@ Result<std::unique_ptr<Temporary>> Temporary::take(Fs& fs, const std::string& ds
   if (!lock.ok()) return lock.status();
   temporary->lock_ = std::move(*lock);
   const Status cleared = temporary->clear();
-  // A checkpoint that could not be moved back, or may be the only whole one, stays for the next tool.
+  // A checkpoint that could not be moved back, or that may be the only whole one, stays for the next tool.
   const auto holds = [&](const std::string& path) { return fs.stat(path).status().code != Code::kNotFound; };
   temporary->kept_ = !cleared.ok() && (holds(temporary->aside_) || holds(join_path(temporary->fresh_, kManifestFile)));
   TITAN_RETURN_IF_ERROR(cleared);

@@ -15,7 +15,7 @@ class Fs;
 class Temporary {
  public:
   /// Creates the folder and takes its lock. Moves a checkpoint that a dead tool had moved aside back to DST, and
-  /// removes everything else that the tool left. \error kLocked (another tool works on the same DST), kFailed
+  /// removes all other leftovers of that tool. \error kLocked (another tool works on the same DST), kFailed
   static Result<std::unique_ptr<Temporary>> take(Fs& fs, const std::string& dst);
   /// Removes the folder, unless keep() was called.
   ~Temporary();
@@ -26,12 +26,15 @@ class Temporary {
   Status pulse() { return lock_->pulse(); }
   Status still_ours() const { return lock_->still_ours(); }
 
-  const std::string& fresh() const { return fresh_; }  ///< path at which DST is made; does not exist at first
-  const std::string& aside() const { return aside_; }  ///< where a replaced DST may be moved; missing at first
-  /// From now on the destructor does not remove the folder.
+  const std::string& fresh() const { return fresh_; }  ///< path at which DST is built; does not exist at first
+  const std::string& aside() const {
+    return aside_;
+  }  ///< path to which a replaced DST may be moved; does not exist at
+     ///< first
+  /// After this call the destructor does not remove the folder.
   void keep() { kept_ = true; }
-  /// Removes the folder with its content, and returns what could not be removed. Removes nothing once another tool has
-  /// the lock.
+  /// Removes the folder with its content, and returns what could not be removed. Removes nothing if another tool has
+  /// taken the lock.
   std::vector<std::string> remove();
 
  private:

@@ -124,7 +124,7 @@ Status read_back_members(Fs& fs, const std::string& tmp_dir, const Manifest& man
   return ok_status();
 }
 
-// A JSON component must read back as the value that was given; else a resume would change the run.
+// A JSON component must decode to the value that was given; otherwise a resume would change the run.
 template <typename T>
 Status check_text(const char* component, const std::string& text, const T& value,
                   Result<T> (*decode)(const std::string&, std::string_view)) {

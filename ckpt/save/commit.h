@@ -1,6 +1,6 @@
 #pragma once
-// The end of a save: from receipts to a published step. The order of syncs and renames is FORMAT.md, "Commit protocol":
-// writer.h does step 2, sync_and_publish.h does steps 3 to 5.
+// The end of a save: from receipts to a published step. FORMAT.md, "Commit protocol", has the order of syncs and
+// renames: writer.h does step 2, sync_and_publish.h does steps 3 to 5.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Writes the tensors of one component as a single shard: for checkpoints that a single process makes.
+// Writes the tensors of one component as a single shard, for checkpoints that one process makes.
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kReadThrough = std::uint64_t{64} << 10;  // a gap up to this size is read, not skipped
 
-/// A leaf that is being moved.
+/// A leaf on its way from the source to a new shard.
 struct Travelling {
   LeafRow row;              ///< in the source
   std::uint64_t leaf = 0;   ///< index in its tensor

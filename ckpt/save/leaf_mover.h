@@ -1,6 +1,6 @@
 #pragma once
-// Moves stored leaves from the shards of one checkpoint into new shards: in the order of the source, with positioned
-// reads of several MiB, on several threads. Each leaf is checked. A leaf is decoded only if its codec changes.
+// Moves stored leaves from the shards of one checkpoint into new shards, in the order of the source, with positioned
+// reads of several MiB, on several threads. Checks each leaf. Decodes a leaf only if its codec changes.
 #include <cstdint>
 #include <functional>
 #include <memory>

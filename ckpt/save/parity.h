@@ -1,6 +1,6 @@
 #pragma once
-// Makes parity files from the members of a checkpoint, and lost members from parity files, with a few MiB of memory.
-// \source FORMAT.md, "Parity"
+// Makes parity files from the members of a checkpoint, and rebuilds lost members from parity files. Uses a few MiB of
+// memory. \source FORMAT.md, "Parity"
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -16,7 +16,7 @@ namespace titan::ckpt {
 class Fs;
 
 struct ParityHooks {
-  std::function<Status()> check;  ///< called now and then; not ok ends the work: a stop, or a lost lock
+  std::function<Status()> check;  ///< called from time to time; not ok ends the work: a stop, or a lost lock
   std::function<void(std::uint64_t bytes)> advanced;  ///< gets the number of bytes of members that were read
 };
 
@@ -32,14 +32,15 @@ struct ParityFound {
   std::uint32_t rows = 0;
   std::set<std::uint32_t> whole;  ///< numbers of the whole parity files
 };
-/// Reads every byte of the parity files. Returns those that contain `wanted`, a manifest without parity files; without
-/// `wanted`, those that contain the same manifest as the first whole one. \error kFailed, those of the hooks
+/// Reads every byte of the parity files. Returns the whole ones that contain `wanted`, a manifest without parity files.
+/// If `wanted` is empty, returns those that contain the same manifest as the first whole one. \error kFailed, those of
+/// the hooks
 Result<ParityFound> find_parity(Fs& fs, const std::string& folder, const std::optional<Manifest>& wanted,
                                 const ParityHooks& hooks = {});
 
-/// Makes the members `lost` (indexes in `found.manifest`) again in `to`, byte for byte, from the other members in
-/// `folder` and the parity files. A group that lost more members than it has parity files is left out; `made` gets the
-/// indexes of the members that were made. Their folders in `to` must exist. \error kFailed, those of the hooks
+/// Rebuilds the members `lost` (indexes in `found.manifest`) in `to`, byte for byte, from the other members in `folder`
+/// and the parity files. Skips a group that lost more members than it has parity files; `made` gets the indexes of the
+/// rebuilt members. Their folders in `to` must exist. \error kFailed, those of the hooks
 Status rebuild_members(Fs& fs, const std::string& folder, const ParityFound& found, const std::set<std::uint32_t>& lost,
                        const std::string& to, std::set<std::uint32_t>& made, const ParityHooks& hooks = {});
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kOneIn = 100;
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 
-// With the errno EIO: a later save may succeed, as after any other error of the store.
+// Uses errno EIO, because a later save may succeed, as after any other error of the store.
 Status not_the_same(const std::string& path, const std::string& what) {
   Status status = failed(path + ": " + what + " reads back from the store with other bytes than were written");
   status.error = EIO;
@@ -102,7 +102,7 @@ Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std:
     std::vector<std::uint64_t> leaves(rows.size());
     std::iota(leaves.begin(), leaves.end(), std::uint64_t{0});
     if (how == ReadBack::kSampled) {
-      // The table changes with the weights, and so does the sample.
+      // The seed is derived from the table, so the sample changes whenever the weights do.
       std::uint64_t seed = 0;
       std::memcpy(&seed, entry.table.bytes.data(), sizeof seed);
       leaves = sampled_leaves(rows.size(), seed);

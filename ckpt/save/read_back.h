@@ -1,5 +1,5 @@
 #pragma once
-// Reads what a save has written again from the store, past the page cache, before the save counts.
+// Reads back what a save has written, past the page cache, before the step is published.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,7 +23,7 @@ std::vector<std::uint64_t> sampled_leaves(std::uint64_t count, std::uint64_t see
 Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std::span<const LeafRow> rows, ReadBack how,
                  unsigned threads);
 
-/// Reads the member `entry` of `folder`, which has one digest of all its bytes, in the same way. \error as read_back()
+/// Reads back the member `entry` of `folder`, which has one digest of the whole file. \error as read_back()
 Status read_back_whole(Fs& fs, const std::string& folder, const FileEntry& entry);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// What a rank tells rank 0 about the files that it wrote.
+// The message in which a rank tells rank 0 what files it wrote.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace titan::ckpt {
 
-/// The files and leaves that one rank wrote. It is sent to rank 0 as bytes.
+/// The files and leaves that one rank wrote. Sent to rank 0 in encoded form.
 struct RankReceipt {
   std::uint32_t rank = 0;  ///< stage * dp + dp_rank
   std::vector<FileEntry> files;

@@ -30,7 +30,7 @@ struct Names {
   bool replaces = false;
 };
 
-// Of folders, only one whose manifest matches its self-digest may be replaced, and only where nothing else lies in it.
+// A folder may be replaced only if its manifest matches its self-digest and it has no other files.
 Status check_checkpoint(Fs& fs, const std::string& dst) {
   const std::string manifest_path = join_path(dst, kManifestFile);
   const auto is_one = [&]() -> Status {
@@ -60,7 +60,7 @@ Status check_replaceable(Fs& fs, const std::string& dst, bool force, const Repla
   return check_unpinned(fs, dst);
 }
 
-/// RUN@step and RUN@latest name existing checkpoints: a folder with such a name would hide them.
+/// RUN@step and RUN@latest name existing checkpoints; a folder with such a name would hide them.
 bool names_a_step_of_a_run(Fs& fs, const std::string& dst) {
   const std::size_t at = dst.rfind('@');
   if (at == std::string::npos || at == 0) return false;
@@ -174,7 +174,8 @@ struct Rewrite::Impl {
     return moved;
   }
 
-  // A signature is of the files of a source, and not a member that is carried along. "" where there is none.
+  // Says that DST has no signature: a signature covers the files of a source and is not carried along. "" if no source
+  // is signed.
   std::string signature_left() const {
     std::vector<std::string> signed_ones;
     for (const std::string& source : sources)

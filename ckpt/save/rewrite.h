@@ -1,7 +1,7 @@
 #pragma once
-// The frame of every tool that makes a checkpoint DST from another one, SRC: checks both names, takes locks, makes a
-// temporary next to DST, and publishes it whole or leaves nothing. SRC is never changed. An empty SRC: DST is made of
-// other things than a checkpoint.
+// The common steps of every tool that makes a checkpoint DST from another one, SRC: checks both names, takes locks,
+// makes a temporary folder next to DST, and publishes it complete or leaves nothing. SRC is never changed. SRC is empty
+// if DST is not made from a checkpoint.
 // \source FORMAT.md, "Rewriting"
 #include <functional>
 #include <memory>
@@ -33,17 +33,17 @@ bool hidden_from_resume(const std::string& dst, std::uint64_t step);
 
 class Rewrite {
  public:
-  /// Checks that DST can be made. Its folder exists, or is created if only that one is missing. DST does not exist, or
-  /// it is a checkpoint without `.keep` and `force` is set. DST is not SRC, not inside SRC or another Titan checkpoint,
-  /// and does not contain SRC. Then takes the lock of the run that DST is in, at any depth, if there is one (not with
-  /// `in_own_run`: the caller holds it), then the lock of `<DST>.tmp-rewrite`, removes what a dead tool left in that
-  /// folder, and makes a new folder in it. For a DST that is not a Titan checkpoint, `replaceable` decides whether
+  /// Checks that DST can be made. The parent of DST exists, or is created if only that one is missing. DST does not
+  /// exist, or `force` is set and DST is a checkpoint without `.keep`. DST is not SRC, not inside SRC or another Titan
+  /// checkpoint, and does not contain SRC. Then takes the lock of the run that contains DST, at any depth, if there is
+  /// one (not with `in_own_run`: the caller holds it), then the lock of `<DST>.tmp-rewrite`. Removes what a dead tool
+  /// left in that folder, and makes a new folder in it. If DST is not a Titan checkpoint, `replaceable` decides whether
   /// `force` may replace it. \error kInvalid (names), kLocked (a run or tool in that folder, or another tool on the
   /// same DST), kFailed
   static Result<std::unique_ptr<Rewrite>> begin(Fs& fs, const std::string& src, const std::string& dst, bool force,
                                                 const ReplaceCheck& replaceable = {}, bool in_own_run = false);
   /// As begin(), for a checkpoint that is replaced by a part of itself: SRC and DST are `path`, which is in a run whose
-  /// lock the caller holds. publish() replaces it as with `force`. \error kLocked (another tool works on it), kFailed
+  /// lock the caller holds. publish() replaces it as with `force`. \error kLocked (another tool rewrites it), kFailed
   static Result<std::unique_ptr<Rewrite>> begin_in_place(Fs& fs, const std::string& path);
   /// Removes the temporary unless publish() succeeded.
   ~Rewrite();
@@ -58,7 +58,7 @@ class Rewrite {
   Status beat();
   /// carry_file() of `member` of SRC; creates its folder if it is missing. A copy calls beat() and polls `cancel`.
   Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
-  /// The same for a member of the manifest. If it has one digest and less than 64 MiB, its bytes are checked first.
+  /// As above, for a member of the manifest. If it has one digest and less than 64 MiB, its bytes are checked first.
   /// \error kCorrupt
   Result<Carried> carry(const FileEntry& file, const CancelToken& cancel = {});
   /// Creates `member` with `text`, and its folder if it is missing; synced.
@@ -74,9 +74,9 @@ class Rewrite {
   Status publish_folder();
   /// As publish(), for one file of the folder, already durable, which becomes DST.
   Status publish_file(const std::string& name);
-  /// DST is made of these checkpoints, too: the warnings name those among them and SRC that are signed, as DST is not.
+  /// Adds further sources of DST. If any of them or SRC is signed, a warning says that DST is not.
   void made_also_of(std::vector<std::string> sources);
-  const std::vector<std::string>& warnings() const;  ///< what failed after the publishing and does no harm
+  const std::vector<std::string>& warnings() const;  ///< failures after the publishing that do no harm
 
  private:
   struct Impl;

@@ -1,7 +1,6 @@
 #pragma once
-// Writes one shard file: the skeleton of shard_file.h plus leaves. There are two ways: write_shard() fetches raw leaves
-// one after another and encodes them; ShardWriter takes leaves whose stored lengths are known, in any order, from any
-// thread.
+// Writes one shard file: the skeleton of shard_file.h plus leaves. write_shard() fetches raw leaves one after another
+// and encodes them. ShardWriter takes leaves whose stored lengths are known, in any order, from any thread.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,14 +31,14 @@ struct WrittenShard {
 };
 
 struct ShardWriteOptions {
-  unsigned threads = 1;                 ///< threads that hash, encode and write; 1: the caller's own
+  unsigned threads = 1;                 ///< threads that hash, encode and write; 1: only the calling thread
   bool prove = true;                    ///< decode each compressed leaf and compare it before it is written
-  ReadBack read_back = ReadBack::kOff;  ///< how much of the finished file is read again from the store
+  ReadBack read_back = ReadBack::kOff;  ///< how much of the finished file is read back
 };
 
 /// Creates `<folder>/<member>`, writes every leaf, then the leaf table, makes the file durable and closes it. Leaves of
 /// kZstd pieces are encoded (their `stored` is ignored). Equal input gives equal bytes for any number of threads. Holds
-/// four leaves per thread and one more. The folder's names are not synced.
+/// four leaves per thread and one more in memory. The folder is not synced.
 /// \error kFailed (I/O, zstd, a leaf of the wrong size, as read_back()), kInvalid (no pieces; a compressed chunk larger
 /// than kMaxChunkBytes), the errors of `leaf`
 Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::string& member,
@@ -54,8 +53,9 @@ class ShardWriter {
   /// \error kInvalid (as make_skeleton), kFailed (I/O)
   static Result<std::unique_ptr<ShardWriter>> create(Fs& fs, const std::string& folder, const std::string& member,
                                                      std::vector<ShardPiece> pieces);
-  /// Opens the file that create() has made for the same pieces in another process of this host, to put leaves into it,
-  /// too. \error kNotFound, kFailed
+  /// Opens a file that create() made for the same pieces in another process of this host, to put further leaves into
+  /// it.
+  /// \error kNotFound, kFailed
   static Result<std::unique_ptr<ShardWriter>> join(Fs& fs, const std::string& folder, const std::string& member,
                                                    std::vector<ShardPiece> pieces);
   /// Closes without reporting errors. A file without finish() is a leftover of the temporary folder.
@@ -67,8 +67,8 @@ class ShardWriter {
   std::uint64_t offset(std::size_t piece, std::uint64_t leaf) const;  ///< in the file; `leaf` is an index in the tensor
   std::uint64_t stored_bytes(std::size_t piece, std::uint64_t leaf) const;  ///< the length that put() expects
 
-  /// Writes the stored bytes of one leaf. The caller must have checked that `bytes` has the digest `stored`. For leaves
-  /// that are neighbours in the file, put_run() does one write.
+  /// Writes the stored bytes of one leaf. The caller must have checked that `bytes` has the digest `stored`. For
+  /// adjacent leaves, put_run() needs only one write.
   /// \error kFailed (I/O, another length than announced, a leaf that was put before)
   Status put(std::size_t piece, std::uint64_t leaf, std::span<const std::byte> bytes, const Digest& raw,
              const Digest& stored);
@@ -77,7 +77,7 @@ class ShardWriter {
     Digest raw, stored;
   };
   /// As put(), for the `digests.size()` leaves from `first` on: `bytes` has their stored bytes without gaps. Leaves of
-  /// one piece are neighbours in every file that this class or write_shard() makes.
+  /// one piece are adjacent in every file that this class or write_shard() makes.
   Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
                  std::span<const LeafDigests> digests);
 
@@ -86,9 +86,10 @@ class ShardWriter {
   Status take_over(std::size_t piece, const Piece& placed, const std::vector<Digest>& digests);
   /// The place of a piece and the raw digests of its leaves. All of them must have been put.
   Result<std::pair<Piece, std::vector<Digest>>> placed(std::size_t piece) const;
-  /// Ends the work of a process that called join(): makes its leaves durable and closes; call once. \error kFailed
+  /// Ends the work of a process that called join(): makes its leaves durable and closes the file; call once. \error
+  /// kFailed
   Status leave();
-  /// The rows of the leaf table; those of leaves that were not put are empty.
+  /// The rows of the leaf table; rows of leaves that were not put are empty.
   std::span<const LeafRow> rows() const;
 
   /// Writes the leaf table, makes the file durable and closes it; call once. \error kFailed (I/O, or a leaf that was

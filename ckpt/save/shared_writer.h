@@ -1,11 +1,11 @@
 #pragma once
-// The part of one rank in a save whose shard files several ranks of a host write together. The lowest of these ranks,
-// the maker, creates the files; each rank writes its leaves at their places and makes them durable; then the maker adds
-// the tables. Between these steps the caller must let the ranks communicate:
+// One rank's part in a save in which several ranks of a host write into the same shard files. The lowest of these
+// ranks, the maker, creates the files. Each rank writes its leaves at their offsets and makes them durable. Then the
+// maker adds the tables. Between these steps the ranks must communicate:
 //
 //   all    make()      then all ranks agree that no make() failed
-//   all    write()     then all ranks agree, and each sends its receipt to its maker
-//   makers complete()  with the receipts that they were sent
+//   all    write()     then all ranks agree that no write() failed, and each sends its receipt to its maker
+//   makers complete()  with the receipts that they received
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,8 +34,8 @@ class SharedWriter {
 
   /// Creates the files at their full size; does nothing on a rank that makes none. \error kFailed
   Status make();
-  /// Writes the leaves that this rank owns, which it reads from `source` one after another. The receipt has pieces and
-  /// digests but no files. On a rank that makes no files the leaves are durable on return; a maker syncs in complete().
+  /// Writes the leaves that this rank owns, read from `source` one after another. The receipt has pieces and digests
+  /// but no files. On a rank that makes no files the leaves are durable on return; a maker syncs in complete().
   /// \error kFailed, the errors of `source`
   Result<RankReceipt> write(TensorSource& source);
   /// Completes the files that this rank makes: tables, sync, folders, read-back. `others` are the receipts of the ranks

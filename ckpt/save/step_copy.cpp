@@ -59,7 +59,7 @@ class Target {
   std::map<std::uint64_t, std::uint64_t> written_ TITAN_GUARDED_BY(mutex_);  // begin -> end; ranges do not touch
 };
 
-// A file of the source: whatever is read from it is written into its copy.
+// A file of the source: all bytes read from it are also written into its copy.
 class CopiedFile final : public File {
  public:
   CopiedFile(std::unique_ptr<File> source, Target& target) : source_(std::move(source)), target_(target) {}
@@ -79,7 +79,7 @@ class CopiedFile final : public File {
   Target& target_;
 };
 
-// The members of a checkpoint for the verifier: everything that it reads to check them is written into the folder `to`.
+// Opens the members of a checkpoint for the verifier; all bytes that it reads are also written into the folder `to`.
 class CopyingFs final : public MediaWatch {
  public:
   CopyingFs(Fs& fs, std::string to) : MediaWatch(fs), fs_(fs), to_(std::move(to)) {}

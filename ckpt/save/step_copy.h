@@ -1,6 +1,6 @@
 #pragma once
-// Copies a published step into another folder of steps: the same bytes and the same id. Each byte is checked against
-// its digest in the memory from which it is written. \source docs/operations.md, "Saves in two tiers"
+// Copies a published step into another folder of steps, with the same bytes and the same id. Each buffer is checked
+// against its digest before it is written. \source docs/operations.md, "Saves in two tiers"
 #include <string>
 
 #include "ckpt/base/cancel.h"
@@ -10,14 +10,14 @@
 namespace titan::ckpt {
 
 struct StepCopyOptions {
-  ReadBack read_back = ReadBack::kSampled;  ///< how much of the copy is read again before it is published
+  ReadBack read_back = ReadBack::kSampled;  ///< how much of the copy is read back before it is published
   CommitOptions commit;                     ///< as for a save
   CancelToken cancel;
   unsigned threads = 2;  ///< threads that read, hash and write
 };
 
-/// Copies the step at `from` into `checkpoint_dir` and publishes it as a save does. If a member of `from` does not
-/// match its digests, this is found during the copy, and nothing is published.
+/// Copies the step at `from` into `checkpoint_dir` and publishes it as a save does. A member of `from` that does not
+/// match its digests fails the copy, and nothing is published.
 /// \error kCorrupt, kMediaError (`from` is damaged, or cannot be read), kNotFound (`from`), kIncompatible (newer
 /// format), kFailed (also ENOSPC), kTerminated, kInterrupted (by `cancel`), those of publish()
 Result<Published> copy_step(Fs& fs, const std::string& from, const std::string& checkpoint_dir,

@@ -32,7 +32,7 @@ Status check_members(Fs& fs, const std::string& tmp_dir, const Manifest& manifes
 struct Way {
   bool already_there = false;  // it is the same step, read whole; the new copy is dropped
   std::string damaged_aside;   // where it was moved because it is damaged
-  std::string unexpected;      // a warning about what was not known of it before
+  std::string unexpected;      // a warning about an unexpected folder
 };
 
 // Only proven damage is moved aside, not a newer format, and not a folder that cannot be read now.
@@ -117,7 +117,8 @@ bool holds_text(Fs& fs, const std::string& path, const std::string& text) {
   return bytes.ok() && std::ranges::equal(*bytes, std::as_bytes(std::span(text)));
 }
 
-// `before` are the facts about `from`. The folder itself must be at `to`: an equal manifest proves nothing.
+// `before` are the facts about `from`. Checks that the folder itself is at `to`; an equal manifest would not prove
+// that.
 bool has_moved(Fs& fs, const FileInfo& before, const std::string& from, const std::string& to) {
   if (fs.stat(from).status().code != Code::kNotFound) return false;
   const Result<FileInfo> after = fs.stat(to);

@@ -1,6 +1,5 @@
 #pragma once
-// The end of every save: the manifest and the commit, with the order of their fsyncs and renames. Used by saves and by
-// tools that rewrite checkpoints.
+// The end of every save and rewrite: writes the manifest and commits, with the required order of fsyncs and renames.
 // \source FORMAT.md, "Commit protocol" steps 3 to 5
 #include <functional>
 #include <string>
@@ -14,9 +13,9 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// Puts `manifest` into `tmp_dir` (temporary name, sync, rename, sync of the folder). Checks first that every member is
-/// in `tmp_dir` with its size, that the text reads back as the same manifest, and that it is not longer than `limit`.
-/// Unless `how` is kOff, the file is then read again past the page cache. \error kFailed
+/// Writes `manifest` into `tmp_dir` (temporary name, sync, rename, sync of the folder). Checks first that every member
+/// is in `tmp_dir` with its size, that the text decodes to the same manifest, and that it has at most `limit` bytes.
+/// Unless `how` is kOff, the file is then read back past the page cache. \error kFailed
 Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manifest,
                       std::uint64_t limit = kMaxManifestBytes, ReadBack how = ReadBack::kOff);
 
@@ -24,10 +23,11 @@ struct Published {
   std::string path;  ///< final folder
   Digest id;
   std::uint64_t bytes = 0;
-  bool already_there = false;  ///< a step with the same id existed, and every byte of it was read
-  bool read_whole = false;    ///< every byte of the step was read from the store; else only what the snapshot asked for
-  std::string damaged_aside;  ///< where a damaged step of the same number was moved; empty: there was none
-  /// What unexpectedly had the name of the step, what failed after the commit (`latest`), limits that are near.
+  bool already_there = false;  ///< a step with the same id existed, and all its bytes were read and are whole
+  bool read_whole = false;     ///< every byte of the step was read back; else only what the snapshot asked for
+  std::string damaged_aside;   ///< where a damaged step of the same number was moved; empty: there was none
+  /// What unexpectedly existed under the name of the step, what failed after the commit (`latest`), and limits that are
+  /// near.
   std::vector<std::string> warnings;
 };
 
@@ -40,7 +40,7 @@ struct CommitOptions {
 };
 
 /// Renames `tmp_dir` to `<checkpoint_dir>/step-%08d` and makes the name durable. An existing folder of that name is
-/// taken for this step only if its id is equal and every byte of it, read now, is whole. Else it is moved aside, with
+/// kept in its place only if its id is equal and all its bytes, read now, are whole. Otherwise it is moved aside, with
 /// its `.keep`: a damaged one to `.damaged-step-N-<id>`, another checkpoint to `.foreign-step-N-<id>`, which nothing
 /// deletes.
 Result<Published> publish(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,

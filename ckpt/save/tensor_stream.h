@@ -1,5 +1,5 @@
 #pragma once
-// Where a save gets its tensors, one leaf at a time: the interface between ckpt and trainers or converters.
+// The interface through which trainers and converters give a save its tensors, one leaf at a time.
 #include <cstddef>
 #include <span>
 

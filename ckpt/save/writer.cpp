@@ -31,7 +31,7 @@ Status check_settings(const char* what, const Settings& settings) {
   return ok_status();
 }
 
-// Finds early what would make the checkpoint unreadable.
+// Finds errors early that would make the checkpoint unreadable.
 Status check_snapshot(const Snapshot& snapshot) {
   const Mesh& mesh = snapshot.mesh;
   if (mesh.pp == 0 || mesh.dp == 0) return invalid("a degree of the mesh is 0");
@@ -90,7 +90,7 @@ std::uint64_t parity_estimate(const Snapshot& snapshot, std::uint64_t bytes) {
   return groups * (bytes / files + bytes / (4 * files));
 }
 
-// An upper bound for the space of a save, nearly: compression without a gain adds padding and an index per tensor.
+// An approximate upper bound for the space of a save: compression without gain adds padding and an index per tensor.
 std::uint64_t estimate_bytes(const Snapshot& snapshot) {
   const bool zstd = snapshot.codec == Codec::kZstd;
   std::uint64_t bytes = std::uint64_t{1} << 20;

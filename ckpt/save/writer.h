@@ -1,7 +1,7 @@
 #pragma once
-// Writing a checkpoint. Ranks are arguments here: every rank calls write_rank() for itself; rank 0 calls begin_save()
-// before and commit_save() after. The caller sends the receipts between processes. The protocol is FORMAT.md, "Commit
-// protocol"; nothing is visible as a checkpoint before commit_save() has returned ok.
+// Writing a checkpoint. The rank is an argument: every rank calls write_rank() for itself; rank 0 calls begin_save()
+// before and commit_save() after. The caller transfers the receipts between processes. The protocol is FORMAT.md,
+// "Commit protocol"; nothing is visible as a checkpoint before commit_save() has returned ok.
 #include <cstdint>
 #include <string>
 
@@ -15,8 +15,8 @@ class Fs;
 
 /// Bytes that must be free for a checkpoint of `snapshot`: an estimate * 1.05.
 std::uint64_t space_for_save(const Snapshot& snapshot);
-/// Checks that a checkpoint of `snapshot` fits. \error kFailed, which says what it needs and what is free; the hint
-/// names what takes space
+/// Checks that a checkpoint of `snapshot` fits on the disk. \error kFailed, which says what it needs and what is free;
+/// the hint names what uses the space
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot);
 
 /// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders, after check_space(). `checkpoint_dir`

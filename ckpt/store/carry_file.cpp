@@ -44,7 +44,7 @@ Result<Carried> carry_file(Fs& fs, const std::string& folder, const std::string&
                            const std::function<Status()>& pulse) {
   const std::string from = join_path(folder, member);
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> source, fs.open_member(folder, member));
-  // The writer of this file may not have synced it, and the new checkpoint depends on it.
+  // The writer of this file may not have synced it, and the new checkpoint depends on its bytes.
   TITAN_RETURN_IF_ERROR(source->datasync());
   Carried carried;
   const Status linked = fs.link(from, to);

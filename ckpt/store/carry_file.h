@@ -1,6 +1,6 @@
 #pragma once
-// Gives a published file a second place in another checkpoint, without opening it for writing. Every tool that makes a
-// checkpoint from another one uses it.
+// Puts a published file into another checkpoint as well, as a hard link, a reflink or a copy. Never opens the source
+// for writing. Used by every tool that makes a checkpoint from another one.
 #include <functional>
 #include <string>
 

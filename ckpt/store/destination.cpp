@@ -12,7 +12,7 @@
 namespace titan::ckpt {
 namespace {
 
-// Other programs use that file name too, so its first bytes decide. A file that cannot be read counts as a manifest.
+// Other programs also use that file name, so the first bytes decide. An unreadable file counts as a manifest.
 bool is_checkpoint(Fs& fs, const std::string& folder) {
   const std::string path = join_path(folder, kManifestFile);
   if (const auto info = fs.stat(path); !info.ok() || info->type != FileType::kFile) return false;

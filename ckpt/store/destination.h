@@ -1,5 +1,5 @@
 #pragma once
-// Checks of the places where tools write.
+// Checks of output paths of tools.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +21,9 @@ Status check_outside_checkpoints(Fs& fs, const std::string& path);
 /// (a rename would replace a link or a device by a file); and it is not inside a published checkpoint. \error kInvalid
 Status check_output_file(Fs& fs, const std::string& out);
 
-/// The text of a small file that Titan is about to replace at `path`: "" if it does not exist; nullopt if it is longer
-/// than `most` bytes, and so a file of another kind. \error as check_output_file; kMediaError, kFailed
+/// The text of the small file at `path` that Titan is about to replace: "" if it does not exist; nullopt if it is
+/// longer than `most` bytes, which shows that it is another kind of file. \error as check_output_file; kMediaError,
+/// kFailed
 Result<std::optional<std::string>> text_to_replace(Fs& fs, const std::string& path, std::uint64_t most);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// Remembers which part of which file the store could not return, and reads that part a second time.
+// Remembers which part of which file gave a media error, and reads that part a second time.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -22,7 +22,7 @@ Result<std::unique_ptr<File>> open_target(Fs& fs, const std::string& path);
 /// what is expected, as "a key". \error kInvalid: nothing is there, or it is no regular file
 Result<std::string> named_file(Fs& fs, const std::string& path, const std::string& what);
 
-/// Its bytes. \error as named_file; kCorrupt: it has more than `limit`; kMediaError, kFailed
+/// The bytes of that file. \error as named_file; kCorrupt: more than `limit` bytes; kMediaError, kFailed
 Result<std::vector<std::byte>> read_named_file(Fs& fs, const std::string& path, const std::string& what,
                                                std::uint64_t limit);
 

@@ -17,8 +17,8 @@ class Fs;
 /// file.
 class OutputFile {
  public:
-  /// Makes one missing level of folders. \error kInvalid: `out` must not be written (check_output_file, find_parent);
-  /// kFailed
+  /// Creates the parent folder if only that one is missing. \error kInvalid: `out` must not be written
+  /// (check_output_file, find_parent); kFailed
   static Result<std::unique_ptr<OutputFile>> create(Fs& fs, const std::string& out);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;

@@ -19,7 +19,7 @@ struct Parent {
 /// name on the way is not a folder), kFailed
 Result<Parent> find_parent(Fs& fs, const std::string& path);
 
-/// What is said where `folder`, in which `path` should be made, is not there and is not made. \error kInvalid
+/// The error that `folder`, in which `path` should be made, does not exist and is not created. \error kInvalid
 Status no_folder(const std::string& path, const std::string& folder);
 
 /// `status` of making or looking for `path`, as kInvalid where no store could make it: a file or a link that leads to

@@ -1,6 +1,6 @@
 #pragma once
-// Reads the members of a checkpoint from the store itself: memory may hold exactly the bytes that were written, or that
-// another reader saw.
+// Reads checkpoint members from the store itself. The page cache may still hold the bytes as they were written, or as
+// another reader saw them.
 #include "ckpt/store/media_watch.h"
 
 namespace titan::ckpt {

@@ -1,5 +1,5 @@
 #pragma once
-// A small file that is written anew in the place of what is there, whole at any moment.
+// Replaces a small file atomically.
 #include <string>
 #include <string_view>
 
@@ -12,15 +12,15 @@ class Fs;
 /// `<path>.tmp-<id>` with an id that no other call gets: no file of a user's has that name, and no other writer's.
 std::string temporary_beside(const std::string& path);
 
-/// What a crash may leave. kNo: anything; kWhole: the old text or the new one; kYes: the new one, once the call
-/// returns.
+/// What is on disk after a crash. kNo: anything; kWhole: the old or the new text; kYes: the new text, once the call has
+/// returned.
 enum class Lasting { kNo, kWhole, kYes };
 
-/// Writes `text` beside `path` (temporary_beside) and renames it there; an error leaves nothing beside it.
+/// Writes `text` to temporary_beside(path) and renames it to `path`. After an error the temporary file is removed.
 Status put_file(Fs& fs, const std::string& path, std::string_view text, Lasting lasting);
 
-/// Removes what calls of put_file for `path` left that were killed. Only for who writes there alone, or whose next
-/// put_file mends it.
+/// Removes the temporary files that killed put_file() calls for `path` left. Safe only if nobody else writes `path`
+/// now, or if the other writer repeats its put_file().
 Status remove_unput(Fs& fs, const std::string& path);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// Tests whether a store can do what the commit protocol needs.
+// Tests whether a store supports the operations of the commit protocol.
 #include <string>
 
 #include "ckpt/base/status.h"

@@ -1,5 +1,5 @@
 #pragma once
-// Lets parallel threads pass one by one, in the order of their sequence numbers.
+// Lets parallel threads pass one at a time, in the order of their sequence numbers.
 #include <cstdint>
 
 #include "ckpt/base/mutex.h"
@@ -9,7 +9,7 @@ namespace titan::ckpt {
 /// Thread-safe. The first sequence number is 0.
 class Turnstile {
  public:
-  /// Waits until `sequence` - 1 has passed, runs `step`, then lets `sequence` + 1 pass. After stop() returns false
+  /// Waits until `sequence` - 1 has passed, runs `step`, then lets `sequence` + 1 pass. After stop() it returns false
   /// without running `step`.
   template <typename Step>
   bool pass(std::uint64_t sequence, const Step& step) {

@@ -10,21 +10,21 @@
 namespace titan::convert::dcp {
 namespace {
 
-// A file with none of these keys is not about the curve; one with any of them leaves the others at torchtitan's
-// defaults.
+// A file with none of these keys does not set the LR schedule. A file with some of them leaves the others at
+// torchtitan's defaults.
 bool says_curve(const ckpt::Settings& rows) {
   return std::ranges::any_of(ckpt::lr_rows({}),
                              [&](const auto& row) { return !recipe::said_as(rows, row.first).empty(); });
 }
 
-// The phases that a run meets: what would begin after its last step shapes nothing.
+// The phases that the run reaches; phases after its last step have no effect.
 std::vector<ckpt::LrPhase> phases_met(const ckpt::LrSettings& curve) {
   std::vector<ckpt::LrPhase> phases = ckpt::schedule_from(curve).phases;
   std::erase_if(phases, [&](const ckpt::LrPhase& phase) { return phase.first > curve.total_steps; });
   return phases;
 }
 
-// Settings that differ may make the same curve: a decay over everything, a warm-up longer than the run.
+// Different settings may give the same schedule: a decay over everything, or a warm-up longer than the run.
 bool same_curve(const ckpt::LrSettings& a, const ckpt::LrSettings& b) {
   return a.total_steps == b.total_steps && phases_met(a) == phases_met(b);
 }

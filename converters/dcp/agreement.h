@@ -8,9 +8,9 @@
 
 namespace titan::convert::dcp {
 
-/// Compares by value the settings of the optimizer that both the checkpoint (`own`) and the configuration (`given`)
-/// name. With `with_curve` (the curve is not replaced) it also compares the learning rate's `curve` with that of
-/// `given`, if `given` says anything of it; torchtitan's defaults fill in the rest. `what` names the checkpoint.
+/// Compares the optimizer settings that both the checkpoint (`own`) and the configuration (`given`) name, by value.
+/// With `with_curve` (the LR schedule is kept) it also compares the checkpoint's LR schedule `curve` with that of
+/// `given`, if `given` has any LR setting; torchtitan's defaults fill in the others. `what` names the checkpoint.
 /// \error kIncompatible naming every key that differs with both values; kInvalid (read_torchtitan)
 ckpt::Status check_agreement(const std::string& what, const ckpt::Settings& own, const ckpt::LrSettings& curve,
                              const ckpt::Settings& given, bool with_curve);

@@ -1,5 +1,5 @@
 #pragma once
-// Which bytes of which chunk make up a range of a tensor's elements. Pure.
+// Maps a range of a tensor's elements to ranges of its chunks. Pure.
 #include <cstdint>
 #include <functional>
 #include <vector>

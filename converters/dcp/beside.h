@@ -1,5 +1,5 @@
 #pragma once
-// Files of a DCP directory besides tensors: those that travel with the model, and those that are not read.
+// Files of a DCP directory other than tensors: those that travel with the model, and those that are ignored.
 #include <string>
 
 #include "converters/format.h"
@@ -11,8 +11,8 @@ namespace titan::convert::dcp {
 Result<std::string> find_config(Fs& fs, const std::string& path);
 
 /// Adds to `plan` the files that travel with the model: those in `path`, and with Hugging Face's names those next to
-/// the config.json. Notes which of several models and optimizers are not read, and run states in pickles, which are not
-/// read. \error kFailed
+/// the config.json. Notes which of several models and optimizers are ignored, and run states in pickles, which are
+/// ignored too. \error kFailed
 Status take_files_beside(Fs& fs, const std::string& path, bool huggingface, ImportPlan& plan);
 
 }  // namespace titan::convert::dcp

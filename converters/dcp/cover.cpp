@@ -1,4 +1,4 @@
-// check_cover: do the chunks of a tensor fill it without overlapping?
+// check_cover: whether the chunks of a tensor fill it without overlap.
 #include <algorithm>
 #include <numeric>
 

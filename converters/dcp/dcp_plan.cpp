@@ -1,4 +1,4 @@
-// plan_dcp_import: which tensor becomes what.
+// plan_dcp_import: what each tensor is converted to.
 #include <algorithm>
 #include <map>
 
@@ -167,7 +167,7 @@ Status Planner::sort_in(std::size_t i) {
   } else if (key.kind != Kind::kTrainState && key.kind != Kind::kScheduler && key.kind != Kind::kGroup) {
     left_over_.push_back(name);
   } else {
-    add_report(i, Fate::kDropped);  // a number: read as a value
+    add_report(i, Fate::kDropped);  // a number, which is read as a value
   }
   return other == i ? Status{} : two_stand_for(source_.path(), key.parameter, source_.tensors()[other].name, name);
 }
@@ -231,7 +231,7 @@ Status Planner::order_rows() {
     const bool needed = !options_.look || options_.rules.rows;
     if (layout_.huggingface && !options_.look && !model.dims) return model.unknown;
     if (head_dim_ == 0 && needed) return model.unknown;
-    // A look takes nothing but heads from a configuration that a user gave.
+    // With `look`, only the number of heads is taken from the user's configuration.
     by_config_json_ = !model.config_json.empty();
     if (by_config_json_) hf_keys_ = keys_of_hf_config(source_.reader().fs(), model.config_json, *model.dims);
     if (by_config_json_ || (layout_.huggingface && !options_.look)) model_ = model.dims;

@@ -1,4 +1,4 @@
-// The run in the plan of a DCP directory: with torchtitan's configuration it goes on.
+// The run state in the plan of a DCP directory, for a resume with torchtitan's configuration.
 #include <algorithm>
 
 #include "ckpt/base/text.h"

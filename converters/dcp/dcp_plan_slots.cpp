@@ -10,7 +10,7 @@
 namespace titan::convert::dcp {
 
 void Planner::drop_slots() {
-  std::set<std::size_t> sources;  // one may have the state of several experts
+  std::set<std::size_t> sources;  // a tensor may have the state of several experts
   for (const auto& [name, own] : slots_)
     for (const auto& [slot, one] : own) sources.insert(one.source);
   for (const auto& [name, source] : steps_) sources.insert(source);
@@ -19,7 +19,7 @@ void Planner::drop_slots() {
   steps_.clear();
 }
 
-// To look at fused moments: what a config.json or the given configuration says, where it fits.
+// For looking at fused moments: the head size in a config.json or the given configuration, if it fits the tensors.
 std::uint64_t Planner::said_head_dim() const {
   recipe::Shapes shapes;
   for (const auto& [name, slot] : parameters_) shapes[name] = shape_of(slot);

@@ -18,7 +18,7 @@
 
 namespace titan::convert::dcp {
 
-/// One pass over the items of a directory; what it has found so far is its state.
+/// One pass over the items of a directory. Its members hold what it has found so far.
 class Planner {
  public:
   Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}
@@ -31,7 +31,7 @@ class Planner {
     RowBlocks blocks{};  // of a tensor that other parameters share
   };
 
-  // Applies the rules to names, and finds out whose names they are.
+  // Applies the user's rules to names, and finds out which program's names they are.
   Status take_names();
 
   // Finds the family: some of Hugging Face's names mean other parts in other families. A config.json that cannot be
@@ -41,7 +41,7 @@ class Planner {
   void leave_out(std::size_t source) { plan_.left_out.push_back(source_.tensors()[source].name); }
   void drop_slots();
 
-  // Sorts in tensors of element types that our checkpoints cannot hold.
+  // Handles tensors of element types that Titan checkpoints cannot hold.
   Status sort_in_others();
   Status sort_in(std::size_t i);
 
@@ -49,8 +49,8 @@ class Planner {
   Status split_experts();
   std::vector<std::uint64_t> shape_of(const Slot& slot) const;
 
-  // Reorders rows of queries and keys from halves to our order, for which the head size must be known. With `look` it
-  // need not be: tensors then keep their names.
+  // Reorders rows of queries and keys from the order of halves to Titan's, which needs the head size. With `look` the
+  // head size may be unknown: tensors then keep their names.
   Status order_rows();
 
   // Keeps every tensor of the model under its own name.
@@ -68,7 +68,7 @@ class Planner {
   Result<std::vector<std::string>> unsaid_of_run() const;
   Status check_model();
 
-  // A different value in a configuration that explains why the parameter is missing; for the error.
+  // A differing value in the configuration that explains why the parameter is missing; for the error.
   std::string why_missing(const std::string& parameter) const;
 
   // Splits moments of queries, keys and values that are in one tensor; the number of heads decides their order.
@@ -78,11 +78,11 @@ class Planner {
   // `missing` gets state that some parameters lack although others have it.
   Status take_slots(std::vector<std::string>& missing);
 
-  // Checks that every tensor has a place, for a conversion. With `look` only leaves tensors out.
+  // Checks, for a conversion, that every tensor is used. With `look`, unused tensors are left out instead.
   Status settle(const std::vector<std::string>& missing);
   std::vector<std::string> tensor_names() const;
 
-  // Finds the step: from a value, else from the folder's name, else from Adam's counts.
+  // Finds the step: from a stored value, else from the folder's name, else from Adam's `step` state.
   Status take_step();
 
   // Notes values that are not tensors, except those that every torchtitan run has.

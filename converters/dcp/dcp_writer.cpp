@@ -1,5 +1,5 @@
-// create_dcp: one of our checkpoints as a DCP directory, which torchtitan's checkpoint manager takes, or with Hugging
-// Face's names a program that trains a model of transformers.
+// create_dcp: writes a Titan checkpoint as a DCP directory, for torchtitan's checkpoint manager or, with Hugging Face's
+// names, for a program that trains a transformers model.
 #include <algorithm>
 #include <map>
 
@@ -33,16 +33,16 @@ constexpr const char* kDataFile = "__0_0.distcp";
 
 struct TensorPart {
   ckpt::TensorRef ref;
-  std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
+  std::uint64_t head_dim = 0;  // not 0: rows are reordered to the order of halves
 };
 struct TensorItem {
   std::vector<std::string> path;
-  std::vector<TensorPart> parts;  // of which equal shares follow each other, `turns` times
+  std::vector<TensorPart> parts;  // equal shares of these parts alternate `turns` times
   DType from, to;
   std::vector<std::uint64_t> shape;
   std::uint64_t turns = 1;
 };
-using OwnParts = std::map<std::string, std::uint32_t>;  // parameters of ours, with their indices
+using OwnParts = std::map<std::string, std::uint32_t>;  // Titan's parameters, with their indices
 struct StepItem {
   std::vector<std::string> path;
   std::uint64_t step;
@@ -76,13 +76,14 @@ class DcpWriter final : public ForeignWriter {
 
   const bool huggingface_;    // names and order of rows
   const bool newer_;          // torchtitan 0.3.0's names, and its fused moments
-  ckpt::Settings rows_;       // what the checkpoint says, and of the model what only the configuration says
-  ModelDims model_;           // where the rows say it, and for Hugging Face's names always
-  std::uint64_t halves_ = 0;  // head_dim where rows lie in halves: Hugging Face's names, and torchtitan's qwen3
+  ckpt::Settings rows_;       // the checkpoint's settings; for the model also those that only the configuration has
+  ModelDims model_;           // set if the rows describe it, and always for Hugging Face's names
+  std::uint64_t halves_ = 0;  // head_dim if rows are in the order of halves: with Hugging Face's names, and in
+                              // torchtitan's qwen3
   std::string config_json_;
   std::optional<WrittenRun> run_;
   std::vector<WrittenParameter> written_;
-  std::map<std::string, OwnParts> fused_;  // moments that are one tensor, by its name
+  std::map<std::string, OwnParts> fused_;  // moments that are stored in one tensor, by the tensor's name
   std::vector<TensorItem> tensors_;
   std::vector<ValueItem> values_;
   std::vector<StepItem> steps_;
@@ -101,7 +102,7 @@ void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) 
   tensors_.push_back({std::move(path), {part}, stored.dtype, to, meta.shape});
 }
 
-// All of a tensor in the directory, or a part of it.
+// Adds a whole tensor of the directory, or a part of it.
 TensorPart DcpWriter::add_part(const ckpt::TensorRef& ref, const std::vector<std::string>& path, DType to) {
   const ckpt::ParameterMeta& meta = manifest_.parameters[ref.index].meta;
   const bool moves = halves_ > 2 && recipe::has_head_rows(meta.name);
@@ -114,11 +115,11 @@ TensorPart DcpWriter::add_part(const ckpt::TensorRef& ref, const std::vector<std
   return {ref, moves ? halves_ : 0};
 }
 
-// `name`: of the parameter there; "" where its moments lie in another's.
+// `name`: the parameter's name there; "" if its moments are a part of another tensor's.
 void DcpWriter::add_slots(std::uint32_t index, const std::string& name) {
   const ckpt::ParameterRecord& record = manifest_.parameters[index];
   for (const ckpt::SlotTensor& slot : record.slots) {
-    if (run_ && slot.name != ckpt::kEma) {  // torch's optimizer has no average
+    if (run_ && slot.name != ckpt::kEma) {  // torch's optimizer has no EMA
       if (!name.empty()) add_tensor(name, {index, slot.name});
       continue;
     }
@@ -148,7 +149,7 @@ Status DcpWriter::add_parameter(std::uint32_t index, const std::string& name) {
   return {};
 }
 
-// Moments of queries, keys and values as torchtitan 0.3.0 has them, one tensor in turns.
+// Adds the moments of queries, keys and values as torchtitan 0.3.0 stores them: one tensor, alternating.
 Status DcpWriter::add_fused(const std::string& name, const OwnParts& own) {
   const std::uint64_t head = halves_ != 0 ? halves_ : static_cast<std::uint64_t>(model_.head_dim);
   std::vector<std::uint32_t> indices;
@@ -183,8 +184,8 @@ Status DcpWriter::add_fused(const std::string& name, const OwnParts& own) {
   return {};
 }
 
-// torchtitan's llama3 knows no tying. In the state of a tied model of transformers, and of torchtitan's qwen3, the head
-// has a name, and the optimizer has one state for both.
+// torchtitan's llama3 has no tied embeddings. In the state of a tied transformers model, and of torchtitan's qwen3, the
+// head has its own name, but the optimizer has one state for both.
 Status DcpWriter::add_tied_head(std::uint32_t embedding) {
   TITAN_ASSIGN_OR_RETURN(const std::string head, their_name(std::string(recipe::kHeadName)));
   if (options_.untie) {
@@ -238,7 +239,7 @@ Status DcpWriter::add_parameters() {
   return skip_.check_used(source_.path());
 }
 
-// What Hugging Face's names need: the size of a head, for the order of rows, and a config.json that says the model.
+// Hugging Face's names need the head size, for the row order, and a config.json that describes the model.
 Status DcpWriter::find_model(Fs& fs) {
   TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows_));
   TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
@@ -254,7 +255,7 @@ Status DcpWriter::find_model(Fs& fs) {
   return {};
 }
 
-// A DCP directory says nothing of the model. torchtitan takes it from its flavour.
+// A DCP directory does not describe the model. torchtitan takes it from its flavour.
 Status DcpWriter::note_flavor() {
   const Result<ModelDims> model = recipe::dims_from_rows(source_.path(), rows_);
   if (!model.ok()) {
@@ -269,8 +270,8 @@ Status DcpWriter::note_flavor() {
   return {};
 }
 
-// Whose rows are put into halves' order: of Hugging Face's names, and of a model with norms of heads, which is
-// torchtitan's qwen3. Norms of heads have the size of one.
+// Finds the tensors whose rows are reordered to halves: with Hugging Face's names, and in models with norms of heads
+// (torchtitan's qwen3). The norm of a head has the size of the head.
 Status DcpWriter::find_halves() {
   if (huggingface_) {
     halves_ = static_cast<std::uint64_t>(model_.head_dim);
@@ -384,7 +385,7 @@ Status DcpWriter::write(Fs& fs, const std::string& folder, const Progress& progr
         ckpt::write_new_file(fs, ckpt::join_path(folder, kHfConfig), std::as_bytes(std::span(config_json_))));
     TITAN_RETURN_IF_ERROR(copy_companions(fs, options_.companions, folder, is_further_companion));
   }
-  // Last: its existence says that the rest is there.
+  // Written last: its existence means that all other files are complete.
   const std::string metadata = encode_metadata(kDataFile, written);
   return ckpt::write_new_file(fs, ckpt::join_path(folder, kMetadataFile), std::as_bytes(std::span(metadata)));
 }

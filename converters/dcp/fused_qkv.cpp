@@ -13,7 +13,7 @@ constexpr std::string_view kFused = "wqkv", kLayers = "layers.";
 constexpr Part kParts[][3] = {{Part::kQuery, Part::kKey, Part::kValue},
                               {Part::kQueryBias, Part::kKeyBias, Part::kValueBias}};
 
-// "layers.0.attention.qkv_linear.wqkv.weight" of the name that torchtitan has for a part of it.
+// "layers.0.attention.qkv_linear.wqkv.weight" for torchtitan's name of one of its parts.
 std::string fused_name(std::string part) {
   const std::size_t end = part.rfind('.'), begin = part.rfind('.', end - 1) + 1;
   return part.replace(begin, end - begin, kFused);

@@ -12,14 +12,14 @@
 namespace titan::convert::dcp {
 
 struct FusedPart {
-  std::string parameter;  ///< under our name
+  std::string parameter;  ///< under Titan's name
   RowBlocks blocks;       ///< its rows
 };
 
 /// Whether `name` is that of a fused projection: "layers.0.attention.qkv_linear.wqkv.weight".
 bool is_fused_qkv(const std::string& name);
-/// The parts of a fused projection, queries first; nothing for other names. For each key head, the tensor has the rows
-/// of its `group` query heads, then of the key head, then of the value head. `head_dim`: rows of a head; with 0,
+/// The parts of a fused projection, queries first; empty for other names. For each key head, the tensor has the rows of
+/// its `group` query heads, then of the key head, then of the value head. `head_dim`: rows of a head; if it is 0,
 /// `blocks` are not set.
 std::vector<FusedPart> fused_parts(const std::string& name, std::uint64_t group, std::uint64_t head_dim);
 
@@ -32,7 +32,7 @@ struct FusedShape {
 /// names the checkpoint. \error kIncompatible: the head size is not known, or rows are not a multiple of it
 ckpt::Result<FusedShape> fused_shape(const std::string& path, const std::string& name,
                                      const std::vector<ckpt::ParameterMeta>& parts, std::uint64_t head_dim);
-/// The name of the fused projection that contains our parameter `name`; nothing for other parameters.
+/// The name of the fused projection that contains Titan's parameter `name`; nullopt for other parameters.
 std::optional<std::string> fused_home(const std::string& name);
 
 }  // namespace titan::convert::dcp

@@ -17,7 +17,7 @@ struct HfModel {
   Status unknown;                         ///< what is missing if `dims` is nothing
 };
 
-/// `shapes`: of the parameters under our names. Looks for a config.json as find_config() (beside.h) does. \error
+/// `shapes`: of the parameters under Titan's names. Looks for a config.json as find_config() (beside.h) does. \error
 /// kCorrupt, kUnsupported: the config.json; kFailed
 Result<HfModel> find_hf_model(Fs& fs, const std::string& path, const recipe::Shapes& shapes,
                               const ImportOptions& options);

@@ -21,7 +21,7 @@ struct Anchor {
   auto operator<=>(const Anchor&) const = default;
 };
 
-// What stands before "layers.N." where the rest is a tensor of a layer of one of the two.
+// The prefix before "layers.N." if the rest of the name is a layer tensor in one of the two layouts.
 std::optional<Anchor> anchor_of(std::string_view name) {
   bool huggingface = false;
   const auto at = layers_at(name, [&](std::string_view rest) {
@@ -31,7 +31,7 @@ std::optional<Anchor> anchor_of(std::string_view name) {
   return at ? std::optional(Anchor{huggingface, std::string(name.substr(0, *at))}) : std::nullopt;
 }
 
-// Rules may give a part of Hugging Face's names ours: the others say whose names they are.
+// The user's rules may map some of Hugging Face's names to Titan's: the other names then decide the layout.
 void forget_renamed(std::set<Anchor>& anchors, const std::set<Anchor>& of_file) {
   const bool theirs = std::any_of(of_file.begin(), of_file.end(), [](const Anchor& one) { return one.huggingface; });
   const Anchor ours;
@@ -51,7 +51,7 @@ ckpt::Result<Anchor> chosen(const std::string& path, const std::set<Anchor>& anc
   return several_models(path, prefixes);
 }
 
-// Hugging Face's name behind `prefix`; nothing for a name that is not behind it.
+// Hugging Face's name after `prefix`; nullopt if the name does not begin with it.
 std::optional<std::string> behind(std::string_view name, std::string_view prefix) {
   const std::string_view root = prefix.ends_with(kModel) ? prefix.substr(0, prefix.size() - kModel.size()) : prefix;
   if (name.starts_with(root) && name.substr(root.size()) == recipe::kHuggingfaceHead)
@@ -120,7 +120,7 @@ ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std:
   }
   forget_renamed(of_model, of_file);
   TITAN_ASSIGN_OR_RETURN(const Anchor model, chosen(path, of_model));
-  // The optimizer of another model, or of another program's: its state stays what it is called.
+  // Optimizer state of another model or another program keeps its names.
   std::erase_if(of_optimizer, [&](const Anchor& anchor) { return anchor.huggingface != model.huggingface; });
   TITAN_ASSIGN_OR_RETURN(const Anchor optimizer, chosen(path, of_optimizer));
   const bool normed = std::ranges::any_of(

@@ -1,5 +1,5 @@
 #pragma once
-// Whose names the tensors of a DCP directory have (torchtitan's or Hugging Face's), and with which prefix.
+// Which program's names the tensors of a DCP directory have (torchtitan's or Hugging Face's), and with which prefix.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +28,9 @@ struct Layout {
   std::string wrapping() const;
 };
 
-/// Finds the layers of a model in `names`, of which the user's rules have changed the `renamed`. Without any layers,
-/// names count as torchtitan's without a prefix. `path` names the directory in messages. \error kIncompatible: there
-/// are several models, and none has the usual prefix
+/// Finds the layers of a model in `names`; `renamed` are the names that the user's rules have changed. Without any
+/// layers, names are taken as torchtitan's without a prefix. `path` names the directory in messages. \error
+/// kIncompatible: there are several models, and none has the usual prefix
 ckpt::Result<Layout> find_layout(const std::string& path, const std::vector<std::string>& names,
                                  const std::vector<bool>& renamed);
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kMaxRank = 16;
 constexpr std::size_t kMaxName = 4096;
-constexpr std::size_t kMaxState = 64;  // keys of an instance; torch's have six at most
+constexpr std::size_t kMaxState = 64;  // most keys of an instance; torch's have at most six
 
-// The storage of one key before it is matched with chunks.
+// The storage of one key, not yet matched with chunks.
 struct StoredIndex {
   std::optional<std::vector<std::uint64_t>> offset;
   ItemPlace place;
@@ -51,14 +51,14 @@ class MetadataParser {
     return p_.state(node);
   }
 
-  // A pickle can name one value many times, at two bytes each, to fill memory. torch writes a value of its own for
+  // A pickle can refer to one value many times, at two bytes each, to exhaust memory. torch writes a separate value for
   // every part of a list.
   Status count_parts(std::size_t parts, const std::string& where) {
     parts_ += parts;
     return parts_ <= p_.nodes() ? Status{} : bad(where + " has more parts than the pickle has values");
   }
 
-  // A torch.Size or a plain tuple or list of numbers that are not negative.
+  // A torch.Size, or a plain tuple or list of non-negative numbers.
   Result<std::vector<std::uint64_t>> dims(NodeId node, const std::string& where) const {
     if (p_.is_made_by(node, "torch", "Size") && p_.size(p_.arguments(node)) == 1) node = p_.item(p_.arguments(node), 0);
     if (!p_.is(node, NodeKind::kTuple) && !p_.is(node, NodeKind::kList))
@@ -157,7 +157,7 @@ class MetadataParser {
     return {};
   }
 
-  // The dtype out of TensorProperties: a tuple of five or six, in old files a dict.
+  // The dtype in TensorProperties: a tuple of five or six, in old files a dict.
   Result<std::string> read_dtype(const std::string& name, NodeId properties) const {
     const std::string where = name + ": properties";
     if (!p_.is(properties, NodeKind::kInstance) || p_.name(p_.callee(properties)) != "TensorProperties")
@@ -216,7 +216,7 @@ class MetadataParser {
           return bad(where + " leaves the tensor in dimension " + std::to_string(d));
         empty = empty || chunk.sizes[d] == 0;
       }
-      if (empty) continue;  // uneven sharding: legal, and several may share one index
+      if (empty) continue;  // uneven sharding: legal, and several empty chunks may share one index
       if (stored == storage_.end()) return bad(where + " has no item in storage_data");
       TITAN_RETURN_IF_ERROR(place_chunk(where, stored->second, chunk));
       tensor.chunks.push_back(std::move(chunk));

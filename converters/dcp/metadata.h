@@ -56,7 +56,7 @@ struct Metadata {
 
 /// Reads the object graph and checks it: names are unique; chunks are inside their tensor, disjoint and complete; every
 /// chunk has an item; items of one file do not overlap; paths are inside the directory. \error kCorrupt naming the key;
-/// kUnsupported: layouts, compression or memory formats that we cannot read
+/// kUnsupported: layouts, compression or memory formats that Titan cannot read
 Result<Metadata> parse_metadata(const Pickle& pickle);
 /// Decodes and parses the bytes of a `.metadata` file. \error as Pickle::decode and parse_metadata
 Result<Metadata> decode_metadata(std::string what, std::string bytes);
@@ -64,8 +64,8 @@ Result<Metadata> decode_metadata(std::string what, std::string bytes);
 /// Accepts a relative path that stays inside the directory. \error kCorrupt naming the path
 Status check_relative_path(std::string_view path);
 
-/// Checks that boxes inside `shape` are disjoint and fill it; boxes without elements are not given. Sorts and splits,
-/// so that a million shards take seconds. `what` names the tensor in messages. \error kCorrupt (overlap, lost chunk)
+/// Checks that boxes inside `shape` are disjoint and fill it; boxes without elements must not be passed. Fast enough
+/// for a million shards (seconds). `what` names the tensor in messages. \error kCorrupt (overlap, lost chunk)
 Status check_cover(const std::string& what, const std::vector<std::uint64_t>& shape, const std::vector<Chunk>& chunks);
 
 }  // namespace titan::convert::dcp

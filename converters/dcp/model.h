@@ -1,5 +1,5 @@
 #pragma once
-// The model of a DCP directory: its tensors have its dimensions, torchtitan's configuration has heads, RoPE and eps.
+// The model of a DCP directory: dimensions from its tensors; heads, RoPE and eps from torchtitan's configuration.
 #include <string>
 #include <vector>
 

@@ -7,7 +7,7 @@
 namespace titan::convert::dcp {
 namespace {
 
-constexpr int kStrangers = 3;  // the last group
+constexpr int kStrangers = 3;  // the last group: other names
 
 std::string our_name(std::string_view name, bool& newer) {
   const std::optional<MappedName> mapped = torchtitan_names().ours(name);

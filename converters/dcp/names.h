@@ -18,7 +18,7 @@ struct DcpKey {
     kDataloader,  ///< `field`
   };
   Kind kind = Kind::kParameter;
-  std::string parameter;  ///< our name
+  std::string parameter;  ///< Titan's name
   std::string field;
   bool newer = false;  ///< torchtitan 0.3.0's spelling
   bool operator==(const DcpKey&) const = default;
@@ -27,7 +27,7 @@ struct DcpKey {
 /// Parses a flattened key. A key without a known prefix is a parameter, for model keys have none.
 DcpKey parse_key(std::string_view key);
 
-/// The place of a parameter in a Llama's order; compare as tuples. Other names come last, sorted by name.
+/// The position of a parameter in the order of a Llama model; compare as tuples. Other names come last, sorted by name.
 struct ModelOrder {
   int group = 0;
   std::uint64_t layer = 0;
@@ -35,7 +35,7 @@ struct ModelOrder {
   std::uint64_t expert = 0;
   int of_expert = 0;  ///< place among an expert's parameters
   std::string name;
-  /// Whether a Llama has this name.
+  /// Whether a Llama model has a parameter of this name.
   bool of_model() const;
   auto operator<=>(const ModelOrder&) const = default;
 };

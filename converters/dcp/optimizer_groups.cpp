@@ -10,14 +10,14 @@ namespace {
 
 constexpr double kTolerance = 1e-12;
 
-// Fields of a parameter group. torch's Adam is AdamW with decoupled_weight_decay = False; older ones do not say.
+// Fields of a parameter group. torch's Adam is AdamW if decoupled_weight_decay is True; older versions lack the field.
 constexpr std::string_view kComparedFields[] = {"lr", "initial_lr", "betas", "eps", "weight_decay"};
 struct Flag {
   const char* field;
   bool expected;
 };
 constexpr Flag kFlags[] = {{"amsgrad", false}, {"maximize", false}, {"decoupled_weight_decay", true}};
-// These say how an update is computed, and of what, not what it is.
+// These fields select an implementation; they do not change the result.
 constexpr std::string_view kHarmless[] = {"foreach", "fused", "capturable", "differentiable", "param_names", "params"};
 
 // Every Adam and AdamW of torch has it, and RAdam, whose state and other settings have the same names, does not.

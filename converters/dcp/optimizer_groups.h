@@ -13,10 +13,10 @@
 
 namespace titan::convert::dcp {
 
-/// The hint if the weight decay of one of `parameters` differs: most trainers have norms and biases without decay in a
-/// separate group.
+/// The hint if the weight decay of one of `parameters` differs: most trainers put norms and biases into a separate
+/// group without weight decay.
 std::string decay_hint(const std::vector<ckpt::ParameterMeta>& parameters);
-/// Whether `stored` (of an optimizer) equals `said` (of a configuration), to 1e-12 relative or after rounding to
+/// Whether `stored` (in an optimizer) equals `said` (in a configuration), to 1e-12 relative or after rounding to
 /// float32.
 bool is_number_of(double stored, double said);
 /// The note where groups of torch before 2.7 do not tell AdamW from Adam.
@@ -28,9 +28,9 @@ class StoredValues {
  public:
   explicit StoredValues(const DcpReader& source) : source_(source) {}
   const DcpReader& source() const { return source_; }
-  /// \error kIncompatible: there is none
+  /// Returns the value of `name`. \error kIncompatible: there is none
   Result<Value> need(const std::string& name) const;
-  /// \error kIncompatible: there is none; kCorrupt: it is no count
+  /// Returns the value of `name` as a count. \error kIncompatible: there is none; kCorrupt: not a whole number
   Result<std::uint64_t> count(const std::string& name) const;
   /// Like count(); nothing if there is none.
   Result<std::optional<std::uint64_t>> count_if_there(const std::string& name) const;
@@ -48,12 +48,12 @@ class StoredValues {
   const DcpReader& source_;
 };
 
-/// The values that a configuration gives a group of parameters.
+/// The values that a configuration sets for a parameter group.
 struct GroupSettings {
   recipe::Config::Optimizer optimizer;
   double initial_lr = 0, lr = 0;
   std::string lr_name;                 ///< name of `lr` in messages
-  std::optional<double> lr_of_step{};  ///< also accepted: the rate of a program that sets it at the beginning of a step
+  std::optional<double> lr_of_step{};  ///< also accepted: the rate in programs that set it at the beginning of a step
   bool initial_needed = true;          ///< false: compared only if it is stored
   std::string rule = {};               ///< the parameter for which optimizer.rules set other values
   std::string parameter = {};          ///< the parameter of the group, if the group's name does not tell it
@@ -70,13 +70,13 @@ std::vector<double> lr_factors(const std::vector<recipe::UpdateSettings>& update
 /// kCorrupt
 Status check_group(const StoredValues& values, const std::string& prefix, const GroupSettings& expected);
 
-/// AdamW is the only optimizer here. \error kIncompatible
+/// Checks that the configured optimizer is AdamW, the only one supported here. \error kIncompatible
 Status check_optimizer(const recipe::Config& config);
-/// Compares Adam's count of each parameter with `step`, which is `name`'s. \error kIncompatible naming both
+/// Compares Adam's `step` of each parameter with `step`, whose name is `name`. \error kIncompatible naming both
 Status check_steps(const StoredValues& values, const std::vector<ckpt::ParameterMeta>& parameters,
                    const std::vector<std::uint64_t>& counts, const std::string& name, std::uint64_t step);
 
-/// Whether a field of a group is known here. An unknown one may change the update.
+/// Whether a field of a parameter group is known here. An unknown field may change the update.
 bool is_group_field(std::string_view field);
 Status unknown_field(const std::string& path, const std::string& name);
 /// A group has no `amsgrad`, as those of RAdam. \error kIncompatible always

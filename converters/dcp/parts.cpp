@@ -13,24 +13,23 @@
 namespace titan::convert::dcp {
 namespace {
 
-// accelerate numbers models and optimizers. Of several the first is the one that is trained.
+// accelerate numbers models and optimizers. If there are several, the first model is the trained one.
 constexpr const char* kModelPart = "pytorch_model_fsdp_0";
 constexpr std::string_view kModelPrefix = "pytorch_model_fsdp_", kOptimizerPrefix = "optimizer_";
-// torch's writer puts shards here that it means to consolidate, as torchtitan's last save in Hugging Face's format
-// does.
+// torch's writer puts shards here that it will consolidate; torchtitan's last save in Hugging Face's format does, too.
 constexpr const char* kShardedPart = "sharded";
-// The first is accelerate's; beside shards a user of save_optimizer_distributed chooses one.
+// The first name is accelerate's; next to shards, the user of save_optimizer_distributed chooses one of them.
 constexpr const char* kOptimizerParts[] = {"optimizer_0", "optimizer", "optim"};
 
 Result<bool> is_directory_of_dcp(ckpt::Fs& fs, const std::string& path) {
   return file_there(fs, ckpt::join_path(path, kMetadataFile));
 }
 
-// A part that is there beside `whole` and whose own metadata was not copied must not be taken for none.
+// A part next to `whole` whose own metadata was not copied must not count as absent.
 Status check_part(ckpt::Fs& fs, const std::string& path, const std::string& part, const std::string& whole) {
   const std::string folder = ckpt::join_path(path, part);
   const auto entries = fs.list(folder);
-  if (!entries.ok()) return {};  // none, or a file of that name
+  if (!entries.ok()) return {};  // the folder does not exist, or is a file
   const bool items =
       std::ranges::any_of(*entries, [](const ckpt::DirEntry& entry) { return entry.name.ends_with(kItemSuffix); });
   if (!items && !part.ends_with("_0")) return {};
@@ -47,7 +46,7 @@ std::string number_behind(std::string_view prefix, const std::string& name) {
   return number.find_first_not_of("0123456789") == std::string::npos ? number : "";
 }
 
-// By name; of two the first, which is the model's.
+// Sorted by name; of two entries with one name the first (the model's) is kept.
 template <typename Entry>
 void sort_once(std::vector<Entry>& entries) {
   std::ranges::stable_sort(entries, {}, &Entry::name);

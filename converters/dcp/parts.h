@@ -1,6 +1,6 @@
 #pragma once
-// A checkpoint whose model and optimizer are in one DCP directory each, as accelerate and the Trainer of transformers
-// save them.
+// A checkpoint with one DCP directory for the model and one for the optimizer, as accelerate and the transformers
+// Trainer save it.
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +20,7 @@ Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path)
 struct FurtherParts {
   std::vector<std::string> models, optimizers;  ///< names in `path`, ascending
 };
-/// Empty if `path` is not a folder of accelerate's. \error kFailed
+/// Empty if `path` is not a folder written by accelerate. \error kFailed
 Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path);
 /// What a note says of the optimizer's directory if `path` is the model's of two such directories; else "". \error
 /// kFailed

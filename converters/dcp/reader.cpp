@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::uint64_t kMaxMetadata = std::uint64_t{1} << 30;
 constexpr std::size_t kOpenFiles = 64, kOpenChunks = 4096;
-constexpr std::uint64_t kMaxReordered = std::uint64_t{240} << 20;  // twice, for a moment; a conversion may take 512 MiB
+constexpr std::uint64_t kMaxReordered = std::uint64_t{240} << 20;  // held twice for a moment; a conversion may take 512
+                                                                   // MiB
 constexpr std::uint64_t kBlock = 1u << 20;
 
 std::uint64_t first_element(const std::vector<std::uint64_t>& shape, const Chunk& chunk, bool last) {
@@ -42,8 +43,8 @@ Status check_item(const std::string& what, const ItemContent& content, const Ten
   return {};
 }
 
-// torch can write the files of a directory as safetensors (SerializationFormat.SAFETENSORS): all items are then said to
-// be at offset 0. Such a file begins with the length of a header in JSON, an item of the usual kind with a zip's mark.
+// torch can write the files of a directory as safetensors (SerializationFormat.SAFETENSORS); the metadata then gives
+// offset 0 for all items. Such a file begins with the length of a JSON header, a usual item with the magic of a zip.
 bool is_safetensors(ckpt::File& file) {
   std::string head(9, '\0');
   const Result<std::uint64_t> size = file.size();
@@ -51,7 +52,7 @@ bool is_safetensors(ckpt::File& file) {
   return head[8] == '{' && get_le(head, 0, 8) <= *size - 8;
 }
 
-// Refuses directories that were saved in an unusual way, or not to the end.
+// Refuses directories that were saved in an unusual form or incompletely.
 Status check_form(ckpt::Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
   std::string item, of_rank;
@@ -62,7 +63,7 @@ Status check_form(ckpt::Fs& fs, const std::string& path) {
     if (name.starts_with("__") && name.ends_with(kMetadataFile)) of_rank = std::max(of_rank, name);
     const auto info = fs.stat(ckpt::join_path(path, name));
     if (name.ends_with(kItemSuffix) && info.ok() && info->type == ckpt::FileType::kFile)
-      item = std::max(item, name);  // a pipe would hang
+      item = std::max(item, name);  // opening a pipe would hang
   }
   if (item.empty()) return {};
   if (!there && !of_rank.empty())
@@ -88,10 +89,10 @@ struct DcpReader::OpenChunk {
   ZipEntry entry;
   std::uint64_t payload = 0;  // offset of the entry's bytes in the file
   std::uint64_t begin = 0;    // of the tensor's first byte in the entry
-  std::uint64_t next = 0;     // bytes of the entry that went into `crc`
+  std::uint64_t next = 0;     // number of bytes of the entry that are in `crc`
   std::uint32_t crc = 0;
   bool plain = false;                // there is no checksum
-  std::vector<std::byte> reordered;  // the chunk row-major, where the item has it otherwise
+  std::vector<std::byte> reordered;  // the chunk in row-major order, if the item stores it otherwise
 };
 
 DcpReader::DcpReader(ckpt::Fs& fs, std::string path, Metadata metadata)
@@ -106,7 +107,7 @@ Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::stri
     if (const std::vector<std::string> shards = shards_in(fs, folder); !shards.empty()) {
       TITAN_ASSIGN_OR_RETURN(Metadata part, read_shards(fs, folder, shards));
       parts.emplace_back(name, std::move(part));
-      TITAN_ASSIGN_OR_RETURN(const bool both, is_file(fs, file));  // the optimizer's may lie in the same folder
+      TITAN_ASSIGN_OR_RETURN(const bool both, is_file(fs, file));  // the optimizer's may be in the same folder
       if (!both) continue;
     }
     TITAN_RETURN_IF_ERROR(check_form(fs, folder));
@@ -189,7 +190,7 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
       return ckpt::unsupported(open->what + " is not stored row-major and too large to be put in order");
     {
       const std::lock_guard lock(mutex_);
-      chunks_.clear();  // free the last reordered chunk before the next one is made
+      chunks_.clear();  // frees the last reordered chunk before the next one is made
     }
     std::vector<std::byte> storage(open->entry.bytes);
     TITAN_RETURN_IF_ERROR(opened->pread(open->payload, storage));
@@ -213,7 +214,7 @@ Result<std::shared_ptr<DcpReader::OpenChunk>> DcpReader::open_chunk(const Tensor
 std::shared_ptr<DcpReader::OpenChunk> DcpReader::remember(const TensorEntry* tensor, std::size_t index,
                                                           std::shared_ptr<OpenChunk> open) const {
   const std::lock_guard lock(mutex_);
-  // Callers read one tensor after the other and do not come back to an old chunk.
+  // Callers read one tensor after another and do not return to an old chunk.
   if (chunks_.size() >= kOpenChunks) chunks_.clear();
   chunks_[{tensor, index}] = open;
   return open;
@@ -310,7 +311,7 @@ Status DcpReader::verify_item(const ItemPlace& place, const std::string& name, c
     return {};
   }
   const auto damaged = [&](const Status& status, std::uint64_t offset, std::uint64_t bytes) {
-    // The message begins with file and item, for which the report has fields.
+    // The message begins with file and item, which are separate fields in the report.
     std::string detail = status.message;
     if (detail.starts_with(what)) detail.erase(0, what.size() + (detail.substr(what.size()).starts_with(": ") ? 2 : 1));
     report.damage.push_back({metadata_.files[place.file], "item", name, 0, offset, bytes, std::move(detail)});

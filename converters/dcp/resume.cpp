@@ -25,12 +25,12 @@ class Checker {
     TITAN_RETURN_IF_ERROR(check_steps(values_, parameters, steps, "train_state.step", step));
     out.lr = ckpt::schedule_from(lr_);
     const double next = next_lr(lr_, step);
-    std::vector<std::string> unused;  // the run warns of rules that fit nothing
+    std::vector<std::string> unused;  // the run itself warns about rules that match nothing
     TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
                            recipe::update_settings(config_, parameters, unused));
     const std::vector<double> factors = lr_factors(updates);
     const std::string next_name = "lr(" + std::to_string(step + 1) + ") of the configuration's curve";
-    if (!trained.newer) {  // else the groups alone have the rates
+    if (!trained.newer) {  // otherwise only the groups have the rates
       TITAN_RETURN_IF_ERROR(
           values_.check_list("lr_scheduler.base_lrs", lr_.peak, factors, "optimizer.lr of the configuration"));
       TITAN_RETURN_IF_ERROR(values_.check_list("lr_scheduler._last_lr", next, factors, next_name));
@@ -52,7 +52,7 @@ class Checker {
   }
 
  private:
-  // Our own exports have no dataloader. The configuration then says how many ranks there were.
+  // Titan's exports have no dataloader state; the configuration then gives the number of ranks.
   Result<std::uint64_t> world() const {
     const Result<Value> stored = source_.value("dataloader.world_size");
     if (stored.ok() || stored.status().code != ckpt::Code::kNotFound) {
@@ -70,7 +70,7 @@ class Checker {
             "parallelism.data_parallel_replicate_degree x data_parallel_shard_degree must be numbers above 0: --set "
             "parallelism.data_parallel_shard_degree=N");
   }
-  // Refuses fields that we do not know: they may change the update.
+  // Refuses unknown fields, because they may change the update.
   Status check_fields() const {
     const auto check = [&](const std::string& name) -> Status {
       const DcpKey key = parse_key(name);

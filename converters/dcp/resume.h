@@ -1,6 +1,6 @@
 #pragma once
-// Checks that torchtitan's configuration belongs to a checkpoint. Both must agree, or the run would follow a wrong
-// curve.
+// Checks that torchtitan's configuration belongs to a checkpoint. If they disagree, the run would follow another LR
+// schedule.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -27,17 +27,17 @@ struct TrainedParameters {
   const std::vector<std::string>& names;  ///< name of each in the optimizer
   bool newer = false;                     ///< by torchtitan 0.3.0, whose schedule stores no rates
 };
-/// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, all of Adam's steps
-/// and settings equal, and multiplies the tokens of one rank by the ranks.
+/// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, and that all of Adam's
+/// steps and settings are equal. Multiplies the tokens of one rank by the number of ranks.
 /// \error kIncompatible naming both values; kCorrupt
 ckpt::Result<ResumedRun> check_resume(const DcpReader& source, const TrainedParameters& trained,
                                       const std::vector<std::uint64_t>& optimizer_steps, const recipe::Config& config);
 
-/// Like check_resume(), for a program without torchtitan's train state: the step comes from Adam's counts. `optimizer`
-/// is the prefix before "state." and "param_groups." in names ("optimizer."). The stored rate may be that of the last
-/// step or of the next. Tokens are train_state.tokens if stored (our own exports), else computed from the
-/// configuration's batches. `our_name` maps a parameter's name in the optimizer to ours. `notes` gets what is taken
-/// from the configuration. \error kIncompatible naming both values, or what the configuration lacks; kCorrupt
+/// Like check_resume(), for a program without torchtitan's train state: the step number is taken from Adam's `step`
+/// state. `optimizer` is the prefix before "state." and "param_groups." in names ("optimizer."). The stored rate may be
+/// that of the last step or of the next. Tokens are train_state.tokens if stored (in Titan's exports), else computed
+/// from the configuration's batches. `our_name` maps a parameter's name in the optimizer to Titan's. `notes` gets what
+/// is taken from the configuration. \error kIncompatible naming both values, or what the configuration lacks; kCorrupt
 ckpt::Result<ResumedRun> check_plain_resume(const DcpReader& source, const std::string& optimizer,
                                             const std::function<std::string(const std::string&)>& our_name,
                                             const std::vector<ckpt::ParameterMeta>& parameters,

@@ -1,4 +1,4 @@
-// check_plain_resume: a run of a plain torch loop, of accelerate or of transformers goes on.
+// check_plain_resume: resumes a run of a plain torch loop, of accelerate or of transformers.
 #include <algorithm>
 #include <set>
 
@@ -9,8 +9,8 @@
 namespace titan::convert::dcp {
 namespace {
 
-// The groups of the optimizer that `before` names: one for each parameter where the state is flattened, else one for
-// each of the optimizer's ("optimizer.param_groups.0."). \error kIncompatible: a field that is not known
+// The groups of the optimizer that `before` names: one per parameter if the state is flattened, else one per group of
+// the optimizer ("optimizer.param_groups.0."). \error kIncompatible: an unknown field
 Result<std::set<std::string>> groups_of(const DcpReader& source, const std::string& before) {
   std::set<std::string> groups;
   const auto take = [&](const std::string& name) -> Status {
@@ -25,8 +25,8 @@ Result<std::set<std::string>> groups_of(const DcpReader& source, const std::stri
   return groups;
 }
 
-// The parameters of a group by our names: the one that a flattened state names, or those that the group lists. None
-// where neither says it.
+// The parameters of a group under Titan's names: the one in the name of a flattened state, or those that the group
+// lists. Empty if neither is known.
 Result<std::vector<std::string>> parameters_of(const DcpReader& source, const std::string& group,
                                                const std::string& before,
                                                const std::function<std::string(const std::string&)>& our_name) {
@@ -41,7 +41,7 @@ Result<std::vector<std::string>> parameters_of(const DcpReader& source, const st
   return names;
 }
 
-// A group whose parameters are known is what the configuration says of each; another is what it says of any.
+// If the parameters of a group are known, the group must match the configuration of each; otherwise, of any parameter.
 Status check_groups(const StoredValues& values, const std::string& before,
                     const std::function<std::string(const std::string&)>& our_name, const GroupSettings& expected,
                     const std::vector<ckpt::ParameterMeta>& parameters,

@@ -18,7 +18,7 @@ using ckpt::parse_json;
 
 constexpr const char* kSharding = "DCP_SHARDING_INFO";  // of a header: {NAME: {"saved_offsets": [...]}}
 
-// Where the box begins that `entry` is; at 0 in a file that says nothing.
+// The offsets of the box stored in `entry`; 0 if the file has none.
 Result<std::vector<std::uint64_t>> offsets_of(const std::string& file, const JsonValue& sharding,
                                               const SafetensorsEntry& entry) {
   std::vector<std::uint64_t> offsets(entry.shape.size(), 0);
@@ -90,7 +90,7 @@ Result<Metadata> read_shards(ckpt::Fs& fs, const std::string& folder, const std:
   }
   for (auto& [name, tensor] : tensors) {
     std::ranges::sort(tensor.chunks, {}, &Chunk::offsets);
-    // Ranks that had the same part have written it each: the first is taken.
+    // Ranks with the same part have each written it: the first copy is used.
     const auto same = [](const Chunk& a, const Chunk& b) { return a.offsets == b.offsets && a.sizes == b.sizes; };
     tensor.chunks.erase(std::unique(tensor.chunks.begin(), tensor.chunks.end(), same), tensor.chunks.end());
     TITAN_RETURN_IF_ERROR(check_cover(folder + ": " + name, tensor.shape, tensor.chunks));

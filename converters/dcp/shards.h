@@ -14,9 +14,9 @@ class Fs;
 
 namespace titan::convert::dcp {
 
-/// Whether `name` is that of such a file: "shard-00001-model-00001-of-00001.safetensors".
+/// Whether `name` is a shard of such a model: "shard-00001-model-00001-of-00001.safetensors".
 bool is_shard(std::string_view name);
-/// The names of such files in `folder`, ascending; empty if it cannot be listed.
+/// The names of shards in `folder`, ascending; empty if it cannot be listed.
 std::vector<std::string> shards_in(ckpt::Fs& fs, const std::string& folder);
 
 /// The content of `files` in `folder` as the metadata of a DCP directory. The headers have the places of each tensor's

@@ -13,7 +13,7 @@ using ckpt::Settings;
 
 namespace {
 
-/// Compared when a run goes on, besides the model and the LR schedule.
+/// Settings that are compared when a run is resumed, besides the model and the LR schedule.
 constexpr const char* kCompared[] = {"optimizer.beta1",
                                      "optimizer.beta2",
                                      "optimizer.eps",
@@ -27,7 +27,7 @@ constexpr const char* kCompared[] = {"optimizer.beta1",
                                      "training.mixed_precision_reduce",
                                      "training.seq_len"};
 
-// torchtitan has none: a row only where there are some.
+// torchtitan has no such rules: there is a row only if the configuration has some.
 constexpr const char* kRules = "optimizer.rules";
 
 // Every other setting of losses and updates: a row only where the configuration says another value than the default. A
@@ -72,8 +72,8 @@ std::uint64_t data_ranks(const recipe::Config& config) {
 
 double next_lr(const ckpt::LrSettings& settings, std::uint64_t step) {
   const std::uint64_t total = settings.total_steps, rest = total - std::min(settings.warmup_steps, total);
-  // Without a decay torchtitan's virtual step after the last one is at the peak, where our curve has ended. Nobody
-  // applies it.
+  // Without a decay, torchtitan's virtual step after the last one has the peak rate, while Titan's schedule has ended.
+  // This rate is never applied.
   if (step == total && ckpt::decay_length(settings.decay_ratio, total, rest, rest) == 0) return settings.peak;
   return ckpt::lr_at(ckpt::schedule_from(settings).phases, step + 1);
 }

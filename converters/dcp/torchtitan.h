@@ -1,6 +1,6 @@
 #pragma once
-// Settings from torchtitan's configuration that its checkpoints lack: a DCP directory has no curve, head counts, RoPE
-// or eps.
+// Settings from torchtitan's configuration that its checkpoints lack: a DCP directory stores no LR schedule, head
+// counts, RoPE or eps.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -19,7 +19,8 @@ constexpr std::uint64_t kMostSteps = 100'000'000;
 
 bool same_rate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
-// torchtitan builds the future of its curve from its configuration alone: ours must be such a curve from here on.
+// torchtitan computes future rates only from its configuration, so Titan's schedule must equal such a schedule from
+// here on.
 Status check_curve(const CheckpointReader& source, const ckpt::LrSchedule& lr) {
   const std::uint64_t step = source.manifest().step;
   const ckpt::LrSchedule plain = ckpt::schedule_from(lr.accepted);
@@ -35,8 +36,8 @@ Status check_curve(const CheckpointReader& source, const ckpt::LrSchedule& lr) {
   return {};
 }
 
-/// Whether rules leave out the optimizer's state. torch takes that of all parameters or of none. \error kIncompatible:
-/// they leave out some of it
+/// Whether rules skip the optimizer's state. torch loads the state of all parameters or of none. \error kIncompatible:
+/// they skip only a part
 Result<bool> leaves_out_slots(const ckpt::Manifest& manifest, SkipRules& skip) {
   std::size_t slots = 0, left_out = 0;
   std::string first;
@@ -54,7 +55,7 @@ Result<bool> leaves_out_slots(const ckpt::Manifest& manifest, SkipRules& skip) {
       .with_hint("--skip 'optimizer.*' leaves out all of it");
 }
 
-// What the configuration says of the optimizer where the checkpoint does not.
+// Takes optimizer settings from the configuration if the checkpoint lacks them.
 Result<recipe::Config::Optimizer> optimizer_of(const std::string& path, const ExportOptions& options, Settings& rows) {
   std::vector<std::string> unsaid;
   for (const char* key : {"optimizer.beta1", "optimizer.beta2", "optimizer.eps", "optimizer.weight_decay"}) {
@@ -73,7 +74,7 @@ Result<recipe::Config::Optimizer> optimizer_of(const std::string& path, const Ex
   return own.optimizer;
 }
 
-// torchtitan counts the tokens of one data rank. The configuration says how many ranks there are, else the checkpoint's
+// torchtitan counts the tokens of one data rank. The configuration gives the number of ranks, else the checkpoint's
 // mesh.
 Result<std::uint64_t> ranks_of(const CheckpointReader& source, const ExportOptions& options) {
   const std::uint64_t world = std::max<std::uint32_t>(source.manifest().mesh.dp, 1);
@@ -133,7 +134,7 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
   if (options.config)
     TITAN_RETURN_IF_ERROR(check_agreement(source.path(), rows, lr->accepted, *options.config, !options.lr_from_config));
   run.base_lr = settings.peak;
-  const bool plain = theirs || options.lr_from_config;  // else any curve of ours will do
+  const bool plain = theirs || options.lr_from_config;  // otherwise any of Titan's schedules is accepted
   run.next_lr = plain ? next_lr(settings, manifest.step) : ckpt::lr_at(lr->phases, manifest.step + 1);
   run.step = manifest.step;
   run.tokens = train->tokens;
@@ -151,7 +152,7 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
 
 namespace {
 
-// The superset of what torch up to 2.11 looks for.
+// A superset of the fields that torch up to 2.11 reads.
 std::vector<std::pair<const char*, Value>> group_fields(const WrittenRun& run, bool huggingface,
                                                         const recipe::UpdateSettings& update) {
   return {
@@ -191,9 +192,9 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
     for (auto& [field, value] : group_fields(run, huggingface, update))
       add("optimizer", "param_groups." + name + "." + field, std::move(value));
   };
-  // By what updates them: the usual ones first, as loops do that leave norms undecayed.
+  // Grouped by update settings, the usual group first, as in loops without weight decay for norms.
   std::vector<std::pair<recipe::UpdateSettings, std::vector<Value>>> listed = {{{run.optimizer.weight_decay, 1}, {}}};
-  std::map<std::string, std::size_t> first;  // parameter of a name: a fused tensor is several of ours
+  std::map<std::string, std::size_t> first;  // first parameter of a name: a fused tensor has several Titan parameters
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (const auto [at, added] = first.try_emplace(parameters[p].name, p); !added) {
       if (updates[p] == updates[at->second]) continue;
@@ -216,7 +217,7 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
     notes.push_back("the optimizer has " + std::to_string(listed.size()) +
                     " groups, as optimizer.rules say: the loading program must have them in this order");
   const auto step = static_cast<std::int64_t>(run.step), tokens = static_cast<std::int64_t>(run.tokens);
-  const bool whole = names != DcpNames::kNewerTorchtitan;  // else the rates follow from its configuration
+  const bool whole = names != DcpNames::kNewerTorchtitan;  // otherwise the rates follow from its configuration
   if (whole) add("lr_scheduler", "base_lrs", Value::list({Value::of(run.base_lr)}));
   add("lr_scheduler", "last_epoch", Value::of(step));
   if (whole) {

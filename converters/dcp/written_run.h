@@ -1,5 +1,5 @@
 #pragma once
-// What a DCP directory stores of a run besides tensors: the optimizer's settings, the schedule, the step.
+// The non-tensor state of a run in a DCP directory: the optimizer's settings, the LR schedule, the step.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ struct WrittenRun {
   recipe::Config::Optimizer optimizer;
 };
 
-/// A parameter's name in the directory's optimizer, and our name. A fused tensor has several of our names.
+/// A parameter's name in the directory's optimizer, and Titan's name. A fused tensor has several of Titan's names.
 struct WrittenParameter {
   std::string name, own;
 };
@@ -29,16 +29,16 @@ struct ValueItem {
   Value value;
 };
 
-/// The state of the run that saved `source`; nothing if only the model is written, and a note says why. `rows` are the
+/// The state of the run that saved `source`; nullopt if only the model is written, and a note says why. `rows` are the
 /// checkpoint's settings; the optimizer settings of the configuration are added. \error kIncompatible: the
-/// configuration differs, or the optimizer's settings are unknown, or torchtitan has no such curve
+/// configuration differs, or the optimizer's settings are unknown, or torchtitan cannot express the LR schedule
 Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& source, const ExportOptions& options,
                                                    SkipRules& skip, Settings& rows, std::vector<std::string>& notes);
 
 /// The values of `run` for `parameters`, each with the settings of optimizer.rules. With Hugging Face's names, the
-/// optimizer's groups are in both forms of torch's get_optimizer_state_dict, flattened and as a list: one group, or one
-/// per parameter if rules differ, which `notes` tells. \error as recipe::update_settings; kIncompatible: rules differ
-/// within a fused tensor
+/// optimizer's groups are in both forms of torch's get_optimizer_state_dict: flattened, and as a list. The list has one
+/// group, or one per parameter if rules differ, which is recorded in `notes`. \error as recipe::update_settings;
+/// kIncompatible: rules differ within a fused tensor
 Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
                                           const std::vector<WrittenParameter>& parameters,
                                           std::vector<std::string>& notes);

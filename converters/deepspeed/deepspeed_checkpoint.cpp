@@ -35,7 +35,7 @@ class Checkpoint final : public TrainedSource {
                            universal_ ? read_universal(fs_, folder_, files_) : read_zero(fs_, folder_, files_));
     for (const auto& [name, state] : content_.states) add_part(name, add_pieced(state.weights), 0, state.weights.shape);
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_.list(folder_));
-    for (const ckpt::DirEntry& entry : entries)  // for verify(), which reads also what is not taken
+    for (const ckpt::DirEntry& entry : entries)  // for verify(), which also reads files that are not converted
       if (entry.name.ends_with("_states.pt")) files_.add_archive(ckpt::join_path(folder_, entry.name));
     end_of_model();
     set_why(content_.why_optimizer);
@@ -82,7 +82,7 @@ class Checkpoint final : public TrainedSource {
   }
 
  private:
-  // The model's own plan says that all state in the folder of config.json is left behind: steps here are not.
+  // The model's own plan notes that all run state next to config.json is ignored; the steps here are not ignored.
   void note_training_state(const std::string& config, ImportPlan& plan) const {
     std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kLeftBehind); });
     const auto entries = fs_.list(config);
@@ -92,7 +92,7 @@ class Checkpoint final : public TrainedSource {
     if (!names.empty()) plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
   }
 
-  // config.json is beside the files, or one or two folders above them, as transformers' Trainer and accelerate have it.
+  // config.json is next to the files, or one or two folders above them (transformers' Trainer, accelerate).
   Result<std::string> folder_of_config() const {
     std::string folder = folder_;
     for (int i = 0; i < 3; ++i) {
@@ -108,7 +108,7 @@ class Checkpoint final : public TrainedSource {
   Content content_;
 };
 
-// Whether a folder holds the files of a step.
+// Whether a folder contains the files of a step.
 Result<bool> is_step(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, entries_of(fs, path));
   return std::ranges::any_of(entries, [](const ckpt::DirEntry& entry) {

@@ -14,7 +14,7 @@ using dcp::Pickle;
 
 constexpr const char* kModule = "module";
 
-// The shape that torch.Size makes.
+// The shape in a torch.Size call.
 Result<std::vector<std::uint64_t>> size_of(const TorchFile& file, NodeId node) {
   const Pickle& pickle = file.pickle();
   if (pickle.is_made_by(node, "torch", "Size") && pickle.size(pickle.arguments(node)) == 1)

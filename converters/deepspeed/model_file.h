@@ -1,5 +1,5 @@
 #pragma once
-// DeepSpeed's model file: shapes in the order of the flat vectors, the step, and tensors, which are empty with stage 3.
+// DeepSpeed's model file: shapes in the order of the flat vectors, the step, and tensors (empty with ZeRO stage 3).
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,7 +17,7 @@ using Shapes = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 struct ModelFile {
   TorchFile file;
   std::optional<std::uint64_t> step;  ///< global_steps
-  std::uint64_t skipped = 0;          ///< steps of these that the loss scaler skipped
+  std::uint64_t skipped = 0;          ///< how many of these steps the loss scaler skipped
   bool frozen = false;                ///< some parameters are not trained
   bool optimizer = false;             ///< the file has the optimizer's state, as without ZeRO
 };
@@ -27,9 +27,9 @@ Result<ModelFile> open_model_file(ckpt::Fs& fs, const std::string& path);
 /// The shapes of each group of the file. \error kCorrupt: the file has no shapes
 Result<std::vector<Shapes>> shapes_of(const TorchFile& file);
 
-/// The tensor `name` of the model; nothing if there is none. \error kCorrupt, kUnsupported
+/// The tensor `name` of the model; nullopt if there is none. \error kCorrupt, kUnsupported
 Result<std::optional<StoredTensor>> module_tensor(const TorchFile& file, const std::string& name);
-/// The names of all tensors but buffers. \error kCorrupt: there is no model
+/// The names of all tensors except buffers. \error kCorrupt: there is no model
 Result<std::vector<std::string>> module_names(const TorchFile& file);
 
 }  // namespace titan::convert::deepspeed

@@ -1,4 +1,5 @@
-// The optimizer's weights, rounded, must be those of the model's own file: nothing else says whose they are.
+// Checks that the optimizer's weights, rounded, equal those of the model file: nothing else identifies their
+// parameters.
 #include <algorithm>
 
 #include "ckpt/base/path.h"
@@ -8,7 +9,7 @@
 namespace titan::convert::deepspeed {
 namespace {
 
-constexpr std::uint64_t kSample = 1024;  // elements of each part of a parameter that are compared
+constexpr std::uint64_t kSample = 1024;  // number of compared elements of each part of a parameter
 
 bool is_compared(DType dtype) { return ckpt::is_float(dtype) && dtype != DType::kF64; }
 
@@ -29,7 +30,7 @@ Status compare_with_model(const std::map<std::string, State>& states, const Torc
     }
     const PiecedTensor of_model{
         name, *dtype, stored->shape, {whole_piece(stored->shape, {{number, stored->offset, stored->elements}})}};
-    // A rank's file in the place of another shows where the rank's part begins.
+    // If a rank's file is swapped with another's, the difference shows at the beginning of the rank's part.
     std::uint64_t first = 0;
     for (const Segment& segment : state.weights.pieces.front().segments) {
       TITAN_ASSIGN_OR_RETURN(const bool same,

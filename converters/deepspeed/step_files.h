@@ -1,5 +1,5 @@
 #pragma once
-// The files of a DeepSpeed step by their names.
+// The files of a DeepSpeed step, found by their names.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -25,8 +25,8 @@ struct StepFiles {
 /// DeepSpeed's; kUnsupported: files of pipelines, experts, tensor-parallel ranks, by name; kFailed
 ckpt::Result<StepFiles> files_of_step(ckpt::Fs& fs, const std::string& folder);
 
-/// The data-parallel rank in the name of a ZeRO file, with or without extension; nothing if there is none, or not as
-/// DeepSpeed writes it.
+/// The data-parallel rank in the name of a ZeRO file, with or without extension; nullopt if the name is not of
+/// DeepSpeed's form.
 std::optional<std::uint32_t> rank_in_name(std::string_view name);
 
 }  // namespace titan::convert::deepspeed

@@ -1,4 +1,4 @@
-// The universal form of DeepSpeed: a folder for each parameter, with a file for its weights and each moment.
+// DeepSpeed's universal checkpoints: a folder per parameter, with one file for its weights and one for each moment.
 #include <algorithm>
 #include <memory>
 
@@ -21,7 +21,7 @@ constexpr const char* kExchanged =
     "ds_to_universal";
 constexpr const char* kFiles[] = {"fp32", ckpt::kExpAvg, ckpt::kExpAvgSq};
 
-// The model's file, which DeepSpeed copies beside the folder of the parameters; null if there is none.
+// The model file, which DeepSpeed copies next to the folder of the parameters; null if there is none.
 Result<std::unique_ptr<TorchFile>> open_model(Fs& fs, const std::string& folder) {
   for (const char* name : kModelFiles) {
     const std::string path = ckpt::join_path(folder, name);
@@ -33,7 +33,7 @@ Result<std::unique_ptr<TorchFile>> open_model(Fs& fs, const std::string& folder)
   return std::unique_ptr<TorchFile>();
 }
 
-// The groups number flat vectors, whose parameters the model's file names.
+// The groups number flat vectors; the model file names their parameters.
 Status take_groups(const TorchFile& file, const TorchFile* model, Content& out) {
   const NodeId list = file.pickle().find(file.pickle().root(), "param_groups");
   if (list == dcp::kNoNode) return {};
@@ -41,7 +41,7 @@ Status take_groups(const TorchFile& file, const TorchFile* model, Content& out) 
   if (model != nullptr && model->pickle().find(model->pickle().root(), "param_shapes") != dcp::kNoNode) {
     TITAN_ASSIGN_OR_RETURN(shapes, shapes_of(*model));
   } else {
-    shapes.emplace_back();  // as if all were in one vector
+    shapes.emplace_back();  // treated as if all were in one vector
     for (const auto& [name, state] : out.states) shapes.back().emplace_back(name, state.weights.shape);
   }
   TITAN_ASSIGN_OR_RETURN(out.groups, settings_of_shapes(file, list, shapes));
@@ -56,7 +56,7 @@ Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& fi
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(zero));
   const auto tensor = [&](const std::string& path) -> Result<PiecedTensor> {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs, path));
-    // torch keeps the name under which it saved a file.
+    // torch stores in the file the name under which it was saved.
     if (std::ranges::find(kFiles, file.saved_as()) != std::end(kFiles) &&
         ckpt::base_name(path) != file.saved_as() + kEnd)
       return corrupt(path + " was saved as " + file.saved_as() + kEnd + ": one file is in another's place");

@@ -20,7 +20,7 @@ constexpr const char* kOtherOrder =
     "the flat vectors may be in another order than param_shapes says, or one rank's file is in another's place: let "
     "zero_to_fp32.py write the weights";
 
-/// One flat vector, in the pieces of one rank.
+/// One flat vector, as the pieces of one rank.
 using Flat = std::vector<Segment>;
 
 std::uint64_t length_of(const Flat& flat) {
@@ -29,7 +29,7 @@ std::uint64_t length_of(const Flat& flat) {
   return sum;
 }
 
-/// Elements [first, first + count) of `flat`; fewer where it ends before.
+/// Elements [first, first + count) of `flat`; fewer if it ends earlier.
 Flat slice_of(const Flat& flat, std::uint64_t first, std::uint64_t count) {
   Flat out;
   std::uint64_t begin = 0;
@@ -80,7 +80,7 @@ class ZeroReader {
   }
 
  private:
-  // Without the optimizer's files: the weights of the model's own.
+  // Without optimizer files, takes the weights of the model file.
   Status take_module(const ModelFile& model) {
     const std::string& path = model.file.path();
     const std::uint32_t number = files_.add_archive(path);
@@ -116,11 +116,12 @@ class ZeroReader {
     return {};
   }
 
-  // One rank's flat vectors: a list of groups, each of one vector; or of sub-groups in stage 3, which are one vector.
+  // One rank's flat vectors: a list of groups with one vector each; in stage 3 each group is a list of sub-groups that
+  // form one vector.
   Status read_rank(std::uint32_t rank_of_name, const std::string& path) {
     TITAN_ASSIGN_OR_RETURN(const TorchFile file, TorchFile::open(fs_, path));
     const Pickle& pickle = file.pickle();
-    // torch keeps the name under which it saved a file.
+    // torch stores in the file the name under which it was saved.
     const std::optional<std::uint32_t> saved = rank_in_name(file.saved_as());
     if (saved && *saved != rank_of_name)
       return corrupt(path + " was saved as " + file.saved_as() + ": one rank's file is in another's place")
@@ -172,13 +173,13 @@ class ZeroReader {
     if (rank.size() != (stage_ == 3 ? 1 : shapes_.size()))
       return corrupt(path + " has " + std::to_string(rank.size()) + " flat groups, the model's file has " +
                      std::to_string(shapes_.size()));
-    // In stage 3 each rank has a part of every parameter, and the model's file has none to compare with.
+    // In stage 3 each rank has a part of every parameter, and the model file has no weights to compare with.
     if (stage_ == 3 && !seen_.insert(crcs_).second)
       return corrupt(path + " holds what the file of another rank does: one rank's file is in another's place");
     return {};
   }
 
-  // Each flat vector is one parameter to torch; it has those of param_shapes.
+  // In torch each flat vector is one parameter; it consists of the parameters in param_shapes.
   Status take_groups(const TorchFile& file, NodeId groups) {
     TITAN_ASSIGN_OR_RETURN(auto settings, settings_of_shapes(file, groups, shapes_));
     if (!ranks_.empty() && settings != out_.groups)
@@ -187,7 +188,7 @@ class ZeroReader {
     return {};
   }
 
-  // Whether a number other than `expected` is in `node`, a list of lists.
+  // Whether `node`, a list of lists, contains a number other than `expected`.
   static bool has_number(const Pickle& pickle, NodeId node, std::int64_t expected, int depth = 0) {
     if (pickle.is(node, NodeKind::kInt)) return pickle.integer(node) != expected;
     if (depth > 4 || (!pickle.is(node, NodeKind::kList) && !pickle.is(node, NodeKind::kTuple))) return false;
@@ -214,7 +215,7 @@ class ZeroReader {
     return {};
   }
 
-  // Stages 1 and 2: the ranks' vectors in a row hold the parameters of a group in a row.
+  // Stages 1 and 2: the ranks' vectors, concatenated, contain the parameters of a group one after another.
   Status assemble() {
     for (std::size_t g = 0; g < shapes_.size(); ++g)
       for (const Field field : {kWeights, kMoment, kVariance}) {
@@ -227,7 +228,7 @@ class ZeroReader {
           TITAN_RETURN_IF_ERROR(put(name, shape, field, slice_of(all, at, count)));
           at += count;
         }
-        // The vectors are padded to a multiple of twice the ranks.
+        // The concatenated vectors are padded to a multiple of twice the number of ranks.
         if (const std::uint64_t there = length_of(all); there < at || there - at >= 2 * ranks_.size())
           return corrupt(folder_ + ": flat group " + std::to_string(g) + " has " + std::to_string(there) +
                          " elements, its parameters " + std::to_string(at));
@@ -235,7 +236,7 @@ class ZeroReader {
     return {};
   }
 
-  // Stage 3: each parameter is cut for itself, and padded to the same length on all ranks.
+  // Stage 3: each parameter is divided separately, and padded to the same length on all ranks.
   Status assemble_stage_3() {
     const std::uint64_t ranks = ranks_.size();
     for (const Field field : {kWeights, kMoment, kVariance}) {
@@ -264,7 +265,7 @@ class ZeroReader {
   const std::string folder_;
   PieceFiles& files_;
   std::int64_t stage_ = 0;
-  bool told_ = true;  // the files themselves say their ranks
+  bool told_ = true;  // the files themselves record their ranks
   std::vector<Shapes> shapes_;
   std::vector<std::vector<std::array<Flat, kFieldCount>>> ranks_;  // by rank and group
   std::vector<std::pair<std::uint32_t, std::uint64_t>> crcs_;      // of the vectors of this rank, and their elements

@@ -1,5 +1,5 @@
 #pragma once
-// The flat vectors of DeepSpeed's ZeRO as tensors, and the files of its universal form.
+// Converts the flat vectors of DeepSpeed's ZeRO to tensors, and reads universal checkpoints.
 #include <map>
 #include <optional>
 #include <string>
@@ -21,10 +21,9 @@ struct Content {
   std::map<std::string, State> states;
   std::map<std::string, GroupValues> groups;  ///< the settings of each parameter; empty if the files say none
   std::optional<std::uint64_t> step;          ///< global_steps
-  std::uint64_t skipped =
-      0;                   ///< steps of these that the loss scaler skipped, in which Adam and the schedule stood still
-  bool of_module = false;  ///< weights are the model's own, of any float type; there is no optimizer
-  std::optional<double> clip;  ///< the norm that gradients are clipped to; 0: never
+  std::uint64_t skipped = 0;   ///< how many of these the loss scaler skipped: Adam and the LR schedule did not advance
+  bool of_module = false;      ///< weights are the model's own, of any float type; there is no optimizer
+  std::optional<double> clip;  ///< the norm to which gradients are clipped; 0: no clipping
   Status why_optimizer;        ///< with of_module: not ok if there is an optimizer in a form that is not read
   std::uint64_t data_ranks = 1;
   std::vector<std::string> notes;
@@ -34,8 +33,8 @@ struct Content {
 /// convert::read_groups
 Result<std::map<std::string, GroupValues>> settings_of_shapes(const TorchFile& file, dcp::NodeId groups,
                                                               const std::vector<Shapes>& shapes);
-/// Compares the beginning of each segment of `states`, rounded, with the tensors of the model's file. Tensors of other
-/// shapes are errors if `whole`; else they are parts, and are passed over. \error kCorrupt naming the parameter
+/// Compares the beginning of each segment of `states`, rounded, with the tensors of the model file. A tensor of another
+/// shape is an error if `whole`; otherwise it is a part and is skipped. \error kCorrupt naming the parameter
 Status compare_with_model(const std::map<std::string, State>& states, const TorchFile& model, bool whole,
                           const char* hint, PieceFiles& files);
 

@@ -11,7 +11,7 @@ namespace {
 
 using ckpt::DType;
 
-// All arithmetic is of floats, in the order of gguf-py's quants.py, which is how its bits come out.
+// All arithmetic is in float, in the order of gguf-py's quants.py, so that results are bit-identical.
 
 std::uint32_t byte_at(const std::byte* block, std::size_t at) { return std::to_integer<std::uint32_t>(block[at]); }
 float signed_at(const std::byte* block, std::size_t at) {
@@ -21,7 +21,7 @@ float half_at(const std::byte* block, std::size_t at) {
   return static_cast<float>(ckpt::element_value(DType::kF16, block + at));
 }
 
-// Element i of 32 that lie as nibbles in 16 bytes: the low ones first.
+// Element i of 32 that are stored as nibbles in 16 bytes, the low nibbles first.
 std::uint32_t nibble(const std::byte* quants, std::size_t i) {
   return byte_at(quants, i % 16) >> (i < 16 ? 0U : 4U) & 15U;
 }
@@ -36,7 +36,7 @@ void q4_1(const std::byte* block, float* out) {
   for (std::size_t i = 0; i < 32; ++i) out[i] = d * static_cast<float>(nibble(block + 4, i)) + m;
 }
 
-// The fifth bits of 32 elements lie together.
+// The fifth bits of 32 elements are stored together.
 std::uint32_t five_bits(const std::byte* high, const std::byte* quants, std::size_t i) {
   return nibble(quants, i) | (byte_at(high, i / 8) >> (i % 8) & 1U) << 4U;
 }
@@ -56,7 +56,7 @@ void decode_q8_0(const std::byte* block, float* out) {
   for (std::size_t i = 0; i < 32; ++i) out[i] = d * signed_at(block, 2 + i);
 }
 
-// Element i of 256 that lie as pairs of bits in 64 bytes: in each half of them four runs of 32.
+// Element i of 256 that are stored as pairs of bits in 64 bytes: each half has four runs of 32.
 std::uint32_t two_bits(const std::byte* quants, std::size_t i) {
   return byte_at(quants, i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3U;
 }
@@ -86,7 +86,7 @@ void q3_k(const std::byte* block, float* out) {
 struct ScaleAndLeast {
   float scale, least;
 };
-// Those of group j of 8: six bits each, in 12 bytes.
+// Scale and minimum of group j of 8: six bits each, in 12 bytes.
 ScaleAndLeast six_bits(const std::byte* s, std::size_t j) {
   if (j < 4) return {static_cast<float>(byte_at(s, j) & 63U), static_cast<float>(byte_at(s, j + 4) & 63U)};
   const std::uint32_t both = byte_at(s, j + 4);
@@ -94,7 +94,7 @@ ScaleAndLeast six_bits(const std::byte* s, std::size_t j) {
           static_cast<float>(both >> 4U | byte_at(s, j) >> 6U << 4U)};
 }
 
-// Q4_K, and with `high` Q5_K.
+// Q4_K; with `high`, Q5_K.
 void with_six_bits(const std::byte* block, const std::byte* high, const std::byte* quants, float* out) {
   const float d = half_at(block, 0), least = half_at(block, 2);
   for (std::size_t i = 0; i < 256; ++i) {
@@ -120,7 +120,7 @@ void q6_k(const std::byte* block, float* out) {
   }
 }
 
-// Values are doubled and the scale halved, so that all are whole.
+// Values are doubled and the scale is halved, so that all values are integers.
 void mxfp4(const std::byte* block, float* out) {
   constexpr float kValues[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   const float scale = std::ldexp(1.0f, static_cast<int>(byte_at(block, 0)) - 128);
@@ -139,7 +139,7 @@ constexpr GgmlType kTypes[] = {
     {39, "MXFP4", 32, 17, {}, mxfp4},
 };
 
-// What ggml has beside those.
+// Further types of ggml, which are not read.
 constexpr std::pair<std::uint32_t, const char*> kOthers[] = {
     {4, "Q4_2"},        {5, "Q4_3"},        {9, "Q8_1"},        {15, "Q8_K"},   {16, "IQ2_XXS"},
     {17, "IQ2_XS"},     {18, "IQ3_XXS"},    {19, "IQ1_S"},      {20, "IQ4_NL"}, {21, "IQ3_S"},
@@ -175,10 +175,10 @@ void quantise_q8_0(std::span<const float> values, std::span<std::byte> out) {
     const std::span<std::byte> to = out.subspan(block * kBytes, kBytes);
     float largest = 0;
     for (const float value : in) largest = std::max(largest, std::fabs(value));
-    // Where the inverse is infinite, the scale itself is 0 as float16.
+    // If the inverse is infinite, the scale itself is 0 as float16.
     const float d = largest / 127.0f, inverse = std::isfinite(1.0f / d) ? 1.0f / d : 0.0f;
     ckpt::convert_elements(DType::kF32, std::as_bytes(std::span(&d, 1)), DType::kF16, to.first(2));
-    // Halves go away from zero, as std::round has it.
+    // Rounds halves away from zero, as std::round does.
     for (std::size_t i = 0; i < kBlock; ++i)
       to[2 + i] = static_cast<std::byte>(static_cast<int>(std::round(in[i] * inverse)));
   }

@@ -16,8 +16,8 @@ struct GgmlType {
   const char* name;
   std::uint32_t elements;            ///< per block
   std::uint32_t bytes;               ///< per block
-  std::optional<ckpt::DType> plain;  ///< the same type in our checkpoints; none: it is read as float32
-  /// Fills `out` with the values of one block, bit for bit those of gguf-py; nullptr if the type is plain.
+  std::optional<ckpt::DType> plain;  ///< the equal type in Titan checkpoints; empty: it is read as float32
+  /// Fills `out` with the values of one block, bit-identical to gguf-py; nullptr if the type is plain.
   void (*decode)(const std::byte* block, float* out);
   ckpt::DType dtype() const { return plain.value_or(ckpt::DType::kF32); }
 };
@@ -32,8 +32,8 @@ std::string ggml_type_name(std::uint32_t id);
 const GgmlType& plain_type(ckpt::DType dtype);
 /// Q8_0, which is also written.
 const GgmlType& q8_0();
-/// Writes `values`, a multiple of 32 of them, as blocks of Q8_0, bit for bit as gguf-py does. Values must be finite and
-/// at most 127 x 65504 in size.
+/// Writes `values` (a multiple of 32) as blocks of Q8_0, bit-identical to gguf-py. Values must be finite and at most
+/// 127 x 65504 in magnitude.
 void quantise_q8_0(std::span<const float> values, std::span<std::byte> out);
 
 }  // namespace titan::convert

@@ -1,5 +1,5 @@
 #pragma once
-// Makes the bytes of a GGUF file before its tensors.
+// Writes the part of a GGUF file before the tensor data.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kMaxPieces = 1024, kMaxRopeTable = 4096;
 constexpr std::size_t kPieceEnd = 20;  // of "-00001-of-00003.gguf"
 
-// The names of all pieces, where `name` is that of one.
+// The names of all parts, if `name` is that of a part.
 std::vector<std::string> pieces_of(const std::string& name) {
   if (name.size() <= kPieceEnd) return {};
   const std::string stem = name.substr(0, name.size() - kPieceEnd), end = name.substr(stem.size());
@@ -64,7 +64,7 @@ class GgufCheckpoint final : public ForeignCheckpoint {
 
   Fs& fs_;
   const std::string path_;
-  GgufHeader header_;  // of the first file; tensors are those of all
+  GgufHeader header_;  // of the first file, with the tensors of all files
   std::vector<std::unique_ptr<ckpt::File>> files_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
@@ -93,7 +93,7 @@ Status GgufCheckpoint::open(const std::vector<std::string>& files) {
   return check_pieces(files.size());
 }
 
-// Pieces say how many there are, and how many tensors they hold.
+// Parts record how many there are, and the total number of tensors.
 Status GgufCheckpoint::check_pieces(std::size_t count) const {
   const auto says = [&](const char* key, std::size_t otherwise) {
     const GgufValue* value = header_.find(key, GgufValue::Kind::kWhole);
@@ -115,11 +115,11 @@ Status GgufCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<s
   ckpt::File& file = *files_[place.file];
   if (out.empty()) return {};
   if (place.type->plain) return file.pread(place.offset + first * place.type->bytes, out);
-  constexpr std::uint64_t kBlocks = 256;  // read at a time
+  constexpr std::uint64_t kBlocks = 256;  // blocks that are read at a time
   const std::uint64_t elements = place.type->elements, end = first + out.size() / sizeof(float);
   std::vector<std::byte> blocks(kBlocks * place.type->bytes);
   float values[kMaxBlockElements];
-  std::uint64_t loaded = 0, begin = 0;  // how many blocks there are, from which on
+  std::uint64_t loaded = 0, begin = 0;  // number of loaded blocks, and the first of them
   for (std::uint64_t at = first; at < end;) {
     const std::uint64_t block = at / elements;
     if (block >= begin + loaded) {
@@ -194,7 +194,7 @@ Result<ImportPlan> GgufCheckpoint::plan(const ImportOptions& options) const {
 }
 
 Result<ckpt::VerifyReport> GgufCheckpoint::verify(const Progress& progress) const {
-  // The structure was checked when it was opened; what is left is that every byte can be read.
+  // The structure was checked on opening; this checks that every byte can be read.
   constexpr std::uint64_t kChunk = std::uint64_t{4} << 20;
   ckpt::VerifyReport report;
   report.note =
@@ -215,7 +215,7 @@ Result<ckpt::VerifyReport> GgufCheckpoint::verify(const Progress& progress) cons
   return report;
 }
 
-// Whether the file begins as GGUF files do, whatever its name is.
+// Whether the file begins like a GGUF file, whatever its name.
 Result<bool> begins_so(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.open_read(through_link(fs, path)));
   std::byte magic[4];

@@ -1,5 +1,5 @@
 #pragma once
-// GGUF, the format of llama.cpp: one file, or all pieces of a split one.
+// GGUF, the format of llama.cpp: one file, or all parts of a split file.
 #include "converters/format.h"
 
 namespace titan::convert {
@@ -18,8 +18,8 @@ Result<std::unique_ptr<ForeignCheckpoint>> open_gguf(Fs& fs, const std::string& 
 /// The format "gguf"; never destroyed.
 const Format& gguf_format();
 
-/// See Format::create. Architecture llama, qwen2 for a model with biases of q, k and v, or qwen3 with norms of q and k;
-/// the bytes are those that gguf-py's writer makes of the same tensors and metadata.
+/// See Format::create. The architecture is llama, qwen2 for a model with biases of q, k and v, or qwen3 with norms of q
+/// and k. The bytes equal those of gguf-py's writer for the same tensors and metadata.
 Result<std::unique_ptr<ForeignWriter>> create_gguf(Fs& fs, const CheckpointReader& source,
                                                    const ExportOptions& options);
 

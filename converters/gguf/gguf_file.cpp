@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kMaxKeys = 16384, kMaxTensors = 65536, kMaxHeader = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxKey = 256, kMaxName = 63, kMaxDimensions = 4, kMaxAlignment = 1 << 20;
-constexpr int kMaxDepth = 4;  // of lists
+constexpr int kMaxDepth = 4;  // nesting of lists
 constexpr std::uint64_t kWindow = std::uint64_t{1} << 18;
 
 enum Type : std::uint32_t { kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64 };
@@ -32,7 +32,7 @@ std::uint64_t size_of(std::uint64_t type) {
   return kSizes[type];
 }
 
-// The number that the shortest digits of a float mean: 1e-05 for 9.99999975e-06.
+// The double with the shortest digits of a float: 1e-05 for 9.99999975e-06.
 double shortest(float value) {
   return ckpt::number_of<double>(ckpt::digits_of(value)).value_or(static_cast<double>(value));
 }
@@ -61,7 +61,7 @@ class Parser {
   Status ends() const { return wrong("the file ends within the header, at byte " + std::to_string(size_)); }
   std::uint64_t left() const { return size_ - at_; }
 
-  // Makes `count` bytes (a few hundred at most) of the file lie in the window.
+  // Makes `count` bytes (a few hundred at most) of the file available in the window.
   Status need(std::uint64_t count) {
     if (count > left()) return ends();
     if (at_ + count > kMaxHeader)
@@ -155,7 +155,7 @@ class Parser {
     return value;
   }
 
-  // Walks over a list; returns how many elements it has.
+  // Skips a list; returns its number of elements.
   Result<std::uint64_t> list(const std::string& name, int depth) {
     if (depth > kMaxDepth)
       return wrong("key '" + name + "' has lists in lists, deeper than " + std::to_string(kMaxDepth));
@@ -219,10 +219,10 @@ class Parser {
     return {};
   }
 
-  // Offsets become those in the file, which holds all of each tensor, and nothing twice.
+  // Converts offsets to file offsets, and checks that tensors are inside the file and do not overlap.
   Status place() {
     header_.data_offset = (at_ + alignment_ - 1) / alignment_ * alignment_;
-    // Last, so that a broken file is called broken.
+    // Checked last, so that a broken file is reported as broken.
     if (!unread_.empty()) return ckpt::unsupported(unread_ + ": not supported");
     std::vector<const GgufTensor*> order;
     for (GgufTensor& tensor : header_.tensors) {
@@ -244,7 +244,7 @@ class Parser {
   std::uint64_t size_ = 0, at_ = 0, start_ = 0;
   std::vector<std::byte> window_;
   std::uint64_t keys_ = 0, tensors_ = 0, alignment_ = 32;
-  std::string unread_;  // of the first tensor of a type that is not read
+  std::string unread_;  // name of the first tensor of an unsupported type
   GgufHeader header_;
 };
 

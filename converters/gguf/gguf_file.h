@@ -1,5 +1,5 @@
 #pragma once
-// Reads the beginning of a GGUF file: metadata, and where its tensors are.
+// Reads the beginning of a GGUF file: metadata, and the offsets of its tensors.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -29,7 +29,7 @@ inline constexpr std::uint64_t kMaxGgufText = 1024;
 
 struct GgufTensor {
   std::string name;
-  std::vector<std::uint64_t> shape;  ///< row-major: the reverse of the file's
+  std::vector<std::uint64_t> shape;  ///< row-major: the reverse of the order in the file
   const GgmlType* type = nullptr;
   std::uint64_t offset = 0, bytes = 0;  ///< in the file
 };

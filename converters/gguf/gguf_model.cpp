@@ -21,9 +21,9 @@ constexpr const char *kLlama = "llama", *kQwen2 = "qwen2", *kQwen3 = "qwen3";
 /// llama.cpp's name of a part of the first layer.
 std::string first_layers(recipe::Part part) { return recipe::filled_pattern(recipe::kind_of(part).gguf, {"0", "0"}); }
 
-constexpr double kTheta = 10000;  // llama.cpp's, where the file does not say it
+constexpr double kTheta = 10000;  // llama.cpp's default if the file has no value
 
-// Behind the architecture: what is read, and what shapes no number.
+// Key names after the architecture: those that are read, and those without effect on results.
 constexpr std::string_view kKnown[] = {
     "block_count",
     "embedding_length",
@@ -51,7 +51,7 @@ constexpr std::string_view kKnown[] = {
 };
 
 bool close(const std::vector<float>& a, const std::vector<float>& b) {
-  constexpr float kWithin = 1e-5f;  // programs round differently on the way
+  constexpr float kWithin = 1e-5f;  // relative tolerance, because programs round differently
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](float x, float y) { return std::fabs(x - y) <= kWithin * std::fabs(y); });
 }
@@ -116,7 +116,7 @@ class Metadata {
     TITAN_ASSIGN_OR_RETURN(dims.n_kv_heads, whole("attention.head_count_kv", dims.n_heads));
     if (dims.n_heads == 0) return wrong("attention.head_count", "at least 1");
     TITAN_ASSIGN_OR_RETURN(dims.head_dim, whole("attention.key_length", dims.dim / dims.n_heads));
-    // The weights have the last word about the vocabulary: llama.cpp does not read the key for them either.
+    // The weights decide the size of the vocabulary; llama.cpp ignores the key for them, too.
     const GgufTensor* embedding = tensor(kGgufEmbedding);
     const bool rows = embedding != nullptr && embedding->shape.size() == 2;
     TITAN_ASSIGN_OR_RETURN(dims.vocab_size, whole("vocab_size", rows ? recipe::to_dimension(embedding->shape[0]) : 0));
@@ -133,7 +133,7 @@ class Metadata {
     return {};
   }
 
-  // A key that is not known may change the model.
+  // An unknown key may change the model.
   Status refuse_others() const {
     for (const auto& [key, value] : header_.values)
       if (key.starts_with(prefix_) &&
@@ -164,7 +164,7 @@ class Metadata {
     return rope_.empty() ? Status{} : llama3(dims);
   }
 
-  // The table of factors does not say of what numbers it was made: those that are in use are tried.
+  // The table of factors does not record its parameters: the common ones are tried.
   Status llama3(ModelDims& dims) const {
     std::vector<RopeScaling> candidates{{8, 1, 4, 8192}, {32, 1, 4, 8192}};
     if (const auto own = header_.text(kGgufOurRope))

@@ -1,5 +1,5 @@
 #pragma once
-// The metadata of a GGUF file <-> the dimensions of a model.
+// Converts between the metadata of a GGUF file and the dimensions of a model.
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,18 +11,18 @@
 namespace titan::convert {
 
 inline constexpr const char* kGgufEmbedding = "token_embd.weight";
-inline constexpr const char* kGgufHead = recipe::kHeadName.data();  // llama.cpp calls it as we do
+inline constexpr const char* kGgufHead = recipe::kHeadName.data();  // llama.cpp calls it as Titan does
 inline constexpr const char* kGgufRope = "rope_freqs.weight";
-/// A key of ours in addition to llama.cpp's: model.rope_scaling, which the table of factors alone does not tell.
+/// Titan's own key for model.rope_scaling, which the table of factors does not determine.
 inline constexpr const char* kGgufOurRope = "titan.rope_scaling";
 
 struct GgufModel {
   recipe::ModelDims dims;
-  bool our_rows = false;  ///< rows of queries and keys are in our order
+  bool our_rows = false;  ///< rows of queries and keys are in Titan's order
 };
 
-/// llama.cpp's name of the architecture that has the parts of `model`; nothing if there is none. In files of
-/// architecture llama, rows of queries and keys are in our order; in others in halves.
+/// llama.cpp's name of the architecture with the parts of `model`; nullopt if there is none. In files of architecture
+/// llama, rows of queries and keys are in Titan's order; in others in the order of halves.
 std::optional<std::string> gguf_architecture(const recipe::ModelDims& model);
 
 /// Reads the model of `header`. `rope` is the table rope_freqs.weight, empty if the file has none; `what` names the

@@ -21,13 +21,13 @@ namespace titan::convert {
 
 namespace {
 
-constexpr const char* kOnlyFile = "model.gguf";  // in the temporary folder; the destination has its own name
+constexpr const char* kOnlyFile = "model.gguf";  // name in the temporary folder; the destination has its own name
 constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::uint32_t>::max();
 
 struct GgufItem {
   ckpt::TensorRef ref;
   DType from;
-  std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
+  std::uint64_t head_dim = 0;  // not 0: rows are reordered to the order of halves
 };
 
 class GgufWriter final : public ModelWriter {
@@ -49,7 +49,7 @@ class GgufWriter final : public ModelWriter {
   std::string architecture_;
   GgufBytes head_;
   std::vector<GgufEntry> entries_;
-  std::vector<GgufItem> items_;  // one for each entry, but for the last where that is the table of RoPE
+  std::vector<GgufItem> items_;  // one per entry, except the last entry if that is the RoPE table
   std::vector<float> rope_;
   std::size_t small_ = 0, odd_ = 0;  // tensors that stay float32 for having one dimension, or become float16
 };
@@ -84,7 +84,7 @@ Status GgufWriter::add(std::uint32_t parameter) {
   return {};
 }
 
-// Norms and biases are float32 in every file that llama.cpp's own converter writes.
+// Norms and biases are float32, as in every file of llama.cpp's own converter.
 const GgmlType& GgufWriter::type_of(DType from, const std::vector<std::uint64_t>& shape) {
   if (shape.size() <= 1) {
     small_ += from != DType::kF32 || options_.dtype || options_.q8_0 ? 1 : 0;
@@ -124,7 +124,7 @@ void GgufWriter::add_rope_table() {
   bytes_ += entries_.back().bytes();
 }
 
-// What a file that is written anyway would leave out, in silence.
+// Refuses models of which a GGUF file would silently lose a part.
 Status GgufWriter::check_model() {
   if (const char* part = newer_part(recipe::model_rows(model_)))
     return ckpt::unsupported(source_.path() + ": a model with " + part + " is not written into GGUF files yet")
@@ -133,7 +133,7 @@ Status GgufWriter::check_model() {
   if (!architecture)
     return ckpt::unsupported(source_.path() + ": no architecture of llama.cpp has both norms and biases of q and k");
   architecture_ = *architecture;
-  // llama.cpp multiplies by a table of factors in models of llama alone.
+  // llama.cpp applies the table of factors only in the architecture llama.
   const bool table = architecture_ == "llama";
   if (model_.rope_scaling && !(table && model_.rope_scaling->kind == recipe::RopeScaling::Kind::kLlama3))
     return ckpt::unsupported(source_.path() + ": RoPE is scaled in the way '" +
@@ -146,7 +146,7 @@ Status GgufWriter::check_model() {
 
 Status GgufWriter::describe(Fs& fs) {
   const std::string prefix = architecture_ + ".";
-  // By llama.cpp's numbering of files, the type of the largest tensor.
+  // The type of the largest tensor, in llama.cpp's numbering of file types.
   const auto elements = [](const GgufEntry& entry) { return ckpt::element_count(entry.shape); };
   const GgmlType& most = *std::max_element(entries_.begin(), entries_.end(), [&](const auto& a, const auto& b) {
                             return elements(a) < elements(b);
@@ -200,7 +200,7 @@ Status GgufWriter::write(Fs& fs, const std::string& folder, const Progress& prog
     behind.put(entries_.back().offset, {bytes.begin(), bytes.end()});
   }
   TITAN_RETURN_IF_ERROR(behind.finish());
-  TITAN_RETURN_IF_ERROR(file->truncate(end));  // what was not written between the tensors, and behind the last, is zero
+  TITAN_RETURN_IF_ERROR(file->truncate(end));  // unwritten bytes are zero
   TITAN_RETURN_IF_ERROR(file->datasync());
   return file->close();
 }

@@ -13,8 +13,8 @@ using ckpt::parse_json;
 
 constexpr std::uint32_t kBytes = 256;
 
-// GPT-2's alphabet: bytes that Latin-1 shows stand for themselves, the others for the characters from U+0100 on, in
-// order. \source Radford et al., GPT-2, encoder.py bytes_to_unicode
+// GPT-2's alphabet: bytes that are printable in Latin-1 stand for themselves, the others for the characters from U+0100
+// on, in order. \source Radford et al., GPT-2, encoder.py bytes_to_unicode
 std::string letter(std::uint32_t byte, std::uint32_t& next) {
   const bool shown = (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
   const std::uint32_t code = shown ? byte : next++;
@@ -75,9 +75,9 @@ std::string byte_tokenizer_config(std::optional<std::uint64_t> longest) {
 }
 
 bool is_byte_tokenizer(std::string_view json) {
-  constexpr std::size_t kMost = std::size_t{1} << 16;  // those of other vocabularies are large
+  constexpr std::size_t kMost = std::size_t{1} << 16;  // bytes; files of other vocabularies are larger
   if (json.size() > kMost) return false;
-  // transformers writes it anew when it saves a model; version 5 adds a template that adds no tokens.
+  // transformers rewrites the file when it saves a model; version 5 adds a template that adds no tokens.
   auto parsed = parse_json("tokenizer.json", json);
   if (!parsed.ok() || !parsed->is_object()) return false;
   const JsonValue* post = parsed->find("post_processor");

@@ -26,7 +26,7 @@ using HfFamilies = std::vector<HfFamily>;
 /// Reads a table of families: lines with columns separated by tabs; '#' begins a comment. \error std::logic_error for
 /// another line
 HfFamilies read_hf_families(std::string_view text);
-/// The families that we know.
+/// The supported families.
 const HfFamilies& hf_families();
 
 /// The first family whose models have the parts of `model`; nullptr if there is none.

@@ -35,7 +35,7 @@ class HfCheckpoint final : public ForeignCheckpoint {
 
   Status open(Fs& fs, const std::vector<std::string>& files);
   Status check_index(const WeightMap& index);
-  /// Hides the scales of weights in F8_E4M3, which are float32 from here on. \error kIncompatible, kUnsupported
+  /// Hides the scales of F8_E4M3 weights, which are presented as float32. \error kIncompatible, kUnsupported
   Status scale_float8();
   std::size_t files() const { return names_.size(); }
   bool has_file(const std::string& name) const { return std::ranges::find(names_, name) != names_.end(); }
@@ -58,7 +58,7 @@ class HfCheckpoint final : public ForeignCheckpoint {
     std::size_t file;
     std::uint64_t offset;
     bool float8 = false;
-    std::uint64_t scales = 0, scales_file = 0;  // of a float8 tensor: where they are
+    std::uint64_t scales = 0, scales_file = 0;  // of a float8 tensor: position of its scales, and their file
   };
   Status read_float8(const Place& place, std::uint64_t columns, std::uint64_t first, std::span<std::byte> out) const;
   Fs* fs_ = nullptr;
@@ -94,7 +94,7 @@ Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
   return ckpt::ok_status();
 }
 
-// The index must say exactly what the files say.
+// The index must agree exactly with the files.
 Status HfCheckpoint::check_index(const WeightMap& index) {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const std::string& file = names_[places_[i].file];
@@ -158,12 +158,12 @@ Status HfCheckpoint::scale_float8() {
   return {};
 }
 
-// Row by row: the scales of a row are those of its blocks.
+// Reads row by row: the scales of a row are those of its blocks.
 Status HfCheckpoint::read_float8(const Place& place, std::uint64_t columns, std::uint64_t first,
                                  std::span<std::byte> out) const {
   std::vector<float> scales((columns + blocks_.columns - 1) / blocks_.columns), values;
   std::vector<std::byte> bytes;
-  std::uint64_t loaded = ~std::uint64_t{0};  // row of blocks whose scales are there
+  std::uint64_t loaded = ~std::uint64_t{0};  // the row of blocks whose scales are loaded
   for (std::uint64_t at = first; !out.empty();) {
     const std::uint64_t row = at / columns, column = at % columns;
     const std::uint64_t count = std::min<std::uint64_t>(columns - column, out.size() / sizeof(float));
@@ -191,11 +191,11 @@ Status HfCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<std
 }
 
 Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const {
-  // The structure was checked when it was opened; what is left is that every byte can be read.
+  // The structure was checked on opening; this checks that every byte can be read.
   return read_all(*this, kSafetensorsNote, progress);
 }
 
-// Other files of this kind (training_args.bin, data) are no weights.
+// Other pickles (training_args.bin, data) are not weights.
 bool is_pickle(const std::string& name, bool beside_config) {
   if (name.starts_with("consolidated") && name.ends_with(".pth")) return true;
   return name.ends_with(".bin") && (name.starts_with("pytorch_model") || (beside_config && name.starts_with("model")));
@@ -231,7 +231,7 @@ Opened open_index(Fs& fs, const std::string& path) {
   return open_files(fs, path, path, {files.begin(), files.end()}, &index);
 }
 
-// What `a` and `b` have unlike: "" where the first elements of every tensor are equal.
+// What differs between `a` and `b`: "" if the first elements of every tensor are equal.
 Result<std::string> difference(const HfCheckpoint& a, const HfCheckpoint& b) {
   constexpr std::uint64_t kElements = 4096;
   std::map<std::string_view, std::size_t> places;
@@ -251,7 +251,7 @@ Result<std::string> difference(const HfCheckpoint& a, const HfCheckpoint& b) {
   return std::string();
 }
 
-// Both a single file and an index: programs differ in which one they take, so they must not be of two models.
+// There is a single file and also an index. Programs differ in which one they load, so both must be the same model.
 Opened open_one_of_two(Fs& fs, const std::string& path) {
   const std::string single = join_path(path, kHfWeights), index = join_path(path, kHfIndex);
   Opened one = open_files(fs, path, path, {kHfWeights}), many = open_index(fs, path);
@@ -282,8 +282,8 @@ Opened open_one_of_two(Fs& fs, const std::string& path) {
                            ckpt::shell_word(index + ".old"));
 }
 
-// What is not read must not be taken for read: accelerate's second model (model_1.safetensors), an adapter, Mistral's
-// own file.
+// Notes files that are ignored, so that nobody believes they were read: accelerate's second model
+// (model_1.safetensors), an adapter, Mistral's own file.
 Status note_others(Fs& fs, const std::string& path, HfCheckpoint& checkpoint) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
   std::vector<std::string> others;

@@ -9,13 +9,13 @@ inline constexpr const char* kHfIndex = "model.safetensors.index.json";
 inline constexpr const char* kHfConfig = "config.json";
 inline constexpr std::uint64_t kMaxHfConfigBytes = std::uint64_t{4} << 20;
 inline constexpr const char* kHfTokenizer = "tokenizer.json";
-/// The note what a verification of safetensors cannot find.
+/// The note on what verifying safetensors cannot find.
 inline constexpr const char* kSafetensorsNote =
     "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed "
     "value cannot be found";
 
 Result<bool> probe_hf(Fs& fs, const std::string& path);
-/// Tells what is wrong with a Hugging Face folder that probe_hf() refuses. \error kNotFound
+/// The error for a folder that is almost a Hugging Face checkpoint but that probe_hf() refuses. \error kNotFound
 Status near_miss_hf(Fs& fs, const std::string& path);
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path);
 /// Whether `name` is a file of a tokenizer's vocabulary.
@@ -25,7 +25,7 @@ bool is_companion(const std::string& name);
 /// Like is_companion(), without the configuration, which a writer makes itself.
 bool is_further_companion(const std::string& name);
 
-/// Writes a checkpoint of ours as a folder that transformers loads. \error see Format::create
+/// Writes a Titan checkpoint as a folder that transformers loads. \error see Format::create
 Result<std::unique_ptr<ForeignWriter>> create_hf(Fs& fs, const CheckpointReader& source, const ExportOptions& options);
 
 }  // namespace titan::convert

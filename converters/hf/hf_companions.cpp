@@ -19,14 +19,14 @@ namespace {
 
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
-// Files of some models that have no place in a checkpoint. A note names them, so that the user can copy them.
+// Files of some models that checkpoints cannot hold. A note names them, so that the user can copy them.
 const char* why_left_behind(const std::string& name) {
   if (name == "additional_chat_templates") return "it is a folder";
   return name.ends_with(".py") ? "it is code" : nullptr;
 }
 
-// What a file that should be JSON is instead; "" where it can travel. Those that a start reads must be objects, of the
-// others the beginning is looked at.
+// What a file that should be JSON is instead; "" if it can travel. Files that a start reads must be JSON objects; of
+// the others only the beginning is checked.
 Result<std::string> why_no_json(Fs& fs, const std::string& path, const std::string& name) {
   if (!name.ends_with(".json")) return std::string();
   Status status;
@@ -42,19 +42,19 @@ Result<std::string> why_no_json(Fs& fs, const std::string& path, const std::stri
   return status.message;
 }
 
-// A link may lead within the folder, or to the blobs of Hugging Face's cache (<model>/snapshots/<revision> beside
-// <model>/blobs). No other link is followed: these files are shown to others later, so they must not be arbitrary files
-// of this machine.
+// A link may lead within the folder, or to the blobs of Hugging Face's cache (<model>/snapshots/<revision> next to
+// <model>/blobs). No other link is followed: these files may be published later, so they must not be arbitrary files of
+// this machine.
 bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
   const auto home = fs.real_path(folder);
   if (!home.ok()) return false;
   const std::string blobs = join_path(ckpt::parent_path(ckpt::parent_path(*home)), "blobs");
-  const auto info = fs.stat(blobs);  // a link in its place may lead anywhere
+  const auto info = fs.stat(blobs);  // a link in place of the folder may lead anywhere
   return real.starts_with(*home + "/") ||
          (info.ok() && info->type == ckpt::FileType::kDirectory && real.starts_with(blobs + "/"));
 }
 
-// Files in which trainers keep what is no weight: Hugging Face's Trainer, accelerate, DeepSpeed.
+// Files in which trainers store other state than weights: Hugging Face's Trainer, accelerate, DeepSpeed.
 bool is_training_state(const std::string& name) {
   constexpr std::string_view kBegins[] = {"optimizer.", "optimizer_",    "scheduler.",     "scaler.",
                                           "sampler.",   "trainer_state", "training_args.", "random_states_",

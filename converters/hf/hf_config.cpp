@@ -16,7 +16,7 @@ using recipe::ModelDims;
 
 namespace {
 
-// What our model lacks for well-known others.
+// Parts that well-known architectures need and Titan's model lacks.
 struct Lack {
   const char* architecture;
   const char* what;
@@ -55,7 +55,7 @@ const HfFamily* find_family(Fields& fields, const HfFamilies& families) {
   const std::string name = architectures->items()[0].text() != nullptr ? *architectures->items()[0].text() : "";
   const auto found = std::ranges::find(families, name, &HfFamily::architecture);
   if (found != families.end()) {
-    // transformers chooses by the type and never looks at the architecture.
+    // transformers selects by the type and ignores the architecture.
     if (!type.empty() && type != found->model_type) {
       fields.fail(unsupported(fields.what() + ": model_type is '" + type + "', but the architecture is '" + name +
                               "', which is of the type '" + found->model_type + "'")
@@ -76,7 +76,7 @@ const HfFamily* find_family(Fields& fields, const HfFamilies& families) {
   return nullptr;
 }
 
-// Everything that would make the model another function than ours.
+// Refuses every setting with which the model computes something else than Titan's.
 void refuse_lacks(Fields& fields, const HfFamily& family) {
   const std::string activation = fields.text("hidden_act", "silu");
   if (activation != "silu") fields.lack("the activation is '" + activation + "'");
@@ -98,7 +98,7 @@ void refuse_lacks(Fields& fields, const HfFamily& family) {
 constexpr const char *kWindow = "sliding_window", *kLayerTypes = "layer_types", *kSliding = "sliding_attention",
                      *kFull = "full_attention";
 
-// The layers that layer_types says, or max_window_layers where it is not there.
+// The layers in layer_types, or by max_window_layers if that key is missing.
 ckpt::SampleRanges window_layers(Fields& fields, const ModelDims& model) {
   const JsonValue* types = fields.list(kLayerTypes);
   ckpt::SampleRanges layers;
@@ -166,7 +166,7 @@ void write_window(const HfFamily& family, const ModelDims& model, JsonValue& con
 
 constexpr const char* kExperts = "num_experts";
 
-// Norms of heads are Qwen3-MoE's; Mixtral has none, and other words.
+// Norms of heads mean Qwen3-MoE; Mixtral has none, and other key names.
 void read_experts(Fields& fields, const HfFamily& family, ModelDims& model) {
   if (!family.has(&ModelDims::experts)) return;
   const bool mixtral = !family.has(&ModelDims::qk_norm);
@@ -202,20 +202,20 @@ void write_experts(const HfFamily& family, const ModelDims& model, JsonValue& co
 
 constexpr const char* kContext = "max_position_embeddings";
 
-// The context that a configuration allows; 0 where it does not say: models differ in their defaults.
+// The context in a configuration; 0 if it has none, because defaults differ by model.
 std::uint64_t context_of(const JsonValue& config) {
   const JsonValue* value = config.find(kContext);
   return value == nullptr ? 0 : value->as_u64().value_or(0);
 }
 
-// RoPE may be scaled from the context: then it stays.
+// If RoPE is scaled from the context, the context stays.
 void lengthen(JsonValue& config, const ModelDims& model, std::uint64_t context) {
   JsonValue longer = config;
   longer.set(kContext, JsonValue::integer(context));
   if (describes(longer, model)) config = std::move(longer);
 }
 
-// What the vocabulary of `base` means is the same for another model that has it.
+// Token ids of `base` have the same meaning in another model with the same vocabulary.
 void keep_token_facts(JsonValue& config, const JsonValue& base, const ModelDims& model) {
   const JsonValue* vocabulary = base.find("vocab_size");
   if (vocabulary == nullptr || vocabulary->as_u64() != config.find("vocab_size")->as_u64()) return;
@@ -274,7 +274,7 @@ JsonValue write_hf_config(const ModelDims& model, const JsonValue& base, const H
     if (base.find(kContext) != nullptr && context_of(base) < defaults.trained_positions)
       lengthen(config, model, defaults.trained_positions);
     add_both_ropes(config, model);
-    // transformers 4 looks for Qwen3-MoE's here alone.
+    // transformers 4 reads Qwen3-MoE's number of experts only here.
     if (model.experts && model.qk_norm && config.find(kExperts) == nullptr)
       config.set(kExperts, JsonValue::integer(static_cast<std::uint64_t>(model.n_experts)));
     return config;
@@ -285,7 +285,7 @@ JsonValue write_hf_config(const ModelDims& model, const JsonValue& base, const H
   config.set("architectures", JsonValue::list({JsonValue::string(family.architecture)}));
   if (!biased) config.set("attention_bias", JsonValue::boolean(false));
   config.set("attention_dropout", JsonValue::real(0));
-  config.set("bos_token_id", JsonValue());  // else transformers assumes Llama's own
+  config.set("bos_token_id", JsonValue());  // otherwise transformers assumes Llama's
   config.set("dtype", JsonValue::string(defaults.dtype));
   config.set("eos_token_id", JsonValue());
   config.set("head_dim", JsonValue::integer(model.head_dim));
@@ -304,7 +304,7 @@ JsonValue write_hf_config(const ModelDims& model, const JsonValue& base, const H
   config.set("tie_word_embeddings", JsonValue::boolean(model.tied));
   write_window(family, model, config);
   write_experts(family, model, config);
-  if (model.post_norm) config.set("pad_token_id", JsonValue());  // else transformers assumes OLMo 2's own
+  if (model.post_norm) config.set("pad_token_id", JsonValue());  // otherwise transformers assumes OLMo 2's
   config.set("use_cache", JsonValue::boolean(true));
   config.set("vocab_size", JsonValue::integer(model.vocab_size));
   keep_token_facts(config, base, model);

@@ -1,5 +1,5 @@
 #pragma once
-// config.json of transformers 4 and 5 <-> the dimensions of a model.
+// Converts between config.json of transformers 4 and 5 and the dimensions of a model.
 #include <string>
 
 #include "ckpt/base/result.h"
@@ -13,7 +13,7 @@ using ckpt::JsonValue;
 using ckpt::parse_json;
 
 /// Reads the dimensions out of `config`; `what` names it in messages. \error kUnsupported naming the architecture or
-/// setting that we cannot express, kIncompatible (a needed key is missing or has another type)
+/// setting that Titan cannot express, kIncompatible (a needed key is missing or has another type)
 ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const JsonValue& config,
                                                const HfFamilies& families = hf_families());
 

@@ -34,7 +34,7 @@ namespace {
 
 struct ReadModel {
   ModelDims dims;
-  ConfigKeys keys;  // whose the configuration's are
+  ConfigKeys keys;  // the program whose keys the configuration has
 };
 
 Result<ReadModel> read_model(Fs& fs, const std::string& folder, const std::string& source,
@@ -102,7 +102,7 @@ class Planner {
     return {};
   }
 
-  // A tensor of the file, or a part of one, under the name that the rules and the prefix leave.
+  // A tensor of the file, or a part of one, under its name after rules and without prefix.
   struct Item {
     std::size_t source;
     std::string name;
@@ -150,7 +150,7 @@ class Planner {
     return {};
   }
 
-  // Names that a rule made ours are taken as they are.
+  // Names that a rule has mapped to Titan's are used unchanged.
   MappedName our_name(const Item& item) const {
     const std::string& name = item.name;
     MappedName mapped = layout_.names.ours(name).value_or(MappedName{});
@@ -190,13 +190,13 @@ class Planner {
     return ckpt::ok_status();
   }
 
-  // A head beside a tied embedding must be the embedding.
+  // A stored head of a model with tied embeddings must equal the embedding.
   Status tie() {
     const auto head = ours_.find(std::string(recipe::kHeadName));
     if (plan_.parameters.empty() || plan_.parameters.front().name != recipe::kEmbeddingName)
-      return ckpt::ok_status();  // missing: said elsewhere
+      return ckpt::ok_status();  // missing embedding: reported elsewhere
     const std::size_t embedding = plan_.tensors.front().source;
-    if (head == ours_.end()) {  // the usual case: the file has one tensor for both
+    if (head == ours_.end()) {  // the usual case: one tensor for both
       const ForeignTensor& whole = tensors_[embedding];
       plan_.report.push_back(uncast(whole.name, Fate::kTied, whole.dtype, whole.shape));
       plan_.report.back().from = layout_.names.theirs(recipe::kHeadName)->name;
@@ -216,7 +216,7 @@ class Planner {
     return ckpt::ok_status();
   }
 
-  // A conversion needs a place for every tensor and a tensor for every parameter. A look shows what is there.
+  // A conversion needs a use for every tensor and a tensor for every parameter. With `look`, only what exists is shown.
   Status settle(const std::vector<std::string>& all) {
     if (options_.look) {
       for (const std::size_t i : left_over_) add(tensors_[i].name, {i, tensors_[i].name, tensors_[i].shape, {}}, 0);
@@ -235,7 +235,7 @@ class Planner {
                                      : layers);
   }
 
-  // A file of llama.cpp says it by the tensor alone.
+  // In a GGUF file, only the presence of the tensor tells whether the head is tied.
   std::string tie_hint(bool tied) const {
     if (layout_.keys == ConfigKeys::kGguf)
       return tied ? "the model cannot be had without them" : "leave one of them out with --skip";
@@ -245,7 +245,7 @@ class Planner {
            (tied ? " if the head is the embedding" : " if they are two tensors");
   }
 
-  // Where no name fits, leaving them out would leave nothing.
+  // If no name is known, skipping the unknown ones would leave nothing.
   std::string strangers() const {
     const char* whose = layout_.keys == ConfigKeys::kMistral ? "Mistral's"
                         : layout_.keys == ConfigKeys::kGguf  ? "llama.cpp's"
@@ -288,8 +288,8 @@ ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const ModelDims& m
   if (!model.experts) return ConfigKeys::kHuggingface;
   const Result<JsonValue> config = read_json_object(fs, path, kMaxHfConfigBytes);
   const auto says = [&](const char* key) { return config.ok() && config->find(key) != nullptr; };
-  // Norms of heads are Qwen3-MoE's, which has num_experts where the file says neither; transformers 5 writes the other
-  // for both.
+  // Norms of heads mean Qwen3-MoE, which uses num_experts if the file has neither key; transformers 5 writes
+  // num_local_experts for both.
   const bool local = !says("num_experts") && (says("num_local_experts") || !model.qk_norm);
   return local ? ConfigKeys::kHuggingfaceLocal : ConfigKeys::kHuggingface;
 }
@@ -322,7 +322,7 @@ Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const Forei
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(source, model.dims, layout, options));
   if (source.path() == folder) {
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
-    // Whoever means to go on with a run must know that its state was not taken.
+    // A user who wants to resume must know that the run's state was not read.
     if (const std::vector<std::string> names = training_state(entries); !names.empty())
       plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun + "; the weights alone are taken");
   }

@@ -1,5 +1,5 @@
 #pragma once
-// From Hugging Face's names and configuration to ours.
+// Maps Hugging Face's names and configuration to Titan's.
 #include <string>
 
 #include "converters/format.h"
@@ -14,12 +14,13 @@ namespace titan::convert {
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options);
 
-/// Whose names tensors have, which key of which file ties head and embedding, and whose keys have the sizes.
+/// Which program's names the tensors have, which key of which file ties head and embedding, and which program's keys
+/// have the sizes.
 struct ModelLayout {
   const NameTable& names;
   std::string tied, file;
   ConfigKeys keys;
-  bool our_rows = false;  ///< rows of heads are in our order, whatever `names` says
+  bool our_rows = false;  ///< rows of heads are in Titan's order, whatever `names` says
 };
 /// Plans the import of `source`, which must be a whole `model` without an optimizer. \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,

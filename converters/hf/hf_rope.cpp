@@ -11,7 +11,7 @@ using Kind = RopeScaling::Kind;
 
 constexpr const char *kOriginal = "original_max_position_embeddings", *kLongest = "max_position_embeddings";
 
-// What one of the objects that describe RoPE says.
+// The content of one of the objects that describe RoPE.
 struct Rope {
   std::optional<double> theta;
   std::optional<RopeScaling> scaling;
@@ -26,7 +26,7 @@ std::optional<double> real_if(Fields& rope, const char* key) {
   return rope.find(key) == nullptr ? std::nullopt : std::optional(rope.real(key));
 }
 
-// The context that stands in for an original length that is not said.
+// The context, used as the original length if that is missing.
 std::int64_t original_of(Fields& fields, Fields& rope) {
   return rope.find(kOriginal) != nullptr ? rope.whole(kOriginal) : fields.whole(kLongest);
 }
@@ -44,8 +44,8 @@ void read_yarn(Fields& fields, Fields& rope, RopeScaling& scaling) {
   scaling.truncate = rope.flag("truncate", true);
 }
 
-// transformers 4 takes the original length from beside the object and then the factor from the two lengths;
-// transformers 5 takes the factor that is said.
+// transformers 4 reads the original length next to the object and computes the factor from the two lengths;
+// transformers 5 uses the given factor.
 void read_longrope(Fields& fields, Fields& rope, RopeScaling& scaling) {
   const bool beside = fields.find(kOriginal) != nullptr;
   const std::int64_t original = beside ? fields.whole(kOriginal) : original_of(fields, rope);
@@ -74,7 +74,7 @@ RopeScaling read_scaling(Fields& fields, Fields& rope, Kind kind) {
     case Kind::kLinear: scaling.factor = rope.real("factor"); break;
     case Kind::kDynamic:
       scaling.factor = rope.real("factor");
-      scaling.original_max_position_embeddings = fields.whole(kLongest);  // both versions: whatever the object says
+      scaling.original_max_position_embeddings = fields.whole(kLongest);  // both versions use the context
       break;
     case Kind::kYarn: read_yarn(fields, rope, scaling); break;
     case Kind::kLongrope: read_longrope(fields, rope, scaling); break;
@@ -164,7 +164,7 @@ void read_hf_rope(Fields& fields, double default_theta, ModelDims& model) {
 void add_both_ropes(JsonValue& config, const ModelDims& model) {
   const auto lacks = [&config](const char* key) { return config.find(key) == nullptr; };
   const std::optional<RopeScaling>& scaling = model.rope_scaling;
-  // transformers 4 looks for longrope's here.
+  // transformers 4 reads longrope's original length only here.
   if (scaling && scaling->kind == Kind::kLongrope && lacks(kOriginal))
     config.set(kOriginal, JsonValue::integer(static_cast<std::uint64_t>(scaling->original_max_position_embeddings)));
   if (lacks("rope_parameters")) config.set("rope_parameters", rope_object(model, true));

@@ -1,12 +1,12 @@
 #pragma once
-// RoPE in configurations of transformers 4 and 5 <-> base and scaling.
+// Converts between RoPE settings in configurations of transformers 4 and 5 and Titan's base and scaling.
 #include "converters/hf/fields.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
 
 /// Reads rope_theta (`theta` if missing) and rope_scaling of `model`. An error goes to `fields`: kUnsupported for a
-/// scaling that we do not have, or that versions of transformers read differently; kIncompatible for a key that is
+/// scaling that Titan does not have, or that versions of transformers read differently; kIncompatible for a key that is
 /// missing or has another type
 void read_hf_rope(Fields& fields, double theta, recipe::ModelDims& model);
 

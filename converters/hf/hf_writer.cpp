@@ -33,7 +33,7 @@ struct Item {
   std::string name;
   ckpt::TensorRef ref;
   DType from, to;
-  std::uint64_t head_dim = 0;  // not 0: rows are put into halves' order
+  std::uint64_t head_dim = 0;  // not 0: rows are reordered to the order of halves
 };
 
 std::string file_name(std::size_t i, std::size_t count) {
@@ -115,7 +115,7 @@ void HfWriter::add_item(std::uint32_t parameter, const std::string& name, std::u
   bytes_ += item_bytes(items_.back());
 }
 
-// In model order, as transformers cuts: a file is closed before the tensor that would make it too large.
+// In model order, as transformers does: a file is closed before the tensor that would make it too large.
 void HfWriter::cut_files() {
   std::uint64_t size = 0;
   for (Item& item : items_) {
@@ -129,8 +129,8 @@ void HfWriter::cut_files() {
   }
 }
 
-// A byte model gets the byte tokenizer. Else runs that began from random weights have none, and neither have
-// checkpoints that came from elsewhere.
+// A byte model gets the byte tokenizer. Other runs that began from random weights have no tokenizer, and neither have
+// checkpoints from elsewhere.
 Status HfWriter::settle_tokenizer(Fs& fs) {
   const bool there =
       std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });

@@ -8,7 +8,7 @@
 namespace titan::convert {
 namespace {
 
-constexpr std::uint64_t kMostPositions = std::uint64_t{1} << 40;  // beyond it stands no length
+constexpr std::uint64_t kMostPositions = std::uint64_t{1} << 40;  // larger values are not a length
 
 }  // namespace
 

@@ -30,7 +30,7 @@ struct Element {
   std::uint64_t bits;
   std::optional<DType> ours;
 };
-// All that the format knows, in its own ascending order.
+// All element types of the format, in its own ascending order.
 constexpr Element kElements[] = {
     {"BOOL", 8, {}},
     {"F4", 4, {}},
@@ -66,7 +66,7 @@ const Element& element_of(DType dtype) { return *std::ranges::find(kElements, st
 
 std::string quoted(std::string_view name) { return "tensor '" + std::string(name) + "'"; }
 
-// Decodes the entries in the file's order, each checked for itself.
+// Decodes the entries in the file's order, and checks each separately.
 class Decoder {
  public:
   Decoder(const std::string& what, std::string_view json, std::uint64_t buffer_bytes, bool float8)
@@ -84,13 +84,14 @@ class Decoder {
     });
     TITAN_RETURN_IF_ERROR(json_.finish());
     TITAN_RETURN_IF_ERROR(tile());
-    // Last, so that a broken file is called broken.
+    // Checked last, so that a broken file is reported as broken.
     if (!unsupported_.ok()) return unsupported_;
     return std::move(header_);
   }
 
  private:
-  // Nothing here needs it, so what is no text is passed over; programs write null, numbers and lists.
+  // Nothing here needs the metadata, so values that are not strings are skipped; programs write null, numbers and
+  // lists.
   void metadata() {
     if (json_.peek() != '{') return json_.skip();
     std::unordered_set<std::string_view> keys;
@@ -121,7 +122,7 @@ class Decoder {
     header_.entries.push_back(std::move(entry));
   }
 
-  // Returns what is wrong with one entry, empty for nothing.
+  // Returns what is wrong with one entry; empty if nothing is.
   std::string check(SafetensorsEntry& entry, std::string_view dtype, std::size_t offsets) {
     if (offsets != 2) return "data_offsets has " + std::to_string(offsets) + " numbers, expected 2";
     if (entry.begin > entry.end || entry.end > buffer_bytes_) {
@@ -221,7 +222,7 @@ Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::s
   if (header.status().code != ckpt::Code::kCorrupt) return header;
   std::vector<std::byte> beginning(std::min<std::uint64_t>(size, ckpt::kSignatureBytes));
   TITAN_RETURN_IF_ERROR(file.pread(0, beginning));
-  // Read as a length, the first bytes of JSON are far more than a header may have.
+  // Interpreted as a length, the first bytes of a JSON text are far more than the limit of a header.
   if (const std::string_view text = ckpt::text_of(beginning);
       (text.starts_with('{') || text.starts_with('[')) && text.substr(0, kSafetensorsPrefix).find('\0') == text.npos)
     return ckpt::unsupported(what + " is JSON, whatever its name says: it begins with " +
@@ -239,7 +240,7 @@ std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,
   ckpt::JsonWriter json;
   json.begin();
   if (!metadata.empty()) {
-    json.key("__metadata__").begin();  // as one value it would break lines
+    json.key("__metadata__").begin();  // written member by member, because as one value it would have line breaks
     for (const auto& [key, text] : metadata) json.key(key).value(text);
     json.end();
   }

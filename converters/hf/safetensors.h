@@ -38,7 +38,7 @@ struct SafetensorsHeader {
 };
 
 /// Decodes the JSON of a header for a buffer of `buffer_bytes`; `what` names it in messages. \error kCorrupt (a broken
-/// rule), kUnsupported (an element type that no checkpoint of ours can hold) `float8`: F8_E4M3 is accepted too.
+/// rule), kUnsupported (an element type that no Titan checkpoint can hold) `float8`: F8_E4M3 is accepted too.
 ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
                                                           std::uint64_t buffer_bytes, bool float8 = false);
 

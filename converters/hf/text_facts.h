@@ -1,5 +1,5 @@
 #pragma once
-// Facts about a model's texts, from the files that came with the model.
+// Facts about a model's tokenizer and context, from the files that came with the model.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -22,7 +22,7 @@ constexpr const char* kContextUnknown =
 constexpr std::uint64_t kGuessedContext = 2048;  // where nothing says it
 constexpr const char *kBos = "bos_token_id", *kEos = "eos_token_id", *kContext = "max_position_embeddings";
 
-// training.seq_len of the run, or of the configuration that a user gives; 0: not known.
+// training.seq_len of the run, or of the user's configuration; 0: unknown.
 std::uint64_t trained_length(const Settings& rows, const std::optional<Settings>& given) {
   for (const Settings* settings : {&rows, given ? &*given : nullptr})
     if (settings != nullptr)
@@ -56,7 +56,7 @@ Result<TokenizerEnds> tokenizer_ends(Fs& fs, const std::vector<Companion>& compa
   return tokenizer.ok() ? TokenizerEnds{tokenizer->bos(), tokenizer->eos()} : TokenizerEnds{};
 }
 
-// The tokens that begin and end a text, where the configuration does not say them.
+// Adds the tokens that begin and end a text, if the configuration lacks them.
 Status fill_special_tokens(Fs& fs, const ModelDims& model, const ExportOptions& options, JsonValue& config) {
   constexpr const char* kGeneration = "generation_config.json";
   TITAN_ASSIGN_OR_RETURN(const std::string text,
@@ -80,7 +80,7 @@ Status fill_special_tokens(Fs& fs, const ModelDims& model, const ExportOptions& 
   return {};
 }
 
-// "model.qkv_bias = true and model.qk_norm = true": what makes it another one than Llama.
+// "model.qkv_bias = true and model.qk_norm = true": the parts that Llama lacks.
 std::string parts_text(const ModelDims& model) {
   constexpr std::size_t kShown = 4, kLong = 40;
   std::vector<std::string> parts;
@@ -93,10 +93,11 @@ std::string parts_text(const ModelDims& model) {
   return ckpt::joined(parts, " and ") + (all > kShown ? " and " + std::to_string(all - kShown) + " more" : "");
 }
 
-// transformers 4 takes two members for the scaling of OLMo 2's RoPE, under other names than all other models'.
+// transformers 4 reads the scaling of OLMo 2's RoPE as two members, under other names than in all other models.
 bool is_refused_by_4(const ModelDims& model) { return model.post_norm && model.rope_scaling; }
 
-// transformers 5 requires this for Llama only, even where head_dim is given and nothing depends on it.
+// For Llama alone, transformers 5 requires that n_heads divides dim, even if head_dim is given and nothing depends on
+// it.
 bool is_refused(const JsonValue& config, const ModelDims& model) {
   const JsonValue* type = config.find("model_type");
   return type != nullptr && type->text() != nullptr && *type->text() == "llama" && model.dim % model.n_heads != 0;
@@ -119,7 +120,7 @@ Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Setti
   const std::uint64_t trained = trained_length(rows, options.config);
   WrittenConfig out{write_hf_config(written, base, defaults_of(model, trained, weights))};
   JsonValue& config = out.json;
-  // Ids of a tokenizer that came with other weights mean nothing to a model that was trained on bytes since.
+  // Ids of a tokenizer from other weights have no meaning for a model that was since trained on bytes.
   if (config.find(kEos) == nullptr && !recipe::reads_bytes(rows))
     TITAN_RETURN_IF_ERROR(fill_special_tokens(fs, model, options, config));
   const bool says_context = config.find(kContext) != nullptr;

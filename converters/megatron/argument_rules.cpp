@@ -10,8 +10,7 @@ namespace {
 
 using dcp::NodeKind;
 
-// Experts' own arguments count where there are experts, those of MLA and of yarn where these are; all three are
-// refused.
+// The arguments of experts, MLA and yarn matter only if these are used; all three are refused.
 constexpr ArgumentRule kRules[] = {
     // The feed-forward.
     {"swiglu", kSet},
@@ -24,7 +23,7 @@ constexpr ArgumentRule kRules[] = {
     {"num_experts", kUnset},
     {"num_moe_experts", kUnset},
     {"moe_shared_expert_intermediate_size", kUnset},
-    // Norms and what is added up.
+    // Norms and residual connections.
     {"normalization", "RMSNorm"},
     {"apply_layernorm_1p", kUnset},
     {"layernorm_zero_centered_gamma", kUnset},
@@ -41,12 +40,12 @@ constexpr ArgumentRule kRules[] = {
     {"softmax_type", "vanilla"},
     {"window_size", kUnset},
     {"sliding_window", kUnset},
-    // Positions.
+    // Position embeddings.
     {"position_embedding_type", "rope"},
     {"rotary_percent", "1"},
     {"no_rope_freq", kUnset},
     {"mrope_section", kUnset},
-    // Embedding, head, and layers of several kinds.
+    // Embedding, head, and heterogeneous layers.
     {"scale_embedding", kUnset},
     {"scale_embeddings", kUnset},
     {"final_logit_softcapping", kUnset},
@@ -61,7 +60,7 @@ constexpr ArgumentRule kRules[] = {
     {"heterogeneous_layers_config_path", kUnset},
     {"heterogeneous_layers_config_encoded_json", kUnset},
     {"retro_add_retriever", kUnset},
-    // How it is trained.
+    // Training.
     {"optimizer", "adam", true},
     {"decoupled_weight_decay", kSet, true},
     {"hidden_dropout", kUnset, true},

@@ -1,5 +1,5 @@
 #pragma once
-// The arguments of Megatron that change what a model computes, or how it is trained, beyond its sizes: one table.
+// One table of Megatron's arguments, apart from sizes, that change what a model computes or how it is trained.
 // \source megatron-core 0.16.1, transformer/transformer_config.py; Megatron-LM, training/arguments.py
 #include <span>
 

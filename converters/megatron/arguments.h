@@ -14,17 +14,17 @@ namespace titan::convert::megatron {
 
 struct Arguments {
   recipe::ModelDims dims;    ///< with the padded vocabulary; 0 if unknown
-  bool interleaved = false;  ///< RoPE rotates neighbours, as ours does
+  bool interleaved = false;  ///< RoPE rotates neighbours, as Titan's does
   TextSettings texts;
-  std::optional<std::uint64_t> samples, batch;  ///< trained so far, and of a step
-  std::optional<double> clip;                   ///< the norm that gradients are clipped to; 0: never
+  std::optional<std::uint64_t> samples, batch;  ///< samples trained so far, and samples per step
+  std::optional<double> clip;                   ///< the norm to which gradients are clipped; 0: no clipping
   std::uint64_t data_ranks = 1;
   Status why_optimizer;  ///< not ok: the run cannot be resumed; names the argument
   Scheduler scheduler;   ///< values that the scheduler's state in a checkpoint lacks
 };
 
-/// Reads the Namespace `args`. \error kUnsupported: a model that we cannot express, naming the argument; kIncompatible:
-/// an argument of another kind
+/// Reads the Namespace `args`. \error kUnsupported: a model that Titan cannot express, naming the argument;
+/// kIncompatible: an argument of another kind
 Result<Arguments> read_arguments(const TorchFile& file, dcp::NodeId args);
 
 /// An attribute of a dict or of a Namespace's state; kNoNode if it is absent or None.

@@ -14,7 +14,7 @@ bool takes(const std::string& glob, const ForeignTensor& tensor) {
   return rule.takes(std::string(state.name)) || (state.slot != kMasterSlot && rule.takes(tensor.name));
 }
 
-// Takes tensors out by `globs`; says which of them took one.
+// Removes the tensors that `globs` match; returns which of `globs` matched one.
 std::vector<bool> skip(const std::vector<ForeignTensor>& tensors, const std::vector<std::string>& globs,
                        std::vector<bool>& skipped) {
   std::vector<bool> used(globs.size(), false);

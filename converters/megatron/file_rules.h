@@ -15,14 +15,15 @@ struct RuledNames {
 };
 
 /// Applies the rules of `options` to the names of `tensors`. A rule for a parameter also applies to its moments and its
-/// master. A rule for the optimizer's state applies only to moments, for a master is the parameter's weights.
+/// float32 master. A rule for the optimizer's state applies only to moments, because the master holds the parameter's
+/// weights.
 RuledNames rule_names(const std::vector<ForeignTensor>& tensors, const ImportOptions& options);
 
 /// `ruled.rest` without patterns that matched tensors in the file but match none of `parameters` (the names for the
 /// rest of the work) or their moments.
 ImportOptions rest_of(const RuledNames& ruled, const std::vector<ForeignTensor>& parameters);
 
-/// Adds to `plan` what was left out of `tensors`.
+/// Adds the skipped ones of `tensors` to `plan`.
 void report_skipped(const RuledNames& ruled, const std::vector<ForeignTensor>& tensors, ImportPlan& plan);
 
 }  // namespace titan::convert::megatron

@@ -78,7 +78,7 @@ class Checkpoint final : public ForeignCheckpoint {
   }
 
  private:
-  // metadata.json names the form, and is written last.
+  // Checks metadata.json, which names the checkpoint's form and is written last.
   Status check_form() const {
     const std::string path = ckpt::join_path(folder_, kMetadata);
     const Result<ckpt::JsonValue> json = read_json_object(fs_, path);
@@ -93,8 +93,8 @@ class Checkpoint final : public ForeignCheckpoint {
         .with_hint("load it and save it again with --ckpt-format torch_dist");
   }
 
-  // State that cannot be read has no tensors here; patterns for it are then no mistakes, and stand for all of it.
-  // Whether there were some.
+  // Optimizer state that cannot be read has no tensors here. Patterns for it are therefore no errors, and skip all of
+  // it. Returns whether there were such patterns.
   bool forget_state(ImportOptions& options) const {
     if (common_.why_optimizer.ok()) return false;
     const auto of_state = [&](const std::string& glob) {
@@ -106,7 +106,7 @@ class Checkpoint final : public ForeignCheckpoint {
     return true;
   }
 
-  // The rows of the embedding; 0 without one.
+  // The number of rows of the embedding; 0 if there is none.
   std::uint64_t vocabulary(const std::vector<std::string>& names) const {
     for (std::size_t i = 0; i < tensors_.size(); ++i)
       if (names[i].ends_with(kEmbedding) && !tensors_[i].shape.empty()) return tensors_[i].shape[0];
@@ -138,7 +138,7 @@ class Checkpoint final : public ForeignCheckpoint {
     return model;
   }
 
-  // To look at a model that nobody describes.
+  // For looking at a model without arguments.
   ImportPlan as_it_lies() const {
     ImportPlan plan;
     plan.step = common_.step.value_or(0);
@@ -158,7 +158,7 @@ class Checkpoint final : public ForeignCheckpoint {
   std::vector<ForeignTensor> tensors_;
 };
 
-// By names alone: a DCP directory, and a file of Megatron's beside it.
+// Decides by names alone: a DCP directory with one of Megatron's files next to it.
 Result<bool> is_iteration(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const bool tensors, is_file(fs, ckpt::join_path(path, dcp::kMetadataFile)));
   if (!tensors) return false;
@@ -169,7 +169,7 @@ Result<bool> is_iteration(Fs& fs, const std::string& path) {
   return false;
 }
 
-// The last of the steps below `path`; "" without one.
+// The newest of the steps below `path`; "" if there is none.
 Result<std::string> newest_iteration(Fs& fs, const std::string& path) {
   const auto entries = fs.list(path);
   std::string newest;
@@ -186,7 +186,7 @@ Result<std::string> newest_iteration(Fs& fs, const std::string& path) {
   return newest;
 }
 
-// What the file that names the last step says: "5", "release"; \error kNotFound, kFailed
+// The content of the file that names the last step: "5", "release". \error kNotFound, kFailed
 Result<std::string> last_word(Fs& fs, const std::string& path) {
   return latest_word(fs, ckpt::join_path(path, kLatestOfMegatron));
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A step of Megatron-Core in its form torch_dist: a DCP directory with the run's arguments, layers in one tensor, and
-// fused projections.
+// A step of Megatron-Core in its format torch_dist: a DCP directory with the run's arguments, all layers in one tensor,
+// and fused projections.
 #include <string>
 
 #include "converters/format.h"
@@ -10,7 +10,7 @@ namespace titan::convert::megatron {
 /// The folder of the step: `path` itself, or the newest step if `path` is the folder of a run; "" if it is neither.
 Result<std::string> find_iteration(Fs& fs, const std::string& path);
 
-/// The format "megatron", which cannot be written; never destroyed.
+/// The format "megatron" (read only); never destroyed.
 const Format& megatron_format();
 
 }  // namespace titan::convert::megatron

@@ -43,7 +43,7 @@ Result<PartsView> PartsView::of(const ForeignCheckpoint& raw, const RuledNames& 
   return out;
 }
 
-// A tensor that is none of the model's stays what it is called: the plan says so.
+// A tensor that does not belong to the model keeps its name, so that the plan reports it.
 Status PartsView::add(std::size_t raw, const StateName& name, const recipe::ModelDims& model) {
   const ForeignTensor& stored = raw_->tensors()[raw];
   TITAN_ASSIGN_OR_RETURN(std::vector<Part> parts, parts_of(path(), std::string(name.name), stored.shape, model));
@@ -145,7 +145,7 @@ Status TrainedParts::take_optimizer(const ImportOptions& options, ImportPlan& pl
     facts.of[stored.name] = stored.shape.size() == 1 ? state.undecayed.value_or(state.decayed) : state.decayed;
   }
   if (common_.scheduler) {
-    // A step that the loss scaler skips moves neither Adam nor the schedule.
+    // A step that the loss scaler skips advances neither Adam nor the schedule.
     const double count = common_.optimizer->count, made = common_.scheduler->position / static_cast<double>(batch);
     if (count < static_cast<double>(plan.step) && made == count)
       facts.skipped = plan.step - static_cast<std::uint64_t>(count);

@@ -14,11 +14,11 @@ namespace {
 using ckpt::LrPhase;
 using ckpt::PhaseKind;
 
-constexpr double kMostSteps = 1e15;        // whole numbers of steps are exact
-constexpr std::uint64_t kCompared = 4096;  // steps of which both curves are computed
-constexpr double kWithin = 1e-9;           // of the peak
+constexpr double kMostSteps = 1e15;        // up to here, whole numbers of steps are exact
+constexpr std::uint64_t kCompared = 4096;  // number of steps for which both schedules are compared
+constexpr double kWithin = 1e-9;           // tolerance relative to the peak
 
-// Lengths and position in steps; `origin` is the step whose rate is that of position 0.
+// Lengths and position, converted to steps; `origin` is the step whose rate is that of position 0.
 struct InSteps {
   double origin, warmup, decay, wsd_decay;
 };
@@ -35,10 +35,10 @@ std::optional<PhaseKind> kind_of(const std::string& style) {
   return std::nullopt;
 }
 
-// The first whole step behind `at`, 1 at least.
+// The first whole step after `at`, at least 1.
 std::uint64_t first_behind(double at) { return at < 1 ? 1 : static_cast<std::uint64_t>(std::floor(at)) + 1; }
 
-// The curve in keys of a configuration, as flags.
+// The schedule as configuration keys, in the form of flags.
 std::string keys_of(const Scheduler& scheduler, const InSteps& steps) {
   const auto key = [](const std::string& name, const std::string& value) { return " --set " + name + "=" + value; };
   const auto count = [](double value) { return std::to_string(std::llround(value)); };

@@ -1,6 +1,6 @@
 #pragma once
-// The learning rate of a Megatron run: its scheduler counts samples, our curve counts steps. Pure. \source
-// megatron-core 0.16.1, optimizer_param_scheduler.py
+// The LR schedule of a Megatron run. Megatron's scheduler counts samples, Titan's phases count steps. Pure.
+// \source megatron-core 0.16.1, optimizer_param_scheduler.py
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,14 +20,14 @@ struct Scheduler {
   bool operator==(const Scheduler&) const = default;
 };
 
-/// The curve of steps after `step`, with `batch` samples each, as phases. `what` names the checkpoint. \error
-/// kUnsupported: a style that we do not have; kIncompatible: lengths that make no curve
+/// The schedule of steps after `step`, with `batch` samples each, as phases. `what` names the checkpoint. \error
+/// kUnsupported: a style that Titan does not have; kIncompatible: lengths that make no schedule
 ckpt::Result<std::vector<ckpt::LrPhase>> phases_of(const std::string& what, const Scheduler& scheduler,
                                                    std::uint64_t step, std::uint64_t batch);
 
-/// Checks that `given`, a configuration's curve, is the run's beyond its warm-up, and has a warm-up of that length.
-/// \error kIncompatible naming a step and both rates; the hint has all keys of the run's curve. `skipped`: steps in
-/// which the run's schedule stood still
+/// Checks that `given`, a configuration's schedule, equals the run's after warm-up, and has a warm-up of that length.
+/// `skipped`: number of steps in which the run's schedule did not advance. \error kIncompatible naming a step and both
+/// rates; the hint has all keys of the run's schedule
 ckpt::Status check_curve(const std::string& what, const Scheduler& scheduler, std::uint64_t step, std::uint64_t batch,
                          const ckpt::LrSettings& given, std::uint64_t skipped = 0);
 

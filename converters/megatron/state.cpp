@@ -63,7 +63,7 @@ class StateReader {
  private:
   NodeId find(NodeId dict, const char* key) const { return attribute(pickle_, dict, key); }
 
-  // How the distributed optimizer says that it is cut; "" without one.
+  // The sharding form in the state of a distributed optimizer; "" if there is none.
   std::string form_of(NodeId optimizer) const {
     const std::string said = text_at(pickle_, find(optimizer, "param_state_sharding_type"));
     if (!said.empty()) return said;
@@ -101,7 +101,7 @@ class StateReader {
     return read_scheduler(out);
   }
 
-  // Megatron has a group for what decays and one for norms and biases; `wd_mult` tells them apart.
+  // Megatron has one group with weight decay and one for norms and biases; `wd_mult` distinguishes them.
   Status read_one(NodeId group, std::optional<GroupValues>& decayed, OptimizerState& found) const {
     const auto number = [&](const char* key) -> Result<double> {
       const NodeId node = find(group, key);

@@ -1,5 +1,5 @@
 #pragma once
-// The state of a Megatron checkpoint besides tensors: common.pt, or the item that replaces it in newer versions.
+// The non-tensor state of a Megatron checkpoint: common.pt, or the item that replaces it in newer versions.
 #include <optional>
 #include <string>
 
@@ -27,7 +27,7 @@ struct CommonState {
 inline constexpr const char* kCommonFile = "common.pt";
 
 /// Reads the state of the checkpoint at `reader`'s path. \error kNotFound: there is none; kCorrupt, kUnsupported (a
-/// model that we cannot express), kFailed
+/// model that Titan cannot express), kFailed
 Result<CommonState> read_common(Fs& fs, const dcp::DcpReader& reader);
 
 }  // namespace titan::convert::megatron

@@ -13,9 +13,9 @@ using recipe::ModelDims;
 
 constexpr std::string_view kLayers = "decoder.layers.", kState = "optimizer.state.", kExtra = "_extra_state";
 constexpr std::string_view kSlots[] = {"exp_avg", "exp_avg_sq", "param", "fp32_param"};
-constexpr std::uint64_t kMostTensors = 250'000;  // each layer's is one
+constexpr std::uint64_t kMostTensors = 250'000;  // each layer's tensor counts as one
 
-// What Megatron's name of a tensor of a layer, or of one outside of them, stands for.
+// What Megatron's name of a tensor, of a layer or outside of layers, stands for.
 struct Whole {
   std::string_view theirs;
   recipe::Part part;
@@ -37,7 +37,7 @@ std::string theirs(recipe::Part part, std::string_view layer) {
   return recipe::filled_pattern(recipe::kind_of(part).huggingface, {layer, ""});
 }
 
-// Where "layers." ends in a name of all layers at once; nothing for other names.
+// The end of "layers." in a name for all layers at once; nullopt for other names.
 std::optional<std::size_t> stacked_at(std::string_view name) {
   const std::size_t at = name.find(kLayers);
   const bool begins = at == 0 || (at != std::string_view::npos && name[at - 1] == '.');
@@ -52,7 +52,7 @@ bool is_left_out(std::string_view name) {
          (name.starts_with(kState) && split_state(name).slot.empty());
 }
 
-// Frameworks around Megatron have a prefix.
+// Removes the prefix that frameworks around Megatron add.
 std::string_view without_prefix(std::string_view name) {
   for (const std::string_view prefix : {"module.", "model."})
     if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
@@ -115,7 +115,7 @@ Result<std::vector<Part>> parts_of(const std::string& path, const std::string& n
   }
   for (const auto& [full, part] : kWhole)
     if (rest == full) return whole(part);
-  // Where it is no part of the projection behind it, this norm has Hugging Face's name.
+  // If this norm is not fused into the following projection, it has Hugging Face's name.
   if (theirs(recipe::Part::kAttentionNorm, layer) == "model.layers." + std::string(layer) + "." + std::string(rest))
     return whole(recipe::Part::kAttentionNorm);
   const bool bias = rest == "self_attention.linear_qkv.bias";

@@ -1,5 +1,5 @@
 #pragma once
-// The tensors of a Megatron checkpoint: one per layer, also if the file stores all layers in one tensor, and their
+// The tensors of a Megatron checkpoint, one per layer (even if the file stores all layers in one tensor), and their
 // Hugging Face names.
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace titan::convert::megatron {
 
-/// Prefix of the buffers of a distributed optimizer, whose form depends on the number of ranks.
+/// Prefix of the buffers of a distributed optimizer, whose layout depends on the number of ranks.
 inline constexpr std::string_view kBuckets = "optimizer.distributed.";
 
 /// One tensor as users see it, and where it is stored.
@@ -22,7 +22,7 @@ struct LayerTensor {
 };
 
 /// All tensors of `reader`, by name; without Transformer Engine's layer states and optimizer buffers that do not belong
-/// to a tensor of the model. \error kUnsupported: an element type that we do not have; kCorrupt
+/// to a tensor of the model. \error kUnsupported: an element type that Titan does not have; kCorrupt
 Result<std::vector<LayerTensor>> list_tensors(const dcp::DcpReader& reader);
 
 /// The slot of float32 masters.

@@ -25,7 +25,7 @@ bool is_piece(const std::string& name) {
   return name.starts_with("consolidated-") && name.find("-of-") != std::string::npos && name.ends_with(".safetensors");
 }
 
-/// The files of weights in `folder`, ascending: pieces, then the single file. \error kFailed
+/// The weight files in `folder`, ascending: numbered parts, then the single file. \error kFailed
 Result<std::vector<std::string>> weights_in(Fs& fs, const std::string& folder) {
   std::vector<std::string> names;
   TITAN_ASSIGN_OR_RETURN(const bool whole, is_file(fs, ckpt::join_path(folder, kWhole)));
@@ -52,7 +52,7 @@ class MistralCheckpoint final : public ForeignCheckpoint {
       return ckpt::incompatible(path_ + " holds two models: " + kWhole + ", and " + std::to_string(names.size() - 1) +
                                 (names.size() == 2 ? " file such as " : " files such as ") + names.front())
           .with_hint("move the one away that is not meant");
-    // "consolidated-00001-of-00003.safetensors": the name says how many there are.
+    // "consolidated-00001-of-00003.safetensors": the name has the number of files.
     const std::string& last = names.back();
     const std::size_t of = last.find("-of-");
     const auto count = of == std::string::npos
@@ -111,7 +111,7 @@ class MistralCheckpoint final : public ForeignCheckpoint {
   const std::string path_;
   std::vector<std::unique_ptr<ForeignCheckpoint>> files_;
   std::vector<ForeignTensor> tensors_;
-  std::vector<std::pair<std::size_t, std::size_t>> places_;  // file, and tensor of it
+  std::vector<std::pair<std::size_t, std::size_t>> places_;  // file, and tensor in it
 };
 
 class MistralFormat final : public Format {

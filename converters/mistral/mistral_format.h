@@ -1,6 +1,6 @@
 #pragma once
-// Mistral's own layout, which cannot be written: consolidated.safetensors, or consolidated-00001-of-0000N.safetensors,
-// with params.json.
+// Mistral's own layout (read only): consolidated.safetensors, or consolidated-00001-of-0000N.safetensors, with
+// params.json.
 #include "converters/format.h"
 
 namespace titan::convert {

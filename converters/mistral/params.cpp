@@ -12,12 +12,12 @@ namespace {
 
 using recipe::ModelDims;
 
-// Sizes of buffers, and names: nothing that shapes the model.
+// Buffer sizes and names, without effect on the model.
 constexpr std::string_view kHarmless[] = {"max_seq_len", "max_position_embeddings", "model_type", "model_parallel",
                                           "max_batch_size"};
-// What our model does anyway.
+// Settings that Titan's model always has.
 constexpr std::pair<const char*, bool> kExpected[] = {{"use_biases", false}, {"causal", true}};
-// mistral-inference's, where nothing is said and no window slides. Beside a window its first versions had 1e4.
+// mistral-inference's default without a sliding window. Its first versions used 1e4 with a window.
 constexpr double kTheta = 1e6;
 
 class Params {
@@ -55,7 +55,7 @@ class Params {
   ckpt::Status read_window(ModelDims& model) {
     const JsonValue* value = find("sliding_window");
     if (value == nullptr) return {};
-    if (!value->as_u64() || *value->as_u64() == 0) return lack("sliding_window");  // a list: one for each layer
+    if (!value->as_u64() || *value->as_u64() == 0) return lack("sliding_window");  // a list means one window per layer
     model.window = {recipe::to_dimension(*value->as_u64()), {}};
     if (find("rope_theta") != nullptr) return {};
     return ckpt::incompatible(what_ +

@@ -1,5 +1,5 @@
 #pragma once
-// params.json of Mistral's own layout -> the dimensions of a model.
+// Reads params.json of Mistral's own layout into the dimensions of a model.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ using ckpt::JsonValue;
 using ckpt::parse_json;
 
 /// `what` names the file. \error kCorrupt: a key is missing or has another type; kUnsupported: a key that may change
-/// what the model computes, and that we cannot express or do not know
+/// what the model computes, and that Titan cannot express or does not know
 /// \source https://github.com/mistralai/mistral-inference, args.py and transformer.py
 ckpt::Result<recipe::ModelDims> read_mistral_params(const std::string& what, const JsonValue& params);
 /// The context that the model was made for, in tokens: max_position_embeddings of params.json, else max_seq_len, as in

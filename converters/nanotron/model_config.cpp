@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t kOldest = 2, kNewest = 5;  // of version 1.x
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 53;
 
-// Nothing that shapes a forward pass.
+// Keys without effect on the forward pass.
 constexpr std::string_view kHarmless[] = {"bos_token_id",
                                           "eos_token_id",
                                           "pad_token_id",

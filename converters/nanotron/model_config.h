@@ -16,13 +16,13 @@ inline constexpr const char* kMetadata = "checkpoint_metadata.json";
 
 struct Model {
   recipe::ModelDims dims;
-  /// rows of queries and keys are in our order (rope_interleaved); nothing if the file does not tell
+  /// Rows of queries and keys are in Titan's order (rope_interleaved); empty if the file does not say.
   std::optional<bool> interleaved;
   TextSettings texts;
 };
 
 /// `what` names the file. \error kIncompatible: no object, or a key is missing or of another kind; kUnsupported:
-/// another class, or a key that may change what the model computes and that we cannot express or do not know
+/// another class, or a key that may change what the model computes and that Titan cannot express or does not know
 /// \source https://github.com/huggingface/nanotron, config/models_config.py
 ckpt::Result<Model> read_model_config(const std::string& what, const JsonValue& config);
 
@@ -30,7 +30,8 @@ struct Position {
   std::uint64_t tp = 1, dp = 1;
   std::optional<std::uint64_t> step, samples;  ///< trained so far
 };
-/// \error kIncompatible: it says no version, or a count is no whole number; kUnsupported: a version that is not read
+/// \error kIncompatible: there is no version, or a count is not a whole number; kUnsupported: a version that is not
+/// read
 ckpt::Result<Position> read_metadata(const std::string& what, const JsonValue& metadata);
 
 }  // namespace titan::convert::nanotron

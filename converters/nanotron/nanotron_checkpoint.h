@@ -18,7 +18,7 @@ class Checkpoint final : public TrainedSource {
   Result<ImportPlan> plan(const ImportOptions& options) const override;
 
  private:
-  /// One of our parameters within one of nanotron's: its name and number of rows (0: all).
+  /// One of Titan's parameters within one of nanotron's: its name and number of rows (0: all).
   struct Part {
     std::string name;
     std::uint64_t rows;
@@ -39,14 +39,14 @@ class Checkpoint final : public TrainedSource {
   Position position_;
   Optimizer optimizer_;
   bool masters_ = false;                 // weights are the optimizer's float32 masters
-  std::vector<std::string> unmastered_;  // except of these parameters, which are not float32
+  std::vector<std::string> unmastered_;  // the parameters without a float32 master
 };
 
 /// The format "nanotron", in which only weights are written; never destroyed.
 const Format& nanotron_format();
 
-/// Writes weights as a step that nanotron's loader takes, see Format::create. One shard of each parameter (TP 1), from
-/// which nanotron makes the shards of any layout; no optimizer.
+/// Writes weights as a step that nanotron's loader accepts, see Format::create. One shard per parameter (TP 1), which
+/// nanotron can load in any layout; no optimizer state.
 Result<std::unique_ptr<ForeignWriter>> create_nanotron(Fs& fs, const CheckpointReader& source,
                                                        const ExportOptions& options);
 

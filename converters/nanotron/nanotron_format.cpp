@@ -16,7 +16,7 @@ Result<bool> is_step(Fs& fs, const std::string& path) {
   return model.ok() && model->type == ckpt::FileType::kDirectory;
 }
 
-// The folder of the step that `path` is, or whose latest.txt names; "" for others.
+// The folder of the step: `path` itself, or the one that its latest.txt names; "" for other folders.
 Result<std::string> find_step(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const bool itself, is_step(fs, path));
   if (itself) return path;
@@ -35,7 +35,7 @@ class NanotronFormat final : public Format {
     TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
     return !folder.empty();
   }
-  // What this program writes: a step with an optimizer is never replaced.
+  // The files that this program writes: a step with an optimizer is never replaced.
   bool is_member(const std::string& name) const override {
     return name == "model" || name == kModelConfig || name == kMetadata;
   }

@@ -21,25 +21,25 @@
 namespace titan::convert::nanotron {
 namespace {
 
-constexpr const char* kVersion = "1.4";  // newer programs read it, older ones refuse newer
+constexpr const char* kVersion = "1.4";  // newer programs read it; older ones refuse newer versions
 constexpr const char* kWholeFile = "_pp-rank-0-of-1_tp-rank-0-of-1";
 
-/// One parameter of nanotron's: ours one below the other.
+/// One nanotron parameter: Titan's parameters concatenated by rows.
 struct Fused {
   std::string folder, suffix;  // "model/decoder/0/pp_block/attn/qkv_proj", "weight"
   std::vector<std::uint32_t> parameters;
-  std::vector<std::uint64_t> head_dims;  // not 0: rows are put into halves' order
+  std::vector<std::uint64_t> head_dims;  // not 0: rows are reordered to the order of halves
   std::vector<std::uint64_t> shape;
   DType from = DType::kF32, to = DType::kF32;
   bool sharded = true;
 };
 
-/// Which parameter of nanotron's holds a part of ours: folder below the block, and place in it.
+/// The nanotron parameter that contains one of Titan's: folder below the block, and position in it.
 struct Target {
   recipe::Part part;
-  const char* theirs;  // nullptr: as Hugging Face calls it
+  const char* theirs;  // nullptr: Hugging Face's name
   std::size_t place;
-  bool turns;  // rows of queries and keys
+  bool turns;  // rows of queries and keys are reordered
 };
 using recipe::Part;
 constexpr Target kTargets[] = {{Part::kEmbedding, "token_position_embeddings/pp_block/token_embedding", 0, false},
@@ -230,7 +230,7 @@ Status Writer::write(Fs& fs, const std::string& folder, const Progress& progress
   return put(kModelConfig, config_);
 }
 
-// Every chunk is whole, so a shard's slices are those of the parameter.
+// Every chunk is complete, so the slices of a shard are those of the parameter.
 std::string slices_of(const CheckpointReader& source, const Fused& fused) {
   std::string text;
   std::uint64_t at = 0;

@@ -18,13 +18,14 @@ namespace {
 
 constexpr const char* kFields[] = {ckpt::kExpAvg, ckpt::kExpAvgSq, "master"};
 enum Field : std::size_t { kMoment, kVariance, kMaster, kFieldCount };
-constexpr std::uint64_t kSample = 1024;  // elements of each rank's part of a master that are compared with the model's
+constexpr std::uint64_t kSample = 1024;  // number of elements of each rank's part of a master that are compared with
+                                         // the model's
 constexpr std::string_view kBegin = "optimizer_pp-";
 constexpr const char* kMisplaced =
     "one rank's file may be in another's place: compare the sizes and dates of the files with those of the run's "
     "folder";
 
-// The file of a rank, and CRCs and lengths of what it holds of the optimizer.
+// The file of a rank, with the CRCs and lengths of its optimizer tensors.
 struct RankFile {
   std::string path;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> content;
@@ -36,26 +37,26 @@ struct Rank {
   auto operator<=>(const Rank&) const = default;
 };
 
-// The number behind "_KEY-" in "optimizer_pp-0-of-2_dp-1-of-2_tp-0-of-1_exp-0-of-1.pt"; 0 where the key is not there.
+// The number after "_KEY-" in "optimizer_pp-0-of-2_dp-1-of-2_tp-0-of-1_exp-0-of-1.pt"; 0 if the key is not there.
 std::optional<std::uint32_t> rank_in(const std::string& name, const std::string& key) {
   const std::size_t at = name.find("_" + key + "-");
   if (at == std::string::npos) return 0;
   const std::size_t begin = at + key.size() + 2, end = name.find("-of-", begin);
   return end == std::string::npos ? std::nullopt : rank_number(name.substr(begin, end - begin));
 }
-// All of them; nothing where one is written otherwise than nanotron does.
+// All ranks in the name; nullopt if one is not in nanotron's form.
 std::optional<Rank> rank_of(const std::string& name) {
   const auto pp = rank_in(name, "pp"), dp = rank_in(name, "dp"), tp = rank_in(name, "tp");
   return pp && dp && tp ? std::optional(Rank{*pp, *dp, *tp}) : std::nullopt;
 }
 
-// The pieces of one field of a parameter: of each tensor-parallel rank, those of the data-parallel ranks in order.
+// The pieces of one field of a parameter: for each tensor-parallel rank, those of the data-parallel ranks in order.
 struct Stored {
   std::string dtype;
   std::map<std::uint32_t, std::map<std::uint32_t, Segment>> by_tp;
 };
 struct Collected {
-  std::uint32_t pp = 0;  // a tied embedding is on two stages: the first one's state is taken
+  std::uint32_t pp = 0;  // a tied embedding is on two stages: the first stage's state is used
   Stored fields[kFieldCount];
   std::optional<double> step;
 };
@@ -92,7 +93,7 @@ class OptimizerReader {
     const Pickle& pickle = file.pickle();
     const std::uint32_t number = files_.add_archive(path);
     ranks_[number].path = path;
-    // torch keeps the name under which it saved a file.
+    // torch stores in the file the name under which it was saved.
     const std::string& saved = file.saved_as();
     const std::optional<Rank> named = saved.starts_with(kBegin) ? rank_of(saved) : std::nullopt;
     if (named && *named != rank)
@@ -135,7 +136,7 @@ class OptimizerReader {
     return {};
   }
 
-  // Where the state of `name` on this rank goes; nullptr where another stage's counts.
+  // Where the state of `name` on this rank belongs; nullptr if another stage's state is used.
   Result<Collected*> place(const std::string& path, const Rank& rank, const std::string& name) {
     if (!parameters_.contains(name)) return corrupt(path + ": '" + name + "' is no parameter of the model");
     const auto [at, fresh] = collected_.try_emplace(name);
@@ -186,7 +187,7 @@ class OptimizerReader {
     return {};
   }
 
-  // Names of files alone say which rank's they are: masters, rounded, must be the weights of the rank's shard.
+  // Only file names tell which rank's file it is, so masters, rounded, must equal the weights of the rank's shard.
   Status compare(const Parameter& parameter, const Shard& shard, const PiecedTensor& master) const {
     if (shard.boxes.empty() || !ckpt::is_float(master.dtype)) return {};
     if (!ckpt::is_float(parameter.dtype) || parameter.dtype == DType::kF64) return {};
@@ -211,7 +212,7 @@ class OptimizerReader {
     return {};
   }
 
-  // Each rank has moments of its own: two files of one content are one file, copied.
+  // Each rank has its own moments: two files with the same content are copies of one file.
   Status check_different() const {
     std::map<std::vector<std::pair<std::uint32_t, std::uint64_t>>, std::string> seen;
     for (const auto& [number, rank] : ranks_) {
@@ -222,7 +223,7 @@ class OptimizerReader {
     return {};
   }
 
-  // Elements of a shard in the order of the data-parallel ranks, placed as the shard's weights are.
+  // The elements of a shard in the order of the data-parallel ranks, placed like the shard's weights.
   Result<PiecedTensor> whole(const Parameter& parameter, const Stored& stored, Field field) {
     PiecedTensor out;
     out.name = "the optimizer's " + std::string(kFields[field]) + " of '" + parameter.name + "'";
@@ -236,7 +237,7 @@ class OptimizerReader {
       std::vector<Segment> segments;
       std::uint64_t there = 0;
       for (const auto& [dp, segment] : ranks->second) {
-        if (there == needed) break;  // without ZeRO each rank has all of it
+        if (there == needed) break;  // without ZeRO each rank has all elements
         segments.push_back(segment);
         ranks_[segment.file].used = true;
         there += segment.elements;

@@ -1,5 +1,6 @@
 #pragma once
-// The optimizer files of a nanotron checkpoint: moments, masters and settings, for any ZeRO stage, TP, PP and DP.
+// The optimizer files of a nanotron checkpoint: moments, float32 masters and settings, for any ZeRO stage, TP, PP and
+// DP.
 #include <map>
 #include <optional>
 #include <string>

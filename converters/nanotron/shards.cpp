@@ -42,7 +42,7 @@ std::optional<std::vector<Slice>> slices_of(const std::string& text) {
 struct Box {
   std::vector<std::uint64_t> offsets, sizes;
 };
-// What slices take of `shape`; nothing where they do not fit it.
+// The box of `shape` that the slices select; nullopt if they do not fit.
 std::optional<Box> box_of(const std::vector<Slice>& slices, const std::vector<std::uint64_t>& shape) {
   if (slices.size() != shape.size()) return std::nullopt;
   Box box;
@@ -55,7 +55,7 @@ std::optional<Box> box_of(const std::vector<Slice>& slices, const std::vector<st
   return box;
 }
 
-/// What the name of a file says.
+/// The parts of a file's name.
 struct FileName {
   std::string suffix;  // "weight", "bias"
   std::uint32_t tp = 0, tp_size = 1;
@@ -134,7 +134,7 @@ class WeightsReader {
   }
 
  private:
-  // Optimizer files are told apart by the rank in their names: it must be the one of the rows, which ascend with it.
+  // Optimizer files are distinguished by the rank in their names, so the ranks must ascend with the rows.
   Status check_order(const Parameter& parameter) const {
     for (std::size_t i = 1; i < parameter.shards.size(); ++i) {
       const Shard &before = parameter.shards[i - 1], &shard = parameter.shards[i];
@@ -226,7 +226,7 @@ Result<std::vector<ShardBox>> parse_slices(const std::string& what, std::string_
     if (!here || !there) return wrong();
     const auto from = box_of(*here, local), to = box_of(*there, shape);
     if (!from || !to || from->sizes != to->sizes) return wrong();
-    // Rows of the shard, whole: then they lie side by side.
+    // If the rows of the shard are complete, they are adjacent.
     std::uint64_t row = 1;
     for (std::size_t d = 1; d < local.size(); ++d) {
       row *= local[d];

@@ -1,5 +1,5 @@
 #pragma once
-// One parameter of nanotron's: the files of its shards, and which rows of it each holds.
+// One nanotron parameter: the files of its shards, and which rows each file holds.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,9 +33,9 @@ struct Parameter {
 
 /// Parses a shape: "(128, 64)", "(np.int64(128), 64)", "(64,)". `what` names the file. \error kCorrupt
 Result<std::vector<std::uint64_t>> parse_shape(const std::string& what, std::string_view text);
-/// "0,10,None|None,None,None#10,20,None|None,None,None;...": parses where slices of a shard of shape `local` are in a
-/// parameter of `shape`. \error kCorrupt; kUnsupported: steps, or slices of a shard that are not whole rows \source
-/// nanotron/parallel/parameters.py, SlicesPair
+/// Parses the positions of the slices of a shard of shape `local` in a parameter of `shape`. Text:
+/// "0,10,None|None,None,None#10,20,None|None,None,None;...". \error kCorrupt; kUnsupported: steps, or slices of a shard
+/// that are not whole rows \source nanotron/parallel/parameters.py, SlicesPair
 Result<std::vector<ShardBox>> parse_slices(const std::string& what, std::string_view text,
                                            const std::vector<std::uint64_t>& local,
                                            const std::vector<std::uint64_t>& shape);

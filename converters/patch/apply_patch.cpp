@@ -30,7 +30,7 @@ struct DecodedPiece {
   ckpt::AlignedBuffer base = Contents::piece_memory();
   std::span<std::byte> target;
   ckpt::DifferenceDecoder decoder;
-  bool other = false;  // the piece is not the one that the patch is of
+  bool other = false;  // the piece is not the one from which the patch was made
 };
 
 class Applier {
@@ -59,12 +59,13 @@ class Applier {
   PatchReader patch_;
   const Contents& base_;
   std::vector<DecodedPiece> slots_;
-  ckpt::AlignedBuffer memory_;          // of what all of them decode to, behind a part of a block
-  std::vector<std::uint32_t> tensors_;  // of the base, for those that the patch names
+  ckpt::AlignedBuffer memory_;          // buffer for decoded pieces, after the rest of an unfinished block
+  std::vector<std::uint32_t> tensors_;  // tensors of the base, in the order of those that the patch names
   std::uint64_t done_ = 0;
 };
 
-/// Reads all of a base that is not ours, to say which one it is. \error kIncompatible, or that the patch is to blame
+/// Reads a base that is not a Titan checkpoint completely, to find its id. \error kIncompatible, or that the patch is
+/// wrong
 Status Applier::other_base() const {
   const PatchSide& expected = patch_.head().base;
   Digest found{};
@@ -114,7 +115,7 @@ Status Applier::decode(DecodedPiece& slot) {
   return ckpt::ok_status();
 }
 
-/// Decodes the next pieces of `file`, from `at` on, into `memory`, and returns the bytes that they have.
+/// Decodes the next pieces of `file`, from `at` on, into `memory`, and returns their number of bytes.
 Result<std::uint64_t> Applier::next_pieces(const PatchedFile& file, std::uint64_t at, std::span<std::byte> memory) {
   std::size_t filled = 0;
   std::uint64_t bytes = 0;
@@ -133,7 +134,8 @@ Result<std::uint64_t> Applier::next_pieces(const PatchedFile& file, std::uint64_
   return bytes;
 }
 
-// Whole blocks leave, from aligned memory, past the page cache where the store can do that; the rest waits for more.
+// Writes whole blocks from aligned memory, past the page cache if the store can do that; keeps the rest for the next
+// call.
 Status Applier::write_file(const PatchedFile& file, ckpt::Rewrite& rewrite) {
   TITAN_RETURN_IF_ERROR(rewrite.make_folder_of(file.path));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> out,
@@ -167,7 +169,7 @@ Status Applier::sync_folders(const ckpt::Rewrite& rewrite) const {
   return ckpt::ok_status();
 }
 
-/// Reads what was written. \error kCorrupt: it is not the target
+/// Reads back the written target. \error kCorrupt: it is not the target
 Status Applier::prove(const ckpt::Rewrite& rewrite) const {
   const PatchHead& head = patch_.head();
   Digest found{};
@@ -185,7 +187,7 @@ Status Applier::prove(const ckpt::Rewrite& rewrite) const {
     found = report.id;
   } else {
     const std::string path = head.one_file ? join_path(rewrite.folder(), head.files[0].path) : rewrite.folder();
-    // From the store: what memory holds proves nothing of it.
+    // Read from the store, because bytes in memory do not prove what was stored.
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> made, Contents::open(fs_, path, ckpt::Access::kPastCache));
     TITAN_ASSIGN_OR_RETURN(found, content_id(*made, {}, options_.cancel, patch_threads(options_.threads)));
   }
@@ -213,7 +215,7 @@ Result<ApplyReport> Applier::run() {
   TITAN_RETURN_IF_ERROR(check_base());
   const bool ours = head.target.kind == "titan";
   if (ours) TITAN_RETURN_IF_ERROR(ckpt::check_step_name(options_.output, head.step));
-  // The name of a step is that of the target: the base has another.
+  // A step name must be that of the target's step; the base has another step.
   TITAN_ASSIGN_OR_RETURN(
       const std::unique_ptr<ckpt::Rewrite> rewrite,
       ckpt::Rewrite::begin(fs_, ours ? "" : base_.path(), options_.output, options_.force, replaceable()));

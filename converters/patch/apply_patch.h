@@ -19,14 +19,14 @@ struct ApplyOptions {
 struct ApplyReport {
   std::string base, patch, output;
   PatchSide target;
-  std::uint64_t step = 0;  ///< if the target is ours
+  std::uint64_t step = 0;  ///< the target's step, if it is a Titan checkpoint
   std::uint64_t bytes = 0, patch_bytes = 0, files = 0;
   std::vector<std::string> notes;
 };
 
-/// Makes the target, byte for byte, whole or not at all, and reads all of it again to check that it has the id in the
-/// patch before it is published. \error kInvalid (names, not a patch), kIncompatible (another base: both ids; a newer
-/// patch), kCorrupt (a damaged patch or base), kLocked, kFailed, kInterrupted, kTerminated
+/// Makes the target, byte for byte. It appears complete or not at all. Before publishing it, reads all of it back and
+/// checks its id against the patch. \error kInvalid (names, not a patch), kIncompatible (another base: both ids; a
+/// newer patch), kCorrupt (a damaged patch or base), kLocked, kFailed, kInterrupted, kTerminated
 Result<ApplyReport> apply_patch(Fs& fs, const ApplyOptions& options);
 
 }  // namespace titan::convert

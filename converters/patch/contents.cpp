@@ -25,7 +25,7 @@ using ckpt::join_path;
 
 namespace {
 
-/// Fills what regions leave of `file` with regions of no tensor.
+/// Covers the parts of `file` outside of regions with regions without a tensor.
 void fill_holes(ContentFile& file) {
   std::vector<ckpt::ByteRange> covered;
   for (const Region& region : file.regions) covered.push_back({region.offset, region.offset + region.bytes});
@@ -35,7 +35,7 @@ void fill_holes(ContentFile& file) {
             [](const Region& a, const Region& b) { return a.offset < b.offset; });
 }
 
-/// Reads the whole blocks of a store that hold these bytes of `file`, which has `size`.
+/// Reads the whole store blocks that contain these bytes of `file`, which has `size` bytes.
 Result<std::span<const std::byte>> read_blocks(File& file, std::uint64_t size, std::uint64_t offset,
                                                std::uint64_t bytes, ckpt::AlignedBuffer& memory) {
   const std::uint64_t begin = offset / ckpt::kScanAlignment * ckpt::kScanAlignment;
@@ -80,7 +80,7 @@ void OurContents::add_tensor(const ckpt::TensorRef& ref) {
   const ckpt::StoredTensor& stored = *manifest.stored(ref);
   const ckpt::LeafGrid grid = manifest.parameters[ref.index].meta.grid(manifest.leaf_elements);
   const std::uint64_t size = ckpt::dtype_size(stored.dtype);
-  // Whole leaves, as each is read for its digest; parts of one that is too large.
+  // Whole leaves, because each is read completely for its digest; parts of a leaf that is too large.
   const std::uint64_t bytes = grid.leaf_elements * size, leaf = bytes > ckpt::kMostPiece ? kPatchPiece : bytes;
   const auto number = static_cast<std::uint32_t>(tensors_.size());
   tensors_.push_back({std::string(ref.slot.empty() ? ckpt::kModel : ckpt::kOptimizer) + "/" + manifest.stored_name(ref),
@@ -158,7 +158,7 @@ Status Safetensors::open(Fs& fs) {
   if (one_file_) {
     TITAN_RETURN_IF_ERROR(add_file(fs, ckpt::parent_path(path_), ckpt::base_name(path_)));
   } else {
-    // What a reader of the folder would refuse is no model to make a patch of.
+    // A folder that a reader would refuse is no model for a patch.
     TITAN_RETURN_IF_ERROR(open_hf(fs, path_).status());
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path_));
     for (const ckpt::DirEntry& entry : entries) {
@@ -207,7 +207,7 @@ std::uint64_t Contents::bytes() const {
 
 namespace {
 
-/// Takes the pieces of a checkpoint in order, and reads several at a time of those whose digests are not known.
+/// Takes the pieces of a checkpoint in order, and reads several at a time of those with unknown digests.
 class IdReader {
  public:
   IdReader(const Contents& contents, unsigned threads) : contents_(contents) {

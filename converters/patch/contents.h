@@ -1,5 +1,5 @@
 #pragma once
-// The bytes of the files of a checkpoint: runs of tensors' elements, and everything else.
+// The bytes of a checkpoint's files, divided into runs of tensor elements and everything else.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -17,9 +17,9 @@
 
 namespace titan::convert {
 
-inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes of a target that are coded together
+inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes of a target that are encoded together
 
-/// A run of bytes of a file. `tensor` is kNoTensor if the bytes are not of a tensor, or compressed.
+/// A run of bytes of a file. `tensor` is kNoTensor if the bytes are not tensor data, or are compressed.
 struct Region {
   std::uint64_t offset = 0, bytes = 0;
   std::uint32_t tensor = kNoTensor;  ///< index into Contents::tensors()
@@ -34,13 +34,13 @@ struct ContentFile {
 };
 
 struct ContentTensor {
-  std::string name;  ///< in our checkpoints with the component before it
+  std::string name;  ///< in Titan checkpoints with the component before the name
   DType dtype = DType::kF32;
   std::uint64_t bytes = 0;
   std::uint64_t piece = kPatchPiece;  ///< bytes to read at a time: whole leaves
 };
 
-/// An open checkpoint: ours, or safetensors in a folder or in one file. Reading is thread-safe.
+/// An open checkpoint: a Titan checkpoint, or safetensors in a folder or in one file. Reading is thread-safe.
 class Contents {
  public:
   virtual ~Contents() = default;
@@ -57,15 +57,15 @@ class Contents {
   const std::vector<std::string>& others() const { return others_; }
   virtual const char* kind() const = 0;  ///< "titan" or "hf"
   virtual std::uint64_t step() const { return 0; }
-  /// For our checkpoints, the id in the manifest. Nothing for others: content_id() computes it.
+  /// The id in the manifest of a Titan checkpoint. Empty for others: content_id() computes it.
   virtual std::optional<ckpt::Digest> id() const { return {}; }
   /// Memory for one piece, rounded up at both ends to whole blocks of the store.
   static ckpt::AlignedBuffer piece_memory() { return ckpt::AlignedBuffer(ckpt::kMostPiece + 2 * ckpt::kScanAlignment); }
   /// Reads `bytes` bytes of a tensor from byte `first` on into `memory` and returns them: whole elements, at most a
-  /// piece. \error kCorrupt (a digest, in our checkpoints), kFailed
+  /// piece. \error kCorrupt (a digest, in Titan checkpoints), kFailed
   virtual Result<std::span<const std::byte>> read_tensor(std::uint32_t tensor, std::uint64_t first, std::uint64_t bytes,
                                                          ckpt::AlignedBuffer& memory) const = 0;
-  /// Reads bytes of files()[file] as stored, in the same way.
+  /// As read_tensor(), for bytes of files()[file] as stored.
   virtual Result<std::span<const std::byte>> read_file(std::size_t file, std::uint64_t offset, std::uint64_t bytes,
                                                        ckpt::AlignedBuffer& memory) const = 0;
 
@@ -93,13 +93,13 @@ Status each_piece(const Contents& contents, const Region& region, const Work& wo
 /// Digests of pieces that were read already, by tensor and number of the piece (`first / piece`).
 using PieceDigests = std::vector<std::vector<ckpt::Digest>>;
 
-/// The digest of names, sizes and bytes of all files, over the digests of their pieces. `known` is empty, or has zero
-/// digests for pieces that must still be read; `threads` threads read and hash them. \error errors of reading and of
-/// `cancel`
+/// The digest of names, sizes and bytes of all files, computed from the digests of their pieces. `known` is empty, or
+/// has zero digests for pieces that must still be read; `threads` threads read and hash them. \error errors of reading
+/// and of `cancel`
 Result<ckpt::Digest> content_id(const Contents& contents, const PieceDigests& known, const ckpt::CancelToken& cancel,
                                 unsigned threads = 1);
 
-/// content_id() from digests that come in the order of files and pieces.
+/// Computes content_id() from digests that arrive in the order of files and pieces.
 class ContentId {
  public:
   void begin_file(const std::string& path, std::uint64_t bytes);

@@ -35,7 +35,7 @@ Status check_output(Fs& fs, const PatchOptions& options) {
       .with_hint("choose another name, or move it away");
 }
 
-/// An export is all that lies in its folder, so a patch in there would be a part of it.
+/// An export consists of all files in its folder, so a patch in the folder would become a part of it.
 Status check_outside(Fs& fs, const std::string& output, const std::string& source) {
   const Result<std::string> folder = fs.real_path(source), place = fs.real_path(ckpt::parent_path(output));
   if (!folder.ok() || !place.ok() || (*place != *folder && !ckpt::is_below(*place, *folder))) return ckpt::ok_status();
@@ -74,7 +74,7 @@ Pairs pair_tensors(const Contents& base, const Contents& target) {
   return pairs;
 }
 
-/// One piece of the target on its way into the patch.
+/// One piece of the target while it is encoded.
 struct CodedPiece {
   std::size_t file = 0;
   std::uint64_t offset = 0, bytes = 0, first = 0;
@@ -85,7 +85,7 @@ struct CodedPiece {
   std::span<const std::byte> stored;
 };
 
-// One pass over two checkpoints; all of it is the state of that pass.
+// One pass over two checkpoints; its members are the state of the pass.
 class Maker {
  public:
   Maker(Fs& fs, const PatchOptions& options, const Contents& base, const Contents& target)
@@ -105,10 +105,10 @@ class Maker {
   std::vector<CodedPiece> slots_;
   std::size_t filled_ = 0;
   std::unique_ptr<ckpt::OutputFile> out_;
-  PieceDigests base_digests_;  // of a base that is not ours
+  PieceDigests base_digests_;  // of a base that is not a Titan checkpoint
   std::vector<bool> changed_;  // tensors of the target
   ContentId target_id_;
-  std::size_t file_ = ~std::size_t{0};  // whose pieces target_id_ takes
+  std::size_t file_ = ~std::size_t{0};  // the file whose pieces target_id_ receives
   std::uint64_t done_ = 0, written_ = 0;
 };
 
@@ -225,7 +225,8 @@ Result<PatchReport> Maker::run() {
   return report;
 }
 
-/// Of a target of ours every byte is read first: a patch of a damaged one would give nothing that proves.
+/// Reads every byte of a Titan target first: a patch from a damaged target would rebuild a checkpoint that does not
+/// verify.
 Status check_target(Fs& fs, const Contents& target, const PatchOptions& options) {
   if (!target.id()) return ckpt::ok_status();
   TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport found,
@@ -249,7 +250,7 @@ Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options) {
                          (base->id() ? "one of ours" : "of safetensors") + ", and " + target_path + " is not")
         .with_hint("`titan-ckpt convert` makes one of the other");
   TITAN_RETURN_IF_ERROR(check_output(fs, options));
-  // That it lies in none of ours is checked where the file is made.
+  // The file's creation checks that it is not inside a Titan checkpoint.
   for (const Contents* const side : {base.get(), target.get()})
     if (!side->id()) TITAN_RETURN_IF_ERROR(check_outside(fs, options.output, side->path()));
   TITAN_RETURN_IF_ERROR(check_target(fs, *target, options));

@@ -1,5 +1,5 @@
 #pragma once
-// `patch`: makes a file from which one checkpoint can be made of another, without loss.
+// `patch`: makes a file from which one checkpoint can be rebuilt from another, bit for bit.
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 namespace titan::convert {
 
 struct PatchOptions {
-  std::string base, target;  ///< checkpoints of ours, or safetensors; both of one kind
-  std::string output;        ///< the patch
+  std::string base, target;  ///< Titan checkpoints, or safetensors; both of one kind
+  std::string output;        ///< the patch file
   bool force = false;        ///< replaces `output` if it is a patch
   unsigned threads = 0;      ///< 0: a number that suits disk and cores
   std::string writer;
@@ -30,10 +30,10 @@ struct PatchReport {
   std::vector<std::string> notes;
 };
 
-/// Writes the patch whole or not at all. Reads each byte of both checkpoints once, and of a target of ours once more to
-/// verify it. Needs a few MiB per thread, and 16 bytes for each MiB of a base that is not ours. \error kInvalid
-/// (names), kIncompatible (nothing in common), kUnsupported (other formats), kCorrupt, kFailed, kInterrupted,
-/// kTerminated
+/// Writes the patch; it appears complete or not at all. Reads each byte of both checkpoints once, and of a Titan target
+/// once more to verify it. Needs a few MiB per thread, and 16 bytes for each MiB of a base that is not a Titan
+/// checkpoint. \error kInvalid (names), kIncompatible (nothing in common), kUnsupported (other formats), kCorrupt,
+/// kFailed, kInterrupted, kTerminated
 Result<PatchReport> make_patch(Fs& fs, const PatchOptions& options);
 
 }  // namespace titan::convert

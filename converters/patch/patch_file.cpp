@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint32_t kPatchVersion = 1;
 constexpr std::string_view kPatchEndMark = "PCHTITAN";
-constexpr std::size_t kChecked = 40;  // bytes of a record that its check is over, before what it stores
+constexpr std::size_t kChecked = 40;  // bytes of a record that its digest covers, before the stored bytes
 
 std::string digest_text(const Digest& digest) {
   return std::string(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());

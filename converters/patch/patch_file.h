@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kMostPatchHead = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMostPatchFiles = 100'000, kMostPatchTensors = std::size_t{1} << 20;
 inline constexpr std::uint32_t kNoTensor = 0xffffffff;
 
-/// The next bytes of the target, and how they are made.
+/// The next bytes of the target, and how to reconstruct them.
 struct PatchRecord {
   std::uint32_t tensor =
       kNoTensor;  ///< the base's tensor that the bytes are coded against: an index into PatchHead::tensors
@@ -42,7 +42,7 @@ struct PatchRecord {
 /// One of the two checkpoints.
 struct PatchSide {
   std::string kind;  ///< "titan" or "hf"
-  ckpt::Digest id;   ///< of the manifest, or of the contents (contents.h)
+  ckpt::Digest id;   ///< from the manifest, or of the contents (contents.h)
   bool operator==(const PatchSide&) const = default;
 };
 
@@ -61,7 +61,7 @@ struct PatchTensor {
 struct PatchHead {
   PatchSide base, target;
   bool one_file = false;   ///< the target is a file, not a folder
-  std::uint64_t step = 0;  ///< if the target is ours
+  std::uint64_t step = 0;  ///< the target's step, if it is a Titan checkpoint
   std::string writer;
   std::vector<PatchedFile> files;    ///< in the order of the records
   std::vector<PatchTensor> tensors;  ///< tensors of the base that records name
@@ -73,7 +73,7 @@ struct PatchHead {
 std::string patch_begin();
 /// A record with its check over `stored`.
 std::array<std::byte, kPatchRecord> encode_patch_record(const PatchRecord& record, std::span<const std::byte> stored);
-/// What follows the last record.
+/// Encodes the head and the end of the file, which follow the last record.
 std::string encode_patch_end(const PatchHead& head);
 
 /// Decodes a head. \error kCorrupt, kIncompatible (a newer version)

@@ -10,7 +10,7 @@ namespace titan::convert::dcp {
 /// multiplication, which is an order of magnitude faster than zlib's tables. The value is the same on all processors.
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> data);
 
-/// The same by zlib alone, to compare crc32() with.
+/// The same CRC from zlib, to compare crc32() with.
 std::uint32_t crc32_by_tables(std::uint32_t crc, std::span<const std::byte> data);
 
 }  // namespace titan::convert::dcp

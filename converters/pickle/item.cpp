@@ -42,7 +42,8 @@ DTypeRow row_of(std::string_view name) {
 constexpr std::uint64_t kMaxPickle = 256u << 20;
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxValues = 250'000;
-constexpr std::uint64_t kMaxText = 64u << 20;  // of all strings of one value: a pickle can name one string many times
+constexpr std::uint64_t kMaxText = 64u << 20;  // limit of all strings of one value: a pickle can refer to one string
+                                               // many times
 constexpr std::uint32_t kMaxNodes = 2'000'000;
 
 struct Budget {
@@ -50,7 +51,7 @@ struct Budget {
   std::uint64_t text = kMaxText;
 };
 
-// Turns Latin-1 text in UTF-8 back into bytes: protocol 2 spells a bytes value so.
+// Converts Latin-1 text in UTF-8 back to bytes: protocol 2 encodes a bytes value in this form.
 Result<std::string> latin1(const Pickle& pickle, std::string_view utf8) {
   std::string bytes;
   for (std::size_t i = 0; i < utf8.size(); ++i) {
@@ -160,7 +161,7 @@ Status read_storage(const Pickle& pickle, NodeId node, ItemTensor& tensor, std::
   const std::uint64_t unit = dtype_name.empty() ? 1 : torch_dtype_size(dtype_name);
   if (pickle.integer(size) < 0) return bad("a storage of " + std::to_string(pickle.integer(size)) + " elements");
   const std::uint64_t elements = static_cast<std::uint64_t>(pickle.integer(size)) / unit;
-  // The last element that the tensor reaches, with every step checked for overflow.
+  // Index of the last element that the tensor reaches. Every step is checked for overflow.
   std::uint64_t last = tensor.first, count = 1;
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
     std::uint64_t reach = 0;
@@ -240,7 +241,7 @@ Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node) {
   const auto wrong = [&] { return ckpt::corrupt(pickle.what() + ": " + pickle.describe(node) + " is no tensor"); };
   if (pickle.is_made_by(node, "torch._utils", "_rebuild_parameter") && pickle.size(pickle.arguments(node)) > 0)
     node = pickle.item(pickle.arguments(node), 0);
-  // (function, class, arguments, state) of a subclass: what the function would make is the tensor inside.
+  // (function, class, arguments, state) of a subclass: the arguments contain the tensor.
   if (pickle.is_made_by(node, "torch._tensor", "_rebuild_from_type_v2")) {
     const NodeId parts = pickle.arguments(node);
     if (pickle.size(parts) != 4 || !pickle.is_global(pickle.item(parts, 0), "torch._utils", "_rebuild_tensor_v2") ||

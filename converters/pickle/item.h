@@ -57,9 +57,9 @@ std::string_view legacy_storage(std::string_view dtype);
 /// Parses the content of a data.pkl, without storages. \error kCorrupt, kUnsupported (a class or dtype outside of the
 /// list)
 Result<ItemContent> parse_item(const Pickle& pickle);
-/// The tensor at `node`, also if it is wrapped in a Parameter or a subclass of Tensor. \error kCorrupt, kUnsupported
+/// The tensor at `node`, which may be wrapped in a Parameter or a subclass of Tensor. \error kCorrupt, kUnsupported
 Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node);
-/// The value below `node`, at most 64 deep and 250,000 values. \error kUnsupported
+/// The value at `node`, at most 64 levels deep and 250,000 values. \error kUnsupported
 Result<Value> parse_value(const Pickle& pickle, NodeId node);
 /// Reads data.pkl of an archive, and for a tensor checks that its storage is there, little-endian and large enough.
 Result<ItemContent> read_item(const ZipArchive& zip);

@@ -19,7 +19,7 @@ constexpr std::uint64_t kAlignment = 64, kLocalHeaderBytes = 30, kBig = 0xffffff
 constexpr std::uint64_t kZipFlags = 0x0808;  // sizes follow the data; names are UTF-8
 constexpr char kZero = 0;
 
-// One archive. Local headers have no CRC and no sizes: they follow each payload, so that nothing is written twice.
+// Writes one archive. Local headers have no CRC and no sizes: these follow each payload, so nothing is written twice.
 class ZipStream {
  public:
   explicit ZipStream(AppendFile& file) : file_(file), begin_(file.size()) {}
@@ -27,7 +27,7 @@ class ZipStream {
   Status begin(const std::string& name) {
     rows_.push_back({"archive/" + name, file_.size() - begin_, 0, 0});
     const std::uint64_t name_bytes = rows_.back().name.size();
-    // Payloads begin at multiples of 64 from the start of the archive, by a field of padding.
+    // A padding field makes payloads begin at multiples of 64 from the start of the archive.
     const std::uint64_t padding =
         (kAlignment - (rows_.back().header + kLocalHeaderBytes + name_bytes + 4) % kAlignment) % kAlignment;
     std::string out = "PK\3\4";
@@ -63,7 +63,7 @@ class ZipStream {
     TITAN_RETURN_IF_ERROR(write(std::as_bytes(std::span(text.data(), text.size()))));
     return end();
   }
-  // 40 digits that differ between archives, as torch writes them; nobody reads them.
+  // 40 digits that differ between archives, as torch writes them; no reader uses them.
   std::string serialization_id() const {
     ckpt::IdentityEncoder encoder;
     for (const Row& row : rows_) {
@@ -119,7 +119,7 @@ class ZipStream {
     std::string extra;
     if (row.bytes >= kBig) {
       put_le(extra, row.bytes, 8);  // uncompressed
-      put_le(extra, row.bytes, 8);  // compressed: the same, for items are stored
+      put_le(extra, row.bytes, 8);  // compressed size: the same, because items are stored
     }
     if (row.header >= kBig) put_le(extra, row.header, 8);
     if (!extra.empty()) {
@@ -196,7 +196,7 @@ Result<std::unique_ptr<AppendFile>> AppendFile::create(ckpt::Fs& fs, const std::
   return std::unique_ptr<AppendFile>(new AppendFile(std::move(file)));
 }
 
-// Makes room for `bytes` more in the block, by sending it off where it is too full.
+// Makes room for `bytes` more in the block; writes the block out if it is too full.
 Status AppendFile::reserve(std::uint64_t bytes) {
   if (bytes <= block_.size() - used_) return {};
   if (used_ > 0) {

@@ -20,7 +20,7 @@ namespace titan::convert::dcp {
 /// Writes `out`, all of it.
 using FillBytes = std::function<Status(std::span<std::byte> out)>;
 
-/// Appends to a new file in large writes, which a separate thread makes.
+/// Appends to a new file in large writes, made by a separate thread.
 class AppendFile {
  public:
   /// \error kFailed
@@ -29,10 +29,10 @@ class AppendFile {
   std::uint64_t size() const { return begin_ + used_; }
   Status append(std::span<const std::byte> bytes);
   Status append(std::string_view text) { return append(std::as_bytes(std::span(text.data(), text.size()))); }
-  /// Appends `bytes` bytes that `fill` writes, and returns them; they are valid until the next call. \error also those
-  /// of `fill`
+  /// Appends `bytes` bytes, which `fill` provides, and returns them; they are valid until the next call. \error also
+  /// the errors of `fill`
   Result<std::span<const std::byte>> append(std::uint64_t bytes, const FillBytes& fill);
-  /// Writes what is left, makes it durable, closes.
+  /// Writes the rest, makes the file durable and closes it.
   Status finish();
 
  private:
@@ -45,7 +45,7 @@ class AppendFile {
   std::uint64_t begin_ = 0, used_ = 0;  // of the block: where it begins in the file, and how much of it is filled
 };
 
-/// Hands out a tensor's bytes: calls `put` for consecutive parts, in all as many bytes as the tensor has.
+/// Provides a tensor's bytes: calls `put` for consecutive parts, together as many bytes as the tensor has.
 using PutBytes = std::function<Status(std::uint64_t bytes, const FillBytes& fill)>;
 using TensorBytes = std::function<Status(const PutBytes& put)>;
 

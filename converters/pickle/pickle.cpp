@@ -8,7 +8,7 @@
 
 namespace titan::convert::dcp {
 
-// Runs the opcodes of one pickle. The first error sticks; step() is not called after it.
+// Runs the opcodes of one pickle. The first error is kept; step() is not called after it.
 class PickleMachine {
  public:
   PickleMachine(Pickle& pickle, const PickleLimits& limits) : p_(pickle), limits_(limits), in_(pickle.bytes_) {}
@@ -94,7 +94,7 @@ class PickleMachine {
     return id;
   }
 
-  // Makes a node whose parts are the last `count` values of the stack, which it takes off.
+  // Makes a node of the top `count` values of the stack, and pops them.
   void group(NodeKind kind, std::size_t count) {
     if (stack_.size() - floor() < count) return fail("needs " + std::to_string(count) + " values on the stack");
     std::uint32_t depth = 1;
@@ -107,7 +107,7 @@ class PickleMachine {
     push(add(kind, begin, static_cast<std::uint32_t>(count), depth));
   }
 
-  // Takes the values above the last mark off the stack. False after an error.
+  // Pops the values above the last mark from the stack. False after an error.
   bool take_marked(std::vector<NodeId>& values) {
     if (marks_.empty()) {
       fail("there is no MARK");
@@ -123,7 +123,7 @@ class PickleMachine {
   void extend(NodeKind kind, const std::vector<NodeId>& values) {
     const NodeId target = top();
     if (!status_.ok()) return;
-    if (limits_.inert && p_.kind(target) == NodeKind::kInstance) return;  // a list or dict of a class of its own
+    if (limits_.inert && p_.kind(target) == NodeKind::kInstance) return;  // a list or dict of an unknown class
     if (p_.kind(target) != kind) return fail(std::string("adds to ") + p_.describe(target));
     if (kind == NodeKind::kDict && values.size() % 2 != 0) return fail("a key without a value");
     std::vector<NodeId>& parts = p_.lists_[p_.nodes_[target].value];
@@ -141,7 +141,7 @@ class PickleMachine {
   void memoize(std::uint64_t index) {
     const NodeId id = top();
     if (!status_.ok()) return;
-    // Picklers count from zero: an index beyond the bytes read so far is made up.
+    // Picklers number memo entries from zero: an index beyond the number of bytes read is forged.
     if (index > start_) return fail("memo index " + std::to_string(index) + " is out of sequence");
     if (index >= memo_.size()) memo_.resize(index + 1, kNoNode);
     memo_[index] = id;
@@ -186,8 +186,7 @@ void PickleMachine::call() {
   }
   if (limits_.inert && how != Allowed::kCall) return push_instance(callee, arguments);
   if (how == Allowed::kGetattr) {
-    // CPython 3.11.2 and its neighbours pickle an enum member as getattr(class, name): this one class, no other
-    // getattr.
+    // CPython 3.11.2 and similar versions pickle an enum member as getattr(class, name). Only this class is accepted.
     const bool shape = p_.size(arguments) == 2 && p_.is(p_.item(arguments, 1), NodeKind::kText) &&
                        (p_.is_global(p_.item(arguments, 0), kMetadataModule, "_MEM_FORMAT_ENCODING") ||
                         p_.is_global(p_.item(arguments, 0), kOldMetadataModule, "MEM_FORMAT_ENCODING"));
@@ -206,7 +205,7 @@ void PickleMachine::instantiate() {
   const NodeId arguments = pop();
   NodeId callee = pop();
   if (!status_.ok()) return;
-  // Classes within classes are getattr(class, name), which is inert: so is what is made of it.
+  // Nested classes are getattr(class, name), which is inert, and so are objects made from it.
   if (limits_.inert && p_.kind(callee) == NodeKind::kInstance) callee = p_.callee(callee);
   if (p_.kind(callee) != NodeKind::kGlobal) return fail("makes an instance of " + p_.describe(callee));
   if (p_.kind(arguments) != NodeKind::kTuple) return fail("takes " + p_.describe(arguments) + " instead of a tuple");
@@ -229,7 +228,7 @@ void PickleMachine::push_instance(NodeId callee, NodeId arguments) {
 void PickleMachine::build() {
   const NodeId state = pop(), target = top();
   if (!status_.ok()) return;
-  // The attributes of a dict (`_metadata` of a state_dict) and of a tensor say nothing about values.
+  // Attributes of a dict (`_metadata` of a state_dict) and of a tensor do not affect values.
   if (limits_.inert && p_.kind(target) != NodeKind::kInstance) return;
   if (p_.kind(target) != NodeKind::kInstance) return fail("gives a state to " + p_.describe(target));
   NodeId& slot = p_.pool_[p_.nodes_[target].value + 2];

@@ -1,8 +1,7 @@
 #pragma once
-// Reads a Python pickle as a tree of values and never executes anything: a call becomes a node that names what would
-// have been called. Only the opcodes that torch's checkpoints use are known, and only the calls that they make;
-// everything else is refused by name and offset. \source CPython Lib/pickletools.py; torch.distributed.checkpoint and
-// torch.save of torch 1.13 to 2.15
+// Reads a Python pickle as a tree of values and never executes anything: a call becomes a node that names the callee.
+// Accepts only the opcodes and calls in torch's checkpoints. Everything else is refused, with its name and offset.
+// \source CPython Lib/pickletools.py; torch.distributed.checkpoint and torch.save of torch 1.13 to 2.15
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -46,8 +45,8 @@ struct PickleLimits {
   bool inert = false;
 };
 
-/// A decoded pickle. Nodes are shared as in the pickle, and a list can contain itself: limit the depth of a walk. Only
-/// this class knows how nodes are stored.
+/// A decoded pickle. Nodes are shared as in the pickle, and a list can contain itself, so a traversal must limit its
+/// depth. Only this class knows how nodes are stored.
 class Pickle {
  public:
   /// Decodes `bytes`, which the result keeps. `what` names the pickle in messages.
@@ -56,7 +55,7 @@ class Pickle {
 
   NodeId root() const { return root_; }
   const std::string& what() const { return what_; }
-  std::size_t nodes() const { return nodes_.size(); }  ///< how many values the pickle makes
+  std::size_t nodes() const { return nodes_.size(); }  ///< number of values in the pickle
   NodeKind kind(NodeId id) const { return nodes_[id].kind; }
   bool is(NodeId id, NodeKind kind) const { return id != kNoNode && nodes_[id].kind == kind; }
 
@@ -68,14 +67,14 @@ class Pickle {
   std::string_view name(NodeId id) const { return text(item(id, 1)); }                           ///< kGlobal
   bool is_global(NodeId id, std::string_view module, std::string_view name) const;
 
-  /// Number of parts: elements of a tuple or list, twice the entries of a dict (key, value, key, ...), 1 of a
+  /// Number of parts: elements of a tuple or list; twice the entries of a dict (key, value, key, ...); 1 for a
   /// persistent id.
   std::size_t size(NodeId id) const;
   NodeId item(NodeId id, std::size_t index) const;
 
   NodeId callee(NodeId id) const { return item(id, 0); }     ///< kCall, kInstance: a kGlobal
   NodeId arguments(NodeId id) const { return item(id, 1); }  ///< kCall, kInstance: a kTuple
-  NodeId state(NodeId id) const { return item(id, 2); }      ///< kInstance: what BUILD gave it, or kNoNode
+  NodeId state(NodeId id) const { return item(id, 2); }      ///< kInstance: the state given by BUILD, or kNoNode
   /// True for a call or instance of module.name.
   bool is_made_by(NodeId id, std::string_view module, std::string_view name) const;
 

@@ -27,7 +27,7 @@ void PickleWriter::memoize() {
   ++memoized_;
 }
 
-// Emits a reference when `key` was written before; else remembers that the next memo entry is it.
+// Writes a reference if `key` was written before; otherwise the next memo entry becomes the one of `key`.
 bool PickleWriter::recall(const std::string& key) {
   if (protocol_ < 4) return false;
   const auto [found, added] = known_.try_emplace(key, 0);

@@ -1,5 +1,5 @@
 #pragma once
-// Writes the pickles that torch reads: opcodes one by one, names and strings once.
+// Writes pickles for torch, opcode by opcode. Names and strings are written once and then referenced.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -15,7 +15,7 @@ namespace titan::convert::dcp {
 /// One function for each opcode.
 class PickleWriter {
  public:
-  /// `protocol` is 2 (items) or 4 (.metadata): they differ in how names, strings and memo entries are spelt.
+  /// `protocol` is 2 (items) or 4 (.metadata). They differ in the encoding of names, strings and memo entries.
   explicit PickleWriter(int protocol);
 
   void none() { out_.push_back('N'); }

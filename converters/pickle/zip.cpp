@@ -91,7 +91,7 @@ Status ZipArchive::parse_directory(std::string_view directory, std::uint64_t cou
       const std::size_t field = get_le(extra, 2, 2);
       if (field > extra.size() - 4) return bad(row + " has a damaged extra field");
       if (get_le(extra, 0, 2) != 1) continue;
-      // zip64: only the values that do not fit stand here, in this order.
+      // zip64: contains only the values that do not fit, in this order.
       std::size_t place = 4;
       for (std::uint64_t* value : {&bytes, &packed, &header}) {
         if (*value != 0xffffffff) continue;

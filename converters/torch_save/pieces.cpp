@@ -24,7 +24,7 @@ dcp::Chunk box_of(const Piece& piece) { return {piece.offsets, piece.sizes, {}};
 
 }  // namespace
 
-// Its storages lie in the order of the file.
+// Its storages are in the order of the file.
 struct PieceFiles::Archive {
   struct Storage {
     dcp::ZipEntry entry;
@@ -86,7 +86,7 @@ Result<std::shared_ptr<PieceFiles::Archive>> PieceFiles::open_archive(std::uint3
   return std::make_shared<Archive>(Archive{std::move(zip), std::move(storages)});
 }
 
-// The storage around `offset`, once.
+// Checks the storage that contains `offset`, once.
 Status PieceFiles::check_storage(std::uint32_t index, std::uint64_t offset) const {
   const std::lock_guard lock(check_mutex_);
   const auto at = archives_.find(index);
@@ -173,7 +173,7 @@ Status PieceFiles::read_boxes(const PiecedTensor& tensor, std::uint64_t first, s
     if (ckpt::element_count(piece.sizes) == 0) continue;
     const std::vector<dcp::Run> runs = dcp::chunk_runs(tensor.shape, box_of(piece), first, out.size() / unit);
     if (runs.empty()) continue;
-    // Side by side in the piece: one read fetches them all.
+    // Adjacent in the piece: one read fetches them all.
     const std::uint64_t begin = runs.front().chunk_element, end = runs.back().chunk_element + runs.back().count;
     std::span<std::byte> target = out.subspan((runs.front().tensor_element - first) * unit, runs.front().count * unit);
     if (runs.size() > 1) {

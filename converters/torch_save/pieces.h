@@ -1,5 +1,5 @@
 #pragma once
-// Tensors that are stored in pieces in many files. Any range of elements can be read.
+// Tensors that are stored in pieces in several files. Any range of elements can be read.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,7 +27,7 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-/// A box of a tensor: its elements, row-major, are those of `segments` in a row, from element `first` on.
+/// A box of a tensor. Its elements, row-major, are those of `segments` one after another, from element `first` on.
 struct Piece {
   std::vector<std::uint64_t> offsets, sizes;
   std::vector<Segment> segments;
@@ -68,8 +68,8 @@ class PieceFiles {
   /// \error kCorrupt, kFailed
   ckpt::Result<bool> rounds_to(const PiecedTensor& exact, const PiecedTensor& stored, std::uint64_t first,
                                std::uint64_t count) const;
-  /// Checks what read_checked() has not read of the archives, and tells `told` of each storage and entry: the file, and
-  /// kCorrupt if the CRC differs. \error kCorrupt, kFailed; errors of `told`
+  /// Checks the storages of the archives that read_checked() has not read. Calls `told` for each storage and entry with
+  /// the file, and with kCorrupt if the CRC differs. \error kCorrupt, kFailed; errors of `told`
   ckpt::Status check_rest(const std::function<ckpt::Status(const std::string&, const ckpt::Status&)>& told) const;
 
  private:

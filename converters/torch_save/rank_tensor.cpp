@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxDimensions = 16;
 
-// Whole numbers of a tuple, a list or a torch.Size; nothing for anything else.
+// The whole numbers in a tuple, list or torch.Size; nullopt for anything else.
 std::optional<std::vector<std::uint64_t>> counts(const Pickle& pickle, NodeId node) {
   if (node == dcp::kNoNode) return std::nullopt;
   if (pickle.is_made_by(node, "torch", "Size") && pickle.size(pickle.arguments(node)) == 1)
@@ -32,14 +32,14 @@ std::optional<std::vector<std::uint64_t>> counts(const Pickle& pickle, NodeId no
     const NodeId part = pickle.item(node, i);
     if (!pickle.is(part, NodeKind::kInt) || pickle.integer(part) < 0) return std::nullopt;
     out.push_back(static_cast<std::uint64_t>(pickle.integer(part)));
-    // Sizes are multiplied later: a product beyond what a file can hold is none.
+    // Sizes are multiplied later, so a product larger than any file is refused.
     if (__builtin_mul_overflow(product, std::max<std::uint64_t>(out.back(), 1), &product) || product >> 56 != 0)
       return std::nullopt;
   }
   return out;
 }
 
-// A member of an object: in its dict, or in that of its slots.
+// A member of an object: in its __dict__, or in that of its slots.
 NodeId member(const Pickle& pickle, NodeId state, std::string_view key) {
   if (pickle.is(state, NodeKind::kDict)) return pickle.find(state, key);
   for (std::size_t i = 0; pickle.is(state, NodeKind::kTuple) && i < pickle.size(state); ++i)
@@ -87,8 +87,8 @@ class PartReader {
     return part_;
   }
 
-  // Replicated over all dimensions of its mesh but the last, and sharded over that: then parts of ranks follow each
-  // other, and begin anew with the next replica.
+  // Replicated over all mesh dimensions but the last, and sharded over the last: the parts of ranks follow each other,
+  // and start again with the next replica.
   Result<RankPart> of_dtensor(NodeId state) {
     const NodeId local = member(pickle_, state, "_local_tensor");
     const NodeId spec = member(pickle_, state, "_spec"), placements = member_of(pickle_, spec, "placements");
@@ -116,7 +116,7 @@ class PartReader {
     return part_;
   }
 
-  // (list of local shards, metadata, ...): a rank has one shard, or none.
+  // (list of local shards, metadata, ...): a rank has one shard or none.
   Result<RankPart> of_sharded(NodeId state) {
     if (!pickle_.is(state, NodeKind::kTuple) || pickle_.size(state) == 0) return wrong();
     const NodeId shards = pickle_.item(state, 0);
@@ -168,7 +168,7 @@ class Joiner {
   }
 
  private:
-  // Adds a part; false where the tensor is full.
+  // Adds a part; returns false if the tensor is already complete.
   Result<bool> take(std::uint32_t file, const RankPart& part) {
     if (part.kind == RankPart::Kind::kNone) return true;
     std::vector<std::uint64_t> offsets(out_.shape.size(), 0), expected = out_.shape;
@@ -209,8 +209,8 @@ class Joiner {
 
   const RankParts& parts_;
   std::string dtype_;
-  std::uint64_t reached_ = 0;  // along the dimension that is cut
-  std::uint64_t turn_ = 0;     // of the parts that follow each other: how many were taken
+  std::uint64_t reached_ = 0;  // reached position along the sharded dimension
+  std::uint64_t turn_ = 0;     // number of consecutive parts that were taken
   PiecedTensor out_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors that ranks saved with torch.save, each with its own part: DTensor of FSDP2, ShardedTensor of FSDP1.
+// Tensors of which each rank saved its part with torch.save: DTensor of FSDP2, ShardedTensor of FSDP1.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -30,10 +30,10 @@ struct RankPart {
 /// only the last mesh dimension
 ckpt::Result<RankPart> rank_part(const TorchFile& file, dcp::NodeId node);
 
-/// The number of each rank's file in PieceFiles, and the file's part of the tensor.
+/// The number of each rank's file in PieceFiles, with that file's part of the tensor.
 using RankParts = std::vector<std::pair<std::uint32_t, RankPart>>;
 /// Joins the parts of the tensor `name`, in the order of ranks. Equal parts (replicas) count once. \error kCorrupt:
-/// parts disagree, or do not fill the tensor; kUnsupported: a type that a checkpoint of ours cannot hold
+/// parts disagree, or do not fill the tensor; kUnsupported: a type that a Titan checkpoint cannot hold
 ckpt::Result<PiecedTensor> joined_parts(const std::string& name, const RankParts& parts);
 
 }  // namespace titan::convert

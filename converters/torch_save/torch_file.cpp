@@ -23,7 +23,7 @@ constexpr std::uint64_t kMaxPickle = std::uint64_t{256} << 20;
 constexpr std::uint32_t kMaxNodes = 8'000'000;
 constexpr std::size_t kHeaderLength = 8;  // bytes before the JSON of a safetensors file
 
-// What a file that is no archive is by its first bytes, where that is plain; nullptr else.
+// The kind of a non-archive file by its first bytes; nullptr if they do not show it.
 const char* kind_of_plain(std::string_view head) {
   if (head.size() > kHeaderLength && head[kHeaderLength] == '{' && head[kHeaderLength - 1] == 0)
     return "a safetensors file";

@@ -1,6 +1,6 @@
 #pragma once
-// A file of torch.save: the tree of its pickle, and where its tensors are. Nothing is executed; objects of unknown
-// classes are kept inert.
+// A torch.save file: the tree of its pickle, and the offsets of its tensors. Nothing is executed; objects of unknown
+// classes become inert nodes.
 #include <map>
 #include <memory>
 #include <string>
@@ -23,11 +23,12 @@ struct StoredTensor {
   std::vector<std::uint64_t> shape;
   std::uint64_t offset = 0;  ///< of the first element, in bytes of the file
   std::uint64_t elements = 0;
-  std::uint32_t crc = 0;  ///< of its storage, as the archive says
+  std::uint32_t crc = 0;  ///< CRC-32 of its storage, from the archive
   bool operator==(const StoredTensor&) const = default;
 };
 
-/// Our type for the torch type `name`. `what` names the tensor. \error kUnsupported: our checkpoints cannot hold it
+/// Titan's type for the torch type `name`. `what` names the tensor. \error kUnsupported: Titan checkpoints cannot hold
+/// it
 ckpt::Result<ckpt::DType> dtype_of_torch(const std::string& what, const std::string& name);
 
 class TorchFile {
@@ -48,8 +49,8 @@ class TorchFile {
   const std::string& saved_as() const { return zip_->root(); }
   /// The value of `key` of the dict `node`. \error kCorrupt: there is none, or `node` is not a dict
   ckpt::Result<dcp::NodeId> at(dcp::NodeId node, const std::string& key) const;
-  /// Where the tensor at `node` is stored. \error kCorrupt: not a tensor, or it exceeds its storage; kUnsupported: its
-  /// elements are not contiguous, or are big-endian
+  /// The file offset and type of the tensor at `node`. \error kCorrupt: not a tensor, or it exceeds its storage;
+  /// kUnsupported: its elements are not contiguous, or are big-endian
   ckpt::Result<StoredTensor> tensor(dcp::NodeId node) const;
   /// A number, or the element of a tensor without dimensions. \error kIncompatible: a value of another kind; kCorrupt
   ckpt::Result<double> number(dcp::NodeId node) const;

@@ -1,4 +1,4 @@
-// TrainedSource::take_run and read_groups: with the run's configuration, a run of another trainer goes on here.
+// TrainedSource::take_run and read_groups: resume a run of another trainer with the run's configuration.
 #include <algorithm>
 #include <string_view>
 
@@ -24,7 +24,7 @@ using recipe::UpdateSettings;
 // Compares groups of an optimizer with a configuration.
 class Groups {
  public:
-  // `phases`: the curve, where it is not that of the configuration's keys.
+  // `phases`: the LR schedule, if it is not that of the configuration's keys.
   Groups(const std::string& path, const recipe::Config& config, std::uint64_t step, bool lr_of_step,
          const std::vector<ckpt::LrPhase>& phases)
       : path_(path), config_(config), curve_(recipe::lr_settings(config)), lr_of_step_(lr_of_step) {
@@ -39,7 +39,7 @@ class Groups {
         .with_hint("give the configuration that this run was trained with (optimizer, lr_scheduler, training.steps)");
   }
 
-  // The group of a parameter that is updated by `update`.
+  // Checks the group of a parameter that is updated by `update`.
   Status check(const GroupValues& group, const UpdateSettings& update, const std::string& parameter) const {
     const double peak = curve_.peak * update.lr_factor;
     const bool rule = update != UpdateSettings{config_.optimizer.weight_decay, 1};
@@ -75,12 +75,12 @@ class Groups {
   const recipe::Config& config_;
   const ckpt::LrSettings curve_;
   ckpt::LrSchedule schedule_;
-  double last_ = 0, next_ = 0;  // rates of the step that was done, and of the one behind it
+  double last_ = 0, next_ = 0;  // rates of the last step and of the next one
   const bool lr_of_step_;
   std::string decay_hint_;
 };
 
-// Adam counts the steps that it made. \error kIncompatible: they are not the run's but those that it skipped
+// Checks Adam's step counts. \error kIncompatible: they are not the run's steps minus the skipped ones
 Status check_counts(const std::string& path, ImportPlan& plan, std::uint64_t skipped) {
   for (const std::uint64_t count : plan.optimizer_steps)
     if (count + skipped != plan.step)
@@ -95,7 +95,7 @@ Status check_counts(const std::string& path, ImportPlan& plan, std::uint64_t ski
   return {};
 }
 
-// \error kIncompatible: gradients were clipped, or sequences cut, otherwise than the configuration says
+// \error kIncompatible: gradient clipping or sequence length differ from the configuration
 Status check_training(const std::string& path, std::optional<double> clip, std::optional<std::uint64_t> length,
                       const recipe::Config& config) {
   if (clip && (!dcp::is_number_of(*clip, config.training.max_norm) || (*clip > 0 && config.training.norm_type != 2)))
@@ -112,7 +112,7 @@ Status check_training(const std::string& path, std::optional<double> clip, std::
   return {};
 }
 
-// The curve of `settings`, as many steps later.
+// The schedule of `settings`, shifted by this number of steps.
 std::vector<ckpt::LrPhase> later(const ckpt::LrSettings& settings, std::uint64_t steps) {
   std::vector<ckpt::LrPhase> phases = ckpt::schedule_from(settings).phases;
   for (std::size_t i = 0; i < phases.size(); ++i) {

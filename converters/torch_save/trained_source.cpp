@@ -113,7 +113,7 @@ void TrainedSource::know_states(const NameTable& names) {
     if (const auto ours = names.ours(name); ours && !model.contains(name)) state_of_[ours->name] = name;
 }
 
-// The state of a tensor is called as the tensor is, or by the parameter.
+// An optimizer state has the name of the tensor, or of the parameter.
 const std::string& TrainedSource::state_name(const ImportPlan& plan, std::size_t parameter) const {
   const std::string& tensor = tensors_[plan.tensors[parameter].source].name;
   const auto at = state_of_.find(plan.parameters[parameter].name);
@@ -158,11 +158,11 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
   }
   const std::size_t parameters = plan.parameters.size();
   std::vector<std::string> missing;
-  std::set<std::string> taken;  // several times where a tensor has several experts
+  std::set<std::string> taken;  // contains duplicates if a tensor has several experts
   for (std::uint32_t p = 0; p < parameters; ++p) {
     const TensorPlan weights = plan.tensors[p];
     const std::string& theirs = state_name(plan, p);
-    const bool apart = theirs != tensors_[weights.source].name;  // experts of one tensor have their own states
+    const bool apart = theirs != tensors_[weights.source].name;  // experts of one tensor have separate states
     for (const char* slot : kSlots) {
       const auto at = by_name.find(slot_name(theirs, slot));
       if (at == by_name.end()) {

@@ -1,5 +1,5 @@
 #pragma once
-// A foreign checkpoint of a trainer: the model's tensors, the optimizer's, and what a run needs to be resumed.
+// A foreign checkpoint of a trainer: model tensors, optimizer tensors, and the other state that a resume needs.
 #include <map>
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ namespace titan::convert {
 /// The prefix of the optimizer's tensor names.
 inline constexpr const char* kStatePrefix = "optimizer.state.";
 
-/// The hint if the optimizer cannot be taken.
+/// The hint if the optimizer state cannot be converted.
 inline constexpr const char* kModelAlone = "take the model alone: --skip 'optimizer.*'";
 
 /// The settings of AdamW for a group of parameters.
@@ -29,9 +29,9 @@ struct GroupValues {
 };
 /// Reads one dict of the list `param_groups` of a torch optimizer. \error kCorrupt
 Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
-/// Reads a list of groups: the settings of each of the `count` parameters that they number. Torch numbers parameters
-/// through all groups (`params`); without numbers each group has one. \error kCorrupt; kIncompatible: groups differ,
-/// and nothing says which parameter is in which
+/// Reads a list of groups: the settings of each of the `count` parameters in them. Torch numbers parameters across all
+/// groups (`params`); without numbers each group has one parameter. \error kCorrupt; kIncompatible: groups differ, and
+/// nothing tells which parameter is in which
 Result<std::vector<GroupValues>> read_groups(const TorchFile& file, dcp::NodeId groups, std::size_t count);
 
 /// Tensors in pieces under Hugging Face's names: the model's first, then "optimizer.state.NAME.exp_avg" and the like.
@@ -46,7 +46,7 @@ class TrainedSource : public ForeignCheckpoint {
  protected:
   TrainedSource(Fs& fs, std::string path) : fs_(fs), files_(fs), path_(std::move(path)) {}
 
-  /// Adds `pieced`; add_part() then adds the tensors that are made of it.
+  /// Adds `pieced`; add_part() then adds the tensors that consist of it.
   std::size_t add_pieced(PiecedTensor pieced);
   void add_part(const std::string& name, std::size_t pieced, std::uint64_t first, std::vector<std::uint64_t> shape);
   /// Takes the model's tensors from `model`, which must outlive this object. Tensors added later are the optimizer's.
@@ -56,16 +56,16 @@ class TrainedSource : public ForeignCheckpoint {
   /// Tensors added from now on are the optimizer's.
   void end_of_model() { model_tensors_ = tensors_.size(); }
   void set_step(const std::string& name, double step) { steps_[name] = step; }
-  /// Adds Adam's state of the parameter `name`: its whole moments, and its count.
+  /// Adds Adam's state of the parameter `name`: its complete moments, and its step count.
   void add_moments(const std::string& name, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq, double step);
   /// Adds Adam's state of several parameters (experts), which are `parts` of one tensor.
   void add_moments(const std::vector<ExpertPart>& parts, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq,
                    double step);
 
-  /// A state whose name no tensor of the model has belongs to the parameter that `names` say, whatever its tensor is
-  /// called.
+  /// Assigns optimizer state whose name no model tensor has to the parameter with this name in `names`, whatever the
+  /// model tensor is called.
   void know_states(const NameTable& names);
-  /// `groups` of states, also by the names of the tensors that `plan` takes for their parameters.
+  /// `groups` of optimizer states, also under the names of the tensors that `plan` uses for their parameters.
   std::map<std::string, GroupValues> of_weights(std::map<std::string, GroupValues> groups,
                                                 const ImportPlan& plan) const;
 
@@ -74,28 +74,29 @@ class TrainedSource : public ForeignCheckpoint {
 
   /// The model's tensors alone, with the same indices.
   std::unique_ptr<ForeignCheckpoint> model_view() const;
-  /// `options` without patterns that match only optimizer tensors, for these may not exist.
+  /// `options` without patterns that match only optimizer tensors, because these tensors may not exist.
   ImportOptions of_model(const ImportOptions& options) const;
-  /// Whether `options` ask for the run. --skip can leave out an optimizer that cannot be read (`why_`).
+  /// Whether `options` request the run's state. --skip can leave out an optimizer that cannot be read (`why_`).
   bool asks_for_run(const ImportOptions& options) const;
   /// Adds the optimizer's state for each parameter of `plan`. \error kIncompatible: state of some parameters is
   /// missing, or of all although `options` ask for the run
   Status take_slots(const ImportOptions& options, ImportPlan& plan) const;
-  /// What the trainer stored about a run.
+  /// What the trainer stored about the run.
   struct RunFacts {
     std::map<std::string, GroupValues> of;  ///< by the name of the parameter's tensor in the trainer's files; empty if
                                             ///< these say no settings
     std::uint64_t data_ranks = 1;           ///< 0: not known
-    std::optional<std::uint64_t> samples;   ///< trained so far; none: computed from the configuration's batches
-    std::uint64_t skipped = 0;              ///< steps in which Adam and the schedule stood still (a loss scaler's)
+    std::optional<std::uint64_t> samples;   ///< trained so far; empty: computed from the configuration's batches
+    std::uint64_t skipped = 0;              ///< number of steps that a loss scaler skipped: Adam and the LR schedule
+                                            ///< did not advance
     bool lr_of_step = false;                ///< the stored rate may be that of the last step instead of the next
-    std::vector<ckpt::LrPhase> phases{};    ///< the curve, if it is not that of the configuration's keys
-    std::optional<double> clip{};           ///< the norm that gradients are clipped to; 0: never
+    std::vector<ckpt::LrPhase> phases{};    ///< the LR schedule, if it is not that of the configuration's keys
+    std::optional<double> clip{};           ///< the norm to which gradients are clipped; 0: no clipping
     std::optional<std::uint64_t> length{};  ///< tokens of a sequence
   };
-  /// Notes that weights are the optimizer's float32 masters, except those of `without`, which have none.
+  /// Notes that weights were taken from the optimizer's float32 masters, except those of `without`, which have none.
   static void note_masters(const std::vector<std::string>& without, ImportPlan& plan);
-  /// \error kIncompatible: a run would continue from rounded values of the parameters `without` masters
+  /// \error kIncompatible: a run would resume from rounded values of the parameters in `without`, which have no masters
   Status check_masters(const std::vector<std::string>& without) const;
   /// take_slots() and take_run() for an optimizer whose count is the run's step; `of` has the settings of its
   /// parameters.
@@ -122,7 +123,7 @@ class TrainedSource : public ForeignCheckpoint {
   std::vector<Place> places_;
   std::size_t model_tensors_ = 0;
   std::map<std::string, double> steps_;          // Adam's, by the name of the parameter
-  std::map<std::string, std::string> state_of_;  // by our name: states that no tensor of the model is called by
+  std::map<std::string, std::string> state_of_;  // by Titan's name: states that no tensor of the model is called by
 };
 
 }  // namespace titan::convert

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kTrainerState = "trainer_state.json";
 constexpr std::uint64_t kMaxTrainerState = std::uint64_t{256} << 20;
 
-// Whole models are published with the arguments of their training.
+// The names of run state in `entries`. Training arguments do not count: they are also published with finished models.
 std::vector<std::string> kept_beside_optimizer(const std::vector<ckpt::DirEntry>& entries) {
   std::vector<std::string> names = training_state(entries);
   std::erase_if(names, [](const std::string& name) { return name.starts_with("training_args"); });
@@ -69,10 +69,10 @@ class TrainerCheckpoint final : public TrainedSource {
       add_moments(parts, moments->exp_avg, moments->exp_avg_sq, moments->step);
     know_states(huggingface_names().of(model));
     const double step = state_.empty() ? 0 : state_.begin()->second.step;
-    return step >= 0 && step <= 0x1p53 ? check_step(step) : Status{};  // no count: refused where it is taken
+    return step >= 0 && step <= 0x1p53 ? check_step(step) : Status{};  // not a count: refused when it is used
   }
 
-  // A trainer that kept its state kept an optimizer, too.
+  // A trainer that stored its state also stored an optimizer.
   Status missing() const {
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_.list(path()));
     const std::vector<std::string> names = kept_beside_optimizer(entries);
@@ -86,7 +86,7 @@ class TrainerCheckpoint final : public TrainedSource {
                    kModelAlone);
   }
 
-  // The model's own plan says that all of it is left behind.
+  // The model's own plan notes that all run state is ignored.
   void note_training_state(ImportPlan& plan) const {
     std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kLeftBehind); });
     const auto entries = fs_.list(path());
@@ -97,7 +97,7 @@ class TrainerCheckpoint final : public TrainedSource {
     if (!names.empty()) plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
   }
 
-  // The Trainer says its step, too.
+  // The Trainer also stores its step.
   Status check_step(double step) const {
     const std::string path = ckpt::join_path(this->path(), kTrainerState);
     const Result<ckpt::JsonValue> json = read_json_object(fs_, path, kMaxTrainerState);
@@ -129,7 +129,7 @@ class HfFormat final : public Format {
   bool is_member(const std::string& name) const override {
     return is_companion(name) || name == kHfIndex || name.ends_with(".safetensors");
   }
-  // A state that cannot be read is left behind with a note, and refused where a configuration of a run is given.
+  // A state that cannot be read is ignored with a note, but refused if a run's configuration is given.
   Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const override {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ForeignCheckpoint> model, open_hf(fs, path));
     if (model->path() != path) return model;

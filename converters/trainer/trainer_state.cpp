@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kNames[] = {"optimizer.pt", "optimizer.bin"};
 
-// Parts of a layer, as modules of transformers are made.
+// The parameters of a layer, in the order in which transformers creates its modules.
 constexpr Part kOfLayer[] = {Part::kQuery,
                              Part::kQueryBias,
                              Part::kKey,
@@ -56,7 +56,7 @@ struct RankFile {
 
 class StateReader {
  public:
-  /// `orders`: the first that has as many parameters as the file is taken.
+  /// `orders`: the first one with as many parameters as the file is used.
   StateReader(Fs& fs, std::vector<Parameters> orders, PieceFiles& files)
       : fs_(fs), orders_(std::move(orders)), files_(files) {}
 
@@ -81,7 +81,7 @@ class StateReader {
  private:
   struct Key {
     std::int64_t number = 0;
-    std::string name{};  // in place of the number
+    std::string name{};  // used instead of the number
   };
   struct Numbered {
     std::int64_t number;
@@ -124,7 +124,7 @@ class StateReader {
     return {};
   }
 
-  // Names may begin as those of the model's file: "_orig_mod.model.", "base.model.", or without "model.".
+  // Names may have the prefixes of model files: "_orig_mod.model.", "base.model.", or none ("model." removed).
   Status find_prefix() {
     const Pickle& pickle = first().pickle();
     std::vector<std::string> names;
@@ -175,7 +175,7 @@ class StateReader {
     return take(*at, {0, name}, values);
   }
 
-  // Of one group the parameters are in the model's order; of several where each has all matrices, or all vectors.
+  // With one group, parameters are in the model's order. With several groups, each has all matrices or all vectors.
   Status place_numbers() {
     std::vector<const ckpt::ParameterMeta*> order;
     std::vector<std::size_t> of_group;
@@ -256,7 +256,7 @@ class StateReader {
   std::string prefix_;  // before "layers." in names of states
   PieceFiles& files_;
   std::vector<RankFile> ranks_;
-  std::vector<Numbered> numbers_;  // as the groups list them
+  std::vector<Numbered> numbers_;  // in the order in which the groups list them
   std::size_t named_ = 0;
   std::vector<GroupValues> groups_;
   TrainerState out_;

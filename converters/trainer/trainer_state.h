@@ -1,7 +1,7 @@
 #pragma once
-// The optimizer state that a trainer stored with a Hugging Face folder, in a pickle: optimizer.pt of transformers'
-// Trainer, optimizer.bin of accelerate, and verl's pickle of each rank. The state has no names: a parameter is known by
-// its place in transformers' model, group by group. (Full states of FSDP have names.)
+// The optimizer state in a pickle next to a Hugging Face folder: optimizer.pt of the transformers Trainer,
+// optimizer.bin of accelerate, and verl's pickle of each rank. The state has no names: a parameter is identified by its
+// position in transformers' model, group by group. (Full states of FSDP have names.)
 #include <map>
 #include <string>
 #include <vector>

@@ -21,7 +21,7 @@ namespace {
 using ckpt::corrupt;
 
 constexpr const char *kModel = "model", *kOptimizer = "optim", *kActor = "actor";
-constexpr std::uint32_t kMostRanks = 512;  // their pickles are held at a time
+constexpr std::uint32_t kMostRanks = 512;  // their pickles are in memory at the same time
 constexpr std::size_t kMostTensors = 100'000;
 
 // The numbers in "model_world_size_N_rank_R.pt".
@@ -43,7 +43,7 @@ std::string file_name(const std::string& what, std::uint32_t world, std::uint32_
   return what + "_world_size_" + std::to_string(world) + "_rank_" + std::to_string(rank) + ".pt";
 }
 
-// The files of all ranks; none where there is none. \error kCorrupt: some are missing, or they are of two runs
+// The files of all ranks; empty if there are none. \error kCorrupt: some are missing, or they are of two runs
 Result<std::vector<std::string>> rank_files(Fs& fs, const std::string& folder, const std::string& what) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, entries_of(fs, folder));
   std::optional<std::uint32_t> world;
@@ -169,7 +169,7 @@ class Checkpoint final : public TrainedSource {
     return {};
   }
 
-  // config.json and the tokenizer are in `huggingface`, as verl has them, or beside the files, or above them.
+  // config.json and the tokenizer are in `huggingface` (verl), next to the files, or in the folder above.
   Result<std::string> folder_of_config() const {
     for (const std::string& folder : {ckpt::join_path(folder_, "huggingface"), folder_, ckpt::parent_path(folder_)}) {
       TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs_, ckpt::join_path(folder, kHfConfig)));
@@ -181,7 +181,7 @@ class Checkpoint final : public TrainedSource {
   const std::string folder_;
   std::uint32_t ranks_ = 0;
   std::vector<std::string> order_;
-  std::map<std::string, RankParts> parts_;  // while it is opened
+  std::map<std::string, RankParts> parts_;  // only while the checkpoint is opened
   TrainerState state_;
   std::map<std::string, GroupValues> groups_;
 };

@@ -15,7 +15,7 @@ namespace {
 
 using ckpt::Result;
 
-/// The time of smaller saves is mostly that of calls and waiting: it does not show how fast a large save is.
+/// Small saves take mostly call overhead and waiting: they do not show the speed of a large save.
 constexpr double kTellingBytes = 1ull << 30;
 constexpr std::uint64_t kLarger[] = {1'000'000'000, 8'000'000'000, 70'000'000'000, 405'000'000'000};
 

@@ -1,6 +1,6 @@
 #pragma once
-// `advise`: how often a run should save and how many steps it should keep, from its own records. What the records lack
-// is reported, not guessed.
+// `advise`: how often a run should save and how many steps it should keep, computed from its own records. Missing
+// records are reported and not replaced by guesses.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,18 +19,18 @@ namespace titan::recipe {
 
 struct AdviseOptions {
   std::string run;                      ///< as the user typed it
-  double mtbf_s = 24 * 3600;            ///< mean time between failures
+  double mtbf_s = 24 * 3600;            ///< mean time between failures, in seconds
   std::optional<std::uint64_t> budget;  ///< disk space for the steps of this run, in bytes
 };
 
-/// A save interval and the time that it loses.
+/// A save interval and the time that is lost with it.
 struct IntervalAdvice {
   std::uint64_t steps = 0;
   double seconds = 0;
   LostShare lost;
 };
 
-/// A larger model, if it is saved at the same speed.
+/// Forecast for a larger model that is saved at the same speed.
 struct LargerRun {
   std::uint64_t parameters = 0;
   std::uint64_t save_bytes = 0;
@@ -39,32 +39,32 @@ struct LargerRun {
 
 struct AdviseReport {
   std::string metrics;  ///< path of its metrics.jsonl
-  std::string folder;   ///< that holds its steps; empty if there is none
+  std::string folder;   ///< the folder that holds its steps; empty if there is none
   SaveRecord record;
   double mtbf_s = 0;
-  // From its config.toml.
+  // The members below come from its config.toml.
   bool has_settings = false;
   bool saves_enabled = true;
   SaveInterval interval;
   std::uint64_t keep_latest_k = 0;
   std::uint64_t steps = 0;  ///< training.steps
 
-  std::optional<double> cost_s;             ///< seconds that training waits for a save
+  std::optional<double> cost_s;             ///< seconds that training waits for one save
   std::optional<IntervalAdvice> now, best;  ///< now: with the interval in config.toml
 
-  std::uint64_t steps_there = 0, bytes_there = 0;  ///< number of steps, and size of everything in their folder
-  std::optional<std::uint64_t> one_save;           ///< size of the newest full step, else of the last save
-  std::optional<std::uint64_t> needed;             ///< size of keep_latest_k steps and of the one that is being written
+  std::uint64_t steps_there = 0, bytes_there = 0;  ///< number of steps, and bytes of everything in their folder
+  std::optional<std::uint64_t> one_save;           ///< bytes of the newest full step, else of the last save
+  std::optional<std::uint64_t> needed;             ///< bytes of keep_latest_k steps and of the one being written
   std::optional<std::uint64_t> free;
   std::optional<std::uint64_t> budget;
   std::optional<RetentionFit> fit;
 
   std::uint64_t parameters = 0;  ///< 0: unknown
   std::vector<LargerRun> larger;
-  std::vector<std::string> not_known;  ///< what the records lack, and which answers are missing for that
+  std::vector<std::string> not_known;  ///< missing records, and which answers are missing because of them
 };
 
-/// Reads the records of a run and advises. \error kNotFound (no metrics.jsonl), those of read_metrics
+/// Reads the records of a run and makes the recommendations. \error kNotFound (no metrics.jsonl), those of read_metrics
 ckpt::Result<AdviseReport> advise_run(ckpt::Fs& fs, const AdviseOptions& options);
 
 }  // namespace titan::recipe

@@ -14,7 +14,7 @@ RetentionFit fit_retention(const ckpt::RunScan& scan, const std::vector<std::uin
     if (!strictest[i].goes && !(ordinary && newest)) fit.fixed_bytes += bytes[i];
     if (entry.validity.ok() && entry.full) newest = false;
   }
-  // While a step is written, all that are kept still exist.
+  // While a step is written, all kept steps still exist.
   fit.least_budget = fit.fixed_bytes + 2 * one;
   if (one == 0 || budget < fit.least_budget) return fit;
   fit.keep_last = (budget - fit.fixed_bytes) / one - 1;

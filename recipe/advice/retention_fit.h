@@ -9,15 +9,17 @@
 namespace titan::recipe {
 
 struct RetentionFit {
-  std::uint64_t keep_last = 0;     ///< the largest number that fits; 0: not even one step and the next save fit
-  std::uint64_t fixed_bytes = 0;   ///< what no rule deletes: pinned, partial, invalid, damaged steps, step 0
-  std::uint64_t most_bytes = 0;    ///< peak on disk: what is kept, and the save that is being written
-  std::uint64_t least_budget = 0;  ///< space needed to keep one step
+  std::uint64_t keep_last = 0;     ///< the largest number that fits; 0: not even one step plus the next save fits
+  std::uint64_t fixed_bytes = 0;   ///< bytes that no rule deletes: pinned, partial, invalid, damaged steps, step 0
+  std::uint64_t most_bytes = 0;    ///< peak bytes on disk: what is kept, and the save that is being written
+  std::uint64_t least_budget = 0;  ///< bytes needed to keep one step
   std::uint64_t steps_to_delete = 0, bytes_to_delete = 0;  ///< what `prune --keep-last` would delete now
 };
 
-/// `bytes` is the size of each step of `scan`, in its order; `damaged_bytes` that of steps that saves moved aside;
-/// `one` that of the next save.
+/// Computes the fit, with sizes in bytes:
+/// `bytes`          size of each step of `scan`, in its order
+/// `damaged_bytes`  size of the damaged steps that saves moved aside
+/// `one`            size of the next save
 RetentionFit fit_retention(const ckpt::RunScan& scan, const std::vector<std::uint64_t>& bytes,
                            std::uint64_t damaged_bytes, std::uint64_t one, std::uint64_t budget);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the lines of a metrics.jsonl tell about steps and saves. Pure.
+// Statistics of steps and saves, from the lines of a metrics.jsonl. Pure.
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -10,12 +10,13 @@ namespace titan::recipe {
 
 struct SaveRecord {
   std::uint64_t first_step = 0, last_step = 0;  ///< 0: no step
-  std::optional<double> step_s;  ///< median over the last steps of the newest start, without its first step
+  std::optional<double> step_s;  ///< seconds: median over the last steps of the newest start, without its first step
   std::uint64_t step_median_of = 0;
-  std::uint64_t saves = 0, failed = 0;          ///< numbers of save_commit and save_failed
-  std::optional<double> save_s, stall_s;        ///< medians of the last saves: duration; how long training waited
-  std::optional<double> save_bytes;             ///< of the last save
-  double steps_total_s = 0, saves_total_s = 0;  ///< of all lines; saves: what training waited, if known
+  std::uint64_t saves = 0, failed = 0;          ///< numbers of save_commit and save_failed lines
+  std::optional<double> save_s, stall_s;        ///< medians of the last saves, in seconds: duration; how long training
+                                                ///< waited
+  std::optional<double> save_bytes;             ///< bytes of the last save
+  double steps_total_s = 0, saves_total_s = 0;  ///< seconds over all lines; saves: how long training waited, if known
   std::uint64_t resumes = 0;                    ///< starts that resumed from a checkpoint
 };
 

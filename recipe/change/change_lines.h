@@ -1,5 +1,5 @@
 #pragma once
-// Text about changes of a run and LR policies: for the Status of a refused start, for logs and for `plan`.
+// Text about changed settings and LR policies: for the Status of a refused start, for logs and for `plan`.
 #include <string>
 #include <vector>
 
@@ -15,8 +15,8 @@ std::string change_line(const Change& change);
 /// A title, then for every change its key, both values and what will happen. Lines have at most 76 columns if possible.
 std::vector<std::string> change_table(const std::vector<Change>& changes);
 
-/// What a policy does: the next learning rate and its jump, the rate in the middle and at the end; or why it is
-/// refused.
+/// The effect of a policy: the next learning rate and its jump, and the rate in the middle and at the end; or why the
+/// policy rejects the settings.
 std::string preview_line(const ckpt::LrPreview& preview);
 /// A title with the steps, then preview_line() and the warnings of each policy. Lines have at most 76 columns.
 std::vector<std::string> preview_table(const std::vector<ckpt::LrPreview>& previews);

@@ -19,8 +19,7 @@
 namespace titan::recipe {
 namespace {
 
-// Components that were started again are stored with the settings, so that repeating the same command line starts them
-// again only once.
+// Components that were restarted are stored with the settings, so that the same command line restarts them only once.
 constexpr const char* kExcludeRow = "checkpoint.exclude_from_loading";
 constexpr const char* kExcludeSamples = "training.exclude_samples";
 
@@ -55,7 +54,7 @@ std::string new_total(const StoredRun& stored, const RunPlan& plan, std::int64_t
          " tokens at step " + std::to_string(steps);
 }
 
-/// Samples of the running epoch that were not seen; 0 between epochs.
+/// The number of samples of the current epoch that were not seen; 0 between epochs.
 std::uint64_t unseen(const ckpt::DataPosition& data) {
   if (data.samples_per_epoch == 0) return 0;
   const std::uint64_t into = (data.samples - data.epoch_base) % data.samples_per_epoch;
@@ -100,13 +99,13 @@ ChangeEffect effect_of(const Drift& drift, const Config& config, bool other_kind
 
 bool is_of_sets(const Drift& drift) { return drift.key == "training.datasets" || drift.key == "training.dataset_path"; }
 
-/// What a change means for the data.
+/// The effect of a change on the data.
 struct DataChange {
   bool other_kind = false;  ///< texts became ids, or ids became texts
-  bool fresh = false;       ///< they start again
+  bool fresh = false;       ///< the data start again
   bool mixed = false;       ///< there are several sets now
-  bool was_mixed = false;   ///< there were
-  bool cut_anew = false;    ///< samples are others than before, or in another order
+  bool was_mixed = false;   ///< there were several sets before
+  bool cut_anew = false;    ///< samples are cut differently, or are in another order
   std::string other_sets, other_files;
 };
 
@@ -130,7 +129,7 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
                                : "a new epoch begins at step " + step + "; " + std::to_string(unseen(stored.data)) +
                                      " samples of the old one stay unseen";
       if (data.mixed && !data.fresh && !is_of_sets(drift)) change.what = "each set begins a new pass at step " + step;
-      // Which samples of a mixture no step has seen is no number that says anything.
+      // For a mixture, the number of samples that no step has seen has no meaning.
       if (data.was_mixed && !data.mixed && !data.fresh)
         change.what = "from step " + step + " on the data are one set, which begins a new pass";
       if (data.mixed && !data.fresh && is_of_sets(drift))
@@ -152,7 +151,7 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
   return change;
 }
 
-/// Drops the line of a key that follows another one, and says what several keys do only at the first of them.
+/// Drops the line of a key that follows from another one; an effect of several keys is described only at the first.
 void say_once(std::vector<Change>& changes) {
   const std::vector<Change> all = changes;
   std::erase_if(changes, [&](const Change& change) {
@@ -169,8 +168,8 @@ void say_once(std::vector<Change>& changes) {
   }
 }
 
-/// The policy to try first: after the end of a curve only a new warm-up learns much; before it, the rest of the curve
-/// can be stretched.
+/// The policy to try first: after the end of a schedule only a new warm-up gives a useful rate; before it, the rest can
+/// be stretched.
 const char* suggested_policy(const Continuation& run, const StoredRun& stored) {
   using enum ckpt::LrPolicy;
   const bool over = ckpt::curve_end(stored.lr.phases) <= stored.state.step;
@@ -192,7 +191,7 @@ std::string question(const Continuation& run, const StoredRun& stored) {
   return what + ": how should the learning rate go on?";
 }
 
-/// Both values of every setting, and the curve of each policy.
+/// Tables with both values of every setting, and with the schedule of each policy.
 std::vector<std::string> tables(const Continuation& run, bool with_changes) {
   std::vector<std::string> lines;
   if (with_changes) lines = change_table(run.changes);
@@ -278,7 +277,7 @@ void apply_schedule(Continuation& run, const StoredRun& stored, const Permission
   run.warnings.insert(run.warnings.end(), chosen.warnings.begin(), chosen.warnings.end());
 }
 
-/// What the rows that differ do to the data; `fresh` is left to the caller.
+/// The effect of the differing rows on the data; the caller sets `fresh`.
 DataChange change_of_data(const std::vector<Drift>& drift, const ckpt::DataPosition& stored,
                           const ckpt::DataPosition& dataset, const Config& config) {
   DataChange data{.mixed = !dataset.sets.empty(), .was_mixed = !stored.sets.empty()};
@@ -300,7 +299,7 @@ ckpt::DataPosition at_its_beginning(ckpt::DataPosition dataset, std::uint64_t se
   return dataset;
 }
 
-/// Warnings of a start that was allowed, and the rows of its history.
+/// Adds the warnings of a start that was allowed, and the rows of its history.
 void say_what_changed(Continuation& run, std::uint64_t step, const Config& config,
                       const std::vector<std::string>& exclude) {
   // Every start gives this warning, not only the one that chose the curve.
@@ -329,7 +328,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   Continuation run;
   const ckpt::FileMatch match = ckpt::match_files(stored.data.files, configured.files);
   const ckpt::DataPosition dataset = as_stored(stored.data, configured, match);
-  // if false, the bytes mean other tokens, or the checkpoint does not say
+  // if false, the ids have another meaning, or the checkpoint does not say
   const bool known = stored.data.kind == configured.kind;
   if (known) run.same_data = ckpt::same_files_note(match);
   run.lr = stored.lr;
@@ -341,7 +340,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
       not_yet_excluded(permission.exclude, stored.elsewhere ? "" : ckpt::setting(stored.state.accepted, kExcludeRow));
   if (!stored.has_optimizer && !contains(exclude, "optimizer")) exclude.emplace_back("optimizer");
   const bool anew_lr = contains(exclude, "lr_scheduler");
-  // An imported checkpoint may lack the data position or the schedule: what is missing starts again, as if it were
+  // An imported checkpoint may lack the data position or the schedule: missing components start anew, as if they were
   // excluded.
   run.fresh_data = contains(exclude, "dataloader") || stored.data.kind.empty();
   run.fresh_optimizer = contains(exclude, "optimizer");
@@ -356,7 +355,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   if (known && !data.mixed) data.other_files = ckpt::other_files_note(match);
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
-    // This row counts samples: if samples are cut otherwise it differs, although nobody has changed a set.
+    // This row counts samples: if samples are cut differently it differs, although no set was changed.
     if (row.key == "training.datasets" && data.cut_anew && data.mixed && data.other_sets.empty()) continue;
     if (row.key == kExcludeSamples && excludes_alike(stored.data, row.stored, configured.excluded)) continue;
     Change change = describe(row, stored, config, plan, permission.on_change.has_value(), data);

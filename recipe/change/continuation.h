@@ -1,6 +1,6 @@
 #pragma once
-// What a resume does if settings differ from the checkpoint's: for each key, and the state with which it continues.
-// Pure.
+// What a resume does if settings differ from the checkpoint's: the effect of each key, and the state with which the run
+// continues. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,18 +25,18 @@ struct StoredRun {
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
   ckpt::TrainState state;
-  bool elsewhere = false;     ///< another run's checkpoint, from which this run starts now
-  bool has_optimizer = true;  ///< the checkpoint has moments
+  bool elsewhere = false;     ///< true: the checkpoint of another run, from which this run now starts
+  bool has_optimizer = true;  ///< the checkpoint has Adam moments
 };
 
 /// One setting that differs.
 struct Change {
   Drift drift;
-  std::string key = {};  ///< the key to edit: training.steps as long as lr_scheduler.total_steps is derived from it
+  std::string key = {};  ///< the key to edit; training.steps as long as lr_scheduler.total_steps is derived from it
   ChangeEffect effect = ChangeEffect::kNever;
   bool allowed = false;
   std::string what;           ///< what happens if the change is allowed, or why it cannot be allowed
-  std::string allow;          ///< the key to name in --allow; empty if it is allowed already, or cannot be
+  std::string allow;          ///< the key to name in --allow; empty if already allowed, or never allowed
   bool needs_policy = false;  ///< an LR policy must be named as well
 };
 
@@ -44,8 +44,8 @@ struct Continuation {
   std::vector<Change> changes;            ///< in key order
   std::vector<ckpt::LrPreview> previews;  ///< of all five policies, if an LR setting differs
   std::vector<std::string> warnings;
-  std::string same_data;   ///< note: these are the checkpoint's files under other names or in another order; else ""
-  std::string other_sets;  ///< note, where verdict is ok: what changes in each set of a mixture; else ""
+  std::string same_data;   ///< note: the data are the checkpoint's files under other names or in another order; else ""
+  std::string other_sets;  ///< note, if `verdict` is ok: what changes in each set of a mixture; else ""
 
   // The state with which the run continues; valid if `verdict` is ok.
   ckpt::LrSchedule lr;
@@ -56,16 +56,17 @@ struct Continuation {
   bool fresh_optimizer = false;          ///< start with zero moments and t = 0
   bool fresh_data = false;               ///< start at sample 0 of epoch 0
 
-  /// The preview of the policy that is applied; null without a policy or without previews.
+  /// The preview of the applied policy; null without a policy or without previews.
   const ckpt::LrPreview* chosen() const {
     return policy && !previews.empty() ? &previews[static_cast<std::size_t>(*policy)] : nullptr;
   }
 
-  Status verdict;  ///< kIncompatible: not allowed; kInvalid: allowed, but no policy is named or the policy refuses
+  Status verdict;  ///< kIncompatible: not allowed; kInvalid: allowed, but no policy is named or the policy rejects the
+                   ///< settings
 };
 
-/// Decides what happens. `seed` is that of the config if it sets one, else that of the run. `configured` is the start
-/// of the dataset that the config names; files with the same contents as the checkpoint's count as the same, whatever
+/// Decides about each change. `seed` is the config's seed if it sets one, else the run's. `configured` is the start
+/// position of the dataset that the config names. Files count as the checkpoint's if their contents are equal, whatever
 /// their names.
 Continuation continue_run(const StoredRun& stored, const Config& config, const RunPlan& plan,
                           const ckpt::DataPosition& configured, std::uint64_t seed, const Permission& permission);

@@ -37,7 +37,7 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
   return toml_string(what + ", " + std::to_string(bytes) + " bytes, " + encoder.finish().hex().substr(0, 16));
 }
 
-/// What defines a mixture, wherever its sets are and however many samples were drawn.
+/// The definition of a mixture, independent of the sets' paths and of how many samples were drawn.
 std::string mixture_row(const ckpt::DataPosition& data) {
   if (data.sets.empty()) return kNotSet;
   ckpt::IdentityEncoder encoder;
@@ -92,8 +92,8 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   return values;
 }
 
-/// Whether a checkpoint without a row `key` counts as having `value`: it is older than the key and used its default, or
-/// its trainer has no such setting.
+/// Whether a checkpoint without a row `key` counts as having `value`: the checkpoint is older than the key and used its
+/// default, or its trainer has no such setting.
 bool stands_for(const std::string& key, const std::string& value) {
   if (key == "model.name") return true;  // follows from the rest of the model
   const Key* found = find_key(key);

@@ -1,6 +1,6 @@
 #pragma once
-// Configuration drift: the settings that shape the curve and differ between a checkpoint and the configuration,
-// compared by derived values.
+// Configuration drift: settings that shape the loss curve and differ between a checkpoint and the configuration.
+// Derived values are compared.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,24 +13,24 @@ namespace titan::recipe {
 struct Config;
 struct RunPlan;
 
-/// One setting that differs. Values are as in TOML, "not set" if a side does not have the key.
+/// One setting that differs. Values are TOML text, or "not set" if a side does not have the key.
 struct Drift {
   std::string key, stored, config;
   bool operator==(const Drift&) const = default;
 };
 
-/// The curve-shaping settings that are in force, with derived values: one row per key of class "curve", under the key
-/// that a person edits. Dimensions replace the flavour; the micro-batch size is under training.local_batch_size, the
-/// resolved global batch under its own key, the end of the curve under lr_scheduler.total_steps, the fingerprint of the
-/// dataset (no folder names) under training.dataset_path. `seed` is that of the run; `data` is the dataset's position
-/// at its start.
+/// The settings in force that shape the loss curve, with derived values: one row per key of class "curve", under the
+/// key that a person edits. Dimensions replace the flavour. The micro-batch size is under training.local_batch_size,
+/// the resolved global batch under its own key, the last step of the LR schedule under lr_scheduler.total_steps, and
+/// the fingerprint of the dataset (without folder names) under training.dataset_path. `seed` is the run's; `data` is
+/// the dataset's start position.
 ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                  const ckpt::DataPosition& data);
 
-/// Differences in key order; empty: the run may continue. A key that an older checkpoint lacks counts as its default.
+/// Differences in key order; empty: the run may resume. A key that an older checkpoint lacks counts as its default.
 std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current);
 
-/// Whether both cut the data into samples in the same way, so that sample numbers mean the same if the files are equal.
+/// Whether both cut the data into samples in the same way, so that equal files give equal sample numbers.
 bool cut_alike(const ckpt::Settings& stored, const ckpt::Settings& current);
 
 /// The difference of two environments: "device: cpu in the checkpoint, NVIDIA H100 80GB HBM3 now" if the devices

@@ -181,7 +181,7 @@ bool has_head_rows(std::string_view name) { return owner_of(name) != Owner::kNob
 
 std::string rows_unsaid(std::string_view from, std::string_view to, const NameRules& rules) {
   const Owner owner = owner_of(to);
-  // Norms of heads have the same name in both layouts: the projections next to them decide.
+  // Norms of heads have the same name in both layouts: the projections of the same layer decide.
   if (rules.rows || owner == Owner::kNobody || owner == Owner::kBoth || owner_of(from) == owner) return "";
   return std::string(from) + " (renamed to " + std::string(to) +
          "): rows of queries and keys lie otherwise under such names, and the rules do not say how";

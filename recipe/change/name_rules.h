@@ -17,10 +17,10 @@ namespace titan::recipe {
 
 struct Config;
 
-/// How rows of queries and keys are ordered within a head (ckpt/model/head_rows.h).
+/// The order of the rows of queries and keys within a head (ckpt/model/head_rows.h).
 enum class HeadRows {
-  kInterleaved,  ///< "interleaved": Titan's, Meta's, torchtitan's and Mistral's own
-  kHalves,       ///< "hf": Hugging Face's
+  kInterleaved,  ///< "interleaved": the order of Titan, Meta, torchtitan and Mistral's own files
+  kHalves,       ///< "hf": the order of Hugging Face
 };
 
 /// Rules of a file, in TOML:
@@ -51,12 +51,12 @@ ckpt::Status parse_rename(const std::string& what, const std::string& text, Name
 /// Whether `config` has rules for the weights from which a run starts: checkpoint.initial_load_map, _skip, _rename or
 /// _rows.
 bool gives_rules(const Config& config);
-/// These rules; those of the keys come before those of the file. \error as read_name_rules
+/// The rules of these keys; they come before the rules of the file. \error as read_name_rules
 ckpt::Result<NameRules> given_rules(ckpt::Fs& fs, const Config& config);
 
-/// Whether any of `patterns` matches `name`; * matches dots, too.
+/// Whether any of `patterns` matches `name`; * also matches dots.
 bool any_match(const std::vector<std::string>& patterns, std::string_view name);
-/// Whether `pattern` matches `name`. `dots`: * matches dots, too.
+/// Whether `pattern` matches `name`. `dots`: * also matches dots.
 bool matches(std::string_view pattern, std::string_view name, bool dots);
 /// Index of the first rename rule that matches `name`; the number of rules if none does.
 std::size_t rename_rule(std::string_view name, const NameRules& rules);
@@ -65,14 +65,14 @@ std::string renamed(std::string_view name, const NameRules& rules);
 
 /// Whether `name`, in any layout, is a tensor whose rows belong to heads of queries or keys.
 bool has_head_rows(std::string_view name);
-/// Why `from` must not be renamed to `to`: the new name is one of queries or keys, whose rows may be ordered otherwise
-/// in this file, and the rules do not say how. "" if it may be renamed.
+/// Why `from` must not be renamed to `to`: `to` is a tensor of queries or keys, whose rows may have another order in
+/// this file, and the rules do not state the order. "" if it may be renamed.
 std::string rows_unsaid(std::string_view from, std::string_view to, const NameRules& rules);
-/// The hint for this error.
+/// The hint for the error of rows_unsaid().
 extern const char* const kSayRows;
 
-/// The rules skip and rename that match none of `names`, or only names that earlier rules match: probably typing
-/// errors. One line each.
+/// The skip and rename rules that match none of `names`, or only names that earlier rules match. They are probably
+/// typing errors. One line each.
 std::vector<std::string> unused_rules(const std::vector<std::string>& names, const NameRules& rules);
 
 }  // namespace titan::recipe

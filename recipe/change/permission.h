@@ -27,7 +27,8 @@ struct Permission {
 /// \error kInvalid: an unknown key, one that can never change within a run, one that may change without permission
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow);
 
-/// The key to edit so that the row `key` changes: the key that it follows while it is unset, else itself.
+/// The key to edit in order to change the row `key`: the key from which the row is derived while `key` is unset, else
+/// `key` itself.
 std::string typed_name(const std::string& key, const Config& config);
 /// The key to name in --allow so that the row `key` may differ.
 std::string allow_name(const std::string& key, const Config& config);

@@ -22,11 +22,11 @@ struct Config {
   struct Model {
     std::string name = "llama3";
     std::optional<std::string> flavor;
-    std::string tokenizer = "byte";             ///< "byte" or a path
+    std::string tokenizer = "byte";             ///< "byte" or the path of a tokenizer
     std::optional<std::string> hf_assets_path;  ///< torchtitan's key for the path of a tokenizer
     std::optional<std::int64_t> dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, vocab_size;
     std::optional<double> norm_eps, rope_theta;
-    std::optional<std::string> rope_scaling;  ///< "none" is not the same as unset: unset, a given flavour scales RoPE
+    std::optional<std::string> rope_scaling;  ///< "none" differs from unset: if unset, a given flavour scales RoPE
     std::optional<bool> tied_embeddings, qkv_bias, qk_norm, whole_qk_norm, post_norm;
     std::optional<std::int64_t> n_experts, experts_per_token;
     std::optional<bool> route_norm;
@@ -52,21 +52,21 @@ struct Config {
 
   struct Training {
     std::string dataset = "text";
-    std::string corpus;  ///< the data that torchtitan would download ("c4"); not a key, and no data are read from it
+    std::string corpus;  ///< the data set that torchtitan would download ("c4"); not a key, and nothing is read from it
     std::optional<std::string> dataset_path;  ///< file, folder, or comma-separated list
     std::vector<std::string> datasets;        ///< sets of a mixture, each "path=FILE weight=0.7 epochs=2"
     std::string token_dtype = "uint16";       ///< for raw token files: uint16, uint32
     std::string text_field = "text";          ///< the field with the text, for JSON lines
     bool document_mask = false;
     std::string pack = "cut";                  ///< cut, whole
-    std::optional<std::int64_t> document_end;  ///< the id that ends documents, for files that do not say
+    std::optional<std::int64_t> document_end;  ///< the token id that ends documents, for files without recorded ends
     bool shuffle = true;
     std::optional<std::int64_t> sample_stride;  ///< unset: seq_len
     std::int64_t local_batch_size = 8, global_batch_size = -1, seq_len = 2048, steps = 10000;
     double max_norm = 1.0;
     double norm_type = 2.0;              ///< 1 to 16, or infinity
     std::string on_nonfinite = "abort";  ///< abort, skip, rollback
-    std::int64_t max_skips = 10;         ///< consecutive ones
+    std::int64_t max_skips = 10;         ///< limit of consecutive skips
     std::int64_t max_rollbacks = 3;
     std::vector<std::string> exclude_samples;  ///< each "32-39" or "64"
     std::string dtype = "float32", mixed_precision_param = "bfloat16", mixed_precision_reduce = "float32";
@@ -76,14 +76,14 @@ struct Config {
     std::string cpu_gemm = "auto";          ///< auto, mkl, onednn
     std::int64_t loss_chunk = 0;            ///< tokens; 0: the whole micro-batch
     std::optional<double> router_aux_loss;  ///< weight of the loss that balances experts; unset: 0.001
-    double ema = 0;  ///< decay of the average of the parameters that the run keeps; 0: keeps none
+    double ema = 0;                         ///< decay of the EMA of the parameters; 0: no EMA
   } training;
 
   struct Parallelism {
     std::int64_t data_parallel_replicate_degree = 1, data_parallel_shard_degree = -1;
     std::int64_t pipeline_parallel_degree = 1;
     std::string pipeline_parallel_schedule = "1F1B";
-    std::string pipeline_parallel_schedule_csv;  ///< path of a schedule table; empty: none
+    std::string pipeline_parallel_schedule_csv;  ///< path of a CSV file with a schedule; empty: none
     std::optional<std::int64_t> pipeline_parallel_layers_per_stage;
     std::optional<std::string> pipeline_parallel_layout;
     std::vector<std::string> module_fqns_per_model_part;  ///< per stage: module names with blanks between them
@@ -95,13 +95,13 @@ struct Config {
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
     std::string gradient_exchange = "late";  ///< late, node, always
-    std::int64_t exchange_parts = 0;         ///< 0: as many as suit the device
-    /// torchtitan's ranks that share a batch (tensor x context parallel); not a key: Titan has no such ranks
+    std::int64_t exchange_parts = 0;         ///< 0: chosen for the device
+    /// Number of torchtitan's ranks that share a batch (tensor x context parallel). Not a key: Titan has no such ranks.
     std::int64_t ranks_of_a_batch = 1;
   } parallelism;
 
   struct ActivationCheckpoint {
-    std::string mode = "none";              ///< none, full, selective
+    std::string mode = "none";              ///< activation checkpointing: none, full, selective
     std::string selective_ac_option = "2";  ///< recompute every n-th layer
   } activation_checkpoint;
 
@@ -109,7 +109,7 @@ struct Config {
     bool enable = true;
     std::string folder = "checkpoint";
     SaveInterval interval;
-    double mtbf_seconds = 86400;  ///< for the interval "auto"
+    double mtbf_seconds = 86400;  ///< mean time between failures in seconds, for the interval "auto"
     std::int64_t keep_latest_k = 10;
     std::int64_t keep_every = 0;            ///< steps; 0: no such rule
     std::int64_t keep_best = 0;             ///< number of steps with the lowest validation loss
@@ -120,13 +120,14 @@ struct Config {
     std::string compression = "none";
     bool verify_compression = true;
     std::string verify_after_write = "sampled";  ///< off, sampled, all
-    std::int64_t parity = 0;                     ///< parity files per group: so many files may be lost
+    std::int64_t parity = 0;                     ///< parity files per group of members: so many members of a group may
+                                                 ///< be lost
     std::string async_mode = "async";            ///< disabled, async, async_with_pinned_mem
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
-    std::int64_t files_per_host = 4;             ///< most raw shards of a component per host; 0: one per rank
+    std::int64_t files_per_host = 4;             ///< most raw shard files of a component per host; 0: one per rank
     std::string on_save_error = "continue";      ///< stop, continue
-    std::optional<std::string> near;             ///< the folder in which saves are published first; unset: none
-    std::int64_t max_save_failures = 3;          ///< consecutive ones that "continue" allows
+    std::optional<std::string> near;             ///< saves are published here first (near folder); unset: none
+    std::int64_t max_save_failures = 3;          ///< limit of consecutive failures under "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";
     std::int64_t load_step = -1;
@@ -136,13 +137,14 @@ struct Config {
     std::vector<std::string> initial_load_skip, initial_load_rename;  ///< patterns; "FROM=TO" each
     std::optional<std::string> initial_load_rows;
     std::vector<std::string> exclude_from_loading;
-    double io_timeout_seconds = 1800;  ///< deadline of a collective during a save or a load
+    double io_timeout_seconds = 1800;  ///< seconds: deadline of a collective during a save or a load
   } checkpoint;
 
   struct Validation {
     bool enable = false;
-    std::optional<std::string> dataset_path;  ///< unset: the tail held back from the training data
-    double holdout = 0.05;                    ///< share of the token stream, at its end, that training never sees
+    std::optional<std::string> dataset_path;  ///< unset: the held-out end of the training data
+    double holdout = 0.05;                    ///< held-out fraction of the token stream, at its end, never used for
+                                              ///< training
     std::int64_t local_batch_size = 8, freq = 10, steps = -1;
     std::optional<std::int64_t> seq_len;  ///< unset: training.seq_len
   } validation;
@@ -152,7 +154,7 @@ struct Config {
     bool disable_color_printing = false;
     bool enable_tensorboard = false;
     std::string save_tb_folder = "tb";
-    std::optional<double> peak_tflops;       ///< unset: by the device's name; unknown for CPUs
+    std::optional<double> peak_tflops;       ///< unset: looked up by the device's name; unknown for CPUs
     std::optional<std::string> status_file;  ///< below job.dump_folder unless absolute; unset: not written
   } metrics;
 

@@ -1,5 +1,5 @@
 #pragma once
-// The names of keys in other trainers, for "did you mean". Example: "lr_warmup_iters" means lr_scheduler.warmup_steps.
+// Names of keys in other trainers, for "did you mean". Example: "lr_warmup_iters" means lr_scheduler.warmup_steps.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +14,7 @@ struct Habit {
 
 const std::vector<Habit>& habits();
 
-/// The habit for a typed name, or null. The section in the name is ignored, and "-" counts as "_".
+/// The entry for a typed name, or null. Ignores the section in the name; "-" counts as "_".
 const Habit* find_habit(std::string_view typed);
 
 }  // namespace titan::recipe

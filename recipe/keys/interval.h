@@ -1,5 +1,5 @@
 #pragma once
-// When a run saves: every n steps, after some time, continuously, or at the interval that loses least time.
+// When a run saves: every n steps, after some time, continuously, or at the interval that minimises lost time.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,9 +9,9 @@ namespace titan::recipe {
 struct SaveInterval {
   enum class Kind {
     kSteps,       ///< every `steps` steps
-    kTime,        ///< at the first step that ends `seconds` or more after the last save began
+    kTime,        ///< at the end of the first step that is `seconds` or more after the last save began
     kContinuous,  ///< the next save begins as soon as the last one is durable
-    kAuto,        ///< at the interval that loses the least time (recipe/advice/save_interval.h)
+    kAuto,        ///< at the interval that minimises lost time (recipe/advice/save_interval.h)
   };
   Kind kind = Kind::kSteps;
   std::int64_t steps = 500;
@@ -26,7 +26,7 @@ struct SaveInterval {
 
 /// Reads "continuous", "auto", or a whole number with s, min, h or d ("10min"); nullopt for other text.
 std::optional<SaveInterval> parse_save_interval(const std::string& text);
-/// What a text that parse_save_interval() does not read probably means, as TOML; "" if that is not clear.
+/// The probable meaning, as TOML, of a text that parse_save_interval() does not read; "" if that is not clear.
 std::string meant_save_interval(const std::string& text);
 
 }  // namespace titan::recipe

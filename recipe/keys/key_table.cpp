@@ -74,7 +74,7 @@ Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
   return status.with_hint(key.choices.empty() ? "leave it out" : "here it is " + expectation(key));
 }
 
-/// The first item of a list that has to be texts and is none; nullptr if there is none.
+/// The first item of a list that should be a string and is not; nullptr if there is none.
 const Value* item_that_is_no_text(const Key& key, const Value& value) {
   const auto* list = value.as<std::vector<Value>>();
   if (list == nullptr || !holds<std::vector<std::string>>(key) || key.lists) return nullptr;
@@ -240,7 +240,7 @@ std::string canonical_name(std::string_view name) {
 }
 
 std::string suggest_key(std::string_view name) {
-  // "validation.batch_size" rather means a key of its own section.
+  // "validation.batch_size" more probably means a key of its own section.
   if (const Habit* habit = find_habit(name); habit != nullptr && !name.starts_with("validation.")) return habit->key;
   std::vector<std::string> names;
   for (const Key& key : key_table())

@@ -24,10 +24,10 @@ using ckpt::Status;
 /// What a changed value means for a run that resumes.
 enum class KeyClass {
   kCurve,        ///< shapes the loss curve: a difference on resume is drift
-  kLayout,       ///< which rank computes what: free to change, same bits
+  kLayout,       ///< assigns work to ranks: may change freely, the bits stay equal
   kSaving,       ///< when and where state is saved
   kLogging,      ///< what is reported
-  kEnvironment,  ///< machine, threads, deadlines: at most a warning
+  kEnvironment,  ///< machine, threads, deadlines: a difference gives at most a warning
   kStart,        ///< how this start finds its state; never drifts
 };
 const char* class_name(KeyClass cls);
@@ -37,7 +37,8 @@ using Slot =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
 
-/// Numbers from `min` to `max`, and `also`. With `open`, `min` itself is excluded; with `whole`, only whole numbers.
+/// Numbers from `min` to `max`, and the number `also`. With `open`, `min` itself is excluded; with `whole`, only whole
+/// numbers.
 struct Range {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
@@ -47,7 +48,7 @@ struct Range {
   bool contains(double value) const;  ///< false for NaN, and for infinities other than `also`
 };
 
-/// What happens from the next step on when a setting was changed and the change is allowed.
+/// The effect, from the next step on, of a changed setting whose change is allowed.
 enum class ChangeEffect {
   kSchedule,     ///< the LR policy decides
   kInPlace,      ///< the new value is used; moments and Adam's step are kept
@@ -56,30 +57,30 @@ enum class ChangeEffect {
   kNever,        ///< cannot change within a run
 };
 
-/// What happens when a new run takes weights from a checkpoint and a key of its model differs from the checkpoint's.
+/// What happens when a new run takes weights from a checkpoint and a model key differs from the checkpoint's.
 enum class TransferRule {
-  kShapes,      ///< the shapes of the tensors show the difference: the rules of --init-map decide
-  kPermission,  ///< the tensors do not show it, but people change it on purpose (longer contexts): --allow permits it
-  kNever,       ///< the tensors do not show it, and another value means another model
+  kShapes,      ///< the difference shows in the shapes of the tensors: the rules of --init-map decide
+  kPermission,  ///< the tensors do not show it, but users change it on purpose (longer contexts): --allow permits it
+  kNever,       ///< the tensors do not show it, and another value would be another model
 };
 
-/// Facts that only some keys have. A row of the table names only those that differ from these defaults.
+/// Facts that only some keys have. A row of the table sets only those that differ from these defaults.
 struct KeyFacts {
   Range range;                             ///< for numbers
   std::vector<std::string> choices;        ///< for strings, or the items of a list; empty: any
   std::vector<std::string> other_choices;  ///< further choices, named only in `doc`
-  bool any_case = false;                   ///< choices in upper or lower case are equal
-  /// Values that are answered with "not supported yet". "*": every value that is not a choice. "true": for a boolean.
+  bool any_case = false;                   ///< upper and lower case in choices are equal
+  /// Values that are rejected with "not supported yet". "*": every value that is not a choice. "true": for a boolean.
   std::vector<std::string> later;
   bool lists = false;  ///< for a list: an item may itself be a list of words, and is stored as these words with blanks
                        ///< between them
   std::vector<Value> harmless;  ///< for a key without slot: values accepted in addition to false, "", "none" and []
-  bool any_harmless = false;    ///< without slot: every value is accepted, since what it tunes is off
+  bool any_harmless = false;    ///< for a key without slot: every value is accepted, because its feature is off
   std::string hint;             ///< added to the error about a value that is not supported
   bool none_is_value = false;   ///< for an optional: "none" is stored, and differs from unset
-  /// Whether a value that is not supported, in another program's file, may be ignored with a warning: only if in this
+  /// Whether an unsupported value in another program's file may be ignored with a warning: only if in this
   /// configuration it changes neither the loss curve nor what can be resumed. The function may record a fact in the
-  /// Config (training.corpus, for one). Null: such a value is refused.
+  /// Config (for example training.corpus). Null: such a value is rejected.
   bool (*pass_over)(Config&, const Value&) = nullptr;
   std::string instead;  ///< for the warning: what Titan does instead of the ignored value
 
@@ -92,9 +93,9 @@ struct KeyFacts {
   std::string allow_as;       ///< the key to name in --allow so that the row may differ; empty: the key itself
   std::vector<std::string> opens;  ///< further rows that may differ if this key is allowed; those with unset_follows
                                    ///< only while they are unset
-  std::string row_note;            ///< what the row says, if its name alone does not tell
+  std::string row_note;            ///< the meaning of the row, if its name is not enough
   bool row_if_set = false;         ///< the key has no row while it is unset, so that older checkpoints keep their bytes
-  bool own_concept = false;        ///< other trainers do not have the key in this form: imports do not mention it
+  bool own_concept = false;        ///< other trainers have no equivalent key: imports do not mention it
 
   bool of_machine = false;           ///< a place on disk, which may differ between the ranks of a run
   std::vector<std::string> aliases;  ///< names of this key in any version of torchtitan

@@ -127,7 +127,7 @@ class Loader {
     return all;
   }
 
-  /// A value that was refused.
+  /// A value that was rejected.
   struct Wrong {
     std::string message;  ///< also in problems_
     const Key* key = nullptr;
@@ -143,7 +143,7 @@ class Loader {
     return std::ranges::any_of(key_table(), [&](const Key& key) { return key.name.starts_with(name + "."); });
   }
 
-  /// A key of another section is suggested only if it can have the value.
+  /// A key of another section is suggested only if the value is valid for it.
   bool may_be(const std::string& name, const std::string& near, const Value& value) const {
     const Key* const key = find_key(near);
     const auto last = [](const std::string& text) { return text.substr(text.rfind('.') + 1); };

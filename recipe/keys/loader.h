@@ -29,13 +29,14 @@ struct LoadedConfig {
 };
 
 /// Reads `path` (empty: only defaults) and applies `overrides`, the command-line arguments about keys as typed:
-/// --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=... In
-/// names '-' equals '_'. Precedence: flag > --set > file > default; the last of several flags wins. Does not check
+/// --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=...
+/// In names '-' equals '_'. Precedence: flag > --set > file > default; the last of several flags wins. Does not check
 /// whether the dimensions make a model (run_config.h). A value in another program's file that changes neither the loss
 /// curve nor what can be resumed is ignored with a warning (KeyFacts::pass_over). With `refused`, unsupported keys of
-/// torchtitan do not fail the call: their errors go to `refused`, and the configuration is loaded without them.
+/// torchtitan do not fail the call: their errors are added to `refused`, and the configuration is loaded without them.
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
-/// only values that are not built yet. Several problems become causes of one Status
+/// only
+/// unsupported values. Several problems become causes of one Status
 Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                                  Status* refused = nullptr);
 

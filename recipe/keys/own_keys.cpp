@@ -26,8 +26,8 @@ bool names_a_corpus(Config& config, const Value& value) {
   return true;
 }
 
-// The keys of a list are made on the stack first. One list of all outgrows the stack that a process begins with, and
-// where memory is scarce it gets no more.
+// Keys are built on the stack, so they are listed in parts: one list of all keys overflows the initial stack of a
+// process, which cannot grow if memory is limited.
 [[gnu::noinline]] std::vector<Key> model_keys() {
   using enum KeyClass;
   using enum ChangeEffect;

@@ -11,7 +11,7 @@ struct ChangeRule {
   std::string cls;     ///< its class: "curve", "layout", ...
   std::string change;  ///< "free", "--allow: from the next step on", ...
 };
-/// The rules of every key, then of the flags that say how a start finds its state.
+/// The rules of every key, then of the flags with which a start chooses its state.
 std::vector<ChangeRule> change_rules();
 
 }  // namespace titan::recipe

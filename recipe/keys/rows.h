@@ -25,19 +25,19 @@ Result<ckpt::Settings> read_rows(ckpt::Fs& fs, const std::string& path);
 /// "section.key=VALUE" as a row. VALUE is TOML, or a plain word, which becomes a string. \error kInvalid
 Result<ckpt::Settings::value_type> parse_row(const std::string& text);
 
-/// The name under which `rows` have the value of `key`: the key itself, an alias, or the key that it follows while it
-/// is unset. Empty if they do not have it; a row "not set" counts as missing.
+/// The name under which `rows` have the value of `key`: the key itself, an alias, or the key from which it is derived
+/// while unset. Empty if they do not have it; a row "not set" counts as missing.
 std::string said_as(const ckpt::Settings& rows, const std::string& key);
 
 /// The configuration in `rows`. Reads only `keys` and their aliases; other keys keep their defaults. The key table
-/// checks types and ranges. Choices are checked only for the LR schedule, because curves are computed from it; other
+/// checks types and ranges. Choices are checked only for the LR schedule, because rates are computed from it; other
 /// programs have other optimizers and flavours.
 /// \error kInvalid: a value of another type, out of range, or not a choice
 Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std::string>& keys);
 
 /// The keys that lr_settings() reads.
 std::vector<std::string> lr_keys();
-/// The LR schedule of a configuration. It ends with the training unless lr_scheduler.total_steps is set.
+/// The LR schedule of a configuration. Its last step is that of training unless lr_scheduler.total_steps is set.
 ckpt::LrSettings lr_settings(const Config& config);
 
 }  // namespace titan::recipe

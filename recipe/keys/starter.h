@@ -1,5 +1,5 @@
 #pragma once
-// A small configuration to start with.
+// A small configuration for a first run.
 #include <cstdint>
 #include <string>
 

@@ -12,7 +12,7 @@ namespace titan::recipe {
 
 /// A TOML value. Dates, tables and other things that no key accepts are `Other`.
 struct Value {
-  /// A thing that no key accepts: what it is ("a date", "a table"), and how it was written, if known.
+  /// A value of a type that no key accepts: the type ("a date", "a table"), and its text in the file, if known.
   struct Other {
     std::string kind, text;
     bool operator==(const Other&) const = default;

@@ -10,7 +10,7 @@
 namespace titan::recipe {
 namespace {
 
-/// Fills in what a configuration without a flavour leaves open. RoPE is not scaled then.
+/// The flavour of a configuration without one. It does not scale RoPE.
 constexpr const char* kDefaultFlavor = "debugmodel";
 
 constexpr std::int64_t kMaxDimension = std::int64_t{1} << 31;

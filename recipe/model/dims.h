@@ -19,13 +19,13 @@ using ckpt::Status;
 struct ModelDims {
   std::int64_t dim = 0, n_layers = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0, ffn_dim = 0, vocab_size = 0;
   double norm_eps = 1e-5, rope_theta = 500000;
-  bool tied = false;      ///< the head is the embedding
+  bool tied = false;      ///< the output head shares the weights of the embedding
   bool qkv_bias = false;  ///< the projections of queries, keys and values have a bias (Qwen2)
   bool qk_norm = false;   ///< queries and keys get an RMSNorm before RoPE, within each head (Qwen3)
   std::optional<RopeScaling> rope_scaling;
   SlidingWindow window;
-  bool whole_qk_norm = false;  ///< these norms are over all heads of a token together (OLMo 2)
-  /// Each token uses `experts_per_token` of `n_experts` feed-forwards, each ffn_dim wide (Mixtral).
+  bool whole_qk_norm = false;  ///< these norms are over all heads of a token together, not per head (OLMo 2)
+  /// Each token uses `experts_per_token` of `n_experts` feed-forward networks, each ffn_dim wide (Mixtral).
   bool experts = false;
   std::int64_t n_experts = 0, experts_per_token = 0;
   bool route_norm = false;  ///< the weights of a token's experts are divided by their sum
@@ -44,12 +44,13 @@ inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[]
     {"model.vocab_size", &ModelDims::vocab_size},
 };
 
-/// A size in a file as a dimension. A size that does not fit becomes the largest number, which check_dims refuses.
+/// Converts a size from a file to a dimension. A size that does not fit becomes the largest number, which check_dims
+/// rejects.
 std::int64_t to_dimension(std::uint64_t size);
 
-/// Checks that dimensions of any origin make a model: none is 0 or absurdly large, heads divide, head_dim is even, eps,
-/// theta and RoPE's scaling are sound. The keys of titan-train's configuration have narrower limits (key_table.h).
-/// \error kUnsupported
+/// Checks that dimensions from any source make a valid model: none is 0 or absurdly large, head counts divide, head_dim
+/// is even, and eps, theta and the scaling of RoPE are valid. The keys of titan-train's configuration have narrower
+/// limits (key_table.h). \error kUnsupported
 Status check_dims(const ModelDims& dims);
 
 /// The model's dimensions. Explicit keys come first; then the flavour (debugmodel if none is given); then rules:

@@ -1,7 +1,7 @@
 #pragma once
-// The layers of all model families that Titan knows, as a table: which parameters a model has, their shapes, how they
-// are initialised, and their names and row orders in each layout. Parameters, shapes, costs and names follow from this
-// table; tests/layering.py finds a parameter's name anywhere else. Pure.
+// The layers of all model families that Titan supports, as a table: which parameters a model has, their shapes, how
+// they are initialised, and their names and row orders in each layout. Parameters, shapes, costs and names follow from
+// this table. tests/layering.py reports parameter names anywhere else. Pure.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +45,7 @@ enum class Part : std::uint8_t {
 };
 inline constexpr std::size_t kParts = 23;
 
-/// What a dimension of a parameter counts.
+/// The quantity that gives the size of a dimension of a parameter.
 enum class Extent : std::uint8_t {
   kNone,  ///< no such dimension
   kVocabulary,
@@ -54,7 +54,7 @@ enum class Extent : std::uint8_t {
   kKeys,       ///< rows of all key heads
   kQueryNorm,  ///< size of the norm of queries: one head, or the rows of all
   kKeyNorm,
-  kInner,  ///< width of the feed-forward, or of an expert's
+  kInner,  ///< width of the feed-forward network, or of an expert's
   kExperts,
 };
 
@@ -71,13 +71,13 @@ enum class Start : std::uint8_t {
   kOnes,
   kZeros,
   kEmbedding,  ///< normal
-  kHead,       ///< normal, cut off; the wider the model, the smaller
+  kHead,       ///< truncated normal; the wider the model, the smaller
   kNarrow,     ///< normal with a standard deviation of 0.02
   kByDepth,    ///< normal; the deeper the layer, the smaller
 };
 
 /// A parameter of a model, of each layer, or of each expert of a layer. Its names are patterns: '#' stands for the
-/// number of the layer, '@' for that of the expert. Empty if a layout has no such parameter.
+/// number of the layer, '@' for that of the expert. A name is empty if a layout has no such parameter.
 struct ParameterKind {
   Part part;
   std::array<Extent, 2> extents;
@@ -110,11 +110,12 @@ std::uint64_t extent(Extent extent, const ModelDims& dims);
 std::vector<std::uint64_t> shape_of(const ParameterKind& kind, const ModelDims& dims);
 /// The number of elements in the parameters of a layer.
 std::uint64_t layer_elements(const ModelDims& dims);
-/// The elements of a layer's matrices that a token is multiplied with: of the experts, only those that it uses.
+/// The number of elements in the matrices of a layer that are multiplied with each token: of the experts, only those
+/// that the token uses.
 std::uint64_t multiplied_elements(const ModelDims& dims);
-/// The elements, over all layers, of the experts that a token does not use.
+/// The number of elements, over all layers, of the experts that a token does not use.
 std::uint64_t resting_elements(const ModelDims& dims);
-/// How many tokens the last of `seq_len` tokens sees, the mean over all layers.
+/// The number of tokens that the last of `seq_len` tokens attends to, averaged over all layers.
 std::int64_t mean_seen(const ModelDims& dims, std::int64_t seq_len);
 /// How many parameters of this kind a layer has: one, or one per expert.
 std::uint64_t count_of(const ParameterKind& kind, const ModelDims& dims);
@@ -129,12 +130,12 @@ struct NamedPart {
 /// The part with Titan's name `name`; nullopt for other names.
 std::optional<NamedPart> part_of(std::string_view name);
 
-/// The digits in a name at the places where its pattern has '#' and '@'.
+/// The digits in a name at the positions where its pattern has '#' and '@'.
 struct PatternDigits {
   std::string_view layer, expert;
 };
-/// Whether `name` has the form of `pattern`; then `digits` gets the digits at '#' and '@'. Only the canonical spelling
-/// of a number fits.
+/// Whether `name` has the form of `pattern`; if so, `digits` gets the digits at '#' and '@'. Numbers with leading zeros
+/// do not match.
 bool fits_pattern(std::string_view name, std::string_view pattern, PatternDigits& digits);
 std::string filled_pattern(std::string_view pattern, const PatternDigits& digits);
 

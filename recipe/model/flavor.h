@@ -19,7 +19,7 @@ struct Flavor {
   std::int64_t dim, n_layers, n_heads, n_kv_heads, vocab_size;
   std::int64_t multiple_of;   ///< the feed-forward's width is a multiple of this
   double multiplier;          ///< factor of the feed-forward's width
-  std::int64_t ffn_dim = 0;   ///< the width itself; 0: computed with the two members above
+  std::int64_t ffn_dim = 0;   ///< the width of the feed-forward; 0: computed with the two members above
   std::int64_t head_dim = 0;  ///< 0: dim / n_heads
   bool tied = false;
   bool is_qwen3() const { return head_dim != 0; }
@@ -33,9 +33,9 @@ std::string flavor_names(std::string_view family);
 /// The family (model.name) that has the parts of this model.
 const char* family_of(const ModelDims& dims);
 
-/// The dimensions of a flavour. A given `dim` or `n_heads` replaces the flavour's, and what depends on it is derived
-/// again: n_kv_heads = n_heads, and with llama3 head_dim = dim / n_heads (rounded down) and the FFN width. RoPE is not
-/// scaled.
+/// The dimensions of a flavour. A given `dim` or `n_heads` replaces the flavour's, and dependent dimensions are
+/// computed again: n_kv_heads = n_heads, and with llama3 head_dim = dim / n_heads (rounded down) and the FFN width.
+/// RoPE is not scaled.
 ModelDims flavor_dims(const Flavor& flavor, std::optional<std::int64_t> dim = {},
                       std::optional<std::int64_t> n_heads = {});
 

@@ -16,15 +16,16 @@ inline constexpr const char* kModelSwitches[] = {
     "model.tied_embeddings", "model.qkv_bias",          "model.qk_norm",        "model.rope_scaling",
     "model.whole_qk_norm",   "model.post_norm",         "model.sliding_window", "model.sliding_window_layers",
     "model.n_experts",       "model.experts_per_token", "model.route_norm"};
-/// All these keys: the dimensions, then the switches.
+/// All keys that describe a model: the dimensions, then the switches.
 std::vector<std::string> model_keys();
 
-/// The rows of a model, ascending. Switches other than tied_embeddings have a row only if they are on.
+/// The rows that describe a model, in ascending order. Switches other than tied_embeddings have a row only if they are
+/// on.
 ckpt::Settings model_rows(const ModelDims& dims);
 
-/// Reads the rows back. Ignores other rows and rows that are "not set". Switches may be missing; so may head_dim, if it
-/// is dim / n_heads. `what` names the holder of the rows in messages. \error kIncompatible, which names the rows that
-/// are missing or of another type, or says why they make no model (check_dims)
+/// Reads the rows of model_rows(). Ignores other rows and rows that are "not set". Switches may be missing; so may
+/// head_dim, if it is dim / n_heads. `what` names the source of the rows in messages. \error kIncompatible, which names
+/// missing rows and rows of another type, or says why the dimensions make no model (check_dims)
 Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& rows);
 /// As dims_from_rows, for a trainer that loads the checkpoint at `path`: no dimension may be missing.
 /// \error kIncompatible

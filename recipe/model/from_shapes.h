@@ -1,5 +1,5 @@
 #pragma once
-// What the shapes of a model's tensors tell about its dimensions. Pure.
+// The dimensions of a model, as far as the shapes of its tensors show them. Pure.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,8 +21,8 @@ struct ShownModel {
 };
 ShownModel dims_from_shapes(const Shapes& shapes);
 
-/// The rows "model.*" of a checkpoint. Rows that it lacks are added from the shapes of its tensors. If the number of
-/// query heads is known (from the rows, the norms of heads, or `n_heads`), head_dim and n_kv_heads are added, too.
+/// The rows "model.*" of a checkpoint, with missing ones added from the shapes of its tensors. If the number of query
+/// heads is known (from the rows, the norms of heads, or `n_heads`), head_dim and n_kv_heads are added too.
 ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors,
                            std::optional<std::int64_t> n_heads = {});
 

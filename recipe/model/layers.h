@@ -8,11 +8,12 @@
 
 namespace titan::recipe {
 
-/// N of "layers.N.attention.wq.weight", also after a prefix that ends with a dot; nullopt if the name is not of a
+/// N of "layers.N.attention.wq.weight", also after a prefix that ends with a dot; nullopt if the name belongs to no
 /// layer.
 std::optional<std::uint64_t> layer_of(std::string_view name);
 
-/// How many layers a model with tensors of these names has, by the highest number; 0 if no name is of a layer.
+/// The number of layers of a model with tensors of these names: the highest layer number plus one; 0 if no name belongs
+/// to a layer.
 std::int64_t layers_in(const std::vector<std::string>& names);
 
 }  // namespace titan::recipe

@@ -1,5 +1,5 @@
 #pragma once
-// How fast RoPE rotates each pair of a head, by the model's base and scaling. Pure.
+// The rotation frequency of RoPE for each pair of a head, from the model's base and scaling. Pure.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -13,8 +13,8 @@ struct RopeFrequencies {
   double attention = 1;        ///< factor of cosines and sines
 };
 
-/// `length` is that of the longest sequence; dynamic and longrope depend on it. Computed in fp32, as in torchtitan and
-/// transformers: exact frequencies would differ from theirs by 1e-4 in the rotation at position 8192.
+/// `length` is the length of the longest sequence; dynamic and longrope depend on it. Computed in fp32, as in
+/// torchtitan and transformers: with exact frequencies the rotation at position 8192 would differ from theirs by 1e-4.
 /// \source Su et al., RoFormer; Hugging Face transformers, modeling_rope_utils.py
 RopeFrequencies rope_frequencies(std::int64_t head_dim, double theta, const std::optional<RopeScaling>& scaling,
                                  std::int64_t length);

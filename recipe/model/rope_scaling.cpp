@@ -87,7 +87,7 @@ const char* expected_form(Kind kind) {
   return "";
 }
 
-/// Describes the numbers that would be sound for this kind.
+/// Describes the valid parameters of this kind.
 const char* sound_numbers(Kind kind) {
   switch (kind) {
     case Kind::kLlama3: return "the factor is at least 1, and 0 < low < high frequency factor";

@@ -1,5 +1,5 @@
 #pragma once
-// The numbers with which models scale RoPE for contexts longer than in pre-training. rope_frequencies
+// The parameters with which models scale RoPE for contexts longer than in pre-training. rope_frequencies
 // (recipe/model/rope_frequencies.h) applies them. Pure.
 #include <cstdint>
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace titan::recipe {
 
-/// The defaults are those of Llama 3.1, and of every llama3 of torchtitan. Members that a kind does not use keep their
-/// defaults, so that equal scalings are equal values.
+/// The defaults are those of Llama 3.1 and of all llama3 flavours of torchtitan. Members that a kind does not use keep
+/// their defaults, so that equal scalings compare equal.
 /// \source Hugging Face transformers, modeling_rope_utils.py; torchtitan v0.2.2 models/llama3/model/args.py,
 /// RoPEScalingArgs
 struct RopeScaling {
@@ -22,7 +22,7 @@ struct RopeScaling {
   double attention_factor = 1;           ///< for yarn and longrope: factor of cosines and sines
   double beta_fast = 32, beta_slow = 1;  /// of yarn: rotations within the original length
   bool truncate = true;                  ///< for yarn: the bounds of the ramp are rounded to whole numbers
-  /// For longrope: half of head_dim numbers each, for lengths up to the original length and for longer ones.
+  /// For longrope: two lists of head_dim / 2 numbers, for lengths up to the original length and for longer ones.
   std::vector<double> short_factors, long_factors;
   bool operator==(const RopeScaling&) const = default;
 };
@@ -34,25 +34,25 @@ inline constexpr const char* kPlainRope = "none";
 const char* rope_kind_name(RopeScaling::Kind kind);
 /// The kind with that name; nullopt for other names.
 std::optional<RopeScaling::Kind> rope_kind(std::string_view name);
-/// The longest context for which the scaling is made: factor * original length; dynamic: the original length; linear:
-/// 0, because it does not say.
+/// The longest context for which the scaling is made: factor * original length. For dynamic: the original length. For
+/// linear: 0, because the parameters do not give a length.
 double scaled_length(const RopeScaling& scaling);
 
-/// The factor of cosines and sines in yarn, unless a model gives its own. `mscale` and `mscale_all_dim` are 0 if a
-/// model does not have both. \source Peng et al., YaRN; DeepSeek-V3's mscale
+/// The factor of cosines and sines in yarn, unless a model sets its own. `mscale` and `mscale_all_dim` are 0 unless a
+/// model has both. \source Peng et al., YaRN; DeepSeek-V3's mscale
 double yarn_attention(double factor, double mscale = 0, double mscale_all_dim = 0);
-/// The same factor in longrope; `factor` is the longest length / the original length.
+/// The factor of cosines and sines in longrope; `factor` is the longest length / the original length.
 double longrope_attention(double factor, std::int64_t original);
 
-/// Whether the numbers make a scaling: the factor is at least 1, 0 < low < high frequency factor, 0 < slow < fast beta,
+/// Whether the parameters are valid: the factor is at least 1, 0 < low < high frequency factor, 0 < slow < fast beta,
 /// frequency factors are positive and both lists have the same length, and the original length is 1 to 10^12.
 bool is_sound(const RopeScaling& scaling);
-/// Reads a text of rope_scaling_text, sound or not; nullopt for other texts. Numbers at the end that yarn can derive
-/// may be missing: "yarn:4:32768".
+/// Parses a text of rope_scaling_text, valid or not; nullopt for other texts. Trailing numbers that yarn can derive may
+/// be missing: "yarn:4:32768".
 std::optional<RopeScaling> read_rope_scaling(std::string_view text);
-/// Reads such a text, which must be sound. \error kInvalid
+/// As read_rope_scaling, but the parameters must be valid. \error kInvalid
 ckpt::Result<RopeScaling> parse_rope_scaling(const std::string& text);
-/// The inverse, with the shortest numbers. Equal scalings have the same text:
+/// The text of a scaling, with the shortest form of numbers. Equal scalings have the same text:
 ///
 ///     llama3:FACTOR:LOW_FREQ_FACTOR:HIGH_FREQ_FACTOR:ORIGINAL_MAX_POSITION_EMBEDDINGS
 ///     linear:FACTOR

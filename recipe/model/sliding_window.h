@@ -1,5 +1,5 @@
 #pragma once
-// Attention that sees only the newest tokens, in all layers of a model or in some. Pure.
+// Sliding-window attention, in all layers of a model or in some. Pure.
 #include <cstdint>
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace titan::recipe {
 
-/// A token sees itself and the `tokens` - 1 before it. \source Hugging Face transformers, masking_utils.py,
+/// A token attends to itself and the `tokens` - 1 before it. \source Hugging Face transformers, masking_utils.py,
 /// sliding_window_overlay
 struct SlidingWindow {
-  std::int64_t tokens = 0;    ///< 0: it sees all tokens before it
+  std::int64_t tokens = 0;    ///< 0: a token attends to all tokens before it
   ckpt::SampleRanges layers;  ///< layers with the window, counted from 0; empty: all layers
-  /// How many tokens a token sees in layer `layer`; 0: all before it.
+  /// The number of tokens that a token attends to in layer `layer`; 0: all before it.
   std::int64_t of(std::int64_t layer) const;
   bool operator==(const SlidingWindow&) const = default;
 };
@@ -24,7 +24,7 @@ inline constexpr const char* kAllLayers = "all";
 /// The window of `tokens` tokens in `layers` ("all", or "0-3, 8") of a model with `n_layers` layers. Equal windows are
 /// equal values. \error kInvalid: another text, layers that the model does not have, layers without a window
 ckpt::Result<SlidingWindow> sliding_window(std::int64_t tokens, const std::string& layers, std::int64_t n_layers);
-/// The text of its layers: "all", or "0-3, 8".
+/// The layers of the window as text: "all", or "0-3, 8".
 std::string layers_text(const SlidingWindow& window);
 
 }  // namespace titan::recipe

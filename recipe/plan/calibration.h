@@ -1,5 +1,5 @@
 #pragma once
-// Replaces the assumed shares of a forecast by those that scripts/gpu-check measured on a GPU. Pure.
+// Replaces the assumed efficiencies of a forecast by those that scripts/gpu-check measured on a GPU. Pure.
 #include <string>
 #include <string_view>
 

@@ -1,5 +1,5 @@
 #pragma once
-// The library of fp32 matrix products on the CPU. Each library gives other bits.
+// The library for fp32 matrix products on the CPU. Different libraries give different bits.
 
 namespace titan::recipe {
 

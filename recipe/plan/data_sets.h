@@ -14,8 +14,8 @@ struct Config;
 struct DataSetChoice {
   std::string path;
   double weight = 1;
-  std::uint64_t epochs = 0;  ///< passes over it; 0: no limit
-  bool stops = false;        ///< true: the data end with this set; false: then the other sets take its share
+  std::uint64_t epochs = 0;  ///< epochs: passes over it; 0: no limit
+  bool stops = false;        ///< true: the data end with this set; false: the other sets then take over its share
 };
 
 /// The sets of training.datasets; empty if the key is not set. \error kInvalid: an item that is not a set, a weight

@@ -16,8 +16,8 @@ struct Known {
   double bf16, fp32, memory, nvlink, nic;
 };
 
-// \source NVIDIA's data sheets of the SXM modules; a link in one direction has half of the rate that they give for
-// both. Network: a ConnectX-6 (200 Gb/s) or ConnectX-7 (400 Gb/s) for each GPU, as in DGX.
+// \source NVIDIA's data sheets of the SXM modules, with half of the published bidirectional link rate. Network: a
+// ConnectX-6 (200 Gb/s) or ConnectX-7 (400 Gb/s) for each GPU, as in DGX.
 constexpr Known kDevices[] = {
     {"a100", 79, 312, 19.5, 2039, 300, 25},
     {"b200", 178, 2250, 75, 8000, 900, 50},

@@ -1,5 +1,5 @@
 #pragma once
-// What GPUs can do according to their makers, and which share of it a forecast assumes. Pure.
+// Published performance of GPUs, and the fraction of it that a forecast assumes. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,11 +15,11 @@ struct DeviceFigures {
   double bf16_tflops = 0, fp32_tflops = 0;  ///< dense; fp32 without TF32
   double memory_gb_s = 0;
   double nvlink_gb_s = 0;           ///< to the other GPUs of its node
-  double nic_gb_s = 0;              ///< its part of the node's network bandwidth
+  double nic_gb_s = 0;              ///< its share of the node's network bandwidth
   std::uint32_t per_node = 8;       ///< GPUs per node
-  double compute_share = 0.42;      ///< share of the peak that all of a step's computing reaches
-  double link_share = 0.8;          ///< share of their rate that transfers over links and memory reach
-  bool measured = false;            ///< the shares were measured on a GPU, not assumed
+  double compute_share = 0.42;      ///< fraction of the peak FLOPS that the computation of a whole step reaches
+  double link_share = 0.8;          ///< fraction of the nominal rate that transfers over links and memory reach
+  bool measured = false;            ///< the fractions were measured on a GPU, not assumed
   std::uint64_t reserve_bytes = 0;  ///< not available to tensors: context, workspaces and communicators
 };
 

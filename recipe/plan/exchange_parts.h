@@ -1,6 +1,6 @@
 #pragma once
-// Divides the gradients and weights of a rank into parts for the exchange: one part is sent while the rank computes the
-// next one. Pure.
+// Divides the gradients and weights of a rank into parts for the exchange between ranks: one part is sent while the
+// rank computes the next one. Pure.
 #include <cstdint>
 #include <vector>
 
@@ -16,12 +16,12 @@ inline constexpr std::uint64_t kLeavesOfPart = 32;
 /// every part; 1 if there is nothing to exchange.
 std::uint32_t most_exchange_parts(const RunPlan& plan);
 
-/// The part of each parameter, in model order, counted from 0 on each pipeline rank. A part is whole layers; parts have
-/// about the same number of elements; there are at most plan.exchange_parts, plus one for a tied embedding, which has
-/// two gradient sums. All are 0 if plan.exchange_parts is 1.
+/// The part of each parameter, in model order, counted from 0 on each pipeline rank. A part consists of whole layers;
+/// parts have about the same number of elements. There are at most plan.exchange_parts, plus one for a tied embedding,
+/// which has two gradient sums. All are 0 if plan.exchange_parts is 1.
 std::vector<std::uint32_t> exchange_parts(const RunPlan& plan);
 
-/// The number of parts on the rank that has most.
+/// The number of parts on the rank that has the most.
 std::uint32_t exchange_part_count(const RunPlan& plan);
 
 }  // namespace titan::recipe

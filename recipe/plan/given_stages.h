@@ -1,6 +1,6 @@
 #pragma once
-// Stages that a configuration specifies instead of leaving them to the cost: Megatron's layout, torchtitan's modules
-// per model part, torchtitan's weights of the first and last stage. Pure.
+// Stages that a configuration specifies: Megatron's layout, torchtitan's modules per model part, or torchtitan's
+// weights of the first and last stage. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@ struct GivenStages {
 /// empty stage; another number of layers than the model has. kUnsupported: multi-token prediction
 ckpt::Result<std::optional<GivenStages>> written_stages(const Config::Parallelism& keys, std::uint32_t layers);
 
-/// How many layers embedding and head count as in torchtitan's rule.
+/// The number of layers that the embedding and the head each count as in torchtitan's rule.
 struct StageWeights {
   std::int64_t first = 1, last = 1;
 };
@@ -31,7 +31,7 @@ struct StageWeights {
 StageWeights stage_weights(const Config::Parallelism& keys);
 bool has_stage_weights(const Config::Parallelism& keys);
 
-/// Distributes layers, embedding and head evenly by number; the earliest stages get one more.
+/// Distributes layers, embedding and head evenly by count; the earliest stages get one more.
 /// \source torchtitan v0.2.2 distributed/pipeline_parallel.py generate_llm_fqn_per_model_part
 /// \error kInvalid: more stages than parts to distribute, or a weight above a stage's share
 ckpt::Result<GivenStages> weighted_stages(const Config::Parallelism& keys, std::uint32_t layers, std::uint32_t stages);

@@ -1,5 +1,5 @@
 #pragma once
-// optimizer.rules: another weight decay or learning rate for parameters, by name. Pure.
+// optimizer.rules: weight decay or learning rate of single parameters, by name. Pure.
 #include <optional>
 #include <string>
 #include <vector>

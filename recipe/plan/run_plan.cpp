@@ -21,7 +21,7 @@ std::int64_t nearest_multiple(std::int64_t value, std::int64_t unit) {
   return std::max<std::int64_t>(1, (value + unit / 2) / unit) * unit;
 }
 
-/// The largest micro-batch size for which `global` sequences make at least `ranks` micro-batches.
+/// The largest micro-batch size with which `global` sequences give at least `ranks` micro-batches.
 std::int64_t smaller_micro(std::int64_t global, std::int64_t ranks) {
   std::int64_t micro = global / ranks;
   while (global % micro != 0) --micro;
@@ -150,7 +150,7 @@ ExchangeDomain exchange_domain(const std::string& word) {
   return word == "always" ? ExchangeDomain::kAlways : word == "node" ? ExchangeDomain::kNode : ExchangeDomain::kLate;
 }
 
-/// On the CPU the same cores compute and send: each part costs time there, and helps only if the network is slow.
+/// On the CPU the same cores compute and send: each part costs time, and helps only if the network is slow.
 std::uint32_t parts_of_exchange(const Config& config, const RunPlan& plan) {
   const std::int64_t given = config.parallelism.exchange_parts;
   if (plan.mesh.dp == 1) return 1;
@@ -164,7 +164,7 @@ bool keeps_scores(const Config& config, const RunPlan& plan) {
   return config.training.device == "cuda" && (kernel == "math" || (kernel == "auto" && !plan.bf16));
 }
 
-/// Checks what a GPU can compute. \source LibTorch's limits of a head: flash on every GPU, cuDNN before Hopper
+/// Checks what a GPU supports. \source LibTorch's limits of head sizes: flash on every GPU, cuDNN before Hopper
 ckpt::Status check_gpu(const Config& config, const RunPlan& plan) {
   if (config.training.device != "cuda") return ckpt::ok_status();
   if (plan.dims.window.tokens != 0 || plan.dims.experts)
@@ -233,7 +233,7 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
   return warnings;
 }
 
-/// The run's lock protects only what is below its folder.
+/// Checks the folder, because the run's lock protects only paths below its own folder.
 Status check_folder(const std::string& folder) {
   const std::string inside = "/" + folder + "/";
   if (!folder.starts_with('/') && inside.find("/../") == std::string::npos) return ckpt::ok_status();
@@ -288,7 +288,7 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
   plan.exchange = exchange_domain(config.parallelism.gradient_exchange);
   plan.exchange_bytes = static_cast<std::uint64_t>(config.comm.exchange_bytes);
   plan.shard_gradients = config.parallelism.data_parallel_sharding == "zero2";
-  // With one rank nothing is sent between stages: one stage is the whole model.
+  // With one pipeline rank nothing is sent between stages: one stage is the whole model.
   if (plan.mesh.pp > 1) {
     TITAN_ASSIGN_OR_RETURN(plan.chunks, chunks_of(config.parallelism, facts_of(plan.schedule),
                                                   static_cast<std::uint32_t>(plan.dims.n_layers)));

@@ -1,6 +1,6 @@
 #pragma once
-// What a configuration means on a given number of ranks: mesh, batches, stages. Pure. Memory and time are computed in
-// libtrain/job/forecast.
+// The plan of a run, from its configuration and its number of ranks: mesh, batches, stages. Pure. libtrain/job/forecast
+// computes memory and time.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,7 +24,7 @@ struct Config;
 using ckpt::Result;
 using ckpt::Status;
 
-/// Micro-batches of a step. Micro-batch k (counted over all ranks) of step n has the samples
+/// The micro-batches of a step. Micro-batch k (counted over all ranks) of step n has the samples
 /// position + [k * micro, (k+1) * micro), whatever the layout.
 struct BatchPlan {
   std::int64_t micro = 0;   ///< sequences per micro-batch
@@ -39,30 +39,30 @@ struct BatchPlan {
 /// or among all ranks.
 enum class ExchangeDomain { kLate, kNode, kAlways };
 
-/// A schedule table in torchtitan's format, read from a file. An empty path: none.
+/// A schedule table in torchtitan's CSV format, read from a file. An empty path: none.
 struct ScheduleFile {
   std::string path, text;
 };
 
-/// Everything that follows from the configuration and the number of ranks, decided once; readers pick what they need.
+/// Everything derived from the configuration and the number of ranks.
 struct RunPlan {
   ModelDims dims;
   ckpt::Mesh mesh;
   BatchPlan batch;
   ScheduleKind schedule = ScheduleKind::k1F1B;
-  /// The order of work, if a file gives it; `schedule` then says which rank has which stages. A start reads the file;
-  /// make_run_plan does not.
+  /// The order of work, if a file gives it; `schedule` then only places the stages on ranks. Filled when a run starts;
+  /// make_run_plan does not read the file.
   ScheduleFile schedule_file;
   std::uint32_t chunks = 1;         ///< stages per pipeline rank
   bool bf16 = false;                ///< compute dtype bfloat16; parameters, moments, gradient sums stay fp32
-  double router_aux_loss = 0;       ///< weight of the loss that balances experts; 0: it has no gradient
-  bool ema = false;                 ///< the run keeps an average of the parameters
+  double router_aux_loss = 0;       ///< weight of the loss that balances experts; 0: no gradient from it
+  bool ema = false;                 ///< the run keeps an EMA of the parameters
   CpuGemm gemm = CpuGemm::kMkl;     ///< set by a start, not by make_run_plan
   std::int64_t loss_chunk = 0;      ///< number of tokens whose logits exist at a time; 0: all of a micro-batch
-  std::int64_t recompute_each = 0;  ///< every n-th layer is computed again in the backward pass; 0: none
+  std::int64_t recompute_each = 0;  ///< every n-th layer is recomputed in the backward pass; 0: none
   ExchangeDomain exchange = ExchangeDomain::kLate;
-  std::uint64_t exchange_bytes = 256 << 20;  ///< most bytes in the buffers of the exchange, per rank
-  std::uint32_t exchange_parts = 1;          ///< number of parts, sent while the next is computed; 1: no overlap
+  std::uint64_t exchange_bytes = 256 << 20;  ///< limit of the exchange buffers per rank, in bytes
+  std::uint32_t exchange_parts = 1;          ///< number of parts; one is sent while the next is computed; 1: no overlap
   bool shard_gradients = false;              ///< "zero2": kLate then exchanges as kAlways
   bool keeps_scores = false;                 ///< attention is not a fused kernel: training.attention = "math" on a GPU
   std::uint32_t node_ranks = 0;  ///< ranks with neighbouring numbers on one node, set by a start; 0: all ranks
@@ -77,7 +77,7 @@ struct RunPlan {
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< the unit in which tensors are cut, owned and saved
   std::vector<std::string> warnings;                         ///< for rank 0's log: legal, but probably not intended
 
-  /// The name in pages and logs.
+  /// The schedule's name in pages and logs.
   std::string schedule_name() const { return has_schedule_file() ? schedule_file.path : facts_of(schedule).name; }
   bool has_schedule_file() const { return !schedule_file.path.empty(); }
   std::uint32_t stage_count() const { return mesh.pp * chunks; }
@@ -91,12 +91,12 @@ struct RunPlan {
   std::uint32_t stage_of_chunk(std::uint32_t rank, std::uint32_t chunk) const {
     return recipe::stage_of_chunk(facts_of(schedule).placement, mesh.pp, rank, chunk);
   }
-  /// The pipeline of a data-parallel rank that has `micro_batches` in each step.
+  /// The pipeline shape of a data-parallel rank with `micro_batches` in each step.
   PipelineShape pipeline(std::uint32_t micro_batches) const { return {mesh.pp, chunks, micro_batches}; }
 };
 
-/// Which rank owns which leaves. Each rank gets its share of each exchange part (exchange_parts.h), and separately of
-/// an embedding that is tied (it has two gradient sums) or wider than the other compute copies.
+/// Which rank owns which leaves. Each rank gets its share of each exchange part (exchange_parts.h). It gets a separate
+/// share of an embedding that is tied (it has two gradient sums) or wider than the other compute copies.
 ckpt::Ownership owners_of(const RunPlan& plan);
 
 /// The mesh of `world_size` ranks; does not look at the model. \error as make_run_plan
@@ -114,13 +114,13 @@ Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, st
 /// A plan for a whole model of these dimensions on one rank, in float32, with `seq_len` tokens at a time.
 RunPlan whole_model_plan(const ModelDims& dims, std::int64_t seq_len);
 
-/// Whether the backward pass computes the activations of `layer` (an index in the whole model) again: true for every
+/// Whether the activations of `layer` (an index in the whole model) are recomputed in the backward pass: true for every
 /// n-th layer, counted from 1 as in torchtitan.
 bool recomputes(const RunPlan& plan, std::int64_t layer);
 
 /// The configuration with open values filled in, so that it reproduces the run: dimensions of the flavour, the global
-/// batch, stride, seed (if given), threads per rank and library of products (if threads > 0). Layout keys and the end
-/// of the LR curve stay as written.
+/// batch, stride, seed (if given), threads per rank and GEMM library (if threads > 0). Layout keys and the last step of
+/// the LR schedule stay as written.
 Config resolved_config(const Config& config, const RunPlan& plan, std::optional<std::uint64_t> seed = {},
                        int threads = 0);
 

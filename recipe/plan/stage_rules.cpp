@@ -122,7 +122,8 @@ std::optional<std::vector<std::uint32_t>> split_with(SplitProblem problem, const
   return split_layers(problem);
 }
 
-/// The smallest set of rules that no split can satisfy together: leaves out each rule that is not needed for that.
+/// The smallest set of rules that no split can satisfy together: rules that are not needed for the contradiction are
+/// left out.
 std::vector<Rule> contradicting(const SplitProblem& problem, std::vector<Rule> rules) {
   for (std::size_t i = 0; i < rules.size();) {
     std::vector<Rule> fewer = rules;
@@ -136,7 +137,7 @@ std::vector<Rule> contradicting(const SplitProblem& problem, std::vector<Rule> r
   return rules;
 }
 
-/// The nearest value of one of the rules `some` with which a split satisfies `all`, and the largest degree that does.
+/// The nearest value of one of the rules `some` with which a split satisfies `all`, and the largest possible degree.
 std::string nearest_fix(const SplitProblem& problem, const std::vector<Rule>& all, const std::vector<Rule>& some) {
   std::string fix;
   const auto or_else = [&](const std::string& what) { fix += (fix.empty() ? "" : ", or ") + what; };

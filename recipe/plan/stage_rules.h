@@ -1,6 +1,6 @@
 #pragma once
-// From the keys of a configuration to the stages of its pipeline: the best cut that keeps to all rules, or one error
-// that names those that contradict each other; and the cut of a plan by it. Pure.
+// Chooses the pipeline stages from the keys of a configuration: the best cut that satisfies all rules, or one error
+// that names contradicting rules. Also writes the cut into a plan. Pure.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,8 +33,8 @@ struct StageChoice {
   std::string from;                   ///< the key that specifies them; empty: chosen by cost
 };
 
-/// Chooses the stages. \error kInvalid: more stages than parts (names the largest possible degree); rules that
-/// contradict each other (names the smallest set of them, and the nearest values that are possible)
+/// Chooses the stages. \error kInvalid: more stages than parts (names the largest possible degree); contradicting rules
+/// (names the smallest such set, and the nearest possible values)
 ckpt::Result<StageChoice> choose_stages(const Config::Parallelism& keys, const StageQuestion& question);
 
 /// Writes cuts and the stage of each parameter. \error kInvalid: parameters that are not a Llama-style model's

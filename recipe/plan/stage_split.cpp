@@ -103,8 +103,8 @@ std::optional<std::vector<std::uint32_t>> split_layers(const SplitProblem& probl
   std::vector<Loads> ranks;
   for (std::uint32_t rank = 0; rank < problem.ranks; ++rank) ranks.push_back(loads_of_rank(problem, rank));
 
-  // A maximum hides smaller values, so one pass that compares all criteria would be wrong: each bound is found first
-  // and then kept to. A sum hides nothing, so the criteria after it may be decided in the same pass.
+  // A maximum hides smaller values, so one pass over all criteria would be wrong: each bound is computed first and then
+  // used as a limit. A sum hides nothing, so later criteria may be decided in the same pass.
   const auto bounds = best_values<std::uint64_t>(
       problem, ranks, [](const Load& load) { return std::optional(load.rank); },
       [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });

@@ -1,6 +1,6 @@
 #pragma once
-// The best cut of a model with equal layers into pipeline stages: exact, in whole numbers, so that every rank and every
-// tool gets the same answer. Pure. The rules of a configuration: stage_rules.h.
+// The best cut of a model with equal layers into pipeline stages. Exact, in integers, so that every rank and tool gets
+// the same result. Pure. stage_rules.h applies the rules of a configuration.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -36,7 +36,7 @@ struct SplitProblem {
   std::uint32_t stages() const { return ranks * chunks; }
 };
 
-/// The number of layers of each stage, in model order; nullopt if no split keeps to all limits. Minimises, in this
+/// The number of layers of each stage, in model order; nullopt if no split satisfies all limits. Minimises, in this
 /// order: the largest cost of a rank; the sum of the squares of the ranks' costs; the same two for stages; then the
 /// number of layers of the first rank, of the second, and so on, and likewise of the stages within a rank.
 std::optional<std::vector<std::uint32_t>> split_layers(const SplitProblem& problem);

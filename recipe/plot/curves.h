@@ -1,5 +1,5 @@
 #pragma once
-// The curves of a plot from a run's metrics.jsonl: values, validation points, and marks of starts.
+// The data of a plot, from a run's metrics.jsonl: values, validation points, and marks of starts.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -35,7 +35,7 @@ struct Curve {
   std::vector<Point> points, smooth;  ///< thinned; `smooth` is empty without smoothing, and for the learning rate
   std::uint64_t count = 0;            ///< number of finite values within the range
   std::uint64_t non_finite = 0;
-  std::optional<double> first_non_finite;  ///< its x
+  std::optional<double> first_non_finite;  ///< x of the first non-finite value
   std::optional<Point> last, least;
 };
 
@@ -58,7 +58,7 @@ struct RunCurves {
   bool tps_of_a_rank = false;  ///< tps is that of one rank, because the number of ranks is not known
   MetricsProblems problems;
   const Curve& of(Quantity quantity) const { return curves[static_cast<std::size_t>(quantity)]; }
-  /// What a reader of the plot should know: problems of the file, values that are not finite.
+  /// Notes for the reader of the plot: problems of the file, non-finite values.
   std::vector<std::string> notes(XAxis x) const;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// An exponential moving average without a bias towards 0 at its beginning. Pure.
+// An exponential moving average with bias correction. Pure.
 #include <cstdint>
 
 namespace titan::recipe {
@@ -7,7 +7,7 @@ namespace titan::recipe {
 /// s = w s + (1 - w) x, divided by 1 - w^n: the first average is the first value.
 class Ema {
  public:
-  /// `weight`: that of the earlier values, 0 <= weight < 1.
+  /// `weight` of earlier values, 0 <= weight < 1.
   explicit Ema(double weight) : weight_(weight) {}
   /// Adds `value` and returns the average. A value that is not finite changes nothing and is returned unchanged.
   double add(double value);

@@ -1,5 +1,5 @@
 #pragma once
-// Arranges curves in panels: the range and the ticks of each axis. Pure; the code that draws asks for axes that fit its
+// Arranges curves in panels, with the range and the ticks of each axis. Pure; drawing code requests axes that fit its
 // size.
 #include <string>
 #include <vector>

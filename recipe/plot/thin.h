@@ -11,9 +11,9 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-/// Takes points in order of x. Up to 4 * `buckets` points are returned unchanged. More points are divided into
-/// stretches of equal length, and each keeps its first, lowest, highest and last point. Memory does not depend on their
-/// number.
+/// Takes points in order of x. Up to 4 * `buckets` points are returned unchanged. More points are divided into buckets
+/// of equal length, and each keeps its first, lowest, highest and last point. Memory does not grow with the number of
+/// points.
 class Thin {
  public:
   explicit Thin(std::size_t buckets) : most_(buckets < 2 ? 2 : buckets) {}

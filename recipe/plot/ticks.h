@@ -20,8 +20,8 @@ struct Axis {
   double low = 0, high = 1;
   std::vector<Tick> ticks;  ///< ascending, within [low, high]
 
-  /// 0 at `low`, 1 at `high`, outside of [0, 1] for values beyond them. -1 for a value that a logarithmic axis cannot
-  /// show.
+  /// The position of `value`: 0 at `low`, 1 at `high`, outside of [0, 1] beyond them. -1 for a value that a logarithmic
+  /// axis cannot show.
   double place(double value) const;
 };
 

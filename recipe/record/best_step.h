@@ -11,9 +11,9 @@ class Fs;
 
 namespace titan::recipe {
 
-/// The folder of the checkpoint that RUN@best names: among the existing steps, the one with the lowest validation loss
-/// in the valid lines of metrics.jsonl; of equal losses the newer step. Only proven damage is passed over, with a line
-/// in `skipped`. Any other text, and an existing path, is returned unchanged. \error kNotFound: no such run, or none of
+/// Resolves RUN@best: among the existing steps, the one with the lowest validation loss in the valid lines of
+/// metrics.jsonl; of equal losses the newer step. A step is skipped only if its damage is proven, with a line in
+/// `skipped`. Any other text, and an existing path, is returned unchanged. \error kNotFound: no such run, or none of
 /// its steps has a loss; the error of a step that could not be judged, or of the file
 ckpt::Result<std::string> resolve_best(ckpt::Fs& fs, const std::string& spec,
                                        std::vector<std::string>* skipped = nullptr);

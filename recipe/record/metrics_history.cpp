@@ -21,7 +21,7 @@ std::optional<std::uint64_t> first_digits(std::string_view text) {
 void HistoryScan::line(std::string_view text) {
   const std::uint64_t number = lines_++;
   const std::optional<std::uint64_t> step = first_digits(text);
-  // The usual case is the next step of the same attempt. To see the attempt, the whole line must be read.
+  // The usual case is the next step of the same attempt. Reading the attempt needs the whole line.
   const bool usual = step && *step == newest_ + 1 && attempt_ != 0;
   if (usual) {
     newest_ = *step;
@@ -30,7 +30,7 @@ void HistoryScan::line(std::string_view text) {
   const std::optional<MetricsLine> line = read_metrics_line(text);
   if (!line || (!line->is_step() && !line->is_start())) return;
   const std::uint64_t first_again = line->is_start() ? line->step + 1 : line->step;
-  // Only a later start goes back. A smaller step of the same start is an error in that line.
+  // Only a later start resumes from an earlier step. A smaller step of the same start is an error in that line.
   if (first_again <= newest_ && line->attempt <= attempt_) return;
   if (first_again <= newest_) {
     while (!cuts_.empty() && cuts_.back().step >= first_again) cuts_.pop_back();

@@ -1,6 +1,6 @@
 #pragma once
-// Which lines of a metrics.jsonl are valid: a start that goes back to an earlier step repeats steps, and their earlier
-// lines no longer count. titan-train removes such lines itself; files that were joined or copied may have them. Pure.
+// Which lines of a metrics.jsonl are valid. A start that resumes from an earlier step repeats steps, and their earlier
+// lines no longer count. titan-train removes such lines itself; joined or copied files may still have them. Pure.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,8 @@
 
 namespace titan::recipe {
 
-/// The first pass over a file, line by line: finds where starts went back. Most lines are judged by their first digits.
+/// The first pass over a file, line by line: finds starts that resumed from an earlier step. Parses most lines only up
+/// to their first digits.
 class HistoryScan {
  public:
   void line(std::string_view text);
@@ -21,7 +22,7 @@ class HistoryScan {
     std::uint64_t line = 0;  ///< among the lines before this one...
     std::uint64_t step = 0;  ///< ...those with at least this step do not count
   };
-  /// In ascending order of step; an earlier cut that a later one includes is left out.
+  /// In ascending order of step. An earlier cut that a later one includes is not listed.
   const std::vector<Cut>& cuts() const { return cuts_; }
 
  private:

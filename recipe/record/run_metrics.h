@@ -14,7 +14,7 @@ class Fs;
 
 namespace titan::recipe {
 
-/// The lines that were passed over, and why.
+/// The lines that were skipped, and why.
 struct MetricsProblems {
   std::uint64_t lines = 0;             ///< lines in the file
   std::uint64_t unreadable = 0;        ///< lines that are not JSON objects with a step
@@ -26,7 +26,7 @@ struct MetricsProblems {
   std::vector<std::string> notes(const std::string& path) const;
 };
 
-/// The metrics.jsonl that a user means: `run` is a run folder, its folder of steps, or the file itself.
+/// The path of a metrics.jsonl. `run` is a run folder, its folder of steps, or the file itself.
 /// \error kNotFound
 ckpt::Result<std::string> find_metrics(ckpt::Fs& fs, const std::string& run);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a run has recorded about some steps: losses from its metrics.jsonl, ids from there and from its checkpoints.
+// Recorded values of some steps of a run: losses from its metrics.jsonl, ids from there and from its checkpoints.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,7 +22,7 @@ struct StepRecord {
 struct RunRecord {
   std::map<std::uint64_t, StepRecord> steps;
   std::map<std::uint64_t, std::string> ids;  ///< in hex: of the existing checkpoint, else from metrics.jsonl
-  std::vector<std::string> notes;            ///< steps without a whole manifest, whose id is that of metrics.jsonl
+  std::vector<std::string> notes;            ///< steps without a whole manifest, whose id is from metrics.jsonl
 };
 
 /// Reads the steps from `first` to `last` of the run in `folder`. A missing metrics.jsonl counts as empty.

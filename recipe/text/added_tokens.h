@@ -1,5 +1,5 @@
 #pragma once
-// Tokens that are cut out of a text before merging ("added_tokens"): special tokens, runs of spaces. Pure.
+// Added tokens ("added_tokens"), which are cut out of a text before merging: special tokens, runs of spaces. Pure.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,12 +16,12 @@ struct AddedToken {
   bool single_word = false;  ///< matches only whole words
   bool lstrip = false;       ///< includes white space before it
   bool rstrip = false;       ///< includes white space after it
-  bool normalized = true;    ///< searched in the normalised text
-  bool special = false;      ///< left out when ids are decoded for people
+  bool normalized = true;    ///< searched for in the normalised text
+  bool special = false;      ///< omitted when ids are decoded for display
   bool operator==(const AddedToken&) const = default;
 };
 
-/// Finds added tokens in texts: the leftmost one, and of several at the same place the longest.
+/// Finds added tokens in texts: the leftmost one, and of several at the same offset the longest.
 class TokenFinder {
  public:
   static constexpr std::size_t kLongest = 1024;  // bytes of a token: how far each place of a text is searched
@@ -29,7 +29,7 @@ class TokenFinder {
   void add(std::string_view text, const AddedToken& token);
   bool empty() const { return tokens_.empty(); }
 
-  /// Gets a token, or the text between two tokens, with its offset. `token` is null for the text between.
+  /// Receives a token, or the text between two tokens, with its offset. For text between tokens, the token is null.
   using Take = std::function<ckpt::Status(std::string_view text, std::size_t begin, const AddedToken* token)>;
   /// Calls `take` for the parts of `text` from left to right; none is empty.
   ckpt::Status cut(std::string_view text, const Take& take) const;

@@ -160,7 +160,7 @@ Status Bpe::merge(Scratch& scratch) const {
     if (left.gone || left.after < 0) continue;
     Scratch::Symbol& right = symbols[left.after];
     const Slot* slot = find(left.id, right.id);
-    if (slot == nullptr || slot->made != best.made) continue;  // one of the two has changed since
+    if (slot == nullptr || slot->made != best.made) continue;  // one of the two symbols has changed since
     left.id = best.made;
     left.after = right.after;
     right.gone = true;

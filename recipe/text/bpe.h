@@ -39,14 +39,14 @@ class Bpe {
     };
     std::vector<Symbol> symbols;
     MergeQueue queue;
-    std::function<ckpt::Status()> poll;  ///< called now and then within a long piece; its error ends the work
+    std::function<ckpt::Status()> poll;  ///< called from time to time within a long piece; its error ends the work
   };
-  /// Appends the ids of `piece`. Symbols are bytes if the vocabulary is byte-level, else characters. Takes n log n in
-  /// the length of the piece. \error kInvalid: a symbol that the vocabulary cannot express
+  /// Appends the ids of `piece`. Symbols are bytes if the vocabulary is byte-level, else characters. O(n log n) for n
+  /// symbols. \error kInvalid: a symbol that the vocabulary cannot express
   ckpt::Status encode(std::string_view piece, Scratch& scratch, std::vector<std::uint32_t>& ids) const;
 
-  /// True if `mark` is a token and no merge joins another character with a following `mark`. Then pieces may be cut
-  /// before runs of `mark`.
+  /// True if `mark` is a token and no merge joins another character with a following `mark`. Cutting pieces before runs
+  /// of `mark` then does not change the ids.
   bool never_joins(std::string_view mark) const { return mark == kSpaceMark && splits_at_mark_; }
   static constexpr std::string_view kSpaceMark = "\xe2\x96\x81";  // U+2581
 

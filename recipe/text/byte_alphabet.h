@@ -12,7 +12,7 @@ namespace titan::recipe {
 std::uint32_t letter_of_byte(std::uint8_t byte);
 /// The byte that `code` stands for; nullopt for other code points.
 std::optional<std::uint8_t> byte_of_letter(std::uint32_t code);
-/// The bytes that a token of such characters stands for; nullopt if one of its characters stands for no byte.
+/// The bytes that the characters of a token stand for; nullopt if one of them stands for no byte.
 std::optional<std::string> bytes_of_letters(std::string_view token);
 
 /// Appends `code` in UTF-8.

@@ -10,7 +10,7 @@
 
 namespace titan::recipe {
 
-/// The text of each id.
+/// Holds the text of each id.
 class Detokenizer {
  public:
   /// Reads the member "decoder" of tokenizer.json; nullptr: the decoder of a byte-level vocabulary.
@@ -18,7 +18,7 @@ class Detokenizer {
   /// Strip; no decoder for a vocabulary of characters; kInvalid
   static ckpt::Result<Detokenizer> read(const ckpt::JsonValue* part, bool byte_level);
 
-  /// Adds a token. Ids must ascend; ids that are left out become empty text. \error kInvalid: the texts of all tokens
+  /// Adds a token. Ids must ascend; ids that are skipped decode to empty text. \error kInvalid: the texts of all tokens
   /// together have more than 512 MiB
   ckpt::Status add(std::uint32_t id, std::string_view token);
 
@@ -49,7 +49,7 @@ class DecodeRun {
   explicit DecodeRun(const Detokenizer& detokenizer) : detokenizer_(detokenizer) {}
   /// The bytes that `id` adds to the text: UTF-8 that may end within a character (text_stream.h joins such parts).
   std::string push(std::uint32_t id);
-  /// The rest: bytes of the byte fallback that were held back, since consecutive ones are decoded together.
+  /// Returns the rest: buffered bytes of the byte fallback, which decodes consecutive bytes together.
   std::string finish();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Reading the parts of tokenizer.json: objects with a "type", whose members may be absent or null. Pure.
+// Reads the parts of tokenizer.json: objects with a "type", whose members may be absent or null. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +17,8 @@ ckpt::Result<bool> flag_of(const ckpt::JsonValue& part, const char* key, bool wh
 ckpt::Result<std::string> text_of(const ckpt::JsonValue& part, const char* key);
 /// The parts of a Sequence (its member `key` is their list); for another type, `part` itself. \error kInvalid: too many
 ckpt::Result<std::vector<const ckpt::JsonValue*>> parts_of(const ckpt::JsonValue& part, const char* key);
-/// Whether replacing `from` by `to` can make texts more than four times as long. No tokenizer does this, and it would
-/// leave the size of texts without a bound.
+/// Whether replacing `from` by `to` can make a text more than four times as long. No real tokenizer does this, and
+/// refusing it bounds the size of texts.
 bool grows(const std::string& from, const std::string& to);
 /// The error about a part of kind `what` whose type `type` is not supported.
 ckpt::Status refused_type(const char* what, const std::string& type);

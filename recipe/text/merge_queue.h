@@ -1,8 +1,8 @@
 #pragma once
-// A queue of possible merges: the lowest rank comes first, among equal ranks the leftmost. Pure.
+// A queue of possible merges: the lowest rank first, and of equal ranks the leftmost. Pure.
 //
-// With only a heap, each merge in a long run of one character would take about twenty steps. Here candidates of one
-// rank that are pushed from left to right form one row, and the heap holds rows: a run of one character makes a few
+// With a plain heap, each merge in a long run of one character would take about twenty steps. Here, candidates of one
+// rank that are pushed from left to right form one row, and the heap holds rows. A run of one character makes a few
 // rows, ordinary text one row per candidate.
 #include <algorithm>
 #include <array>

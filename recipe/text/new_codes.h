@@ -1,5 +1,5 @@
 #pragma once
-// Code points that a regex engine with Unicode 14 treats as unassigned, although Unicode 16 has them. Pure.
+// Code points that Unicode 16 has and a regex engine with Unicode 14 treats as unassigned. Pure.
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// What a tokenizer does to a text before cutting it: form C, other characters for spaces. Pure.
+// The normalizer of a tokenizer, applied to a text before it is cut: form C, replacements of spaces. Pure.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// A regular expression of a tokenizer, matched by PCRE2 as Oniguruma would match it. Only this code uses PCRE2.
+// A regular expression of a tokenizer, matched by PCRE2 with Oniguruma's results. Only this code uses PCRE2.
 #include <cstddef>
 #include <memory>
 #include <string>

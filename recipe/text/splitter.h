@@ -1,5 +1,5 @@
 #pragma once
-// How a tokenizer cuts a text into pieces, within which it then merges ("pre_tokenizer"). Pure.
+// The pre-tokenizer: cuts a text into pieces; merges stay within a piece ("pre_tokenizer"). Pure.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,7 +23,7 @@ class Splitter {
   /// Whether pieces are written in the characters that stand for bytes (byte_alphabet.h).
   bool byte_level() const { return byte_level_; }
   bool empty() const { return steps_.empty(); }
-  /// From now on also cuts pieces before each run of `mark`.
+  /// After this call, pieces are also cut before each run of `mark`.
   void cut_before_runs_of(std::string mark);
 
  private:

@@ -46,7 +46,7 @@ std::size_t begins_a_stop(std::string_view text, const std::vector<std::string>&
 
 }  // namespace
 
-// Takes the held bytes before `end`. Bytes of a character that may continue stay, unless `last`.
+// Takes the buffered bytes before `end`. Bytes of a character that may continue stay in the buffer, unless `last`.
 std::string TextStream::take(std::size_t end, bool last) {
   std::string shown;
   std::size_t at = 0;

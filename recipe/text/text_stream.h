@@ -1,6 +1,6 @@
 #pragma once
 // Turns bytes that arrive in parts into text that can be shown at once: whole UTF-8 characters, up to the first stop
-// text. Pure.
+// string. Pure.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +12,10 @@ class TextStream {
   /// `stops`: texts that end the stream, none of them empty. They are not part of the output.
   explicit TextStream(std::vector<std::string> stops = {}) : stops_(std::move(stops)) {}
 
-  /// Takes the next bytes. Returns the text that can be shown now: whole characters that cannot belong to a stop any
-  /// more. Malformed bytes become U+FFFD.
+  /// Takes the next bytes. Returns the text that can be shown now: whole characters that can no longer be a part of a
+  /// stop string. Malformed bytes become U+FFFD.
   std::string push(std::string_view bytes);
-  /// Returns the text that was held back; call it when no bytes follow.
+  /// Returns the buffered text; call it when no bytes follow.
   std::string finish();
   /// True once a stop was found; push() then ignores its bytes.
   bool stopped() const { return stopped_; }

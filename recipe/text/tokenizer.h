@@ -21,8 +21,7 @@
 
 namespace titan::recipe {
 
-/// Never changes. Any number of threads may use it, each with its own Encoder. Its members are those of a
-/// tokenizer.json.
+/// Immutable. Any number of threads may use it, each with its own Encoder. Members have the names of tokenizer.json.
 class Tokenizer {
  public:
   static constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
@@ -70,7 +69,7 @@ class Tokenizer {
 /// Turns texts into ids, for one thread. The tokenizer must outlive it. Caches the ids of short pieces, in 4 MiB.
 class Encoder : private PieceSink {
  public:
-  /// `poll` is called now and then within a long text; its error ends the work.
+  /// `poll` is called from time to time within a long text; an error that it returns ends the work.
   explicit Encoder(const Tokenizer& tokenizer, std::function<ckpt::Status()> poll = {});
 
   /// Appends the ids of `text`, without tokens that begin or end a document.

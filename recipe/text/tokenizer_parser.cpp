@@ -20,7 +20,7 @@ constexpr std::size_t kMostAdded = 1 << 17;
 constexpr std::size_t kMostMerges = 1 << 24;
 constexpr std::size_t kLongestToken = 1 << 14;  // bytes, as in the file
 
-Status damaged(Status status) {  // for a file that a user gave, which is not a checkpoint
+Status damaged(Status status) {  // for a file of the user, which is not a checkpoint
   if (status.code == ckpt::Code::kCorrupt) status.code = ckpt::Code::kInvalid;
   return status;
 }

@@ -14,52 +14,53 @@
 
 namespace titan {
 
-/// A part of a checkpoint that is damaged, or that the store could not return.
+/// A unit of a checkpoint that is damaged, or that could not be read.
 struct Damage {
   std::string file;          ///< path in the checkpoint's folder
   std::string unit;          ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing", "link"
   std::string tensor;        ///< the tensor that has the bytes, if `unit` is "leaf"
   std::uint64_t offset = 0;  ///< where the unit begins in the file, in bytes
-  std::uint64_t bytes = 0;   ///< length of the unit
+  std::uint64_t bytes = 0;   ///< length of the unit, in bytes
   std::string detail;        ///< what was expected and what was found
-  bool unreadable = false;   ///< the store failed: whether the bytes are whole is not known
+  bool unreadable = false;   ///< the read failed with an I/O error (EIO): the unit may be whole or damaged
 };
 
 /// What verify() found.
 struct Verification {
-  std::uint64_t bytes = 0;     ///< bytes read and checked
+  std::uint64_t bytes = 0;     ///< number of bytes read and checked
   std::uint64_t places = 0;    ///< number of damaged or unreadable units; 0: every byte is whole
-  std::vector<Damage> damage;  ///< the first 10,000 of each kind
+  std::vector<Damage> damage;  ///< at most 10,000 damaged and unreadable units together; `places` counts all
   bool whole() const { return places == 0; }
 };
 
-/// An existing checkpoint. It is never changed. Every byte that is read is checked against its digest. Reading is
-/// thread-safe. A copy of this object shares its data.
+/// An existing checkpoint, opened read-only. Every read checks the bytes against their digests. Reading is thread-safe.
+/// Copies of this object share their data.
 class Checkpoint {
  public:
-  /// Opens a folder, "RUN@<step>" or "RUN@latest". RUN is a run folder, or any folder of steps.
+  /// Opens the checkpoint `name`: a folder, "RUN@<step>" or "RUN@latest". RUN is a run folder, or any folder of steps.
   /// \error kNotFound, kCorrupt, kIncompatible, kFailed
   static Result<Checkpoint> open(const std::string& name) noexcept;
 
   const std::string& path() const;                 ///< the folder
   const std::string& id() const;                   ///< 32 hex digits; equal ids mean equal state, whatever the layout
   std::uint64_t step() const;                      ///< optimizer steps done
-  const std::vector<TensorInfo>& tensors() const;  ///< those of the model in model order, then those of the optimizer
-  /// If "RUN@latest" was opened: why newer steps were passed over, one line each.
+  const std::vector<TensorInfo>& tensors() const;  ///< parameters in model order, then optimizer state
+  /// Why "RUN@latest" skipped newer steps, one line each. Empty if another form of name was opened.
   const std::vector<std::string>& notes() const;
 
   /// The tensor of that name, or null. The pointer is valid as long as this checkpoint or a copy of it exists.
   const TensorInfo* find(std::string_view tensor) const noexcept;
 
-  /// Reads a whole tensor into `out`, the caller's memory, which must have exactly the bytes of the tensor.
+  /// Reads a whole tensor into `out`, whose size must be exactly the size of the tensor in bytes.
   /// \error kNotFound, kInvalid (the size of `out`), kCorrupt, kUnreadable, kFailed
   Status read(const std::string& tensor, std::span<std::byte> out) const noexcept;
-  /// Reads a slice, given as one range per dimension, into `out`, row-major and without gaps. `out` must have exactly
-  /// the bytes of the slice. Dimensions at the end without a range are read whole. \error as above; kInvalid (a range
-  /// outside)
+  /// Reads a slice into `out`, row-major and without gaps. `slice` has one range per dimension; trailing dimensions
+  /// without a range are read whole. The size of `out` must be exactly the size of the slice in bytes. \error as above;
+  /// kInvalid (a range outside of the tensor)
   Status read(const std::string& tensor, std::span<const Range> slice, std::span<std::byte> out) const noexcept;
 
-  /// The state without the tensors. If the checkpoint has no train state: only step, program and settings.
+  /// The state of the training without tensors. Without a train state in the checkpoint, only step, program and
+  /// settings are set.
   /// \error kCorrupt, kUnreadable, kFailed
   Result<State> state() const noexcept;
   /// The text of a JSON component: "lr_scheduler", "dataloader" or "train_state"; FORMAT.md describes them.

@@ -1,5 +1,5 @@
 #pragma once
-// The outcome of a call of this library. No function of the library throws.
+// The outcome of a library call. No function of the library throws.
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,13 +10,13 @@ namespace titan {
 /// The kind of a failure.
 enum class Code {
   kOk,
-  kInvalid,       ///< an argument that cannot work
+  kInvalid,       ///< an invalid argument
   kNotFound,      ///< the checkpoint, tensor or file does not exist
-  kLocked,        ///< a live run or tool owns the folder
+  kLocked,        ///< a running job or tool holds the folder's lock
   kCorrupt,       ///< bytes do not match their digests
-  kIncompatible,  ///< a format that is newer than this library
+  kIncompatible,  ///< the checkpoint's format is newer than this library
   kFailed,        ///< the operation failed: disk full, no permission, no memory
-  kUnreadable,    ///< the store could not return bytes that it holds; that does not prove damage
+  kUnreadable,    ///< the read failed with an I/O error (EIO); the bytes may be whole or damaged
 };
 
 /// The outcome of a call: ok, or what went wrong and what to do about it.

@@ -1,5 +1,5 @@
 #pragma once
-// What a checkpoint says about a tensor.
+// Element types, names and shapes of the tensors in a checkpoint.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct TensorInfo {
   std::string name;       ///< "<parameter>", or "<parameter>.<slot>" such as "output.weight.exp_avg"
   std::string component;  ///< "model" or "optimizer"
   DType dtype = DType::kFloat32;
-  std::vector<std::uint64_t> shape;  ///< elements in each dimension; empty for a scalar. Row-major
+  std::vector<std::uint64_t> shape;  ///< elements in each dimension; empty for a scalar. Tensors are stored row-major
 
   std::uint64_t elements() const;  ///< product of the shape; 1 for a scalar
   std::uint64_t bytes() const { return elements() * element_bytes(dtype); }

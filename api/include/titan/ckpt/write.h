@@ -14,8 +14,8 @@ namespace titan {
 
 /// A tensor to write.
 struct TensorData {
-  std::string parameter;  ///< its name in the model: "layers.0.attention.wq.weight"
-  std::string slot;       ///< empty: the parameter itself; else its optimizer state of that name: "exp_avg"
+  std::string parameter;  ///< name of the parameter in the model: "layers.0.attention.wq.weight"
+  std::string slot;       ///< empty: the parameter itself; else the name of its optimizer state: "exp_avg"
   DType dtype = DType::kFloat32;
   std::vector<std::uint64_t> shape;
   std::span<const std::byte> data;  ///< row-major; must not change before write_checkpoint() returns
@@ -25,16 +25,16 @@ struct TensorData {
 struct Written {
   std::string path;
   std::string id;           ///< as Checkpoint::id()
-  std::uint64_t bytes = 0;  ///< size of all files but the manifest
+  std::uint64_t bytes = 0;  ///< size of all files except the manifest, in bytes
 };
 
 /// The folder of a step in a run folder, where `titan-ckpt ls RUN` and "RUN@latest" find it: "<run>/step-00000010".
 std::string step_folder(const std::string& run, std::uint64_t step);
 
-/// Writes a checkpoint into the new folder `path`, which appears whole and durable, or not at all. The parent of `path`
-/// is created if only that one is missing. The order of the parameters is the model's order. A slot has the shape of
-/// its parameter, which must be in `tensors`. Runs in the calling thread and two more. \error kInvalid (`path` exists;
-/// tensors that do not fit together), kLocked (another writer), kFailed (disk full)
+/// Writes a checkpoint into the new folder `path`. The folder appears complete and durable, or not at all. The parent
+/// of `path` is created if it is missing, but no folder above it. `tensors` has the parameters in model order. A slot
+/// has the shape of its parameter, which must be in `tensors` too. Uses the calling thread and two more. \error
+/// kInvalid (`path` exists; tensors that do not fit together), kLocked (another writer), kFailed (disk full)
 Result<Written> write_checkpoint(const std::string& path, const State& state,
                                  std::span<const TensorData> tensors) noexcept;
 
