@@ -1,6 +1,6 @@
 #pragma once
-// Files that travel with a model (tokenizer, configuration): members `hf/<name>` of a checkpoint, with the role
-// "derived", for every format that they came with.
+// Companion files of a model (tokenizer, configuration): members `hf/<name>` of a checkpoint with role "derived", for
+// every source format.
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace titan::convert {
 
-/// `path`, or its target if it is a symbolic link: Hugging Face's cache consists of links to its blobs.
+/// `path`, or its target if it is a symbolic link: files in Hugging Face's cache are links to blobs.
 std::string through_link(Fs& fs, const std::string& path);
 
 inline constexpr const char* kCompanionFolder = "hf";
 
-/// Copies `companions` to `<checkpoint>/hf/`, synced (the folder is made, its names are not synced); returns
-/// their member entries.
+/// Copies `companions` to `<checkpoint>/hf/` (created here; its names are not synced) and syncs them. Returns their
+/// member entries.
 Result<std::vector<ckpt::FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions,
                                                      const std::string& checkpoint);
 

@@ -13,9 +13,9 @@ struct ConvertOptions {
   std::string from, to;  ///< "titan", "hf", ...; empty: `from` is detected, `to` is "titan" if the source is foreign
   bool force = false, dry_run = false;
   std::vector<std::string> skip;
-  recipe::NameRules rules;  ///< renames for the names of a foreign source, and the order of its rows
+  recipe::NameRules rules;  ///< renames of tensors of a foreign source, and its row order
   std::optional<DType> dtype;
-  bool q8_0 = false;  ///< quantise (gguf)
+  bool q8_0 = false;  ///< quantise to q8_0 (GGUF)
   std::optional<std::uint64_t> max_shard_bytes;
   bool untie = false, lr_from_config = false;
   bool averages = false;  ///< convert the parameters' EMA that a Titan run kept, in place of its parameters
@@ -25,7 +25,7 @@ struct ConvertOptions {
   Progress progress;
 };
 
-/// Checks that a conversion reads `key` from a configuration. \error kInvalid, naming the nearest key
+/// Checks that conversions use the configuration key `key`. \error kInvalid, naming the nearest key
 Status check_config_key(const std::string& key);
 
 /// Converts the checkpoint; DST appears complete or not at all. \error kInvalid (formats, names), kNotFound,

@@ -7,7 +7,7 @@
 
 namespace titan::convert {
 
-/// Reads existing files; discards everything that is written, so that it cannot be read again.
+/// Reads existing files. Discards everything that is written; it cannot be read back.
 class Discard final : public ckpt::MediaWatch {
  public:
   using MediaWatch::MediaWatch;

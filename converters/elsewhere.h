@@ -12,12 +12,12 @@ class File;
 
 namespace titan::convert {
 
-/// Looks at the names of files in a folder, and at the first bytes of a file. \error kUnsupported naming what `path`
-/// is; ok: it does not belong to any of these programs
+/// Examines the file names in a folder, or the first bytes of a file. \error kUnsupported naming what `path` is; ok:
+/// not a checkpoint of these programs
 Status check_elsewhere(Fs& fs, const std::string& path);
 
-/// Whether there is a regular file at `path`, or a link to one; false if there is nothing. \error kUnsupported: there
-/// is something else (a folder, a pipe, a link that leads nowhere); kMediaError, kFailed
+/// Whether there is a regular file at `path`, or a link to one; false if nothing is there. \error kUnsupported:
+/// something else is there (a folder, a pipe, a dead link); kMediaError, kFailed
 Result<bool> file_there(Fs& fs, const std::string& path);
 
 /// Returns `error`, which occurred while reading `path` as a file of kind `expected`. If the first bytes belong to

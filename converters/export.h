@@ -9,12 +9,12 @@
 namespace titan::convert {
 
 struct ExportTarget {
-  std::string destination;  ///< folder to be made, or file if the format is one file
+  std::string destination;  ///< folder to create, or file if the format is a single file
   bool force = false;       ///< replaces `destination` if it is a checkpoint of `format` and nothing else
   bool dry_run = false;     ///< checks and reports, writes nothing
 };
 
-/// Checks what a checkpoint of `format` may replace: a folder of this format with nothing else in it, or a file of it
+/// Allows a checkpoint of `format` to replace a folder of this format without other files, or a file of this format
 /// that can be opened.
 ckpt::ReplaceCheck replaceable_by(const Format& format);
 

@@ -9,9 +9,9 @@
 
 namespace titan::convert {
 
-/// A key of an optimizer's state: "<...>state.<parameter>.<field>".
+/// A key of optimizer state: "<...>state.<parameter>.<field>".
 struct StateKey {
-  std::string_view before;  ///< ends with "state."
+  std::string_view before;  ///< up to and including "state."
   std::string_view parameter, field;
 };
 /// Splits such a key; nullopt for other names.
@@ -22,7 +22,7 @@ std::string without_wrappers(std::string_view name);
 
 struct FileNames {
   std::vector<std::string>
-      names;  ///< one for each given name; the rules are applied first, and a state follows the rule of its weight
+      names;  ///< one for each given name, after the rules; optimizer state follows the rule of its weight
   std::vector<bool> skipped;
   std::vector<std::string> notes;
 };

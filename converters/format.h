@@ -3,8 +3,8 @@
 // read in any range, and writes them from a Titan checkpoint. A format does not move data: import.h and export.h do
 // that, one leaf at a time, for all formats.
 //
-// Nothing in a foreign file is trusted or executed: sizes are checked before memory is taken, paths cannot leave the
-// folder.
+// Foreign files are not trusted and nothing in them is executed: sizes are checked before memory is allocated, and
+// paths cannot leave the folder.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,7 +37,7 @@ using ckpt::Result;
 using ckpt::Settings;
 using ckpt::Status;
 
-/// One tensor as the format knows it: its own name, its own dtype, row-major.
+/// One tensor as the format stores it: its own name, its own dtype, row-major.
 struct ForeignTensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -46,21 +46,21 @@ struct ForeignTensor {
   bool operator==(const ForeignTensor&) const = default;
 };
 
-/// The rows of one parameter in a tensor that holds several projections in blocks: `rows` rows of each `period`, from
-/// row `first` on. If the tensor has one more dimension (experts), rows are counted over all experts.
+/// The rows of one parameter within a tensor that interleaves several projections in blocks: `rows` rows out of each
+/// `period`, from row `first` on. With one more dimension (experts), rows are counted over all experts.
 struct RowBlocks {
-  std::uint64_t rows = 0, period = 0, first = 0;  ///< rows 0: all of them
+  std::uint64_t rows = 0, period = 0, first = 0;  ///< rows 0: all rows
   bool operator==(const RowBlocks&) const = default;
 };
 
-/// Where one tensor of a Titan checkpoint comes from.
+/// The source of one tensor of a Titan checkpoint.
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
   std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape; its dtype is kept unless widened
   /// rows of a head, if the rows are in the order of rotate_half and must be reordered to Titan's order
   /// (ckpt/model/head_rows.h); 0: rows stay
   std::uint64_t head_dim = 0;
-  bool widened = false;  ///< to float32, which holds every value of the source's type
+  bool widened = false;  ///< converted to float32, which represents every value of the source's type
   RowBlocks blocks{};    ///< of `source`, if it has more rows than the parameter
   bool operator==(const TensorPlan&) const = default;
 };
@@ -83,20 +83,20 @@ struct ImportPlan {
                                     ///< (to look: those there are)
   Settings config;  ///< ascending; "model.*" at least where the format knows them (recipe/model/from_rows.h)
   std::uint64_t step = 0;
-  std::uint32_t data_ranks = 1;                ///< ranks that trained the model, each with its own data
-  std::vector<std::uint64_t> optimizer_steps;  ///< Adam's t per parameter, when there are slots
+  std::uint32_t data_ranks = 1;                ///< number of ranks that trained the model on different data
+  std::vector<std::uint64_t> optimizer_steps;  ///< Adam's `step` per parameter, if there are slots
   std::optional<ckpt::LrSchedule> lr;          ///< an absent component is not written
   std::optional<ckpt::DataPosition> data;
   std::optional<ckpt::TrainState> train;  ///< train->step == step
   std::vector<Companion> companions;
   std::vector<TensorReport>
-      report;  ///< what happens to every tensor of the source, and to a tied head without a tensor
+      report;  ///< one entry per source tensor, and one for a tied head without a tensor
   std::vector<std::string> notes;
-  std::vector<std::string> left_out;  ///< names of the tensors that `look` left out of `tensors`
+  std::vector<std::string> left_out;  ///< names of tensors that were left out of `tensors` because of `look`
 };
 
 struct ImportOptions {
-  std::vector<std::string> skip;  ///< shell patterns of foreign tensors to leave out
+  std::vector<std::string> skip;  ///< globs of foreign tensors to skip
   /// from a configuration file that the user named: dotted key -> TOML text. With `look`, only what a format needs to
   /// read the checkpoint (the number of heads)
   std::optional<Settings> config;
@@ -113,7 +113,7 @@ struct ImportOptions {
       rules;  ///< applied to the names in the file before the format maps them (`create` has no effect here)
 };
 
-/// Called with the bytes of tensors done so far, and in all. An error that it returns ends the work.
+/// Called with bytes of tensors done so far, and in total. An error from it ends the work.
 using Progress = std::function<Status(std::uint64_t done, std::uint64_t total)>;
 
 /// An open foreign checkpoint.
@@ -128,12 +128,12 @@ class ForeignCheckpoint {
   /// Maps everything to Titan's names. \error kUnsupported (a model that Titan cannot express; names what is missing),
   /// kCorrupt (shapes that do not agree), kIncompatible (tensors missing or left over)
   virtual Result<ImportPlan> plan(const ImportOptions& options) const = 0;
-  /// Reads every byte once and checks what the format allows: sizes, and checksums where it has some. The report's note
+  /// Reads every byte once and checks what the format allows: sizes, and checksums if it has any. The report's note
   /// says what cannot be checked.
   virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
 };
 
-/// Which program's names and row order the tensors of a DCP directory have.
+/// The naming scheme and row order of the tensors in a DCP directory.
 enum class DcpNames {
   kTorchtitan,       ///< 0.2.2
   kNewerTorchtitan,  ///< 0.3.0
@@ -146,14 +146,14 @@ struct ExportOptions {
   bool q8_0 = false;              ///< gguf: quantise them instead
   /// limit for a file, if the format has several; a larger tensor gets its own file
   std::uint64_t max_shard_bytes = 5'000'000'000;
-  bool untie = false;                      ///< write a tied head as a tensor of its own
-  bool lr_from_config = false;             ///< dcp: take the curve from the configuration
-  DcpNames names = DcpNames::kTorchtitan;  ///< dcp
+  bool untie = false;                      ///< write a tied head as a separate tensor
+  bool lr_from_config = false;             ///< DCP: take the LR schedule from the configuration
+  DcpNames names = DcpNames::kTorchtitan;  ///< DCP only
   std::optional<Settings> config;          ///< as in ImportOptions
-  std::vector<Companion> companions;       ///< files of Hugging Face's that travel with the model
+  std::vector<Companion> companions;       ///< Hugging Face companion files of the model
 };
 
-/// Writes a foreign checkpoint. All decisions are made when it is created; write() only writes.
+/// Writes a foreign checkpoint. All decisions are made at creation; write() only writes.
 class ForeignWriter {
  public:
   /// `source` must outlive it.
@@ -163,8 +163,8 @@ class ForeignWriter {
   const std::vector<std::string>& notes() const { return notes_; }
   virtual std::uint64_t bytes() const { return bytes_; }  ///< of all tensors
   const Rounding& rounding() const { return rounding_; }  ///< rounding errors of casts, after write()
-  /// Writes every file into the empty folder `folder` and makes each durable; the folder itself is the caller's to
-  /// sync. Holds a few MiB. \error kCorrupt (the source), kFailed
+  /// Writes every file into the empty folder `folder` and makes each durable; the caller syncs the folder. Memory: a
+  /// few MiB. \error kCorrupt (the source), kFailed
   virtual Status write(Fs& fs, const std::string& folder, const Progress& progress) = 0;
 
  protected:
@@ -191,9 +191,8 @@ class Format {
   virtual ~Format() = default;
   virtual const char* name() const = 0;         ///< as in --from and --to: "hf", "dcp", "gguf"
   virtual const char* title() const = 0;        ///< for messages: "Hugging Face safetensors"
-  virtual bool writes() const { return true; }  ///< false: it is only read
-  /// True when `path` looks like this format by the names of its files; nothing is parsed. \error the files cannot be
-  /// looked at
+  virtual bool writes() const { return true; }  ///< false: read only
+  /// Whether the file names at `path` look like this format; nothing is parsed. \error the files cannot be listed
   virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;
   /// The error if the names of files in `path` show that it is almost a checkpoint of this format, else ok.
   /// \error kNotFound
@@ -201,13 +200,13 @@ class Format {
   /// True if a checkpoint of this format is a single file. A writer leaves it in its folder, and the file becomes the
   /// destination.
   virtual bool is_one_file() const { return false; }
-  /// True for the names of files and folders that a checkpoint of this format consists of. A folder with any other name
-  /// in it is never replaced.
+  /// Whether a checkpoint of this format can contain a file or folder of this name. A folder with any other name in it
+  /// is never replaced.
   virtual bool is_member(const std::string& name) const = 0;
   /// Opens `path`. \error kNotFound, kCorrupt, kUnsupported
   virtual Result<std::unique_ptr<ForeignCheckpoint>> open(Fs& fs, const std::string& path) const = 0;
-  /// Plans to write `source`, which outlives the writer. \error kUnsupported (no writer, or a model that the format
-  /// cannot express), kIncompatible (what the format needs is not in the checkpoint)
+  /// Plans to write `source`, which must outlive the writer. \error kUnsupported (no writer, or a model that the format
+  /// cannot express), kIncompatible (the checkpoint lacks something that the format needs)
   virtual Result<std::unique_ptr<ForeignWriter>> create(Fs& fs, const CheckpointReader& source,
                                                         const ExportOptions& options) const = 0;
 };

@@ -14,7 +14,7 @@ namespace titan::convert {
 
 /// One expert's projection within a tensor of all experts.
 struct ExpertPart {
-  std::string name;  ///< as Hugging Face calls it: "model.layers.0.mlp.experts.7.gate_proj.weight"
+  std::string name;  ///< Hugging Face's name: "model.layers.0.mlp.experts.7.gate_proj.weight"
   RowBlocks blocks;  ///< its rows among the rows of all experts
   std::vector<std::uint64_t> shape;
   std::uint64_t first() const {
@@ -22,8 +22,8 @@ struct ExpertPart {
   }  ///< element of the whole, row-major
 };
 
-/// The parts of the tensor `name`, "...experts.gate_up_proj" or "...experts.down_proj", of `shape`: [experts, rows,
-/// columns], gates before ups. Nothing for other names and shapes, and beyond 4,096 experts.
+/// The parts of the tensor `name` ("...experts.gate_up_proj" or "...experts.down_proj") of `shape`: [experts, rows,
+/// columns], gates before ups. Empty for other names and shapes, and beyond 4,096 experts.
 std::vector<ExpertPart> expert_parts(std::string_view name, const std::vector<std::uint64_t>& shape);
 
 /// The names of the two tensors of a layer: of gates and ups, and of downs.

@@ -7,7 +7,7 @@
 namespace titan::convert {
 
 struct ImportTarget {
-  std::string destination;  ///< folder to be made
+  std::string destination;  ///< folder to create
   bool force = false;       ///< replaces `destination` if it is a checkpoint
   bool dry_run = false;     ///< checks and reports, writes nothing
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;

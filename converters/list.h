@@ -8,8 +8,8 @@
 
 namespace titan::convert {
 
-/// The path that RUN@step or RUN@latest names if the steps of RUN are of another format (torchtitan's "step-10"); else
-/// `spec` as it is.
+/// Resolves RUN@step or RUN@latest to a path if the steps of RUN are of another format (torchtitan's "step-10");
+/// returns any other `spec` unchanged.
 std::string resolve_any(Fs& fs, const std::string& spec);
 /// ckpt::list_run for folders of any format. Foreign checkpoints are listed as steps that a resume does not take. `run`
 /// may be one checkpoint, or a folder that holds checkpoints, directly or in its folder `checkpoint` (as torchtitan's

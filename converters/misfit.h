@@ -1,5 +1,5 @@
 #pragma once
-// Errors for a configuration and weights that belong to different models.
+// Errors for a configuration and weights of different models.
 #include <string>
 #include <vector>
 
@@ -18,8 +18,8 @@ enum class ConfigKeys {
   kOurs
 };
 
-/// \error kIncompatible always: `tensor` of `path` has `shape`, but by `model` it should be `expected`. The hint names
-/// the key and the value that would fit.
+/// The error that `tensor` of `path` has `shape`, but `model` implies `expected`. The hint names the key and the value
+/// that would fit. Always kIncompatible.
 ckpt::Status shape_misfit(const std::string& path, const std::string& tensor, const std::vector<std::uint64_t>& shape,
                           const ckpt::ParameterMeta& expected, const recipe::ModelDims& model, ConfigKeys keys);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Checks that a configuration (--config, --set) agrees with the model of a checkpoint that is converted.
+// Checks that a configuration (--config, --set) agrees with the model of a checkpoint to convert.
 #include <string>
 #include <vector>
 
@@ -14,16 +14,15 @@ namespace titan::convert {
 
 using recipe::ModelDims;
 
-/// How a configuration is compared with a model that is known.
+/// How a configuration is compared with a known model.
 struct Comparison {
   /// the configuration is torchtitan's: its flavours scale RoPE, and tensors decide dimensions
   bool torchtitan = false;
   bool untie = false;  ///< the model is written untied: model.tied_embeddings may differ
 };
 
-/// The rows of `own`, with open keys of its model filled in from `given`. Compares values, not their spelling,
-/// including those of `given`'s flavour. `what` names the holder of `own` in messages. \error kIncompatible: `own` and
-/// `given` have different values
+/// The rows of `own`, with unset model keys filled in from `given`. Compares values, not spelling, including those of
+/// `given`'s flavour. `what` names the owner of `own` in messages. \error kIncompatible: `own` and `given` differ
 ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Settings& own,
                                          const ckpt::Settings& given, const Comparison& how = {});
 
@@ -33,12 +32,12 @@ ckpt::Status check_parameters(const ckpt::CheckpointReader& source, const ModelD
 /// loads the rest.
 ckpt::Status part_of_model(const std::string& path, const std::vector<std::string>& left_out);
 
-/// Whether heads and RoPE of torchtitan's flavour apply to `model`: width and depth are equal. People edit the other
-/// dimensions in place.
+/// Whether heads and RoPE of torchtitan's flavour apply to `model`: width and depth are equal (users edit the other
+/// dimensions in place).
 bool fits(const recipe::Flavor& flavor, const ModelDims& model);
 
-/// The rows "model.*" that `given` leaves to its model.flavor, ascending; none without a flavour, or with an unknown
-/// one. RoPE's scaling is not among them: a known model keeps its own scaling, as in titan-train.
+/// The rows "model.*" that `given` leaves to its model.flavor, ascending; empty without a flavour, or with an unknown
+/// one. Excludes RoPE scaling: a known model keeps its own scaling, as in titan-train.
 ckpt::Settings flavor_rows(const ckpt::Settings& given);
 
 }  // namespace titan::convert

@@ -29,7 +29,7 @@ class NameTable {
   /// The table for the parts of `model` only: some names mean other parts in other families.
   NameTable of(const recipe::ModelDims& model) const;
 
-  /// Our name for the format's name `theirs`, or nullopt.
+  /// Titan's name for the format's name `theirs`, or nullopt.
   std::optional<MappedName> ours(std::string_view theirs) const;
   /// The format's name for Titan's name `ours`, or nullopt.
   std::optional<MappedName> theirs(std::string_view ours) const;
@@ -47,7 +47,7 @@ class NameTable {
   std::optional<recipe::ModelDims> model_;
 };
 
-/// Hugging Face's names. Without a model, the names of Mixtral's experts are not among them.
+/// Hugging Face's names. Without a model, the table lacks the names of Mixtral's experts.
 const NameTable& huggingface_names();
 const NameTable& mistral_names();
 /// GGUF's names, with the row order of architecture qwen2.

@@ -1,5 +1,5 @@
 #pragma once
-// Prefixes that programs put before Hugging Face's names: "language_model.", a second "model.", or none.
+// Prefixes in front of Hugging Face's tensor names: "language_model.", a second "model.", or none.
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace titan::convert {
 
-/// The place of "layers." in `name`, at its start or after a dot, for which `known` accepts the rest of the name.
+/// The offset of "layers." in `name`, at its start or after a dot, such that `known` accepts the rest of the name.
 std::optional<std::size_t> layers_at(std::string_view name, const std::function<bool(std::string_view rest)>& known);
 
 /// The prefix before "layers.N." in `names`: normally "model.", which is also returned if it is one of several, or if
@@ -19,8 +19,8 @@ std::optional<std::size_t> layers_at(std::string_view name, const std::function<
 /// without "model."
 ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<std::string>& names);
 
-/// The error for `path`, whose names begin with `prefixes` (two or more): the user must choose one of the models.
-/// \error kIncompatible always
+/// The error for `path`, whose names begin with several `prefixes`: the user must choose one of the models. Always
+/// kIncompatible.
 ckpt::Status several_models(const std::string& path, const std::vector<std::string>& prefixes);
 
 /// Hugging Face's form of `name`, with `prefix` replaced by "model.".

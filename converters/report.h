@@ -15,7 +15,7 @@ namespace titan::convert {
 enum class Fate {
   kWritten,  ///< under the name `to`
   kTied,     ///< not written: another tensor has the same elements (`to`)
-  kDropped,  ///< not written: it follows from the configuration
+  kDropped,  ///< not written: its value follows from the configuration
   kSkipped,  ///< not written: the user asked for that
 };
 const char* fate_name(Fate fate);  ///< "written", "tied", "dropped", "skipped"

@@ -18,8 +18,8 @@ namespace titan::convert {
 /// A rank in the form that every trainer writes: only digits, without leading zeros. Empty for any other text.
 std::optional<std::uint32_t> rank_number(std::string_view text);
 
-/// The step in the name of a folder: "step-10", "checkpoint-10", "iter_0000010", "global_step10",
-/// "global_step10_universal", "10"; nothing for a name with another ending.
+/// The step in a folder name: "step-10", "checkpoint-10", "iter_0000010", "global_step10", "global_step10_universal",
+/// "10". nullopt for other names.
 std::optional<std::uint64_t> step_of_name(std::string_view name);
 /// Whether `name` is a trainer's name for the folder of a step: one of the forms above, or "release". Other names that
 /// end in a number do not count.
@@ -30,8 +30,8 @@ inline constexpr const char *kLatestOfMegatron = "latest_checkpointed_iteration.
 /// The names of all files in which trainers store the name of their last step.
 std::span<const char* const> latest_files();
 
-/// The content of such a file ("5", "release", "global_step7") without surrounding blanks and line ends of any system.
-/// \error kNotFound: it does not exist, or is not a file; kFailed, kMediaError
+/// The content of such a file ("5", "release", "global_step7"), without surrounding blanks and line ends.
+/// \error kNotFound: missing, or not a file; kFailed, kMediaError
 ckpt::Result<std::string> latest_word(ckpt::Fs& fs, const std::string& path);
 
 }  // namespace titan::convert

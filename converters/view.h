@@ -47,7 +47,7 @@ Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const 
 /// Like open_any(), to list tensors whose names match `glob`. If `glob` matches none of Titan's names and some of the
 /// foreign format's, the result holds only those tensors, as the foreign format stores them. \error as open_any
 Result<CheckpointReader> open_for_pattern(Fs& fs, const std::string& path, const std::string& glob);
-/// The names of the tensors of `spec`, a checkpoint of any format as a user types it; empty if it cannot be opened.
+/// Tensor names of `spec`, a checkpoint of any format as typed; empty if it cannot be opened.
 std::vector<std::string> tensor_names(Fs& fs, const std::string& spec);
 /// ckpt::verify_target for checkpoints of any format; ForeignCheckpoint::verify checks foreign ones. The steps of a run
 /// are those that list_any() lists.

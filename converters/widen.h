@@ -4,7 +4,7 @@
 
 namespace titan::convert {
 
-/// Marks every tensor of `plan` that float32 holds exactly (bfloat16, float16) as widened, and notes how many.
+/// Marks every tensor of `plan` that float32 represents exactly (bfloat16, float16) as widened, and notes how many.
 /// \error kIncompatible: there are tensors of other types
 Status widen_state(const ForeignCheckpoint& source, ImportPlan& plan);
 

@@ -23,7 +23,7 @@ class WriteBehind {
 
   /// `file` must outlive this object, and nothing else may write to it meanwhile.
   explicit WriteBehind(ckpt::File& file);
-  /// Waits for the block that is being written; drops the blocks after it.
+  /// Waits for the block that is being written; drops queued blocks.
   ~WriteBehind();
   WriteBehind(const WriteBehind&) = delete;
   WriteBehind& operator=(const WriteBehind&) = delete;
@@ -35,7 +35,7 @@ class WriteBehind {
   void put(std::uint64_t offset, Block block);
   /// Waits until everything is written; call it once. The file is not synced. \error kFailed
   ckpt::Status finish();
-  /// Drops the waiting blocks. The destructor calls it first.
+  /// Drops the queued blocks. The destructor calls it first.
   void give_up();
 
  private:
@@ -44,7 +44,7 @@ class WriteBehind {
     Block block;
   };
   void work();
-  bool write_next();  // the front of the queue; false after an error
+  bool write_next();  // writes the front of the queue; false after an error
 
   ckpt::File& file_;
   ckpt::Mutex mutex_;

@@ -28,17 +28,17 @@ struct ChatTemplate {
   std::map<std::string, Around> roles;
 };
 
-/// Reads {"roles": {"user": {"prefix": "...", "suffix": "..."}, ..}}. \error kUnsupported: a template in Jinja;
-/// kInvalid: another file, no role "assistant"
+/// Reads {"roles": {"user": {"prefix": "...", "suffix": "..."}, ..}}. \error kUnsupported: a Jinja template; kInvalid:
+/// any other file, no role "assistant"
 ckpt::Result<ChatTemplate> read_chat_template(ckpt::Fs& fs, const std::string& path);
 
 /// The members `prompt` and `completion` of one JSON object; the completion is trained on. `what` names the line in
 /// messages. \error kInvalid: not such an object, an empty completion
 ckpt::Result<std::vector<TextPart>> completion_parts(const std::string& what, std::string_view line);
 
-/// The member `messages` of one JSON object, a list of {"role", "content"}. Contents of "assistant" are trained on,
-/// with the suffix after them. \error kInvalid: not such an object, a role that the template lacks, no message of
-/// "assistant"
+/// The member `messages` of one JSON object, a list of {"role", "content"}. The contents of "assistant" and the
+/// suffixes after them are trained on. \error kInvalid: not such an object, a role that the template lacks, no message
+/// of "assistant"
 ckpt::Result<std::vector<TextPart>> message_parts(const std::string& what, std::string_view line,
                                                   const ChatTemplate& chat);
 

@@ -28,7 +28,7 @@ struct InputOptions {
 /// Documents as stored in their files, in one buffer.
 struct RawDocuments {
   struct Place {
-    std::size_t begin = 0, end = 0;  ///< in `bytes`
+    std::size_t begin = 0, end = 0;  ///< offsets in `bytes`
     std::uint32_t input = 0;         ///< index into DocumentReader::names()
     std::uint64_t number = 0;  ///< number of the line or document in its file, from 1; messages count documents from 0
     bool json = false;         ///< it is a line of a JSON Lines file
@@ -40,22 +40,22 @@ struct RawDocuments {
 /// Reads the list of inputs and keeps the position in the current one.
 class DocumentReader {
  public:
-  static constexpr std::size_t kLongest = std::size_t{64} << 20;  ///< bytes of a document, or of a line
+  static constexpr std::size_t kLongest = std::size_t{64} << 20;  ///< maximum size of a document or line, in bytes
   static constexpr std::uint32_t kMostInputs = 1u << 20;
 
   /// Finds the files without opening them. \error kInvalid: a file does not exist, a folder is empty
   static ckpt::Result<DocumentReader> open(ckpt::Fs& fs, InputOptions options);
 
-  /// Opens each file and examines its beginning. \error kInvalid: a file of another kind
+  /// Opens each file and examines its beginning. \error kInvalid: not a text file
   ckpt::Status look_at_all();
 
-  /// Appends documents until `out` has `wanted` bytes or more; nothing at the end of the last file. Empty lines and
-  /// empty texts are skipped. \error kInvalid: a file of another kind, a document that is too long; kCorrupt, kFailed
+  /// Appends documents until `out` has at least `wanted` bytes; appends nothing at the end of the last file. Skips
+  /// empty lines and empty texts. \error kInvalid: not a text file, a document that is too long; kCorrupt, kFailed
   ckpt::Status fill(std::size_t wanted, RawDocuments& out);
 
   const std::vector<std::string>& names() const { return names_; }
-  std::uint64_t total_bytes() const { return total_bytes_; }  ///< of all files as stored; 0: not known
-  std::uint64_t read_bytes() const { return *read_bytes_; }   ///< of total_bytes() so far
+  std::uint64_t total_bytes() const { return total_bytes_; }  ///< size of all files as stored; 0: not known
+  std::uint64_t read_bytes() const { return *read_bytes_; }   ///< bytes read so far, of total_bytes()
   std::uint64_t skipped() const { return skipped_; }          ///< empty texts and lines
   /// A few lines about inputs that do not look like the text that they are read as.
   const std::vector<std::string>& warnings() const { return warnings_; }

@@ -22,7 +22,7 @@ struct LookOptions {
   std::string tokenizer;        ///< to show documents with; empty: the one in the folder
   std::uint64_t show = 0;       ///< number of documents to show, from the first on
   bool verify = false;          ///< calls verify_tokens(); for a file: looks for invalid ids
-  std::uint64_t most = 1000;    ///< most tokens of a document that are shown
+  std::uint64_t most = 1000;    ///< maximum number of tokens shown per document
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< progress in verified bytes
 };

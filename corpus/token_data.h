@@ -30,7 +30,7 @@ struct TokenShard {
 };
 
 struct TokenData {
-  std::uint32_t token_bytes = 2;  ///< 2 or 4: unsigned, little-endian
+  std::uint32_t token_bytes = 2;  ///< bytes per id, 2 or 4: unsigned, little-endian
   std::uint64_t tokens = 0, documents = 0;
   std::uint64_t text_bytes = 0;               ///< bytes of the documents as text
   std::uint64_t longest = 0;                  ///< tokens of the longest document
@@ -44,12 +44,12 @@ struct TokenData {
 
 /// The text of data.json.
 std::string write_token_data(const TokenData& data);
-/// Reads data.json of `folder` and checks the sizes of the files that it names. \error kInvalid: `folder` is something
-/// else, or lacks a file; kCorrupt: a file of another size; kFailed
+/// Reads data.json of `folder` and checks the sizes of its files. \error kInvalid: `folder` is not a token folder, or
+/// lacks a file; kCorrupt: a file of another size; kFailed
 ckpt::Result<TokenData> read_token_data(ckpt::Fs& fs, const std::string& folder);
-/// Whether `folder` has a data.json of this kind, readable or not.
+/// Whether `folder` has a token folder's data.json, readable or not.
 bool is_token_data(ckpt::Fs& fs, const std::string& folder);
-/// Whether a file of this name belongs to a folder of tokens.
+/// Whether a token folder has files with this name.
 bool is_token_member(std::string_view name);
 
 }  // namespace titan::corpus

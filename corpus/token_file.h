@@ -39,10 +39,10 @@ std::string ids_of_index(std::string_view path);
 /// The file of ids for a Megatron `path` without file ending; empty if it does not exist.
 std::string ids_of_prefix(ckpt::Fs& fs, const std::string& path);
 
-/// Examines the file of ids at `path` (or of the index at `path`) and the files next to it: a `.bin` with an `.idx` is
-/// Megatron's, a `.ds` is nanotron's. Raw ids have `raw_width` bytes (2 or 4); so have nanotron's if the metadata lack
-/// the width. \error kInvalid: it does not exist, another kind of array, a size that is not a multiple of an id's;
-/// kCorrupt: an index that is incomplete or contradicts the file; kFailed
+/// Examines the file of ids at `path` (or that of the index at `path`) and its neighbouring files: a `.bin` with an
+/// `.idx` is Megatron's, a `.ds` is nanotron's. Raw ids have `raw_width` bytes (2 or 4), and so have nanotron's if the
+/// metadata lack the width. \error kInvalid: it does not exist, another kind of array, a size that is not a multiple of
+/// the id width; kCorrupt: an index that is incomplete or contradicts the file; kFailed
 ckpt::Result<TokenFile> open_token_file(ckpt::Fs& fs, const std::string& path, std::uint32_t raw_width);
 
 /// Where an index stores the ends of documents: u64, ascending, without the last end, which is the end of the file.
@@ -54,9 +54,9 @@ struct IndexedEnds {
 /// The ends in the index of `file`, which open_token_file() returned; none without an index.
 IndexedEnds indexed_ends(const TokenFile& file);
 
-/// Reads the whole index, in pieces: `take` gets the ends of documents in tokens, ascending; the last is `file.tokens`.
-/// Megatron's sequences are its documents, as its own training counts them. Does nothing without an index. \error
-/// kCorrupt: ends that do not ascend, sequences with gaps or overlaps or out of order; errors of `take`
+/// Reads the whole index in parts: `take` gets document ends in tokens, ascending; the last one is `file.tokens`. Each
+/// Megatron sequence is a document, as in Megatron's own training. Does nothing without an index. \error kCorrupt: ends
+/// that do not ascend, sequences with gaps or overlaps or out of order; errors of `take`
 ckpt::Status read_ends(ckpt::Fs& fs, const TokenFile& file,
                        const std::function<ckpt::Status(std::span<const std::uint64_t>)>& take);
 

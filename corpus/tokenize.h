@@ -27,9 +27,9 @@ struct TokenizeOptions {
   std::string messages;        ///< file with the chat template for lines with `messages` (dialogue.h); "": no such
                                ///< lines
   std::string dst;
-  std::string tokenizer;  ///< folder or file
+  std::string tokenizer;  ///< tokenizer folder or file
   std::optional<std::string> before,
-      behind;  ///< the token that begins and that ends each document; "": none; unset: the tokenizer's
+      behind;  ///< tokens at the beginning and end of each document; "": none; unset: the tokenizer's
   bool replace_malformed = false;  ///< bytes that are not UTF-8 become U+FFFD
   bool force = false;              ///< replace `dst` if it is a token folder
   bool dry_run = false;            ///< read and encode, write nothing
@@ -43,7 +43,7 @@ struct TokenizeOptions {
 struct TokenizeReport {
   std::string dst, tokenizer;
   TokenData data;
-  std::uint64_t files = 0, empty = 0;  ///< empty: texts and lines without a character
+  std::uint64_t files = 0, empty = 0;  ///< `empty`: number of skipped empty texts and lines
   bool written = false;
   double seconds = 0;
   std::vector<std::string> warnings;
@@ -54,14 +54,14 @@ struct Borders {
   std::vector<std::uint32_t> before, behind;
   bool operator==(const Borders&) const = default;
 };
-/// The borders of `tokenizer`, or those named in TokenizeOptions. \error kInvalid: the tokenizer does not have the
-/// token, or has no token that ends a document
+/// The ids of `tokenizer`, or of the tokens named in TokenizeOptions. \error kInvalid: the tokenizer does not have the
+/// token, or has no end-of-document token
 ckpt::Result<Borders> borders_of(const recipe::Tokenizer& tokenizer, const std::optional<std::string>& before = {},
                                  const std::optional<std::string>& behind = {});
 
-/// \error kInvalid: input, tokenizer or names that cannot be used, text that is not UTF-8 (file, document, offset), no
+/// Tokenizes. \error kInvalid: unusable input, tokenizer or names, text that is not UTF-8 (file, document, offset), no
 /// document at all; kUnsupported: the tokenizer; kLocked, kFailed, kCorrupt (a damaged archive), kInterrupted,
-/// kTerminated. After an error `dst` is as it was.
+/// kTerminated. After an error `dst` is unchanged.
 ckpt::Result<TokenizeReport> tokenize(ckpt::Fs& fs, const TokenizeOptions& options);
 
 }  // namespace titan::corpus

@@ -13,7 +13,7 @@ inline constexpr std::uint64_t kScanAlignment = 4096;
 
 inline bool is_aligned(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory) % kScanAlignment == 0; }
 
-/// At least `size` bytes of memory that begin at a multiple of kScanAlignment. They are not initialised.
+/// At least `size` bytes of uninitialised memory, aligned to kScanAlignment.
 class AlignedBuffer {
  public:
   explicit AlignedBuffer(std::size_t size)

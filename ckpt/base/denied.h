@@ -11,7 +11,7 @@ struct Obstacle {
     kNone,      ///< nothing was found
     kPass,      ///< a folder without the right to pass through it (x)
     kList,      ///< a folder without the right to list it (r)
-    kChange,    ///< a folder in which no name may be created, changed or removed
+    kChange,    ///< a folder without write permission: no name in it may be created, changed or removed
     kRead,      ///< a file without the right to read it
     kWrite,     ///< a file without the right to write it
     kFile,      ///< a file where a folder is expected
@@ -21,10 +21,10 @@ struct Obstacle {
     kElse,      ///< the mode bits allow the call: an access control list, a server or a security module refused it
   };
   Kind kind = Kind::kNone;
-  std::string path;  ///< of the file or folder
+  std::string path;  ///< the file or folder that blocks the call
   std::uint32_t owner = 0, mode = 0;
   std::string owner_name = {};  ///< empty if not known
-  std::string target = {};      ///< where a dead link points
+  std::string target = {};      ///< target of a dead link
 };
 
 struct User {
@@ -32,14 +32,14 @@ struct User {
   std::string name = {};
 };
 
-/// One sentence that says what is missing and what to do; empty for kNone. Pure.
+/// One sentence: which right is missing and what to do. Empty for kNone. Pure.
 std::string obstacle_text(const Obstacle& obstacle, const User& user);
 
-/// Finds out why `call` ("mkdir", "open", "rename to X") on `path` failed with `error` (EACCES, ELOOP, ENOENT, ENOTDIR
-/// or EROFS; kNone for any other).
+/// Finds why `call` ("mkdir", "open", "rename to X") on `path` failed with the errno `error`: EACCES, ELOOP, ENOENT,
+/// ENOTDIR or EROFS. Any other `error` gives kNone.
 Obstacle find_obstacle(int error, const std::string& path, const std::string& call);
 
-/// The obstacle_text() of find_obstacle(), for the user of this process.
+/// obstacle_text(find_obstacle()) for the user of this process.
 std::string denied_hint(int error, const std::string& path, const std::string& call);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// Ed25519 signatures, and keys in the files of OpenSSL. \source RFC 8032; RFC 8410 (the keys' DER); RFC 7468 (PEM)
+// Ed25519 signatures, with keys in OpenSSL's PEM files. \source RFC 8032; RFC 8410 (the keys' DER); RFC 7468 (PEM)
 #include <array>
 #include <cstdint>
 #include <string>

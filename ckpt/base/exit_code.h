@@ -7,22 +7,22 @@ namespace titan::ckpt {
 /// The documented exit codes of both programs.
 enum ExitCode : int {
   kExitDone = 0,
-  kExitDifferent = 1,  ///< the command looked for a difference or for damage, and found some
+  kExitDifferent = 1,  ///< the command compared or verified, and found a difference or damage
   kExitUsage = 2,
   kExitFailed = 3,
   kExitNotFound = 10,
   kExitLocked = 11,
   kExitCorrupt = 12,
   kExitIncompatible = 13,
-  kExitSaved = 75,         ///< saved and stopped early: start the run again
+  kExitSaved = 75,         ///< stopped early after a save: start the run again to continue
   kExitInterrupted = 130,  ///< stopped by SIGINT, without a save
   kExitTerminated = 143,   ///< stopped by SIGTERM, without a save
 };
 /// True for the codes of ExitCode.
 bool is_exit_code(int code);
-/// True if nothing went wrong: the run is done, or it saved and stopped early.
+/// True for success: the run is complete, or it saved and stopped early.
 inline bool ended_well(int code) { return code == kExitDone || code == kExitSaved; }
-/// True if a stop ended the run before it was done, with or without a save.
+/// True if the run was stopped before its last step, with or without a save.
 inline bool stopped_early(int code) {
   return code == kExitSaved || code == kExitInterrupted || code == kExitTerminated;
 }

@@ -1,8 +1,9 @@
 #pragma once
 // Fs: the file system interface, used for all file I/O. Tests replace it with one in memory or one that fails.
 //
-// Paths are plain strings, '/' separated. Every error names the path and the call. Implementations are thread-safe;
-// a File may be used from several threads through pread and pwrite.
+// Paths are plain strings with '/' separators. Every error names the path and the call. Implementations are
+// thread-safe;
+// several threads may use one File through pread and pwrite.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,24 +15,24 @@
 
 namespace titan::ckpt {
 
-/// An open file. The destructor closes it without reporting errors: call close() if a late error matters (writers do).
+/// An open file. The destructor closes it and drops errors; call close() where an error of closing matters (writers).
 class File {
  public:
   virtual ~File() = default;
-  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt when the file ends before that, kMediaError, kFailed
-  /// on other I/O errors.
+  /// Reads exactly `out.size()` bytes at `offset`. \error kCorrupt (the file ends before), kMediaError, kFailed (other
+  /// I/O errors)
   virtual Status pread(std::uint64_t offset, std::span<std::byte> out) = 0;
   /// Writes all of `data` at `offset`. \error kFailed (disk full, quota, I/O error).
   virtual Status pwrite(std::uint64_t offset, std::span<const std::byte> data) = 0;
   /// Sets the size; bytes beyond the old end read as zeros.
   virtual Status truncate(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
-  /// Makes the data of the file durable (fdatasync), also data written by other processes or through other descriptors.
-  /// After an error the data may be lost although a second call would succeed: never call it again on this file.
+  /// Makes the file's data durable (fdatasync), including data written by other processes or descriptors. After an
+  /// error data may be lost even if a second call succeeds; never call it again on this file.
   virtual Status datasync() = 0;
-  /// Takes write permission for this file from everybody; this open file can still be written. Not made durable.
-  /// \error kUnsupported (this store keeps no permissions, or the file belongs to another user: nothing has changed),
-  /// kFailed
+  /// Removes write permission from the file for all users; this open file can still be written. The change is not made
+  /// durable. \error kUnsupported (the store has no permissions, or the file belongs to another user; nothing has
+  /// changed), kFailed
   virtual Status set_read_only();
   virtual Status close() = 0;
 };
@@ -46,7 +47,7 @@ struct FileInfo {
                                         ///< name
   std::uint64_t device = 0, inode = 0;  ///< equal for two names of one file
   std::uint64_t allocated = 0;          ///< bytes on disk; less than `size` for a file with holes
-  bool writable = true;                 ///< the mode lets at least one user write it
+  bool writable = true;                 ///< the mode gives at least one user write permission
   bool operator==(const FileInfo&) const = default;
 };
 
@@ -56,19 +57,19 @@ struct DirEntry {
   bool operator==(const DirEntry&) const = default;
 };
 
-/// Which processes respect an advisory lock that was granted.
+/// Which processes see an advisory lock that was granted.
 enum class LockReach {
-  kKernel,   ///< every process that can reach the file: only this host uses the store
-  kUnknown,  ///< processes of this host; those of other hosts if their mount options say so
-  kNone,     ///< none: the store has no such locks, and Fs::lock grants every request
+  kKernel,   ///< every process that can open the file: only this host uses the store
+  kUnknown,  ///< processes of this host; those of other hosts depending on their mount options
+  kNone,     ///< none: the store has no advisory locks, and Fs::lock grants every request
 };
 
-/// An exclusive advisory lock on a file. The destructor, or the end of the process, releases it.
+/// An exclusive advisory lock on a file, released by the destructor or by the end of the process.
 class FileLock {
  public:
   virtual ~FileLock() = default;
   virtual LockReach reach() const { return LockReach::kKernel; }
-  /// Replaces the content of the lock file, which names the holder; not made durable.
+  /// Replaces the content of the lock file, which names the holder. Not made durable.
   virtual Status write(const std::string& text) = 0;
 };
 
@@ -93,7 +94,7 @@ class Fs {
   /// Opens a file that another process of this host created with create_large() and sized, to write a part of it in the
   /// same way. Only the process that created the file calls truncate(). \error kNotFound, kUnsupported
   virtual Result<std::unique_ptr<File>> open_large(const std::string& path);
-  /// True if a file of create_large() went through the page cache because its store refuses to bypass it.
+  /// True if any file of create_large() went through the page cache because its store cannot bypass it.
   virtual bool refused_past_cache() const { return false; }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
@@ -101,9 +102,9 @@ class Fs {
   /// the store supports it: this is faster, and other files stay cached. Only whole multiples of kScanAlignment bypass
   /// it.
   virtual Result<std::unique_ptr<File>> open_scan(const std::string& path) { return open_read(path); }
-  /// Opens the regular file `member` ("model/x") of the folder `folder` for reading. `folder` itself may be a symbolic
-  /// link; no name below it may be one, and nothing outside of it can be reached. \error kNotFound, kCorrupt (a link is
-  /// on the way), kMediaError, kFailed
+  /// Opens the regular file `member` ("model/x") below `folder` for reading. `folder` itself may be a symbolic link,
+  /// but no name below it, so nothing outside `folder` can be reached. \error kNotFound, kCorrupt (a link in `member`),
+  /// kMediaError, kFailed
   virtual Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
                                                     Access access = Access::kCached);
   /// stat() of `member` in `folder`. Links are refused as by open_member; kCorrupt also if `member` itself is a link.
@@ -112,7 +113,7 @@ class Fs {
   /// may link such a file, for example a run's metrics, to another place. \error kFailed, kUnsupported (this file
   /// system does not offer the call)
   virtual Result<std::unique_ptr<File>> open_update(const std::string& path);
-  virtual Status make_dir(const std::string& path) = 0;  ///< parent must exist; kFailed when `path` exists
+  virtual Status make_dir(const std::string& path) = 0;  ///< the parent must exist; kFailed when `path` exists
   virtual Status remove_file(const std::string& path) = 0;
   virtual Status remove_dir(const std::string& path) = 0;  ///< must be empty
   /// Renames a file over another (atomic replace).
@@ -122,7 +123,7 @@ class Fs {
   /// Makes the names in `path` (creations, renames, removals) durable: fsync of the directory.
   virtual Status sync_dir(const std::string& path) = 0;
   virtual Result<std::vector<DirEntry>> list(const std::string& path) = 0;  ///< sorted by name; \error kNotFound
-  /// Symbolic links are not followed: their type is kLink. \error kNotFound
+  /// stat() that does not follow symbolic links: their type is kLink. \error kNotFound
   virtual Result<FileInfo> stat(const std::string& path) = 0;
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
   /// Whether this process may write the file `path`, or create names in the folder `path`, as far as the store can tell
@@ -135,12 +136,12 @@ class Fs {
   // Some stores lack the calls below. kUnsupported means that nothing was changed and the caller must use another way
   // (another device, not permitted, too many links, no such call). All of them except real_path return it by default.
 
-  /// Gives the file `from` the second name `to`, which must not exist. \error kUnsupported, kNotFound, kFailed
+  /// Creates the hard link `to` to the file `from`. `to` must not exist. \error kUnsupported, kNotFound, kFailed
   virtual Status link(const std::string& from, const std::string& to);
-  /// Creates `to` as a read-only file that shares the blocks of `from`, durable on return (its folder is not synced).
-  /// \error kUnsupported, kNotFound, kFailed; after an error `to` does not exist
+  /// Creates `to` as a read-only file that shares the blocks of `from` (copy-on-write). Its data is durable on return;
+  /// its folder is not synced. \error kUnsupported, kNotFound, kFailed; after an error `to` does not exist
   virtual Status reflink(const std::string& from, const std::string& to);
-  /// Exchanges two existing names in one step. \error kUnsupported, kNotFound, kFailed
+  /// Exchanges two existing names atomically. \error kUnsupported, kNotFound, kFailed
   virtual Status exchange(const std::string& a, const std::string& b);
   /// The canonical absolute form of an existing path: symbolic links followed, no "." or "..". The default
   /// implementation only normalises the text of the path. \error kNotFound

@@ -11,10 +11,10 @@
 namespace titan::ckpt {
 
 std::uint8_t galois_product(std::uint8_t a, std::uint8_t b);
-/// 1 / a, for an `a` other than 0.
+/// 1 / a. `a` must not be 0.
 std::uint8_t galois_inverse(std::uint8_t a);
 
-/// Adds `source` times factors[k] to targets[k], for each k. Each target has at least as many bytes as the source.
+/// Adds `source` times factors[k] to targets[k], for each k. No target is shorter than `source`.
 void galois_add(std::span<const std::byte> source, std::span<const std::uint8_t> factors,
                 std::span<const std::span<std::byte>> targets);
 
@@ -23,7 +23,7 @@ std::uint8_t cauchy(std::uint32_t row, std::uint32_t column);
 
 /// Rows of a square matrix.
 using GaloisMatrix = std::vector<std::vector<std::uint8_t>>;
-/// Empty if `matrix` has no inverse.
+/// The inverse of `matrix`; empty if there is none.
 std::optional<GaloisMatrix> galois_inverse(GaloisMatrix matrix);
 
 }  // namespace titan::ckpt

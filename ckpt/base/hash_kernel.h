@@ -20,7 +20,7 @@ struct HashKernel {
   Value (*digest)(const State& state);
 };
 
-/// Null if the compiler's target does not have the instruction set.
+/// Null if the program was compiled without that instruction set.
 const HashKernel* portable_hash_kernel();
 const HashKernel* avx2_hash_kernel();
 const HashKernel* avx512_hash_kernel();

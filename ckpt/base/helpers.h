@@ -12,8 +12,8 @@ namespace titan::ckpt {
 /// kFailed with "out of memory", or with the text of the exception.
 Status status_of(const std::exception& error);
 
-/// Calls `work`, which returns a Status, and turns an exception into one. For threads: an exception that leaves a
-/// thread ends the process.
+/// Runs `work`, which returns a Status, and turns an exception into one. For threads, where an uncaught exception would
+/// end the process.
 template <typename Work>
 Status contained(const Work& work) {
   try {
@@ -31,8 +31,8 @@ class Helpers {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  /// Starts a thread that runs `work`, which does not throw. Returns false if the system has no thread or memory for it
-  /// (a container's limit of processes); the caller continues with the threads that it has.
+  /// Starts a thread that runs `work`, which must not throw. Returns false if the system has no thread or memory left
+  /// (a container's process limit); the caller then continues with the threads that it has.
   bool start(std::function<void()> work) noexcept;
   bool empty() const { return threads_.empty(); }
   void join();

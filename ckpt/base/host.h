@@ -1,5 +1,5 @@
 #pragma once
-// What the host tells a process: variables of its environment, and the time of day.
+// Environment variables and wall clock.
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace titan::ckpt {
 
-/// The value of the variable `name`; nothing where it is not set.
+/// The value of the environment variable `name`; nullopt if it is not set.
 inline std::optional<std::string> environment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);

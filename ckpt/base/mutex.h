@@ -33,7 +33,7 @@ class TITAN_CAPABILITY Mutex {
   std::mutex mutex_;
 };
 
-/// Holds a Mutex while it lives, except between unlock() and lock(). Condition::wait takes it.
+/// Holds a Mutex during its lifetime, except between unlock() and lock(). Condition::wait takes it as argument.
 class TITAN_SCOPED_LOCK MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TITAN_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
@@ -56,8 +56,8 @@ class TITAN_SCOPED_LOCK MutexLock {
   bool held_ = true;
 };
 
-/// Waits under a MutexLock. Call wait() in a loop that checks the condition, since it may return without notify_all():
-/// glibc before 2.41 can lose a wakeup, so wait() returns by itself every 100 ms.
+/// A condition variable for MutexLock. Call wait() in a loop that checks the condition: wait() returns every 100 ms
+/// even without notify_all(), since glibc before 2.41 can lose a wakeup.
 /// \source https://sourceware.org/bugzilla/show_bug.cgi?id=25847
 class Condition {
  public:

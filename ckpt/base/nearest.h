@@ -1,5 +1,5 @@
 #pragma once
-// "Did you mean": which of the known names a mistyped one was probably meant to be. Pure.
+// "Did you mean": the known names that are closest to a mistyped one. Pure.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -7,11 +7,11 @@
 
 namespace titan::ckpt {
 
-/// Counts the insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b` (bytes).
+/// Damerau-Levenshtein distance in bytes: insertions, deletions, substitutions and swaps of neighbours from `a` to `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Returns the candidates that are within two edits of `word` (fewer if both are shorter than four bytes), or of which
-/// one is a prefix of the other (three bytes or more). Nearest first, equals in the order given, at most `limit`.
+/// The candidates within two edits of `word` (fewer if both are shorter than four bytes), and those of which one is a
+/// prefix of the other (three bytes or more). Nearest first, ties in the given order, at most `limit`.
 std::vector<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates,
                                  std::size_t limit = 3);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Independent pieces of work on several threads.
+// Runs independent tasks on several threads.
 #include <cstddef>
 #include <functional>
 
@@ -11,9 +11,9 @@ namespace titan::ckpt {
 /// but at least 4 (a disk needs several reads at a time) and at most 16.
 unsigned io_threads(unsigned wanted);
 
-/// Calls `work(i)` once for every i below `count`, in order of i as threads become free. The caller's thread is one of
-/// `threads`; fewer do the work if the system cannot start them all. After a failure (an exception counts as one) no
-/// further index is begun. Returns the failure of the lowest index that failed.
+/// Calls `work(i)` for every i below `count`, in order of i as threads become free. Uses `threads` threads including
+/// the caller's, or fewer if the system cannot start them all. After a failure (an exception counts as one) no further
+/// index is started. Returns the failure of the lowest index that failed.
 Status parallel_for(std::size_t count, unsigned threads, const std::function<Status(std::size_t)>& work);
 
 }  // namespace titan::ckpt

@@ -31,8 +31,8 @@ Status from_errno(int error, const std::string& path, const std::string& call, O
 Status from_read_errno(int error, const std::string& path, const std::string& call,
                        OnMissing missing = OnMissing::kNotFound);
 
-/// Fills `out` from `offset` on with calls of read_some(offset, out), which returns what pread(2) would.
-/// \error kCorrupt (the file ends before that), kMediaError, kFailed
+/// Fills `out` from `offset` on by calls of read_some(offset, out), which returns what pread(2) returns.
+/// \error kCorrupt (the file ends before), kMediaError, kFailed
 template <typename ReadSome>
 Status read_fully(const std::string& path, std::uint64_t offset, std::span<std::byte> out, ReadSome read_some) {
   const std::uint64_t end = offset + out.size();
@@ -52,8 +52,8 @@ class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   ~PosixFile() override;
-  /// From now on whole blocks bypass the page cache, if the store can do that. Opens a second descriptor through the
-  /// first one and not by the path, so that both are the same file.
+  /// From now on, whole blocks bypass the page cache if the store allows it. Opens a second descriptor through the
+  /// first one, not by path, so that both refer to the same file.
   void write_past_cache(std::shared_ptr<std::atomic<bool>> refused);
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;

@@ -7,8 +7,8 @@
 
 namespace titan::ckpt {
 
-/// Takes the exclusive lock of the open file `fd` without waiting; kNone if the store has no such locks.
-/// \error kLocked (another holder), kFailed
+/// Takes the exclusive lock of the open file `fd` without waiting. Returns kNone if the store has no such locks.
+/// \error kLocked (held by another process), kFailed
 Result<LockReach> take_flock(int fd, const std::string& path);
 
 /// Flushes what was written through `fd` to the server of a network store. Costs nothing on a local store.

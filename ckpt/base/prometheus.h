@@ -5,10 +5,9 @@
 
 namespace titan::ckpt {
 
-/// `value` as the value of a label: in quotation marks, with backslashes, quotation marks and newlines escaped.
+/// `value` as a label value: in quotation marks, with backslashes, quotation marks and newlines escaped.
 std::string quoted_label(const std::string& value);
-/// The value of the label whose opening quotation mark is the first character of `text`; empty if `text` begins
-/// otherwise.
+/// The label value whose opening quotation mark is the first character of `text`; empty if `text` begins otherwise.
 std::string unquoted_label(std::string_view text);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// Unique ids: for a save's temporary folder, a step in the trash, a job.
+// Unique ids: for the temporary folder of a save, a step in the trash, a job.
 #include <cstdint>
 #include <string>
 
@@ -9,7 +9,7 @@ namespace titan::ckpt {
 /// use the same names.
 std::uint64_t random_number();
 
-/// 12 random hex digits: no other call returns the same, in this process or another. Throws as random_number() does.
+/// 12 random hex digits, unique across calls and processes. Throws as random_number() does.
 std::string random_id();
 
 }  // namespace titan::ckpt

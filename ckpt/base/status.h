@@ -6,7 +6,7 @@
 
 namespace titan::ckpt {
 
-/// What kind of failure a Status is; exit_code() maps it to the published exit codes.
+/// The kind of a failure. exit_code() maps it to the documented exit code.
 enum class Code {
   kOk,
   kInvalid,       ///< usage or configuration that cannot work (exit code 2)
@@ -29,16 +29,16 @@ struct [[nodiscard]] Status {
   std::vector<std::string> causes;
   std::string hint;
   int error = 0;     ///< errno of the system call that failed; 0 if none did
-  std::string path;  ///< the folder of the checkpoint that the error is about, if the call reads several; else empty
+  std::string path;  ///< folder of the checkpoint that the error is about, if the call reads several; else empty
 
   bool ok() const { return code == Code::kOk; }
   bool operator==(const Status&) const = default;
 
   /// Returns a copy with `hint` set.
   Status with_hint(std::string text) const;
-  /// Returns a copy whose message is `outer`, and whose first cause is the present message.
+  /// Returns a copy with the message `outer`; the present message becomes the first cause.
   Status wrapped(std::string outer) const;
-  /// Returns a copy with `path` = `checkpoint`; unchanged if it is ok.
+  /// Returns a copy with `path` = `checkpoint`; an ok Status is returned unchanged.
   Status about(std::string checkpoint) const;
   /// True for a store error that may be temporary: no space, quota, I/O error, unreachable server.
   bool store_refused() const;

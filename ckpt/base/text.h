@@ -13,13 +13,13 @@ namespace titan::ckpt {
 /// All `words` as one text, with `between` between them.
 std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
-/// The parts of `text` between separators: "a,,b" has three parts, "" has one.
+/// The parts of `text` between separators: "a,,b" has three parts, "" has one (empty) part.
 std::vector<std::string> split(std::string_view text, char separator);
 
 /// `text` without spaces, tabs and carriage returns at its ends.
 std::string_view trimmed(std::string_view text);
 
-/// All of `text` as a number; nothing for any other text, or a number that T cannot hold.
+/// Parses all of `text` as a number; nullopt for any other text or a number outside the range of T.
 template <typename T>
 std::optional<T> number_of(std::string_view text) {
   T number{};

@@ -8,11 +8,11 @@
 
 namespace titan::ckpt {
 
-/// The most parts of one dotted key, and the most arrays and inline tables around one value.
+/// Limit on the parts of one dotted key, and on the arrays and inline tables around one value.
 inline constexpr unsigned kMaxTomlDepth = 64;
 
-/// Refuses a text that nests deeper than kMaxTomlDepth. Does not check its syntax otherwise. `path` names the text in
-/// the message. \error kInvalid with path and line
+/// Refuses a text that nests deeper than kMaxTomlDepth; checks no other syntax. `path` names the text in the message.
+/// \error kInvalid with path and line
 Status check_toml_depth(std::string_view text, const std::string& path);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// TOML text of single values: the canonical form in which settings are stored and compared.
+// Formats single values as TOML: the canonical form in which settings are stored and compared.
 #include <string>
 #include <string_view>
 
@@ -7,7 +7,7 @@ namespace titan::ckpt {
 
 /// Quotes and escapes `text` as a TOML basic string; the result has no control characters.
 std::string toml_string(std::string_view text);
-/// Shortest text that reads back as the same double and is a TOML float ("300.0", "0.0008", "1e-08").
+/// The shortest TOML float that parses to the same double: "300.0", "0.0008", "1e-08".
 std::string toml_float(double value);
 
 }  // namespace titan::ckpt

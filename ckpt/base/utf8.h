@@ -12,24 +12,23 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 struct Utf8Char {
   std::uint32_t code = 0;
-  std::size_t bytes = 0;  ///< 0: the text does not begin with a well-formed character
+  std::size_t bytes = 0;  ///< 0: `text` does not begin with a well-formed character
 };
 
-/// Decodes the character at the start of `text`, which is not empty; overlong forms, surrogates and values past
-/// U+10FFFF are malformed.
+/// Decodes the first character of `text`, which must not be empty. Overlong forms, surrogates and values above U+10FFFF
+/// are malformed.
 Utf8Char decode_utf8(std::string_view text);
 
-/// A control character that does not occur in text: NUL and the like, but not white space, backspace or escape.
+/// A control character that does not occur in ordinary text: NUL and others, but not white space, backspace or escape.
 constexpr bool is_odd_control(unsigned char c) { return c < 0x20 && (c < '\b' || c > '\r') && c != 0x1b; }
 
 struct TextScan {
-  /// Offset of the first byte that is not part of a well-formed sequence; the size of the text if there is none. For a
-  /// sequence that is cut off or malformed, the offset of its first byte.
+  /// Offset of the first malformed or truncated sequence; the size of the text if it is all well-formed.
   std::size_t valid = 0;
   std::size_t control = std::string_view::npos;  ///< offset of the first is_odd_control() before `valid`; npos: none
 };
 
-/// Finds both offsets in one pass.
+/// Computes both members in one pass.
 TextScan scan_text(std::string_view text);
 
 /// True when `text` is well-formed UTF-8.

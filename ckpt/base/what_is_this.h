@@ -1,6 +1,6 @@
 #pragma once
-// Recognises a file by its first bytes and by its name: one table of signatures for all code that reads foreign files.
-// Pure.
+// Recognises a file's type by its first bytes and by its name: one table of signatures for all code that reads foreign
+// files. Pure.
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -48,19 +48,19 @@ enum class FileKind {
 /// One way to recognise a kind: by bytes at an offset, or by the end of the name.
 struct FileSignature {
   FileKind kind;
-  const char* what;              ///< with its article: "a zip archive"
-  std::string_view magic;        ///< the bytes that are expected at `at`; empty: recognised by the name alone
+  const char* what;              ///< name with its article: "a zip archive"
+  std::string_view magic;        ///< bytes expected at offset `at`; empty: recognised by the name alone
   std::size_t at = 0;            ///< offset from the beginning of the file
   std::string_view extension{};  ///< in lower case; empty: recognised by the bytes alone
 };
 
-/// All signatures. The first that fits counts.
+/// All signatures, in order of precedence: the first match counts.
 std::span<const FileSignature> file_signatures();
 
 /// The number of bytes at the start of a file that suffice for every signature.
 inline constexpr std::size_t kSignatureBytes = 4096;
 
-/// The kind of a file that begins with `beginning`: the whole file, or at least kSignatureBytes of it.
+/// The kind of a file whose first bytes are `beginning`: the whole file, or at least kSignatureBytes of it.
 FileKind what_is_this(std::string_view beginning);
 /// The kind of a file with this name.
 FileKind what_by_name(std::string_view name);

@@ -7,11 +7,12 @@
 
 namespace titan::ckpt {
 
-/// Breaks `text` at blanks into lines of at most `width` characters; the first line has `first` characters less. A word
-/// that is longer gets a line of its own. Blanks within a line stay.
+/// Breaks `text` at blanks into lines of at most `width` characters; the first line has `first` fewer. A longer word
+/// gets a line of its own. Blanks within a line are kept.
 std::vector<std::string> wrap_words(std::string_view text, std::size_t width, std::size_t first = 0);
 
-/// The lines of wrap_words() as one text. Lines after the first are indented by `indent` blanks, which count as width.
+/// The lines of wrap_words() joined. Lines after the first are indented by `indent` blanks, which count towards
+/// `width`.
 std::string wrapped_text(std::string_view text, std::size_t width, std::size_t indent);
 
 }  // namespace titan::ckpt

@@ -6,12 +6,12 @@
 
 namespace titan::ckpt {
 
-/// Byte j of element i of `elements` goes to planes[j * stride + i]. `element_size` is 1, 2, 4 or 8; `planes` has
-/// element_size * stride bytes; `stride` >= the number of elements. Bytes of a plane without an element become 0.
+/// Byte j of element i goes to planes[j * stride + i]. `element_size`: 1, 2, 4 or 8 bytes. `planes` has element_size *
+/// stride bytes. `stride` is at least the number of elements; plane bytes without an element become 0.
 void shuffle_bytes(std::span<const std::byte> elements, std::size_t element_size, std::size_t stride,
                    std::byte* planes);
 
-/// The inverse: fills `elements` from the first bytes of each plane.
+/// The inverse of shuffle_bytes(): fills `elements` from the first bytes of each plane.
 void unshuffle_bytes(const std::byte* planes, std::size_t element_size, std::size_t stride,
                      std::span<std::byte> elements);
 

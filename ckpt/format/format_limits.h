@@ -1,5 +1,5 @@
 #pragma once
-// Warns before a checkpoint grows beyond what readers accept. \source FORMAT.md, "manifest.json"
+// Warns before a checkpoint exceeds the limits of readers. \source FORMAT.md, "manifest.json"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace titan::ckpt {
 inline constexpr std::uint64_t kFileCost = 400, kParameterCost = 260, kTensorCost = 100, kPieceCost = 200,
                                kSettingCost = 160, kSmallCost = 100;
 
-/// One line for each JSON member, and for the manifest, that takes more than half of its limit.
+/// One warning for each JSON member, and for the manifest, that uses more than half of its limit.
 std::vector<std::string> near_limits(const Manifest& manifest);
 
 }  // namespace titan::ckpt

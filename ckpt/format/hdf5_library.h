@@ -41,8 +41,8 @@ class Hdf5Session {
 /// "libhdf5 could not <what>".
 Status hdf5_failed(const std::string& what);
 
-/// Returns the element type. A bfloat16 type is committed to `file` under its name (call once per file), unless `file`
-/// is negative.
+/// Returns the HDF5 type of an element. A bfloat16 type is committed to `file` under its name (call once per file),
+/// unless `file` is negative.
 Id make_element_type(DType dtype, hid_t file);
 
 /// Creates a file in `image` without timestamps, with checksummed headers that libhdf5 1.8 and newer read.

@@ -26,7 +26,7 @@ auto read_value(JsonReader&, const Read& read) -> decltype(read()) {
   read();
 }
 
-/// A key to read. `place` is a variable that takes its value, or a function that reads it.
+/// A key to read. `place` is the variable that takes its value, or a function that reads the value.
 template <typename Place>
 struct JsonField {
   const char* name;
@@ -36,8 +36,8 @@ struct JsonField {
 template <typename Place>
 JsonField(const char*, Place&&, bool = true) -> JsonField<Place>;
 
-/// Reads the object `what`. Each of `fields` may occur once; a required one must. Other keys are skipped. Returns which
-/// fields were there: bit 0 is the first field.
+/// Reads an object, named `what` in messages. Each of `fields` may occur once; a required one must. Other keys are
+/// skipped. Returns which fields were present: bit 0 is the first field.
 /// Example: read_object(in, "mesh", JsonField{"pp", mesh.pp}, JsonField{"dp", mesh.dp});
 template <typename... Place>
 SeenKeys read_object(JsonReader& in, const char* what, const JsonField<Place>&... fields) {

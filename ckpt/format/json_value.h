@@ -40,7 +40,7 @@ class JsonValue {
   void set(std::string_view key, JsonValue value);  ///< replaces the value of the key, or appends the key
   void remove(std::string_view key);
 
-  /// JSON text with an indent of two, ending in a newline.
+  /// JSON text, indented by two spaces, ending in a newline.
   std::string write() const;
   bool operator==(const JsonValue&) const = default;
 
@@ -56,7 +56,7 @@ class JsonValue {
 };
 
 class JsonReader;
-/// Reads the next value of `json`; keys of an object must be unique. The reader keeps an error.
+/// Reads the next value of `json`. Keys of an object must be unique. Errors are recorded in `json`.
 JsonValue read_json_value(JsonReader& json);
 /// Parses `json`; keys of an object must be unique. `what` names the text in messages. \error kCorrupt
 Result<JsonValue> parse_json(const std::string& what, std::string_view json);

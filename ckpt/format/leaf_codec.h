@@ -14,7 +14,7 @@
 namespace titan::ckpt {
 
 struct EncodedLeaf {
-  std::span<const std::byte> bytes;  ///< valid until the encoder's next call, or a view of the input
+  std::span<const std::byte> bytes;  ///< valid until the encoder's next call; may be a view of the input
   std::uint32_t filter_mask = 0;
 };
 
@@ -49,7 +49,7 @@ class LeafDecoder {
   /// kMaxChunkBytes, or a leaf that does not fit its chunk)
   Status decode(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
                 std::size_t chunk_bytes, std::span<std::byte> raw);
-  /// The digest of the `raw_bytes` bytes that decode() would give, without a buffer for them. \error as decode
+  /// The digest of the `raw_bytes` bytes that decode() would produce, without a buffer for them. \error as decode
   Result<Digest> digest(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
                         std::size_t chunk_bytes, std::size_t raw_bytes);
 
@@ -57,7 +57,7 @@ class LeafDecoder {
   Status decode_planes(std::span<const std::byte> stored, std::uint32_t filter_mask, std::size_t element_size,
                        std::size_t chunk_bytes, std::size_t raw_bytes);
   struct Impl;
-  std::unique_ptr<Impl> impl_;  // made for the first frame: most checkpoints have none
+  std::unique_ptr<Impl> impl_;  // created at the first frame: most checkpoints have none
 };
 
 }  // namespace titan::ckpt

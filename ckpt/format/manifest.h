@@ -37,20 +37,21 @@ struct FileEntry {
   bool operator==(const FileEntry&) const = default;
 };
 
-/// Consecutive leaves of one tensor in one file. In a raw piece, leaf i begins at offset + (i - first) * leaf bytes.
+/// Consecutive leaves of one tensor in one file. In a raw piece, leaf i begins at offset + (i - first_leaf) * bytes of
+/// a leaf.
 struct Piece {
   std::uint32_t file = 0;  ///< index into Manifest::files
   std::uint64_t first_leaf = 0;
   std::uint64_t leaf_count = 0;
-  std::uint64_t offset = 0;  ///< where the first leaf begins in the file
-  std::uint64_t row = 0;     ///< row of the first leaf in the file's table
+  std::uint64_t offset = 0;  ///< where the first leaf begins in the file, in bytes
+  std::uint64_t row = 0;     ///< row of the first leaf in the file's leaf table
   Codec codec = Codec::kRaw;
   bool operator==(const Piece&) const = default;
 };
 
 struct StoredTensor {
   DType dtype = DType::kF32;
-  std::uint64_t chunk = 0;    ///< chunk extent in elements: min(leaf, elements of the tensor)
+  std::uint64_t chunk = 0;    ///< elements of one chunk: min(leaf, elements of the tensor)
   Digest digest;              ///< digest of the leaf digests in order
   std::vector<Piece> pieces;  ///< in order of the first leaf; together they cover every leaf exactly once
   bool operator==(const StoredTensor&) const = default;
@@ -73,7 +74,7 @@ struct ParameterRecord {
 
 struct ComponentEntry {
   std::string name;         ///< "model", "optimizer", "lr_scheduler", "dataloader", "train_state"
-  Digest digest;            ///< tensors: of (name, dtype, shape, tensor digest); JSON components: of the file
+  Digest digest;            ///< tensors: over (name, dtype, shape, tensor digest) of each; JSON components: of the file
   std::uint64_t bytes = 0;  ///< raw bytes of all leaves, or bytes of the file
   std::uint64_t stored_bytes = 0;
   std::uint32_t files = 0;
@@ -82,7 +83,7 @@ struct ComponentEntry {
 
 /// One of the checkpoints whose weighted sum this checkpoint is.
 struct MergedSource {
-  Digest id;  ///< zeros: a checkpoint of another format
+  Digest id;  ///< zeros: not a Titan checkpoint
   std::uint64_t step = 0;
   std::string path;
   double weight = 0;
@@ -93,11 +94,11 @@ struct DerivedFrom {
   Digest id;
   std::uint64_t step = 0;
   std::string path;
-  std::vector<MergedSource> merged;  ///< in the order of the sum; empty: the checkpoint was made from one alone
+  std::vector<MergedSource> merged;  ///< in the order of summation; empty: the checkpoint has a single source
   bool operator==(const DerivedFrom&) const = default;
 };
 
-/// The members of manifest.json, by FORMAT.md.
+/// The members of manifest.json, as FORMAT.md specifies them.
 struct Manifest {
   std::uint32_t major = kFormatMajor, minor = 0;  ///< as read; the writer uses lowest_minor()
   Digest id;
@@ -105,7 +106,7 @@ struct Manifest {
   std::string created;  ///< RFC 3339 UTC
   std::string writer;   ///< program, version, git hash
   Mesh mesh;
-  std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1, 2, ...; recorded only, not needed to load
+  std::vector<std::uint32_t> stage_cuts;  ///< first layer group of stages 1, 2, ...; informative, not needed to load
   std::uint64_t leaf_elements = kDefaultLeafElements;
   bool excluded = false;                   ///< dataloader.json has excluded samples
   bool mixture = false;                    ///< dataloader.json has the sets of a mixture
@@ -117,7 +118,7 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 
   const ComponentEntry* component(std::string_view name) const;
-  /// The stored tensor of `ref`, or nullptr when it is absent.
+  /// The stored tensor of `ref`; nullptr if absent.
   const StoredTensor* stored(const TensorRef& ref) const;
   StoredTensor* stored(const TensorRef& ref);
   std::string stored_name(const TensorRef& ref) const;  ///< "<parameter>" or "<parameter>.<slot>"

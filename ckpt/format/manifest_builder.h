@@ -11,7 +11,7 @@
 
 namespace titan::ckpt {
 
-/// The parts of the JSON components that the id depends on. Parts of absent components are not read.
+/// The parts of the JSON components that the id depends on. Parts of absent components are ignored.
 struct IdState {
   LrSchedule lr;
   DataPosition data;
@@ -26,13 +26,13 @@ class ManifestBuilder {
 
   /// Adds a shard or a derived file; returns its index.
   std::uint32_t add_file(FileEntry file);
-  /// Adds `piece`, which is in file `file` (an index), to the tensor of `ref`, which must exist.
+  /// Adds `piece`, stored in the file with index `file`, to the tensor of `ref`, which must exist.
   void add_piece(const TensorRef& ref, Piece piece, std::uint32_t file);
-  /// Adds the JSON component `component` whose member has the bytes `text`, or replaces the one that exists.
+  /// Adds or replaces the JSON component `component`, whose file has the content `text`.
   void put_json(const char* component, std::string_view text);
   /// Adds or replaces the entry of component "model" or "optimizer", with totals over its tensors and files.
   void sum_up(const char* component);
-  /// Sets the id, and the features that the data position needs (excluded, mixture). Call it last.
+  /// Sets the id, and the feature flags that the data position needs (excluded, mixture). Call it last.
   void seal(const IdState& state);
 
  private:

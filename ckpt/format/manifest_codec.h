@@ -12,11 +12,11 @@ inline constexpr const char* kFormatName = "titan-checkpoint";
 inline constexpr std::string_view kManifestPrefix = "{\"self_digest\":\"";  ///< the first bytes, in every version
 const char* role_text(FileRole role);                                       ///< "shard", "json", "derived"
 
-/// Encodes `manifest` with its self-digest, as minor Manifest::lowest_minor() (not `manifest.minor`). Equal manifests
-/// give equal bytes.
+/// Encodes `manifest` with its self-digest. The minor version is Manifest::lowest_minor(), not `manifest.minor`. Equal
+/// manifests give equal bytes.
 std::string encode_manifest(const Manifest& manifest);
 
-/// Checks that `text` begins like a manifest of any version, and that its self-digest holds. \error kCorrupt
+/// Checks that `text` begins like a manifest of any version, and that its self-digest matches. \error kCorrupt
 Status check_self_digest(const std::string& what, std::string_view text);
 
 /// Replaces the self-digest of an edited text by the correct one. \error kCorrupt when the text has none

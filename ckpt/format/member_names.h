@@ -1,5 +1,5 @@
 #pragma once
-// Names inside a checkpoint folder. \source FORMAT.md, "Tree"
+// File names inside a checkpoint folder. \source FORMAT.md, "Tree"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,10 +11,10 @@
 namespace titan::ckpt {
 
 inline constexpr const char* kManifestFile = "manifest.json";
-inline constexpr const char* kLrScheduler = "lr_scheduler";  ///< components; the member is "<component>.json"
+inline constexpr const char* kLrScheduler = "lr_scheduler";  ///< components stored as "<component>.json"
 inline constexpr const char* kDataloader = "dataloader";
 inline constexpr const char* kTrainState = "train_state";
-/// All components; a resume needs each of them.
+/// All components. A full resume needs each of them.
 inline constexpr const char* kResumeComponents[] = {kModel, kOptimizer, kLrScheduler, kDataloader, kTrainState};
 inline constexpr std::uint64_t kMaxManifestBytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t kMaxManifestMemory = std::uint64_t{96} << 20;  ///< \source FORMAT.md, "manifest.json"
@@ -25,13 +25,14 @@ std::uint64_t max_json_bytes(std::string_view path);
 std::string shard_path(std::string_view component, std::uint32_t rank);
 /// "<component>.json".
 std::string json_path(std::string_view component);
-/// printf "step-%08d".
+/// "step-%08d".
 std::string step_name(std::uint64_t step);
-/// Parses exactly step_name()'s form.
+/// Parses a name of exactly the form that step_name() gives; nullopt otherwise.
 std::optional<std::uint64_t> parse_step_name(std::string_view name);
 /// Name of the unpublished folder of a save: "step-%08d.tmp-<save_id>".
 std::string temporary_name(std::uint64_t step, std::string_view save_id);
-/// True for 12 to 64 lower-case hex digits, the only ids after ".tmp-". A user's "step-00000001.tmp-mine" is foreign.
+/// True for 12 to 64 lower-case hex digits: the only save ids. A user's folder "step-00000001.tmp-mine" is therefore
+/// foreign and never removed.
 bool is_save_id(std::string_view text);
 
 /// Accepts a member path: relative, no empty, "." or ".." part, printable ASCII without '\', at most 255 bytes.

@@ -11,7 +11,7 @@
 
 namespace titan::ckpt {
 
-/// Maps an address to bytes; extents never touch or overlap. All other bytes are zeros.
+/// Maps addresses to bytes. Extents never touch or overlap; all other bytes are zeros.
 class MemoryImage {
  public:
   void write(std::uint64_t address, const void* data, std::size_t size);
@@ -19,7 +19,7 @@ class MemoryImage {
 
   std::map<std::uint64_t, std::vector<std::byte>> extents;
   std::uint64_t end = 0;        ///< end of the last byte that was written
-  std::uint64_t allocated = 0;  ///< libhdf5's end of allocation
+  std::uint64_t allocated = 0;  ///< end of the address space that libhdf5 has allocated
 
   /// Where metadata is allocated, except its first block; 0: after everything allocated so far.
   std::uint64_t metadata_from = 0;
@@ -36,7 +36,7 @@ class MemoryImage {
   std::uint64_t allocate(bool raw, std::uint64_t size);
 };
 
-/// Makes `fapl` open files in `image`, which must outlive them. Returns false when libhdf5 refuses.
+/// Makes files opened with `fapl` live in `image`, which must outlive them. Returns false if libhdf5 refuses.
 bool use_memory_image(hid_t fapl, MemoryImage* image);
 
 }  // namespace titan::ckpt

@@ -40,10 +40,10 @@ struct ParityHeader {
   bool operator==(const ParityHeader&) const = default;
 };
 std::array<std::byte, kParityHeader> encode_parity_header(const ParityHeader& header);
-/// Checks that the header is of this version and fits a file of `file_bytes`. \error kCorrupt
+/// Checks the header's version, and that it fits a file of `file_bytes` bytes. \error kCorrupt
 Result<ParityHeader> decode_parity_header(std::span<const std::byte> bytes, std::uint64_t file_bytes);
 
-/// `manifest` without its parity files.
+/// `manifest` without the entries of parity files.
 Manifest without_parity(Manifest manifest);
 /// The number of parity files per group.
 std::uint32_t parity_rows(const Manifest& manifest);
@@ -51,7 +51,7 @@ std::uint32_t parity_rows(const Manifest& manifest);
 /// command that makes them for `dst`. Empty if the checkpoint has none.
 std::vector<std::string> parity_left_out(const Manifest& source, const std::string& dst);
 
-/// One group: the members [first, end) of a manifest without parity files.
+/// One group: the members [first, end) of a manifest without parity entries.
 struct ParityGroup {
   std::uint32_t first = 0, end = 0;
   std::uint64_t largest = 0;  ///< bytes of its largest member

@@ -17,7 +17,7 @@
 
 namespace titan::ckpt {
 
-/// The stored length of a compressed leaf, and HDF5's mask of the filters that were skipped for it.
+/// Stored length of a compressed leaf, and HDF5's mask of the filters that were skipped for it.
 struct StoredLeaf {
   std::uint64_t bytes = 0;
   std::uint32_t filter_mask = 0;
@@ -50,12 +50,13 @@ struct ShardSkeleton {
     std::vector<std::byte> bytes;
   };
   std::uint64_t file_bytes = 0;
-  std::vector<Extent> metadata;        ///< ascending, disjoint; all other bytes outside of leaves and table are zeros
-  std::vector<std::uint64_t> offsets;  ///< of the first leaf of each piece
-  std::vector<std::vector<std::uint64_t>> leaf_offsets;  ///< per compressed piece: of every leaf; empty for a raw piece
+  std::vector<Extent> metadata;        ///< ascending, disjoint; all other bytes outside leaves and table are zeros
+  std::vector<std::uint64_t> offsets;  ///< offset of each piece's first leaf
+  std::vector<std::vector<std::uint64_t>> leaf_offsets;  ///< per compressed piece: offset of every leaf; empty for a
+                                                         ///< raw piece
   std::uint64_t table_offset = 0;
   std::uint64_t table_rows = 0;
-  /// Offset of leaf `leaf` (an index in the tensor) of piece `p`.
+  /// Offset of leaf `leaf` (its index in the tensor), which is in piece `p`.
   std::uint64_t leaf_offset(const std::vector<ShardPiece>& pieces, std::size_t p, std::uint64_t leaf) const;
 };
 
@@ -67,7 +68,7 @@ bool is_stream(const std::vector<ShardPiece>& pieces);  ///< true if any piece i
 
 /// The name with '%' and '/' percent-encoded.
 std::string escaped_name(const std::string& tensor);
-/// "<tensor>@<first leaf>", the tensor's name escaped.
+/// "<tensor>@<first leaf>", with escaped_name() of the tensor.
 std::string dataset_name(const std::string& tensor, std::uint64_t first_leaf);
 
 /// Lays out a shard file for `pieces` in this order. Deterministic for one version of libhdf5. Holds a process-wide

@@ -1,5 +1,5 @@
 #pragma once
-// `signature.json`: a signature over the files of a checkpoint. Not a member of it. \source FORMAT.md, "Signatures"
+// `signature.json`: a signature over the files of a checkpoint. It is not a member. \source FORMAT.md, "Signatures"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,9 +28,9 @@ struct SignatureFile {
   bool operator==(const SignatureFile&) const = default;
 };
 
-/// The digest of a leaf: the hash of a zero byte followed by the leaf.
+/// The digest of a leaf of a file: BLAKE2b-256 of a zero byte followed by the leaf.
 Blake2bDigest signed_leaf(std::span<const std::byte> leaf);
-/// Computes the digest of a file from the digests of its leaves in order.
+/// Computes a file's digest from the digests of its leaves, added in order.
 class FileTree {
  public:
   explicit FileTree(std::uint64_t bytes);
@@ -41,7 +41,7 @@ class FileTree {
   Blake2b hasher_;
 };
 
-/// The text that is signed.
+/// The text over which the signature is computed.
 std::string signed_text(const std::vector<SignedFile>& files);
 std::string encode_signature(const SignatureFile& signature);
 /// Reads `text`; `what` names it in messages. \error kCorrupt, kIncompatible (a newer version)

@@ -36,9 +36,8 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// Cuts the elements [begin, begin + count) in row-major order into boxes, in this order, so that the elements of each
-/// box are consecutive. At most 2 n - 1 boxes for n dimensions (a matrix: the rest of a row, whole rows, the beginning
-/// of a row). Pure.
+/// Cuts the elements [begin, begin + count) in row-major order into boxes of consecutive elements, in order. At most
+/// 2 n - 1 boxes for n dimensions (a matrix: the rest of a row, whole rows, the beginning of a row). Pure.
 std::vector<Box> row_major_boxes(const std::vector<std::uint64_t>& shape, std::uint64_t begin, std::uint64_t count);
 
 /// Lays out the file. Deterministic for one version of libhdf5. Holds a process-wide lock during the call.

@@ -1,5 +1,5 @@
 #pragma once
-// The note in a lock file: who holds it. \source FORMAT.md, "The lock of a run"
+// The note in a lock file that names the holder. \source FORMAT.md, "The lock of a run"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,8 +13,8 @@ struct LockOwner {
   std::uint64_t pid = 0;
   std::uint32_t restart_count = 0;
   std::string since;      ///< RFC 3339 UTC
-  double heartbeat = 0;   ///< seconds since the epoch by the holder's clock; 0: the holder has ended
-  std::string mark = {};  ///< random, new each time a lock is taken; "" in notes of older versions
+  double heartbeat = 0;   ///< seconds since 1970-01-01 UTC by the holder's clock; 0: the holder has ended
+  std::string mark = {};  ///< random, new for each lock taken; empty in notes of older versions
   bool operator==(const LockOwner&) const = default;
 };
 
@@ -25,9 +25,10 @@ inline constexpr std::string_view kLockPrefix = "{\"host\":";  ///< the first by
 /// names if one has no boot id.
 bool same_kernel(const LockOwner& a, const LockOwner& b);
 
-/// Padded to a multiple of 1,024 bytes, so that two simultaneous writers leave one of the two notes and not a mixture.
+/// The note, padded to a multiple of 1,024 bytes, so that two simultaneous writers leave one of the two notes and not a
+/// mixture.
 std::string encode_lock_owner(const LockOwner& owner);
-/// Reads a note. Ignores text after the JSON value, since a write that was cut short may leave the end of an old note.
+/// Decodes a note. Ignores text after the JSON value, since an interrupted write may leave the end of an old note.
 /// \error kCorrupt
 Result<LockOwner> decode_lock_owner(const std::string& text);
 
@@ -38,7 +39,7 @@ bool may_live(const LockOwner& holder, const LockOwner& self, double now);
 /// "process 42 on host a since T, job J, restart 1".
 std::string describe(const LockOwner& owner);
 
-/// This process on this host, now. The job id is that of Slurm or torchrun, if the environment has one.
+/// A note for this process, with the present time. The job id is Slurm's or torchrun's, if the environment has one.
 LockOwner this_process();
 
 }  // namespace titan::ckpt

@@ -1,5 +1,5 @@
 #pragma once
-// A lock file with a note that names its holder, for stores of every kind. \source FORMAT.md, "The lock of a run"
+// A lock file with a note that names its holder, for local and network stores. \source FORMAT.md, "The lock of a run"
 //
 // If all hosts see advisory locks (one host, most network stores), the advisory locks decide. If another host may not
 // see them, or the store has none, the note decides: the holder rewrites it every few seconds, and a process that wants
@@ -23,43 +23,43 @@ inline constexpr double kBeatSeconds = 5;  ///< time between two heartbeats of a
 /// after this time, two processes that claimed the lock in the same moment have both written their notes
 inline constexpr double kSettleSeconds = 1;
 
-/// A held lock: the advisory lock of the kernel together with the note. A process has the lock only if it has both.
+/// A held lock: the kernel's advisory lock and the note. A process has the lock only if it has both.
 class NoteLock {
  public:
   /// The evidence that another process has the lock.
   enum class Seen {
     kDenied,      ///< the store refuses the advisory lock
     kNoteMoves,   ///< the note changed while this process watched it
-    kSameMoment,  ///< both claimed the lock in the same moment, and the other's note remained
+    kSameMoment,  ///< both claimed the lock at the same moment, and the other's note remained
   };
-  /// Makes the error about a lock that `holder` has (not ok: its note cannot be read). self.heartbeat is the time at
-  /// which this process began to try.
+  /// Makes the error for a lock that `holder` has (not ok: its note cannot be read). self.heartbeat is the time of this
+  /// process's first attempt.
   using Refusal = std::function<Status(const Result<LockOwner>& holder, const LockOwner& self, Seen seen)>;
 
   /// Takes the lock on `path`. Watches the note if the advisory lock cannot tell whether a holder is alive. The lock is
-  /// valid only after settle(). With `disposable`, the file is removed after a failure if it can belong to nobody else.
-  /// \error that of `refuse` (a holder is alive), kNotFound (the file lost its name meanwhile: try again), kFailed
+  /// valid only after settle(). With `disposable`, the file is removed after a failure if no other process can own it.
+  /// \error that of `refuse` (a holder is alive), kNotFound (the file was removed meanwhile: try again), kFailed
   static Result<std::unique_ptr<NoteLock>> claim(Fs& fs, const std::string& path, LockOwner self, const Refusal& refuse,
                                                  const LockWait& wait, bool disposable = false);
-  /// Makes claimed locks valid. If another host may have claimed one of them in the same moment, waits for
-  /// kSettleSeconds and reads its note again. Then starts the heartbeats.
+  /// Makes claimed locks valid. If another host may have claimed one of them at the same moment, waits kSettleSeconds
+  /// and reads its note again. Then starts the heartbeats.
   static Status settle(std::span<const std::unique_ptr<NoteLock>> locks);
-  /// Writes into the note that the holder has ended, so that the next process does not have to watch it.
+  /// Writes into the note that the holder has ended, so that the next process need not watch it.
   ~NoteLock();
   NoteLock(const NoteLock&) = delete;
   NoteLock& operator=(const NoteLock&) = delete;
 
-  /// Calls beat() with the present time if the last heartbeat is at least kBeatSeconds old; else returns lost().
+  /// Calls beat() with the present time if the last heartbeat is at least kBeatSeconds old; otherwise returns lost().
   Status pulse();
-  /// Rewrites the note. \error kLocked when another process has taken the lock: stop writing into the folder
+  /// Rewrites the note. \error kLocked if another process has taken the lock: stop writing into the folder
   Status beat(double now);
-  /// Reads the note again. \error kLocked when another process has taken the lock, or the file was removed
+  /// Reads the note again. \error kLocked if another process has taken the lock, or the file was removed
   Status still_ours() const;
-  /// kLocked once a heartbeat has found that the lock is lost. Reads no file, and waits for no heartbeat.
+  /// kLocked once a heartbeat has found the lock lost. Does no I/O and does not wait for a heartbeat.
   Status lost() const;
-  /// Ends the heartbeat, before the lock is given up.
+  /// Ends the heartbeat, before the lock is released.
   void stop_beating();
-  /// A random text that only the note of this claim contains.
+  /// A random text that is unique to the note of this claim.
   const std::string& mark() const { return self_.mark; }
   /// Whether a thread writes the heartbeat.
   bool beating() const { return thread_.joinable(); }
@@ -79,11 +79,11 @@ class NoteLock {
   LockOwner self_;
   const Refusal refuse_;
   const LockWait& wait_;
-  bool rivals_possible_ = false;                   // another process may have claimed it in the same moment
+  bool rivals_possible_ = false;                   // another process may have claimed it at the same moment
   mutable Mutex mutex_;                            // also guards the lock file
-  double last_beat_ TITAN_GUARDED_BY(mutex_) = 0;  // on the clock of wait_.now
+  double last_beat_ TITAN_GUARDED_BY(mutex_) = 0;  // by the clock wait_.now
   bool closing_ TITAN_GUARDED_BY(mutex_) = false;
-  mutable Mutex lost_mutex_;  // never held during I/O: lost() is asked at each step and must not wait for the store
+  mutable Mutex lost_mutex_;  // never held during I/O: lost() is called at each step and must not wait for the store
   Status lost_ TITAN_GUARDED_BY(lost_mutex_);
   Condition wake_;
   std::thread thread_;

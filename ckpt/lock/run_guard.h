@@ -19,19 +19,19 @@ std::vector<std::string> runs_around(Fs& fs, const std::string& folder, bool ste
 /// Holds the locks of runs_around() until destroyed.
 class RunGuard {
  public:
-  /// Takes the locks of runs_around(). \error kLocked: who holds one, and since when; kFailed
+  /// Takes the locks of runs_around(). \error kLocked (names the holder, and since when), kFailed
   static Result<RunGuard> take(Fs& fs, const std::string& folder, bool steps);
-  /// Takes the locks of a run: of `run_dir` and of the real folder of its steps. Both folders must exist.
+  /// Takes the locks of a run: on `run_dir` and on the real folder of its steps. Both folders must exist.
   static Result<RunGuard> take_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
-  /// RunLock::look at the same folders, if they exist.
+  /// RunLock::look() for the same folders, if they exist.
   static Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
   /// Calls NoteLock::pulse (or beat) of each lock.
   Status pulse();
   Status beat(double now);
-  /// Reads the note of each lock again; may be called from any thread. \error kLocked when another process has one of
-  /// the locks: nothing may be published or deleted then
+  /// Reads the note of each lock again, from any thread. \error kLocked if another process has one of the locks: then
+  /// nothing may be published or deleted
   Status still_ours() const;
-  /// kLocked once a heartbeat has found that another process has one of the locks. Reads no file; from any thread.
+  /// kLocked once a heartbeat has found that another process has one of the locks. Does no I/O; from any thread.
   Status lost() const;
   /// NoteLock::mark() of the lock on the folder of steps.
   std::string mark() const { return locks_.back()->mark(); }

@@ -15,7 +15,7 @@ inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{64} << 20;
 inline constexpr std::uint32_t kMaskBothFilters = 0;  ///< both filters were applied: shuffled, then compressed
 inline constexpr std::uint32_t kMaskRaw = 3;          ///< no filter was applied: the raw chunk
 
-/// Whether this stored length and mask are possible for a leaf under Codec::kZstd.
+/// Whether a leaf under Codec::kZstd can have this stored length and mask.
 inline bool stored_form_ok(std::uint64_t stored_bytes, std::uint32_t filter_mask, std::uint64_t chunk_bytes) {
   if (filter_mask == kMaskRaw) return stored_bytes == chunk_bytes;
   return filter_mask == kMaskBothFilters && stored_bytes > 0 && stored_bytes < chunk_bytes;

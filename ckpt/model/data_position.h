@@ -13,7 +13,7 @@ namespace titan::ckpt {
 struct DataFile {
   std::string name;  ///< base name
   std::uint64_t bytes = 0;
-  Digest blocks;  ///< digest of 64 blocks at fixed positions
+  Digest blocks;  ///< digest over 64 blocks at fixed positions of the file
   bool operator==(const DataFile&) const = default;
 };
 
@@ -34,8 +34,8 @@ struct MixedSet {
 
 /// The position of the run in its data, the same for all ranks.
 struct DataPosition {
-  std::uint64_t samples = 0;  ///< consumed since the start of the permutation sequence
-  /// The value of `samples` at which epoch `first_epoch` began (a changed dataset starts a new epoch).
+  std::uint64_t samples = 0;  ///< samples consumed since the permutation sequence began
+  /// The value of `samples` at which epoch `first_epoch` began. A changed dataset starts a new epoch.
   std::uint64_t epoch_base = 0;
   std::uint64_t first_epoch = 0;  ///< epoch number at `epoch_base`
   std::uint64_t seed = 0;
@@ -53,7 +53,7 @@ struct DataPosition {
   bool operator==(const DataPosition&) const = default;
 };
 
-/// Epoch of the last sample consumed at `position`; if none was consumed, the epoch of the first sample to come.
+/// The epoch of the last sample consumed at `position`; if none was consumed, that of the first sample to come.
 std::uint64_t last_epoch(const DataPosition& position);
 
 }  // namespace titan::ckpt

@@ -23,13 +23,13 @@ constexpr std::uint64_t neighbours_row(std::uint64_t row, std::uint64_t head_dim
   return row - i + i % half * 2 + i / half;
 }
 
-/// A tensor in the halves' order: rows of `width` elements of `size` bytes each.
+/// A tensor in halves order: rows of `width` elements of `size` bytes each.
 struct HalvesRows {
   std::uint64_t head_dim = 0, width = 1, size = 4;
 };
 
-/// Fills `out` with elements in the neighbours' order, from element `first` on. `read(element, bytes)` reads from the
-/// tensor, which is in the halves' order. \error those of `read`
+/// Fills `out` with elements in neighbours order, from element `first` on. `read(element, bytes)` reads from the
+/// tensor, which is in halves order. \error those of `read`
 template <typename Read>
 Status read_as_neighbours(const HalvesRows& rows, std::uint64_t first, std::span<std::byte> out, Read&& read) {
   for (std::uint64_t at = first; !out.empty();) {

@@ -9,9 +9,9 @@ namespace titan::ckpt {
 
 inline constexpr std::uint64_t kDefaultLeafElements = 262'144;
 
-/// Product of the dimensions; 1 for a scalar. The caller has checked that it does not overflow (checked_elements).
+/// Product of the dimensions; 1 for a scalar. Must not overflow: check with checked_elements() first.
 std::uint64_t element_count(std::span<const std::uint64_t> shape);
-/// As element_count, but false when the product does not fit in 63 bits.
+/// As element_count(), but returns false if the product does not fit in 63 bits.
 bool checked_elements(std::span<const std::uint64_t> shape, std::uint64_t* count);
 
 struct LeafGrid {
@@ -21,14 +21,14 @@ struct LeafGrid {
 
   /// Number of leaves; 0 for a tensor without elements.
   std::uint64_t count() const { return (elements + leaf_elements - 1) / leaf_elements; }
-  /// First element of leaf `i`; `i == count()` gives `elements`.
+  /// First element of leaf `i`; `elements` for i >= count().
   std::uint64_t begin(std::uint64_t i) const {
     std::uint64_t at = 0;  // no division: it would be the slowest part for a tensor of one leaf
     return __builtin_mul_overflow(i, leaf_elements, &at) || at > elements ? elements : at;
   }
   /// Elements of leaf `i`.
   std::uint64_t length(std::uint64_t i) const { return begin(i + 1) - begin(i); }
-  /// Extent of an HDF5 chunk: min(leaf, elements of the whole tensor), whatever the piece.
+  /// Elements of an HDF5 chunk: min(leaf, elements of the whole tensor), for every piece.
   std::uint64_t chunk_extent() const { return elements < leaf_elements ? elements : leaf_elements; }
 };
 

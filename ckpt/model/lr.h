@@ -1,5 +1,5 @@
 #pragma once
-// The learning-rate schedule as a checkpoint stores it (pure values). \source FORMAT.md, "lr_scheduler.json"
+// The LR schedule as a checkpoint stores it (plain values). \source FORMAT.md, "lr_scheduler.json"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +21,8 @@ struct LrPhase {
   bool operator==(const LrPhase&) const = default;
 };
 
-/// The settings of the config from which the phases were made. Drift compares the config with them, not with the
-/// phases.
+/// The configured settings from which the phases were made. Drift is found by comparing a configuration with these, not
+/// with the phases.
 struct LrSettings {
   double peak = 0;                 ///< optimizer.lr
   std::uint64_t warmup_steps = 0;  ///< lr_scheduler.warmup_steps, as configured

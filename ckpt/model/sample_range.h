@@ -19,19 +19,19 @@ struct SampleRange {
 /// In ascending order, none empty, with a gap between neighbours.
 using SampleRanges = std::vector<SampleRange>;
 
-/// Whether `ranges` ascend, are not empty, do not touch, and end at or before kMaxSample.
+/// Whether `ranges` ascend, are not empty, have gaps between them, and end at or before kMaxSample.
 bool is_in_order(const SampleRanges& ranges);
 /// Sorts `ranges`, drops empty ones and joins those that touch or overlap.
 SampleRanges in_order(SampleRanges ranges);
 SampleRanges with_ranges(const SampleRanges& a, const SampleRanges& b);
 /// The samples that are in `a` and not in `b`.
 SampleRanges without_ranges(const SampleRanges& a, const SampleRanges& b);
-/// The samples of `ranges` from `sample` on.
+/// The parts of `ranges` at or after `sample`.
 SampleRanges ahead_of(const SampleRanges& ranges, std::uint64_t sample);
 /// Sample `index` (from 0) of those at or after `from` that are in none of `ranges`.
 std::uint64_t kept_sample(const SampleRanges& ranges, std::uint64_t from, std::uint64_t index);
 
-/// "32-39, 64": the first and last sample of each range.
+/// The first and last sample of each range: "32-39, 64".
 std::string ranges_text(const SampleRanges& ranges);
 /// Reads "32-39" or "64"; nullopt for other text, or for samples from kMaxSample on.
 std::optional<SampleRange> parse_range(const std::string& text);

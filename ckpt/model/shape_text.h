@@ -1,5 +1,5 @@
 #pragma once
-// A shape as people read it.
+// Formats a shape.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// What a checkpoint says about tensors: parameters, their optimizer slots, and names of components.
+// Descriptions of stored tensors: parameters, their optimizer slots, and names of components.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,8 +14,8 @@ inline constexpr const char* kOptimizer = "optimizer";  ///< component of the op
 inline constexpr const char* kExpAvg = "exp_avg";
 inline constexpr const char* kExpAvgSq = "exp_avg_sq";
 
-/// One parameter: global name (torchtitan's), full shape, and the pipeline stage that holds it. A list of ParameterMeta
-/// is in the model's order; the leaf ranges of ranks follow this order.
+/// One parameter: global name (torchtitan's), full shape, and the pipeline stage that holds it. Lists of ParameterMeta
+/// are in model order; the leaf ranges of ranks follow that order.
 struct ParameterMeta {
   std::string name;
   std::vector<std::uint64_t> shape;

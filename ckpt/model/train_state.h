@@ -1,5 +1,5 @@
 #pragma once
-// The state of a run as a checkpoint stores it (pure values). \source FORMAT.md, "train_state.json"
+// The state of a run as a checkpoint stores it (plain values). \source FORMAT.md, "train_state.json"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace titan::ckpt {
 
-/// One start of the run that led to this checkpoint.
+/// One start of the run, up to its end.
 struct Attempt {
   std::uint32_t number = 1;
   std::string started;           ///< RFC 3339 UTC
-  std::uint64_t first_step = 1;  ///< first step that it trained
-  std::uint64_t last_step = 0;   ///< last step that it trained so far
+  std::uint64_t first_step = 1;  ///< first step trained by this attempt
+  std::uint64_t last_step = 0;   ///< last step trained by this attempt so far
   std::uint32_t dp = 1, pp = 1;
   std::string schedule;              ///< pipeline schedule
   std::string version;               ///< program version and git hash
@@ -28,7 +28,7 @@ struct TrainState {
   std::uint64_t step = 0;
   std::uint64_t tokens = 0;  ///< tokens trained on so far
   std::uint64_t seed = 0;    ///< run seed
-  std::string origin;        ///< id of the checkpoint that this run was started from, empty if there was none
+  std::string origin;        ///< id of the checkpoint that this run was started from; empty if none
   double wall_time_s = 0;    ///< training time over all attempts
   std::vector<Attempt> attempts;
   Settings accepted;     ///< curve-shaping settings that were last accepted, with derived values (drift compares these)

@@ -30,7 +30,7 @@ struct CatReport {
   std::uint64_t elements = 0;            ///< number of elements in the slice
   std::vector<std::string> first, last;  ///< values as shortest texts; `last` is empty if `first` has all of them
   std::string out;                       ///< as in the options
-  DType out_dtype = DType::kF32;         ///< element type of the file: bfloat16 becomes float32, without loss
+  DType out_dtype = DType::kF32;         ///< element type of the file: bfloat16 becomes float32 without loss
   std::uint64_t out_bytes = 0;
 };
 
@@ -41,7 +41,7 @@ struct CatReport {
 /// kIncompatible, kFailed, kInterrupted, kTerminated
 Result<CatReport> cat_tensor(Fs& fs, const CatOptions& options);
 
-/// The header of a NumPy file, format 1.0, padded so that data starts at a multiple of 64.
+/// The header of a .npy file, format 1.0, padded so that the data starts at a multiple of 64 bytes.
 /// \source https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 std::string npy_header(DType dtype, const std::vector<std::uint64_t>& shape);
 

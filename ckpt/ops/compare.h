@@ -9,13 +9,13 @@
 
 namespace titan::ckpt {
 
-/// What counts as equal: |a - b| <= atol + rtol * |b|, as in NumPy's allclose; two NaNs are equal.
+/// Elements count as equal if |a - b| <= atol + rtol * |b|, as in NumPy's allclose. Two NaNs are equal.
 struct Tolerance {
   double rtol = 0, atol = 0;
   bool operator==(const Tolerance&) const = default;
 };
 
-/// Sums collected in one pass over two tensors.
+/// Statistics collected in one pass over two tensors.
 struct TensorDistance {
   std::uint64_t elements = 0;
   std::uint64_t different = 0;    ///< elements whose bits differ
@@ -33,23 +33,24 @@ struct TensorDistance {
 
   /// Whether any two finite values differ. If not, maxima and sums have no meaning.
   bool measured() const { return different > non_finite; }
-  double norm() const;  ///< |a - b|, Euclidean
-  /// |a - b| / |a|; infinite if a is all zeros.
+  double norm() const;  ///< Euclidean norm of a - b
+  /// Relative change |a - b| / |a| (Euclidean norms); infinite if a is all zeros.
   double change() const;
-  /// Cosine of the angle between a and b as vectors; NaN if one is all zeros.
+  /// Cosine similarity of a and b; NaN if one is all zeros.
   double cosine() const;
   double mean_abs() const { return elements == 0 ? 0 : sum_abs / static_cast<double>(elements); }
   double rms() const;
 };
 
-/// Adds the elements of `a` and `b` (same size, whole elements) to `distance`; the first has index `base`. Pure.
+/// Adds the elements of `a` and `b` (same size, whole elements) to `distance`. The first element has index `base`.
+/// Pure.
 void add_distance(TensorDistance& distance, DType dtype, std::uint64_t base, std::span<const std::byte> a,
                   std::span<const std::byte> b, const Tolerance& tolerance = {});
 
 /// Adds `next`, the distance of the elements that follow those of `distance`.
 void merge_distance(TensorDistance& distance, const TensorDistance& next);
 
-/// True for equal types, and for float32 with bfloat16, which becomes float32 without loss.
+/// True for equal types, and for float32 with bfloat16, which converts to float32 without loss.
 bool comparable_by_value(DType a, DType b);
 
 /// Compares `leaves` of `ref_a` in `a` with the same elements of `ref_b` in `b`. Leaf sizes may differ; dtypes must be

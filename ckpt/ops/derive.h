@@ -30,9 +30,10 @@ struct CarriedFile {
 std::string lasting_path(Fs& fs, const std::string& path);
 /// The `derived_from` of a checkpoint made from `source`. If `source` is a weighted sum, its `merged` list is copied.
 DerivedFrom derived_from(Fs& fs, const CheckpointReader& source);
-/// The manifest of `source` with `derived_from`, writer and time of the new checkpoint. Its id is still the source's.
+/// The manifest of `source` with `derived_from`, writer and creation time of the new checkpoint. Its id is still the
+/// source's.
 Manifest derived_manifest(Fs& fs, const CheckpointReader& source, const RewriteOptions& options);
-/// Checks every byte of the checkpoint `src` if the options ask for it, and returns whether it did. \error kCorrupt,
+/// Checks every byte of the checkpoint `src` if the options ask for it; returns whether it did. \error kCorrupt,
 /// kMediaError, those of verify_checkpoint
 Result<bool> verify_source(Fs& fs, const std::string& src, const RewriteOptions& options);
 /// Takes over the members of `manifest` whose paths are not in `fresh`, in order, with Rewrite::carry.

@@ -27,10 +27,10 @@ struct DiffSide {
   std::uint64_t step = 0;
 };
 
-/// What is compared. If neither member is set, the ids decide.
+/// What is compared. If no member is set, the ids decide.
 struct DiffScope {
-  std::string only;                    ///< compare only tensors whose names match this glob; empty: the whole state
-  std::optional<Tolerance> tolerance;  ///< tensors whose distance is within it count as equal
+  std::string only;                    ///< glob: compare only tensors with matching names; empty: the whole state
+  std::optional<Tolerance> tolerance;  ///< tensors within this distance count as equal
   bool operator==(const DiffScope&) const = default;
 };
 
@@ -38,7 +38,7 @@ struct DiffReport {
   DiffSide a, b;
   /// The ids are equal. With a foreign side: the tensors of all components on both sides are equal.
   bool state_equal = false;
-  bool foreign = false;             ///< a side is of another format: it has no ids and digests, so bytes were compared
+  bool foreign = false;             ///< a side is of another format, without ids and digests, so bytes were compared
   bool notes_count = false;         ///< as in the options
   DiffScope scope;                  ///< as in the options
   std::uint64_t equal_tensors = 0;  ///< stored tensors that are equal on both sides
@@ -63,7 +63,7 @@ struct DiffOptions {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
   CancelToken cancel;
   DiffScope scope;
-  unsigned threads = 0;  ///< 0: as many as suit disk and cores
+  unsigned threads = 0;  ///< 0: chosen by io_threads()
   CheckpointOpener open = CheckpointReader::open;
 };
 
@@ -75,7 +75,7 @@ struct DiffOptions {
 /// kTerminated
 Result<DiffReport> diff_checkpoints(Fs& fs, const DiffOptions& options);
 
-/// Adds up the tensors of each component. `pairs` names the component of every tensor that both sides have. Pure.
+/// Sums up the tensors of each component. `pairs` has the component of every tensor that both sides have. Pure.
 std::vector<ComponentDistance> component_distances(const std::vector<std::string>& pairs,
                                                    const std::vector<Difference>& measured);
 

@@ -9,14 +9,15 @@
 
 namespace titan::ckpt {
 
-/// One thing that differs. Kinds of differences: "step", "tokens", "lr_schedule", "data", "component", "tensor",
-/// "optimizer_step", "leaf_elements"; of notes: "layout", "config", "history".
+/// One difference or note. Kinds of differences: "step", "tokens", "lr_schedule", "data", "component", "tensor",
+/// "optimizer_step", "leaf_elements"; kinds of notes: "layout", "config", "history".
 struct Difference {
   std::string kind;
-  std::string name;                        ///< of the field, tensor, component or key
-  std::string a, b;                        ///< the two values as text; "absent" for a missing one
-  std::optional<TensorDistance> distance;  ///< tensors of equal shape, and of equal dtype unless a tolerance was given
-  std::string component = {};              ///< for a tensor
+  std::string name;                        ///< name of the field, tensor, component or key
+  std::string a, b;                        ///< the two values as text; "absent" if missing
+  std::optional<TensorDistance> distance;  ///< for tensors of equal shape, and of equal dtype unless there is a
+                                           ///< tolerance
+  std::string component = {};              ///< component of the tensor; else empty
   bool operator==(const Difference&) const = default;
 };
 

@@ -37,12 +37,13 @@ class Donors {
   void look_for(const Manifest& lost) { lost_ = &lost; }
   std::size_t count() const { return all_.size(); }
   const std::vector<Given>& given() const { return given_; }
-  /// Reads the leaf from the first donor whose bytes have the digest. Returns false if none has. \error kFailed
+  /// Reads the leaf from the first donor whose bytes have its digest. Returns false if there is none. \error kFailed
   Result<bool> leaf(const WantedLeaf& wanted, std::span<std::byte> out);
   /// Reads elements of the same tensor in donor `index`, from element `first` on, without checking them. Returns false
   /// if the donor has no such tensor, or cannot read it. \error kFailed
   Result<bool> elements(std::size_t index, const TensorRef& ref, std::uint64_t first, std::span<std::byte> out);
-  /// The bytes of a JSON or derived member, from the first donor that has them; nullopt if none has. \error kFailed
+  /// The bytes of a JSON or derived member, from the first donor that has them; nullopt if there is none. \error
+  /// kFailed
   Result<std::optional<std::vector<std::byte>>> member(const FileEntry& file);
 
  private:

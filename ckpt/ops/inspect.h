@@ -27,13 +27,13 @@ struct TensorRow {
   bool operator==(const TensorRow&) const = default;
 };
 
-/// All stored tensors, at most `limit`: those of the model in model order, then those of the optimizer.
+/// All stored tensors, at most `limit`: the model's in model order, then the optimizer's.
 std::vector<TensorRow> tensor_rows(const Manifest& manifest, std::size_t limit = SIZE_MAX);
 /// The number of stored tensors.
 std::size_t tensor_count(const Manifest& manifest);
-/// The rows whose names match the shell pattern `glob` ("*" also matches dots; a name without wildcards is itself).
+/// The rows whose names match the glob ("*" also matches dots; a name without wildcards matches itself).
 std::vector<TensorRow> matching_rows(const std::vector<TensorRow>& rows, const std::string& glob);
-/// A hint for a name or pattern that matches none of `rows`: near names, or the command that lists the tensors of
+/// A hint for a name or glob that matches none of `rows`: similar names, or the command that lists the tensors of
 /// `checkpoint`.
 std::string no_match_hint(const std::vector<TensorRow>& rows, const std::string& typed, const std::string& checkpoint);
 
@@ -49,7 +49,7 @@ std::vector<StageSummary> stage_summaries(const Manifest& manifest);
 struct InspectReport {
   std::string path;
   Manifest manifest;
-  std::optional<LrSchedule> lr;  ///< nullopt: the component is absent
+  std::optional<LrSchedule> lr;  ///< nullopt: the component is absent (also for the next two)
   std::optional<DataPosition> data;
   std::optional<TrainState> train;
   bool foreign = false;               ///< of another format, named in `manifest.writer`; id and digests are zeros
@@ -59,8 +59,8 @@ struct InspectReport {
 /// "2: 'a', 'b'": the count and the first five names; "none" if there are none.
 std::string left_out_text(const std::vector<std::string>& names);
 
-/// For a `glob` that matched no tensor: checks that it matches no name of `left_out` either. \error kNotFound, which
-/// says why that name cannot be shown
+/// For a `glob` that matched no tensor: checks that it matches no name of `left_out` either. \error kNotFound, with the
+/// reason why that name cannot be shown
 Status check_left_out(const std::vector<std::string>& left_out, const std::string& glob);
 
 /// Opens the checkpoint that `spec` names. \error kNotFound, kCorrupt, kIncompatible

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors cut into runs of leaves: the units of work of tools that read many tensors on several threads. Pure.
+// Cuts tensors into runs of leaves: units of work for tools that read many tensors on several threads. Pure.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace titan::ckpt {
 
-/// Consecutive leaves of one tensor in a list of tensors.
+/// Consecutive leaves of one tensor; `tensor` is its index in a list.
 struct TensorRun {
   std::size_t tensor = 0;
   LeafRange leaves;
 };
 
-/// Appends the leaves of `grid` in ascending runs of at most `bytes`, but at least one leaf.
+/// Appends the leaves of `grid` in ascending runs of at most `bytes` bytes, but at least one leaf.
 inline void append_runs(std::vector<TensorRun>& runs, std::size_t tensor, const LeafGrid& grid,
                         std::uint64_t element_size, std::uint64_t bytes) {
   const std::uint64_t leaves =

@@ -21,7 +21,7 @@ class Links {
   void remove(const Links& other);
   std::uint64_t names() const { return names_; }
   std::uint64_t bytes() const { return bytes_; }  ///< sum over all names
-  std::uint64_t once() const;                     ///< sum over all files, each counted once
+  std::uint64_t once() const;                     ///< sum over all files, each file counted once
   std::uint64_t freed() const;                    ///< sum over the files all of whose names were added
 
  private:
@@ -30,7 +30,7 @@ class Links {
   struct File {
     std::uint64_t bytes = 0, links = 0, found = 0;
   };
-  std::map<std::pair<std::uint64_t, std::uint64_t>, File> files_;  // by device and inode
+  std::map<std::pair<std::uint64_t, std::uint64_t>, File> files_;  // by (device, inode)
   std::uint64_t bytes_ = 0, names_ = 0;
 };
 

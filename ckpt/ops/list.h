@@ -26,7 +26,7 @@ struct ListedStep {
   std::optional<Digest> id;  ///< id, mesh and created are set only if the manifest could be read
   std::optional<Mesh> mesh;
   std::string created;
-  std::int64_t mtime_ns = 0;  ///< of the folder
+  std::int64_t mtime_ns = 0;  ///< modification time of the folder, ns since 1970-01-01 UTC
   bool operator==(const ListedStep&) const = default;
 };
 
@@ -39,15 +39,15 @@ struct ListedDamage {
 };
 
 struct ListReport {
-  std::string folder;             ///< that holds the steps
+  std::string folder;             ///< folder of the steps
   std::vector<ListedStep> steps;  ///< newest first
   std::vector<ListedDamage> damaged;
   std::vector<std::string> leftovers;  ///< temporaries and trash of dead runs
   std::vector<std::string> foreign;    ///< names that are not Titan's; never touched
 };
 
-/// Lists the steps of `run`: a run folder, its folder of steps, or one checkpoint, in a run or not. \error kNotFound
-/// when there is no such run
+/// Lists the steps of `run`: a run folder, a folder of steps, or one checkpoint, in a run or not. \error kNotFound (no
+/// such run)
 Result<ListReport> list_run(Fs& fs, const std::string& run);
 
 /// Size of all regular files below `path`, in bytes; unreadable parts are not counted.

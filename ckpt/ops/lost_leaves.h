@@ -41,7 +41,7 @@ class LostLeaves {
   const Manifest& manifest_;
   Donors& donors_;
   ShardReader shards_;
-  std::map<std::uint32_t, bool> tables_;  ///< by file: whether its leaf table is whole
+  std::map<std::uint32_t, bool> tables_;  ///< by file: whether its leaf table is undamaged
   std::string tensor_;                    ///< the tensor of `digests_`
   Digests digests_;
 };

@@ -12,7 +12,7 @@ namespace titan::ckpt {
 struct LrSetOptions : RewriteOptions {
   std::uint64_t steps = 0;  ///< new last step of the schedule and of training
   LrPolicy policy = LrPolicy::kKeep;
-  std::optional<double> peak;  ///< settings that are not given stay as accepted
+  std::optional<double> peak;  ///< settings that are not given keep their accepted values
   std::optional<std::uint64_t> warmup;
   std::optional<std::optional<double>> decay_ratio;
   std::optional<std::string> decay_type;

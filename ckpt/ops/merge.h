@@ -14,8 +14,8 @@ namespace titan::ckpt {
 
 /// The weight of each source. At most one of the members is set; if none is, all weights are equal.
 struct MergeWeights {
-  std::optional<PhaseKind> decay;  ///< by decay_weights, for sources at different steps
-  std::optional<double> ema;       ///< by ema_weights, 0 < beta < 1
+  std::optional<PhaseKind> decay;  ///< by decay_weights(), for sources at different steps
+  std::optional<double> ema;       ///< by ema_weights(), 0 < beta < 1
   std::vector<double> given;       ///< one per source in the order of `sources`; divided by their sum
 };
 
@@ -28,7 +28,7 @@ struct MergeOptions {
   unsigned threads = 0;         ///< threads that read and add; 0: as many as suit disk and cores
   std::string writer, created;  ///< for the new manifest
   CheckpointOpener open;        ///< opens the sources
-  /// Turns the name of a source of another format into its path; empty: no source is of another format.
+  /// Turns the name of a source of another format into its path; empty function: there are no such sources.
   std::function<std::string(Fs& fs, const std::string& spec)> resolve;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes read
   CancelToken cancel;
@@ -46,7 +46,7 @@ struct MergeReport {
   std::string dst;
   std::uint64_t step = 0;            ///< step of the newest source, and of DST
   std::vector<MergeSource> sources;  ///< in the order in which they are added: by step, then by id
-  std::vector<double> factors;  ///< by decay_factors; empty if sources share a step, because then they imitate no decay
+  std::vector<double> factors;  ///< by decay_factors(); empty if sources share a step, since they then imitate no decay
   std::optional<NearestDecay> nearest;
   std::vector<LrPhase> before, after;  ///< the LR schedules of the newest source and of the one that the sum imitates;
                                        ///< or empty

@@ -76,7 +76,7 @@ struct PruneReport {
   /// The full step that stays and of which every byte was checked; set when any step is deleted or thinned.
   std::optional<std::uint64_t> verified;
   /// Not ok: nothing is deleted, not even leftovers, because the newest step or every full step is damaged (kCorrupt),
-  /// or because the newest step cannot be judged (kIncompatible, kFailed).
+  /// or because the newest step cannot be checked (kIncompatible, kFailed).
   Status waits;
   std::vector<std::string> failures;  ///< what could not be deleted
 };

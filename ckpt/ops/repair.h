@@ -15,10 +15,10 @@ namespace titan::ckpt {
 struct RepairOptions : RewriteOptions {
   std::vector<std::string> donors;  ///< as resolve_checkpoints takes them
   CheckpointOpener open;            ///< opens the donors
-  /// Turns the name of a donor of another format into its path; empty: no donor is of another format.
+  /// Turns the name of a donor of another format into its path; empty function: there are no such donors.
   std::function<std::string(Fs& fs, const std::string& spec)> resolve;
-  VerifyProgress progress;                             ///< of each of the two checks
-  std::function<void(const std::string& what)> begin;  ///< called when another part of the work begins
+  VerifyProgress progress;                             ///< progress of each of the two verifications
+  std::function<void(const std::string& what)> begin;  ///< called at the start of each part of the work
   unsigned threads = 0;                                ///< for the checks; 0: as many as suit disk and cores
 };
 

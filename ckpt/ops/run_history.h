@@ -23,13 +23,13 @@ struct KeyChange {
 
 struct HistoryEntry {
   Attempt attempt;
-  std::vector<std::uint64_t> saved;  ///< its steps that still exist, ascending
+  std::vector<std::uint64_t> saved;  ///< the attempt's steps that still exist, ascending
   /// The configuration in the oldest of these steps; empty if there are none.
   Settings config;
   /// The allowed changes, then settings that differ from attempt `against`. Without `config`, only the allowed changes.
   std::vector<KeyChange> changes;
   std::uint32_t against = 0;       ///< the last earlier attempt whose configuration is known; 0: none
-  std::vector<std::string> tools;  ///< for steps that a tool made from another checkpoint: a line each
+  std::vector<std::string> tools;  ///< for steps that a tool made from another checkpoint: one line per step
 };
 
 struct RunHistory {
@@ -49,7 +49,8 @@ Result<RunHistory> read_history(Fs& fs, const std::string& run);
 /// One start that set a key.
 struct KeyOrigin {
   std::size_t entry = 0;    ///< index in RunHistory::attempts
-  std::uint32_t since = 0;  ///< first attempt that may have set it: none up to `entry` has a known configuration
+  std::uint32_t since = 0;  ///< first attempt that may have set the key: no attempt from here to `entry` has a known
+                            ///< configuration
   KeyChange change;
 };
 

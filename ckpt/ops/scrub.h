@@ -23,7 +23,7 @@ struct ScrubbedStep {
 
 /// The progress of a scrub: the content of its status file.
 struct ScrubStatus {
-  std::string run;                 ///< path of the run, a label of every line of the file
+  std::string run;                 ///< path of the run; a label of every line of the file
   std::uint64_t steps = 0;         ///< number of steps of the run
   std::vector<ScrubbedStep> done;  ///< ascending
   std::uint64_t bytes = 0;         ///< bytes read by this call
@@ -31,8 +31,8 @@ struct ScrubStatus {
   bool complete = false;           ///< all steps of this round are done
   bool operator==(const ScrubStatus&) const = default;
 };
-/// A status in Prometheus' text format. parse_scrub() reads it; nullopt if a line does not belong to a status, or names
-/// another run than the lines before it.
+/// Formats a status as Prometheus text. parse_scrub() is the inverse; it returns nullopt if a line is not part of a
+/// status or names another run than the lines before it.
 std::string scrub_text(const ScrubStatus& status);
 std::optional<ScrubStatus> parse_scrub(std::string_view text);
 
@@ -55,11 +55,11 @@ struct ScrubReport {
   Status unwritten;          ///< not ok: the last write of the status failed, although an earlier one succeeded
 };
 
-/// Verifies the steps that the status file does not list, oldest first; all steps if its round is complete. The file is
-/// written after each step and every few seconds. A status file in the run's own folder belongs to this run, whatever
-/// path it names (the run may have been renamed). \error kNotFound (no steps), kInvalid (the file is not a status, or
-/// that of another run), kInterrupted, kTerminated (the next call resumes), kFailed (the file cannot be written before
-/// the first step; a later failure stops nothing)
+/// Verifies the steps that the status file does not list, oldest first; all steps if the last round is complete. Writes
+/// the file after each step and every few seconds. A status file in the run's own folder is accepted even if it names
+/// another path (the run may have been renamed). \error kNotFound (no steps), kInvalid (the file is not a status, or is
+/// another run's), kInterrupted, kTerminated (the next call continues), kFailed (the file cannot be written before the
+/// first step; later failures are only reported in `unwritten`)
 Result<ScrubReport> scrub_run(Fs& fs, const ScrubOptions& options);
 
 }  // namespace titan::ckpt

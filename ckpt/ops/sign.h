@@ -1,5 +1,5 @@
 #pragma once
-// `sign` and `verify --key`: whether the files of a checkpoint are those that the owner of a key signed.
+// `sign` and `verify --key`: signs a checkpoint's files, and checks whether they are what the owner of a key signed.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -36,13 +36,13 @@ Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options);
 
 struct SignatureCheck {
   std::string path, signature;
-  PublicKey key{};                 ///< the key that was asked for
-  std::vector<std::string> wrong;  ///< why the signature does not hold; empty if it holds
+  PublicKey key{};                 ///< the key that the caller gave
+  std::vector<std::string> wrong;  ///< why the signature is invalid; empty if it is valid
   std::uint64_t files = 0, bytes = 0;
 };
 
-/// Compares every byte with what was signed. A missing or damaged signature is an answer, not an error. \error kInvalid
-/// (the key), kNotFound (no checkpoint), kFailed, kMediaError, kInterrupted, kTerminated
+/// Compares every byte with the signature. A missing or damaged signature is reported in `wrong`, not as an error.
+/// \error kInvalid (the key), kNotFound (no checkpoint), kFailed, kMediaError, kInterrupted, kTerminated
 Result<SignatureCheck> check_signature(Fs& fs, const SignOptions& options);
 
 }  // namespace titan::ckpt

@@ -24,7 +24,7 @@ struct Slice {
 
   std::vector<std::uint64_t> shape() const;  ///< of the result
   std::uint64_t elements() const;            ///< of the result
-  bool whole() const;  ///< every element is in the result; a dropped dimension of size 1 loses none
+  bool whole() const;  ///< every element is in the result (dropping a dimension of size 1 loses none)
   /// Row-major index in the source of element `i` of the result.
   std::uint64_t source_index(std::uint64_t i) const;
   /// The number of consecutive elements of the result, from any multiple of this number on, that are consecutive in the
@@ -38,9 +38,9 @@ Slice whole_slice(const std::vector<std::uint64_t>& shape);
 /// Splits "name[..]" at the last '[' when the text ends with ']'; else the second part is empty.
 std::pair<std::string, std::string> split_slice(const std::string& text);
 
-/// Reads "[..]" for a tensor of `shape`: per dimension an index, "a:b", "a:", ":b" or ":". Negative numbers count from
-/// the end; missing dimensions at the end mean ":". As in NumPy a range is cut to the dimension, and an index outside
-/// of it is an error. \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported (a step)
+/// Parses "[..]" for a tensor of `shape`: per dimension an index, "a:b", "a:", ":b" or ":". Negative numbers count from
+/// the end; missing trailing dimensions mean ":". As in NumPy, a range is clipped to the dimension, and an index
+/// outside is an error. \error kInvalid (syntax, too many dimensions, an index out of range), kUnsupported (a step)
 Result<Slice> parse_slice(std::string_view text, const std::vector<std::uint64_t>& shape);
 
 }  // namespace titan::ckpt

@@ -20,10 +20,10 @@ struct StatsOptions {
   CheckpointOpener open = CheckpointReader::open;
 };
 
-/// Statistics of each of `rows` of the checkpoint at `path`, in their order. They are computed per leaf and merged in
-/// the order of leaves, so they are equal for any layout, codec and number of threads. Holds one leaf or 4 MiB per
-/// thread, and 80 bytes per leaf of the tensors in progress. \error kNotFound, kCorrupt (a leaf does not match its
-/// digest), kIncompatible, kFailed, kInterrupted, kTerminated
+/// Statistics of each of `rows` of the checkpoint at `path`, in their order. Computed per leaf and merged in leaf
+/// order, so the results are equal for any layout, codec and number of threads. Memory: one leaf or 4 MiB per thread,
+/// and 80 bytes per leaf of the tensors in progress. \error kNotFound, kCorrupt (a leaf does not match its digest),
+/// kIncompatible, kFailed, kInterrupted, kTerminated
 Result<std::vector<TensorStats>> tensor_statistics(Fs& fs, const std::string& path, const std::vector<TensorRow>& rows,
                                                    const StatsOptions& options = {});
 

@@ -39,8 +39,8 @@ struct StripReport {
   std::vector<std::string> warnings;   ///< leftovers
 };
 
-/// Drops the components that `options` does not keep, with their members. The rest keeps its order, and the manifest
-/// still has the old id. \error kUnsupported (a file holds leaves of kept and dropped components)
+/// Drops the components that `options` does not keep, with their members. The order of the rest is unchanged, and the
+/// manifest still has the old id. \error kUnsupported (a file holds leaves of kept and dropped components)
 Status drop_components(Manifest& manifest, const StripOptions& options);
 /// Sets the id of a manifest from drop_components(); `source` is the original. \error as CheckpointReader::lr_schedule
 Status seal_stripped(Manifest& manifest, const CheckpointReader& source);

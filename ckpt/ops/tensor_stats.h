@@ -1,7 +1,7 @@
 #pragma once
-// Statistics of one tensor in one pass: pure accumulation, and a merge whose order the caller chooses, so that results
-// do not depend on threads. \source T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for
-// computing sample variances", 1979
+// One-pass statistics of a tensor. The caller chooses the order of merging, so results do not depend on threads. Pure.
+// \source T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances",
+// 1979
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace titan::ckpt {
 
-/// Statistics of consecutive elements. Non-finite ones are counted and excluded from the rest; sums are in double.
+/// Statistics of consecutive elements. Non-finite elements are counted and excluded from the rest. Sums are in fp64.
 struct TensorStats {
   std::uint64_t elements = 0;
   std::uint64_t zeros = 0;  ///< of either sign
@@ -31,7 +31,7 @@ struct TensorStats {
 /// Returns the statistics of the elements at `bytes` (whole elements, little-endian).
 TensorStats stats_of(DType dtype, std::span<const std::byte> bytes);
 
-/// Adds `next` to `stats`. Another order of merging may give other last bits.
+/// Merges `next` into `stats`. Another order of merging may change the last bits.
 void merge_stats(TensorStats& stats, const TensorStats& next);
 
 }  // namespace titan::ckpt

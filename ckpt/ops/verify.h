@@ -1,5 +1,5 @@
 #pragma once
-// `verify`: checks every digest of every leaf, of one checkpoint or of all steps of a run.
+// `verify`: checks all digests of one checkpoint, or of all steps of a run.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,17 +13,17 @@ class Fs;
 
 struct VerifiedStep {
   std::string path;
-  Status readable;  ///< not ok: a newer format (kIncompatible), a link that leads nowhere, or a missing right (kFailed)
+  Status readable;  ///< not ok: newer format (kIncompatible), dead link or missing right (kFailed)
   VerifyReport report;
 };
 
 struct VerifySummary {
-  bool is_run = false;  ///< true: `steps` are those of a run, newest first; false: there is one
-  /// Steps of a run that retention or `prune` deleted before they were checked. They are not in `steps`.
+  bool is_run = false;  ///< true: `steps` are those of a run, newest first; false: `steps` has one checkpoint
+  /// Steps of a run that retention or `prune` deleted before they were checked. Not in `steps`.
   std::vector<std::string> deleted;
   std::vector<VerifiedStep> steps;
   std::uint64_t leaves = 0, bytes = 0;              ///< sums
-  std::uint64_t damage = 0, unreadable_places = 0;  ///< including units that are not named
+  std::uint64_t damage = 0, unreadable_places = 0;  ///< including units that are not listed
   void add(VerifiedStep step);
   bool ok() const;  ///< everything could be checked and is whole
   /// If nothing is damaged: the error of a step that could not be checked (VerifiedStep::readable), else kMediaError if

@@ -1,6 +1,5 @@
 #pragma once
-// Weighted sums of tensors, element by element in fp64: each product and each sum is rounded once, in the order of the
-// calls.
+// Weighted sums of tensors, element by element in fp64. Each product and each sum is rounded once, in call order.
 #include <cstddef>
 #include <span>
 

@@ -21,14 +21,14 @@ enum class LrPolicy {
 inline constexpr LrPolicy kLrPolicies[] = {LrPolicy::kKeep, LrPolicy::kRescale, LrPolicy::kExtend, LrPolicy::kRewarm,
                                            LrPolicy::kConfig};
 const char* policy_name(LrPolicy policy);              ///< "keep", "rescale", ...
-Result<LrPolicy> parse_policy(std::string_view name);  ///< \error kInvalid, with the known names
+Result<LrPolicy> parse_policy(std::string_view name);  ///< \error kInvalid, listing the known names
 
 struct PolicyResult {
   LrSchedule schedule;                ///< old and new phases; accepted = the new settings
-  std::vector<std::string> warnings;  ///< legal, but probably not intended
+  std::vector<std::string> warnings;  ///< legal, but probably unintended
 };
 
-/// Warns if the rate is 0 from some step between `first` and `last` up to `last`, and names these steps; else empty.
+/// A warning if the rate is 0 from some step in [first, last] through `last`; it names these steps. Empty otherwise.
 std::string zero_rate_warning(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last);
 
 /// Applies `policy` after step `step`, the checkpoint's step. `next` are the new settings; next.total_steps is the new

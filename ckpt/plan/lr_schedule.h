@@ -1,12 +1,12 @@
 #pragma once
-// The learning rate as a pure function of the step and a list of phases.
+// The LR schedule as a pure function of the step and a list of phases.
 #include <cstdint>
 
 #include "ckpt/model/lr.h"
 
 namespace titan::ckpt {
 
-/// Returns lr(n) of the phase list for the 1-based step `n`. After the end of the last phase the rate stays at its end.
+/// lr(n) for the 1-based step `n`. After the end of the last phase the rate stays constant.
 double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 
 /// Builds the schedule of a config from step `base` + 1 on: warm-up from the rate `from`, hold, decay to min_lr_factor
@@ -14,15 +14,14 @@ double lr_at(const std::vector<LrPhase>& phases, std::uint64_t n);
 /// \source torchtitan v0.2.2 components/lr_scheduler.py, restated as phases (clamped past the end)
 LrSchedule schedule_from(const LrSettings& settings, std::uint64_t base = 0, double from = 0);
 
-/// The kind of phase that "linear", "sqrt" or "cosine" names.
+/// The PhaseKind named "linear", "sqrt" or "cosine".
 PhaseKind decay_kind(const std::string& type);
-/// Number of steps of a decay: `ratio` * `total`, rounded half to even as Python does, and at most `room`. Without a
-/// ratio: `otherwise`.
+/// Number of decay steps: `ratio` * `total`, rounded half to even as Python does, at most `room`. Without a ratio:
+/// `otherwise`.
 std::uint64_t decay_length(std::optional<double> ratio, std::uint64_t total, std::uint64_t room,
                            std::uint64_t otherwise);
 
-/// The first step, not before `first`, from which the rate is 0 up to and including step `last`; last + 1 if there is
-/// no such step.
+/// The first step in [first, last] from which the rate is 0 through `last`; last + 1 if there is none.
 std::uint64_t zero_from(const std::vector<LrPhase>& phases, std::uint64_t first, std::uint64_t last);
 
 /// Last step of the schedule: origin + length - 1 of the last phase.

@@ -10,11 +10,12 @@ namespace titan::ckpt {
 
 inline constexpr const char* kNotSet = "not set";  ///< the text of a missing setting
 
-/// The six rows of `settings` under the keys that a person edits, in ascending order: lr_scheduler.{decay_ratio,
-/// decay_type, min_lr_factor, total_steps, warmup_steps}, optimizer.lr.
+/// The six rows of `settings` under their configuration keys, in ascending order: lr_scheduler.{decay_ratio,
+/// decay_type,
+/// min_lr_factor, total_steps, warmup_steps}, optimizer.lr.
 Settings lr_rows(const LrSettings& settings);
 
-/// True for a key of lr_rows.
+/// True for the key of a row of lr_rows().
 bool is_lr_key(const std::string& key);
 
 /// True if the sorted `settings` have a row `key`.

@@ -17,7 +17,7 @@ std::vector<double> mean_weights(std::size_t n);
 /// The weights whose sum imitates an LR decay of `kind` to 0. The decay begins at the first of `steps` (ascending, at
 /// least two) and ends one mean distance after the last. At equal distances kLinear gives equal weights.
 std::vector<double> decay_weights(PhaseKind kind, std::span<const std::uint64_t> steps);
-/// An exponential average: beta^(n-1) for the first of `n` checkpoints, (1 - beta) * beta^(n-i) for the i-th.
+/// Exponential moving average: beta^(n-1) for the first of `n` checkpoints, (1 - beta) * beta^(n-i) for the i-th.
 std::vector<double> ema_weights(double beta, std::size_t n);
 /// `weights` divided by their sum. \error kInvalid: the sum is not finite, or not above 0
 Result<std::vector<double>> normalised(std::vector<double> weights);
@@ -30,12 +30,12 @@ std::vector<double> decay_factors(std::span<const double> weights);
 std::vector<LrPhase> decayed(const std::vector<LrPhase>& phases, std::span<const std::uint64_t> steps,
                              std::span<const double> factors);
 
-/// A kind of decay, and the largest distance of its factors from given ones.
+/// A kind of decay, and the largest difference between its factors and the given ones.
 struct NearestDecay {
   PhaseKind kind = PhaseKind::kLinear;
   double gap = 0;
 };
-/// The kind of decay whose factors (those of its decay_weights) are nearest to `factors`.
+/// The kind of decay whose factors (from its decay_weights()) are closest to `factors`.
 NearestDecay nearest_decay(std::span<const std::uint64_t> steps, std::span<const double> factors);
 
 }  // namespace titan::ckpt

@@ -24,27 +24,28 @@ struct Draw {
 
 class Mixture {
  public:
-  /// Takes the sets of `position`, which has at least one.
+  /// Takes the sets from `position`, which has at least one.
   explicit Mixture(const DataPosition& position);
 
-  /// The set and number of sample `sample`, which is not before `epoch_base`; nullopt after the end of the data.
+  /// The set and number of the run's sample `sample`, which is at or after `epoch_base`; nullopt after the end of the
+  /// data.
   std::optional<Draw> at(std::uint64_t sample) const;
-  /// How many samples were drawn from each set before sample `sample` of the run.
+  /// For each set, the number of samples drawn before the run's sample `sample`.
   std::vector<std::uint64_t> drawn(std::uint64_t sample) const;
-  /// The number of samples until the data end; nullopt: they never end.
+  /// The number of samples until the data end; nullopt if they never end.
   std::optional<std::uint64_t> end() const { return end_; }
-  /// The set whose last sample ends the data, if they end.
+  /// The set whose last sample ends the data, if the data end.
   std::size_t last_set() const { return last_set_; }
 
  private:
   /// A range of samples, from `first` to the next phase, that the same sets share.
   struct Phase {
     std::uint64_t first = 0;
-    std::vector<std::uint64_t> before;  ///< [i]: sum of the shares of the sets before i; exhausted sets have share 0
-    std::vector<std::uint64_t> drawn;   ///< samples of each set before `first`
+    std::vector<std::uint64_t> before;  ///< [i]: sum of the shares of sets 0 to i - 1; exhausted sets have share 0
+    std::vector<std::uint64_t> drawn;   ///< samples drawn from each set before `first`
     bool gives(std::size_t set) const { return before[set] < before[set + 1]; }
   };
-  /// Adds to `counts` how many of `n` samples come from each set of [begin, end).
+  /// Adds to `counts` how many of the phase's first `n` samples come from each set in [begin, end).
   static void count(const Phase& phase, std::uint64_t n, std::size_t begin, std::size_t end,
                     std::vector<std::uint64_t>& counts);
   std::optional<std::uint64_t> length(const Phase& phase, std::span<const MixedSet> sets) const;
@@ -62,7 +63,7 @@ double passes_of(const MixedSet& set, std::uint64_t drawn);
 /// The files of set `set`; all files if there is no mixture.
 std::span<const DataFile> files_of_set(const DataPosition& position, std::size_t set);
 
-/// A digest of the contents of `files`, whatever their names and order. Empty files do not count.
+/// A digest of the contents of `files` that ignores their names and order. Empty files are skipped.
 Digest contents_of(std::span<const DataFile> files);
 
 /// The position of a run that resumes at `stored.samples` with the sets of `there`. A set with the same contents as a
@@ -81,7 +82,7 @@ std::string mixture_difference(const DataPosition& stored, const DataPosition& n
 /// Display names of `sets`. Only base names are stored, so sets of the same name are numbered: "train.jsonl (2)".
 std::vector<std::string> set_names(std::span<const MixedSet> sets);
 
-/// "web 70 %, code 30 %" with set_names(): the first eight sets, then how many more there are.
+/// "web 70 %, code 30 %" with set_names(): the first eight sets, then the number of the others.
 std::string mixture_text(std::span<const MixedSet> sets);
 /// As mixture_text(), but with the stored names, for the settings of a run.
 std::string mixture_as_stored(std::span<const MixedSet> sets);

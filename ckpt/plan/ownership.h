@@ -11,7 +11,7 @@
 
 namespace titan::ckpt {
 
-/// Leaves of one parameter.
+/// Consecutive leaves of one parameter.
 struct OwnedPiece {
   std::uint32_t parameter = 0;
   LeafRange leaves;
@@ -22,12 +22,12 @@ struct OwnedPiece {
 /// and fill the ranks greedily from the left up to that size. The constructor computes all stages and ranks.
 class Ownership {
  public:
-  /// `groups` has a small number for each parameter: each rank gets an equal share of each group. Empty: one group.
+  /// `groups` has a small number per parameter: each rank gets an equal part of each group. Empty: one group.
   Ownership(const std::vector<ParameterMeta>& parameters, std::uint64_t leaf_elements, const Mesh& mesh,
             std::span<const std::uint32_t> groups = {});
 
-  /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; none if the
-  /// mesh has no such rank.
+  /// The pieces of global rank `rank` (stage * dp + dp_rank) in parameter order, at most one per parameter; empty if
+  /// the mesh has no such rank.
   std::span<const OwnedPiece> of(std::uint32_t rank) const;
   std::uint64_t leaf_elements() const { return leaf_elements_; }
   const Mesh& mesh() const { return mesh_; }
@@ -35,8 +35,8 @@ class Ownership {
  private:
   std::uint64_t leaf_elements_;
   Mesh mesh_;
-  std::vector<OwnedPiece> pieces_;  // by rank
-  std::vector<std::size_t> first_;  // index of each rank's first piece, then the number of all
+  std::vector<OwnedPiece> pieces_;  // pieces of all ranks, rank by rank
+  std::vector<std::size_t> first_;  // index of each rank's first piece, then the total number of pieces
 };
 
 /// Number of runs and ranges that all partitions of this process have visited so far. titan-bench-scale checks a bound

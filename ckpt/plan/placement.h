@@ -6,10 +6,10 @@ namespace titan::ckpt {
 
 enum class Placement : std::uint8_t {
   kLoop,  ///< stage s on rank s mod ranks
-  kV,     ///< two stages per rank: rank r has r and 2 * ranks - 1 - r
+  kV,     ///< two stages per rank: rank r holds r and 2 * ranks - 1 - r
 };
 
-/// The rank, of `ranks`, that has `stage`.
+/// The rank (of `ranks`) that holds `stage`.
 constexpr std::uint32_t rank_of_stage(Placement placement, std::uint32_t ranks, std::uint32_t stage) {
   const std::uint32_t place = stage % ranks;
   return placement == Placement::kV && stage >= ranks ? ranks - 1 - place : place;

@@ -27,7 +27,7 @@ struct LeafMove {
   std::uint32_t file = 0;  ///< index into the source's files
   std::uint64_t row = 0;   ///< row of the first leaf in the table of that file
   LeafRange leaves;
-  Codec codec = Codec::kRaw;  ///< in the source
+  Codec codec = Codec::kRaw;  ///< codec in the source
   bool operator==(const LeafMove&) const = default;
 };
 
@@ -36,7 +36,7 @@ struct ReshardPiece {
   TensorRef ref;
   ShardPiece shard;             ///< without `stored`
   std::uint64_t row = 0;        ///< row of the first leaf in the new table
-  std::vector<LeafMove> moves;  ///< ascending; together they cover the piece
+  std::vector<LeafMove> moves;  ///< ascending; together they cover the whole piece
 };
 
 struct ReshardFile {
@@ -49,13 +49,13 @@ struct ReshardFile {
 
 struct ReshardPlan {
   Mesh mesh;
-  std::uint32_t layers = 0;               ///< 0 if the names are not those of a Llama-style model
-  std::vector<std::uint32_t> stage_cuts;  ///< for all stages of the layout
+  std::uint32_t layers = 0;               ///< 0 if the parameter names are not those of a Llama-style model
+  std::vector<std::uint32_t> stage_cuts;  ///< first group of stages 1, 2, ...
   std::vector<std::uint32_t> stages;      ///< per parameter: the pipeline rank that holds it
   std::vector<ReshardFile> files;       ///< model by rank, then optimizer by rank; a rank that owns nothing has no file
   std::uint64_t leaves = 0, bytes = 0;  ///< leaves and raw bytes to move
   std::uint64_t ranges = 0;             ///< number of LeafMoves
-  std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes
+  std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes: to compress, to decompress
 };
 
 /// Plans the new files. \error kIncompatible: more stages than the model has parts (the message names the largest
@@ -63,17 +63,18 @@ struct ReshardPlan {
 /// kUnsupported: tensor parallelism
 Result<ReshardPlan> plan_reshard(const Manifest& source, const ReshardTarget& target);
 
-/// How a plan is carried out with bounded memory.
+/// Executes a ReshardPlan with bounded memory.
 struct MovePlan {
   std::uint32_t threads = 1;
-  std::uint64_t buffer_bytes = 0;   ///< per thread, for stored bytes; large enough for any leaf
+  std::uint64_t buffer_bytes = 0;   ///< per thread, for stored bytes; fits the largest leaf
   std::uint64_t coder_bytes = 0;    ///< per thread, for leaves whose codec changes
-  std::vector<std::size_t> groups;  ///< files of a group are open together; index of the first file of each group
-  std::uint64_t memory = 0;         ///< bound of buffers and tables, in bytes
+  std::vector<std::size_t> groups;  ///< files are written group by group, those of a group at the same time: index of
+                                    ///< each group's first file
+  std::uint64_t memory = 0;         ///< upper bound for buffers and tables, in bytes
 };
 
-/// Plans the moves of `plan` within `limit` bytes of memory. \error kInvalid when `limit` is too small; the message
-/// says how many bytes are needed
+/// Plans the moves of `plan` with at most `limit` bytes of memory. \error kInvalid (`limit` is too small), with the
+/// number of bytes needed
 Result<MovePlan> plan_moves(const Manifest& source, const ReshardPlan& plan, std::uint64_t limit, unsigned threads = 0);
 
 }  // namespace titan::ckpt

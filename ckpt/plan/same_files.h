@@ -1,5 +1,5 @@
 #pragma once
-// Compares the data files of a run with those that a checkpoint was trained on, by content: names may differ. Pure.
+// Compares a run's data files by content with those that a checkpoint was trained on; names may differ. Pure.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -9,26 +9,25 @@
 
 namespace titan::ckpt {
 
-/// How the present files compare with the files that a checkpoint names. Empty files have no tokens and are ignored on
-/// both sides.
+/// Result of the comparison. Empty files have no tokens and are ignored on both sides.
 struct FileMatch {
-  bool same = false;                 ///< the same contents, whatever the names and the order
-  std::vector<std::size_t> order;    ///< if same: for each stored file with tokens, the index of its equal
+  bool same = false;                 ///< the contents are equal, ignoring names and order
+  std::vector<std::size_t> order;    ///< if same: for each stored file with tokens, the index of the equal present file
   std::vector<std::string> renamed;  ///< if same: "py.txt is moved.txt now", in stored order
   std::vector<std::string> changed;  ///< if not same: "b.txt (2000 bytes, 2004 now)", by name
   std::vector<std::string> added, removed;
-  bool reordered() const;  ///< whether the present files are in another order than the stored ones
+  bool reordered() const;  ///< whether the order of the present files differs from the stored order
 };
 
-/// Files are equal if size and blocks are. Among several equal files, those with the same name are paired first.
+/// Matches files by size and block digest. Among several equal files, those with the same name are paired first.
 FileMatch match_files(std::span<const DataFile> stored, std::span<const DataFile> there);
 
 /// The note for the user about equal data that were renamed or reordered; "" if they were neither.
 std::string same_files_note(const FileMatch& match);
-/// The differences: "changed: b.txt (2000 bytes, 2004 now); added: c.txt"; "" if there are none.
+/// The differences: "changed: b.txt (2000 bytes, 2004 now); added: c.txt". Empty if there are none.
 std::string other_files_note(const FileMatch& match);
 
-/// The first `most` of `words`, joined by ", ", then how many more there are.
+/// The first `most` of `words`, joined by ", ", then the number of the others.
 std::string first_few(std::span<const std::string> words, std::size_t most = 3);
 /// As first_few(), with as many words as fit into `length` bytes, but at least one.
 std::string first_within(std::span<const std::string> words, std::size_t length);

@@ -10,12 +10,12 @@
 
 namespace titan::ckpt {
 
-/// Returns the first group (0: embedding, 1, 2, ...: layers, last: head) of stages 1, 2, ... of `layout` for a model of
-/// `layers` layers. \error kInvalid: syntax, E not first, L not last, another number of layers, an empty stage;
-/// kUnsupported: m
+/// Returns the first group (0: embedding; 1, 2, ...: layers; last: head) of stages 1, 2, ... of `layout` for a model
+/// with `layers` layers. \error kInvalid: syntax, E not first, L not last, another number of layers, an empty stage;
+/// kUnsupported: an 'm' (Megatron's MTP layer)
 Result<std::vector<std::uint32_t>> parse_stage_layout(std::string_view layout, std::uint32_t layers);
 
-/// The inverse: "Et*2|t*3|tL" for stages cut at `cuts`.
+/// The inverse of parse_stage_layout(): "Et*2|t*3|tL" for stages cut at `cuts`.
 std::string stage_layout_text(const std::vector<std::uint32_t>& cuts, std::uint32_t layers);
 
 }  // namespace titan::ckpt

@@ -8,7 +8,7 @@ namespace titan::ckpt {
 
 class RangeReader {
  public:
-  /// `checkpoint` must outlive the reader and must hold `ref`.
+  /// `checkpoint` must outlive the reader and must contain `ref`.
   RangeReader(const CheckpointReader& checkpoint, TensorRef ref);
   std::uint64_t elements() const { return grid_.elements; }
   std::uint64_t element_size() const { return size_; }
@@ -22,7 +22,7 @@ class RangeReader {
   TensorRef ref_;
   LeafGrid grid_;
   std::uint64_t size_;
-  std::vector<std::byte> leaf_;  // the last leaf of which only a part was needed
+  std::vector<std::byte> leaf_;  // the leaf that was last read in part
   std::uint64_t loaded_ = ~std::uint64_t{0};
 };
 

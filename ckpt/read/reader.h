@@ -1,6 +1,5 @@
 #pragma once
-// Reading a checkpoint: any leaf range of any tensor, by positioned reads, verified while reading. Does not use
-// libhdf5.
+// Reads any leaf range of any tensor of a checkpoint, by positioned reads, and verifies it. Does not use libhdf5.
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,7 +25,7 @@ class CheckpointContent {
   CheckpointContent(std::string from, Manifest content) : path(std::move(from)), manifest(std::move(content)) {}
   virtual ~CheckpointContent() = default;
   virtual bool foreign() const = 0;
-  /// Fills `out` with `leaves` of `ref`. The leaves must exist, and `out` must have their size. Thread-safe.
+  /// Fills `out` with `leaves` of `ref`. The leaves must exist, and `out` must have exactly their size. Thread-safe.
   virtual Status read(const TensorRef& ref, LeafRange leaves, std::span<std::byte> out) = 0;
   virtual Result<std::string> json_text(const char* component) const { return absent(component); }
   virtual Result<LrSchedule> lr_schedule() const { return absent(kLrScheduler); }
@@ -65,23 +64,23 @@ class CheckpointReader {
 
   const std::string& path() const { return content_->path; }
   const Manifest& manifest() const { return content_->manifest; }
-  /// Moves the manifest out; nothing can be read afterwards.
+  /// Moves the manifest out. The reader cannot be used afterwards.
   Manifest take_manifest() && { return std::move(content_->manifest); }
-  /// True for a checkpoint of another format: its id and digests are zeros.
+  /// True for a checkpoint of another format; its id and digests are zeros.
   bool foreign() const { return content_->foreign(); }
-  /// Names of the parts of a foreign checkpoint that Titan cannot represent.
+  /// Parts of a foreign checkpoint that Titan cannot represent, by name.
   std::vector<std::string> left_out() const { return content_->left_out(); }
   /// What the files of a foreign checkpoint call the weights of a parameter, on which a user's rules act; "" for ours.
   std::string name_in_file(std::uint32_t parameter) const { return content_->name_in_file(parameter); }
 
   /// The files that came with the model.
   std::vector<ModelFilePlace> model_files() const { return content_->model_files(); }
-  /// Why other files of the model cannot be copied, one line each.
+  /// Why other files of the model are not copied, one line each.
   std::vector<std::string> model_file_notes() const { return content_->model_file_notes(); }
 
-  /// The bytes of a JSON component, checked against its digest. \error kCorrupt, kNotFound when the component is absent
+  /// The text of a JSON component, checked against its digest. \error kCorrupt, kNotFound (absent component)
   Result<std::string> json_text(const char* component) const { return content_->json_text(component); }
-  /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound when the component is absent
+  /// The JSON components, each checked against its digest. \error kCorrupt, kNotFound (absent component)
   Result<LrSchedule> lr_schedule() const { return content_->lr_schedule(); }
   Result<DataPosition> data_position() const { return content_->data_position(); }
   Result<TrainState> train_state() const { return content_->train_state(); }
@@ -98,7 +97,7 @@ class CheckpointReader {
 /// \error those of CheckpointReader::lr_schedule
 Result<IdState> id_state(const CheckpointReader& source, const Manifest& manifest);
 
-/// Opens a checkpoint for reading: CheckpointReader::open, or a function that also knows other formats.
+/// Opens a checkpoint for reading: CheckpointReader::open, or a function that also reads other formats.
 using CheckpointOpener = std::function<Result<CheckpointReader>(Fs& fs, const std::string& path)>;
 
 }  // namespace titan::ckpt

@@ -15,7 +15,7 @@ class Fs;
 /// The part of a checkpoint that rank `rank` reads to resume: its leaves of the parameters and, with `moments`, of both
 /// moments.
 struct RankPart {
-  const std::vector<ParameterMeta>& parameters;  ///< those of the model, with stages assigned
+  const std::vector<ParameterMeta>& parameters;  ///< all parameters of the model, with stages assigned
   const Ownership& owners;
   std::uint32_t rank = 0;
   bool moments = true;

@@ -19,9 +19,10 @@
 
 namespace titan::ckpt {
 
-inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes of leaves that are read with one call
+inline constexpr std::uint64_t kCheckRun = std::uint64_t{4} << 20;  ///< bytes of leaves per read call
 
-/// Feeds [begin, end) of `file` to `hasher`, one `buffer` at a time; calls `count` with the number of bytes read.
+/// Hashes bytes [begin, end) of `file` with `hasher`, reading through `buffer`. Calls `count` with the number of bytes
+/// after each read.
 Status hash_range(File& file, std::uint64_t begin, std::uint64_t end, std::span<std::byte> buffer,
                   const std::function<void(std::uint64_t)>& count, Hasher& hasher);
 
@@ -37,7 +38,7 @@ class PlaceList {
  public:
   /// `room`: how many more units may be listed by name. Several lists share it.
   explicit PlaceList(std::atomic<std::int64_t>& room) : room_(room) {}
-  /// Adds `damage`. take() sorts by `order`.
+  /// Adds `damage`. take() returns units in ascending `order`.
   void add(std::uint64_t order, Damage damage);
   /// Appends the units to `places`, sorted, and empties this list. Adds the number of units beyond the limit to
   /// `left_out`.
@@ -52,7 +53,7 @@ class PlaceList {
 
 /// The buffers and helpers of one thread.
 struct CheckTools {
-  AlignedBuffer buffer{kCheckRun + 2 * kScanAlignment};  // a run, and the rest of its first and last page
+  AlignedBuffer buffer{kCheckRun + 2 * kScanAlignment};  // a run, plus the partial pages at its ends
   LeafReader reader;
   LargeLeafReader* large = nullptr;
   std::function<void(std::uint64_t bytes)> count;  ///< called with the number of bytes read; thread-safe
@@ -61,7 +62,7 @@ struct CheckTools {
 /// Hands out runs of leaves to one caller at a time; many threads check runs concurrently. Both use the same tables.
 class ShardCheck {
  public:
-  /// The pieces in the shard, in any order.
+  /// The pieces of the shard, in any order.
   using Pieces = std::vector<std::pair<TensorRef, const Piece*>>;
 
   /// What the manifest says about one leaf of the shard. The offset of a compressed leaf comes from its row in the
@@ -93,13 +94,13 @@ class ShardCheck {
                                                   const std::function<void(std::uint64_t)>& count,
                                                   std::atomic<std::int64_t>& room);
 
-  /// Sets `run` to the next run; false at the end. Only one caller at a time. \error as check
+  /// Sets `run` to the next run; returns false at the end. One caller at a time. \error as check()
   Result<bool> next(Run& run);
   /// Reads and hashes the leaves of `run`, and decodes compressed ones. A leaf that the store cannot return is recorded
   /// as unreadable and is not an error. Thread-safe for different runs. \error kFailed, kCorrupt (the leaves cannot be
   /// read)
   Status check(const Run& run, CheckTools& tools);
-  /// Call it after all runs: hashes all bytes outside of leaves and table, and appends the damage in order.
+  /// Call it after all runs: hashes all bytes outside leaves and table, and appends the damage in order.
   Status finish(CheckTools& tools, std::vector<Damage>& damage, std::vector<Damage>& unreadable,
                 std::uint64_t& left_out);
 
@@ -113,7 +114,7 @@ class ShardCheck {
   Result<std::shared_ptr<const Window>> next_window();
   Expected expected(std::uint64_t row, const LeafRow& stored);
   void cover(std::uint64_t begin, std::uint64_t end);
-  bool compressed() const;  ///< whether any piece is compressed, so that only the rows know the offsets
+  bool compressed() const;  ///< whether any piece is compressed: then only the table rows give the offsets
   bool next_run(Run& run) const;
   Status check_rebuilding(CheckTools& tools);
   Status read_run(const Run& run, CheckTools& tools, const Seen& seen);
@@ -125,18 +126,18 @@ class ShardCheck {
 
   const Manifest& manifest_;
   const FileEntry& file_;
-  const Pieces& pieces_;  // by row
+  const Pieces& pieces_;  // sorted by row
   std::unique_ptr<File> handle_;
   bool table_intact_ = false;
 
-  std::size_t piece_ = 0;  // the piece of the next row
+  std::size_t piece_ = 0;  // the piece that the next row belongs to
   std::uint64_t next_row_ = 0;
-  Run at_;                          // the run that was handed out last
-  std::vector<ByteRange> covered_;  // leaves and table; adjacent ranges are joined
+  Run at_;                          // the run that next() returned last
+  std::vector<ByteRange> covered_;  // leaves and table; adjacent ranges are merged
   bool scattered_ = false;          // too many ranges to keep
   bool some_lost_ = false;
 
-  // If the table is damaged, one run checks all leaves.
+  // If the table is damaged, a single run checks all leaves.
   bool all_handed_out_ = false, leaves_intact_ = true, places_known_ = true;
 
   PlaceList damaged_, unreadable_;

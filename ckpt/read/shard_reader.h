@@ -30,9 +30,9 @@ inline constexpr std::uint64_t kRowsAtOnce = 16384;  ///< 1 MiB of the table
 /// Refuses a table of more than 64 MiB in a file that has no bytes on disk (a sparse file): reading its zeros could
 /// take days. \error kCorrupt
 Status check_table_on_disk(const FileEntry& entry, const FileInfo& info, const std::string& path);
-/// The digest of the table of `entry` as stored in `file`, read in parts. \error those of File::pread
+/// The digest of the leaf table of `entry` as stored in `file`, read in parts. \error those of File::pread
 Result<Digest> table_digest(File& file, const FileEntry& entry);
-/// Reads rows [first, first + count) of the table, which must have them. \error those of File::pread
+/// Reads rows [first, first + count) of the table, which must exist. \error those of File::pread
 Result<std::vector<LeafRow>> read_rows(File& file, const FileEntry& entry, std::uint64_t first, std::uint64_t count);
 
 /// What the manifest says about a leaf of a shard.
@@ -41,7 +41,7 @@ struct LeafPlace {
   std::uint64_t chunk_bytes = 0;
   std::uint64_t element_size = 0;
   Codec codec = Codec::kRaw;
-  /// Offset in the file; nullopt if only the row of the leaf has it: for compressed leaves after the first of a piece.
+  /// Offset in the file; nullopt if only the leaf's table row gives it (compressed leaves after the first of a piece).
   std::optional<std::uint64_t> offset;
 };
 
@@ -49,13 +49,13 @@ struct LeafPlace {
 /// anything for the row.
 bool row_fits(const LeafRow& row, const LeafPlace& place, std::uint64_t file_bytes);
 
-/// A piece and the places of its leaves. The manifest must outlive it.
+/// A piece with the places of its leaves. The manifest must outlive it.
 class PieceLeaves {
  public:
   PieceLeaves(const Manifest& manifest, const TensorRef& ref, const Piece& piece);
-  /// The place of leaf `leaf` (an index in the tensor), which must be in the piece.
+  /// The place of leaf `leaf` (its index in the tensor), which must be in the piece.
   LeafPlace at(std::uint64_t leaf) const;
-  /// Raw bytes of `leaves`.
+  /// Uncompressed bytes of `leaves`.
   std::uint64_t bytes(LeafRange leaves) const {
     return (grid_.begin(leaves.end()) - grid_.begin(leaves.first)) * size_;
   }
@@ -73,12 +73,12 @@ class PieceLeaves {
 class LeafReader {
  public:
   /// Reads and decodes the compressed leaf of `row` into `raw`, and checks the raw digest. row_fits() must hold.
-  /// \error kCorrupt (not a frame, or another digest; the message names no place), kFailed (I/O)
+  /// \error kCorrupt (not a frame, or another digest; the message does not name the leaf), kFailed (I/O)
   Status read(File& file, const LeafRow& row, const LeafPlace& place, std::span<std::byte> raw);
   /// The row that matches the stored bytes; equal to `row` if the leaf is whole. row_fits() must hold. For bytes that
   /// cannot be decoded, the raw digest differs from that of `row`. \error kFailed (I/O)
   Result<LeafRow> measure(File& file, const LeafRow& row, const LeafPlace& place);
-  /// As above, for stored bytes that were read already.
+  /// As above, for stored bytes that are already in memory.
   LeafRow measure(std::span<const std::byte> stored, const LeafRow& row, const LeafPlace& place);
   /// Aligned memory of `bytes`, valid until the next call.
   std::span<std::byte> block(std::size_t bytes);
@@ -96,17 +96,17 @@ class ShardReader {
   ShardReader(Fs& fs, std::string folder, const Manifest& manifest)
       : fs_(fs), folder_(std::move(folder)), manifest_(manifest) {}
 
-  /// The number of leaf tables in memory; only open files have one.
+  /// Number of leaf tables in memory; only open files have one.
   std::size_t tables_held();
-  /// Opens shard `file`, or returns it if it is open. Files stay open, up to a limit.
+  /// Opens shard `file`, or returns its handle if it is open. Files stay open, up to a limit.
   Result<std::shared_ptr<File>> open(std::uint32_t file);
   /// Reads the leaf table of shard `file` and checks it against its digest. \error kCorrupt, kFailed, kNotFound
   Result<std::vector<LeafRow>> table(std::uint32_t file);
-  /// The piece of `ref` that contains `leaf`, an index in the tensor.
+  /// The piece of `ref` that contains leaf `leaf` (its index in the tensor).
   PieceLeaves piece(const TensorRef& ref, std::uint64_t leaf) const;
   /// Checks that `row` is possible for leaf `leaf`. \error kCorrupt, which names the leaf
   Status check_row(const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
-  /// A kCorrupt with "<what>: leaf 3 of tensor 'x' in y, offset 0, 16 bytes".
+  /// A kCorrupt error: "<what>: leaf 3 of tensor 'x' in y, offset 0, 16 bytes".
   Status damaged(const std::string& what, const LeafRow& row, const PieceLeaves& leaves, std::uint64_t leaf) const;
   /// Reads `leaves` of `piece` into `out` (exactly their raw bytes) and checks each leaf against its digest. Small
   /// tables are kept while their file is open. \error kCorrupt, which names file, tensor, leaf and offset; kFailed,
@@ -137,7 +137,7 @@ class ShardReader {
   Mutex mutex_;
   std::map<std::uint32_t, std::shared_ptr<File>> open_files_ TITAN_GUARDED_BY(mutex_);
   std::list<std::uint32_t> open_order_ TITAN_GUARDED_BY(mutex_);
-  // Tables of open files that matched their digest; empty: too long to keep.
+  // Tables of open files that matched their digest; an empty one was too long to keep.
   std::map<std::uint32_t, std::shared_ptr<const Rows>> tables_ TITAN_GUARDED_BY(mutex_);
   // As many as threads that read at the same time.
   std::vector<std::unique_ptr<LeafReader>> idle_readers_ TITAN_GUARDED_BY(mutex_);

@@ -20,12 +20,12 @@ namespace titan::ckpt {
 /// Everything that a save writes at one step boundary, except the bytes of tensors, which a TensorSource provides.
 /// Equal on every rank, except for `model_files`.
 struct Snapshot {
-  std::vector<ParameterMeta> parameters;  ///< the whole model in model order, stages assigned
+  std::vector<ParameterMeta> parameters;  ///< the whole model in model order, with stages assigned
   Mesh mesh;
   std::vector<std::uint32_t> stage_cuts;
   std::uint64_t leaf_elements = kDefaultLeafElements;
-  DType dtype = DType::kF32;  ///< of parameters and slots
-  Codec codec = Codec::kRaw;  ///< of parameters and slots; the id does not depend on it
+  DType dtype = DType::kF32;  ///< element type of parameters and slots
+  Codec codec = Codec::kRaw;  ///< codec of parameters and slots; the id does not depend on it
   bool prove = true;          ///< decode each compressed leaf and compare it before it is written
   ReadBack read_back = ReadBack::kOff;
   std::vector<std::string> slots{kExpAvg, kExpAvgSq};
@@ -38,12 +38,13 @@ struct Snapshot {
   std::string writer;   ///< program, version, git hash
   std::string created;  ///< RFC 3339 UTC
   /// Which rank writes which leaves of `parameters` on `mesh`. A run that saves often computes it once; null: computed
-  /// where it is needed.
+  /// on demand.
   std::shared_ptr<const Ownership> ownership;
   /// For each rank, the rank that creates the shard files it writes into: itself or a lower rank of its host. Empty:
   /// each rank creates its own. Compressed leaves are always in files of their own rank.
   std::vector<std::uint32_t> makers;
-  /// Files that came with the model; not part of the id. Only rank 0 has them; null: none.
+  /// Files that came with the model; not part of the id. Only rank 0 has them; null on other ranks, or if there are
+  /// none.
   std::shared_ptr<const std::vector<ModelFile>> model_files;
 };
 

@@ -15,9 +15,9 @@ class Fs;
 
 /// One damaged or unreadable unit: the smallest part that has its own digest.
 struct Damage {
-  std::string file;    ///< member, or "manifest.json"
-  std::string unit;    ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing", "link"; also
-                       ///< "file" if unreadable
+  std::string file;    ///< the member, or "manifest.json"
+  std::string unit;    ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing" or "link";
+                       ///< also "file" if unreadable
   std::string tensor;  ///< stored tensor name, for leaves
   std::uint64_t leaf = 0;    ///< index in the tensor, for leaves
   std::uint64_t offset = 0;  ///< offset in the file, in bytes
@@ -39,10 +39,9 @@ struct VerifyReport {
 /// Called from time to time by any verifying thread, one at a time; `total` is known from the start.
 using VerifyProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
-/// Reads the whole checkpoint at `path` and reports all damage; a damaged manifest is reported and ends the check.
-/// `threads` read and hash (0: as many as suit disk and cores); the report does not depend on them. Memory stays below
-/// 256 MiB whatever the manifest claims: the manifest, a few thousand rows of some leaf tables, and a buffer per
-/// thread.
+/// Reads the whole checkpoint at `path` and reports all damage. A damaged manifest is reported and ends the check.
+/// `threads`: number of threads that read and hash; 0: as io_threads(). The report does not depend on it. Memory stays
+/// below 256 MiB for any manifest: the manifest, a few thousand rows of some leaf tables, and a buffer per thread.
 /// \error kNotFound (no checkpoint at `path`), kIncompatible (newer format), kFailed (a file cannot be read for another
 /// reason than a media error), kInterrupted, kTerminated (by `cancel`)
 Result<VerifyReport> verify_checkpoint(Fs& fs, const std::string& path, const VerifyProgress& progress = {},

@@ -5,8 +5,8 @@
 
 namespace titan::ckpt {
 
-/// As verify_checkpoint, but checks the members of `manifest`, for a folder whose own manifest is lost. `manifest` must
-/// outlive the call.
+/// As verify_checkpoint(), but checks the members that `manifest` lists: for a folder whose own manifest is lost.
+/// `manifest` must outlive the call.
 Result<VerifyReport> verify_members(Fs& fs, const std::string& path, const Manifest& manifest,
                                     const VerifyProgress& progress = {}, const CancelToken& cancel = {},
                                     unsigned threads = 0);

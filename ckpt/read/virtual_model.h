@@ -17,7 +17,7 @@ namespace titan::ckpt {
 class Fs;
 
 inline constexpr const char* kVirtualModel = "model/model.h5";
-/// True for a derived member that cannot be made from the other members: a file that came with a converted model.
+/// True for a derived member that cannot be rebuilt from the other members: a file that came with a converted model.
 /// \source FORMAT.md, "derived"
 inline bool came_with_model(const FileEntry& file) {
   return file.role == FileRole::kDerived && file.path != kVirtualModel && !is_parity(file.path);
@@ -39,7 +39,7 @@ Result<FileEntry> write_virtual_model(Fs& fs, const std::string& folder, const M
 class VirtualModelBuild {
  public:
   explicit VirtualModelBuild(const Snapshot& snapshot);
-  /// Waits for the bytes and writes the file as write_virtual_model does. Call it once.
+  /// Waits for the bytes and writes the file as write_virtual_model() does. Call it once.
   Result<FileEntry> write(Fs& fs, const std::string& folder);
 
  private:

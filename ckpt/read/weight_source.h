@@ -1,5 +1,5 @@
 #pragma once
-// Reads tensors by name from a checkpoint of any format, to start a new run from its weights.
+// Reads the weights of a checkpoint of any format by tensor name, to initialise a new run.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,7 +26,7 @@ struct WeightInfo {
 
 class WeightSource {
  public:
-  /// All parameters of `reader` must have weights. `id` is what id() returns.
+  /// All parameters of `reader` must have weights. `id` is the value of id().
   WeightSource(CheckpointReader reader, std::string id);
 
   const std::vector<WeightInfo>& tensors() const { return tensors_; }
@@ -35,16 +35,16 @@ class WeightSource {
   /// The id in hex. Of a Titan checkpoint: equal ids mean equal bits. Of a foreign one: equal names, types, shapes and
   /// first 4096 elements of each tensor.
   const std::string& id() const { return id_; }
-  /// Step at which the weights were saved; 0 if the format does not say.
+  /// Step at which the weights were saved; 0 if the format does not record it.
   std::uint64_t step() const { return reader_.manifest().step; }
-  /// Null for other formats. Other processes can read the weights from the manifest with CheckpointReader::known.
+  /// The manifest; null for other formats. CheckpointReader::known opens the weights from it in other processes.
   const Manifest* manifest() const { return reader_.foreign() ? nullptr : &reader_.manifest(); }
-  /// The files that came with the model, and why other files cannot be copied.
+  /// The files that came with the model, and the reasons why others are not copied.
   std::vector<ModelFilePlace> model_files() const { return reader_.model_files(); }
   std::vector<std::string> model_file_notes() const { return reader_.model_file_notes(); }
   /// Names of tensors in the files of a foreign checkpoint that tensors() lacks.
   std::vector<std::string> left_out() const { return reader_.left_out(); }
-  /// The rows "model.*" of the configuration in the checkpoint (key -> TOML text), sorted.
+  /// The checkpoint's configuration rows "model.*" (key -> TOML text), sorted.
   Settings model_config() const;
   /// Reads elements [first, first + count) of tensor `index`, row-major, into `out` (count * element size bytes).
   /// Thread-safe. \error kCorrupt (digests), kFailed
@@ -56,10 +56,10 @@ class WeightSource {
   std::string id_;
 };
 
-/// The component "model" of `reader`. A foreign checkpoint gets an id made of the names, types, shapes and first
-/// elements of its tensors. \error kIncompatible: no weights; kFailed, kCorrupt (while reading a foreign checkpoint)
+/// The weights of `reader`. A foreign checkpoint gets an id computed from the names, types, shapes and first elements
+/// of its tensors. \error kIncompatible (no weights); kFailed, kCorrupt (while reading a foreign checkpoint)
 Result<std::unique_ptr<WeightSource>> weights_of(CheckpointReader reader);
-/// The component "model" of a Titan checkpoint. \error as CheckpointReader::open; kIncompatible: no weights
+/// The weights of a Titan checkpoint. \error as CheckpointReader::open; kIncompatible (no weights)
 Result<std::unique_ptr<WeightSource>> open_weights(Fs& fs, const std::string& path);
 
 /// Opens the weights at a path, whatever their format.

@@ -19,8 +19,8 @@ inline constexpr const char* kNearMarkTemporary = "near.id.tmp";  ///< renamed t
 inline constexpr const char* kDurableMark = ".durable";
 
 /// Checks that `root` (checkpoint.near) may hold the near folder of the run in `run_dir`, whose steps are in
-/// `checkpoint_dir`. None of these folders has to exist. \error kInvalid: `root` is not an absolute path, is not a
-/// folder, is inside one of the other two or contains one (symbolic links are followed)
+/// `checkpoint_dir`. None of the folders has to exist. \error kInvalid: `root` is not an absolute path, is not a
+/// folder, or is inside one of the other two or contains one (symbolic links are followed)
 Status check_near(Fs& fs, const std::string& root, const std::string& run_dir, const std::string& checkpoint_dir);
 
 /// Creates the folder `root` (checkpoint.near) if it is missing. \error kInvalid: it cannot be created

@@ -25,7 +25,7 @@ Result<OpenRun> open_run(Fs& fs, const std::string& run_dir, const std::string& 
 /// \error kFailed, kLocked
 Status look_at_run(Fs& fs, const std::string& run_dir, const std::string& checkpoint_dir);
 
-/// `path`, or the nearest folder above it that exists.
+/// `path`, or its nearest ancestor that exists.
 std::string nearest_there(Fs& fs, std::string path);
 
 }  // namespace titan::ckpt

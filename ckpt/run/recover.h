@@ -19,9 +19,9 @@ inline std::string rewrite_fresh(const std::string& dst) { return join_path(dst 
 inline std::string rewrite_aside(const std::string& dst) { return join_path(dst + kRewriteSuffix, "old"); }
 inline std::string rewrite_lock(const std::string& dst) { return join_path(dst + kRewriteSuffix, "lock"); }
 
-/// If an interrupted rewrite had moved a checkpoint aside and `dst` does not exist, moves it back to `dst`, durably; ok
+/// If an interrupted rewrite moved a checkpoint aside and `dst` does not exist, moves it back to `dst`, durably. Ok
 /// also if there is nothing to do. The caller must hold the lock of the rewrite. \error kFailed: the checkpoint that
-/// was moved aside may be the only copy, so remove nothing
+/// was moved aside may be the only copy, so the caller must remove nothing
 Status put_back(Fs& fs, const std::string& dst);
 
 /// Checks that the leftovers of an interrupted rewrite may be removed: no part of them looks like a whole checkpoint,
@@ -29,13 +29,13 @@ Status put_back(Fs& fs, const std::string& dst);
 /// `dst` and the leftovers; kInterrupted, kTerminated: by `cancel`
 Status check_removable(Fs& fs, const std::string& dst, const CancelToken& cancel = {});
 
-/// Calls put_back() for every interrupted rewrite in `folder` whose tool is dead. Returns one line for each that
-/// failed; `restored` gets the paths that exist again.
+/// Calls put_back() for every interrupted rewrite in `folder` whose tool is dead. Returns one line per failure;
+/// `restored` gets the paths that exist again.
 std::vector<std::string> put_back_all(Fs& fs, const std::string& folder, std::vector<std::string>* restored = nullptr);
 
-/// Calls put_back_all(), then removes the leftovers: temporaries and trash of steps, of dead runs and tools. Never
-/// removes what may be the only copy of a step. The caller must hold the lock of the run. If lock_wait() says that this
-/// process is to stop, ends between two files or within a read. Returns one line for each failure.
+/// Calls put_back_all(), then removes the leftovers of dead runs and tools: temporary folders and trash. Never removes
+/// what may be the only copy of a step. The caller must hold the lock of the run. If lock_wait().cancel requests a
+/// stop, it ends between two files or within a read. Returns one line per failure.
 std::vector<std::string> recover_folder(Fs& fs, const std::string& folder,
                                         std::vector<std::string>* restored = nullptr);
 

@@ -16,7 +16,7 @@
 
 namespace titan::ckpt {
 
-/// What this process knows about a step.
+/// What this process knows about a step, from its own checks.
 enum class Verdict {
   kUnknown,  ///< not checked yet, or the check failed for now
   kProved,   ///< this process read every byte, and all matched: while loading, or after it wrote the step
@@ -34,15 +34,15 @@ struct RetainedStep {
 };
 
 struct RetentionRules {
-  std::uint64_t keep_latest = 0;  ///< number of newest steps to keep; 0: all
+  std::uint64_t keep_latest = 0;  ///< number of newest steps to keep; 0: keep all
   std::uint64_t keep_every = 0;   ///< keep steps that are multiples of this; 0: no such rule
   std::uint64_t keep_best = 0;    ///< number of steps with the lowest loss to keep; 0: no such rule
 };
 
 /// The steps to delete, oldest first, so that the newest `keep_latest` of the proved, saved and whole steps remain.
-/// `steps` are newest first. Pinned steps, step 0 and those of keep_every and keep_best always stay; they count if they
-/// are among the newest. The newest proved or saved step stays too, and so does every damaged, partial or unknown step.
-/// Without any proved or saved step nothing is deleted. Pure.
+/// `steps` are newest first. Never deleted: pinned steps, step 0, steps of keep_every and keep_best (all of these count
+/// towards `keep_latest` if they are among the newest), the newest proved or saved step, and every damaged, partial or
+/// unknown step. Without any proved or saved step nothing is deleted. Pure.
 std::vector<std::uint64_t> select_expired(const std::vector<RetainedStep>& steps, const RetentionRules& rules);
 
 /// The step of which every byte must be read before `expired` may be deleted: the newest saved step, if the deletion
@@ -69,16 +69,16 @@ class Retention {
   Retention(const Retention&) = delete;
   Retention& operator=(const Retention&) = delete;
 
-  /// Records what loading `step` has shown. `id` is that of the checkpoint that was loaded.
+  /// Records what loading `step` has shown. `id` is the id of the loaded checkpoint.
   void judge(std::uint64_t step, Verdict verdict, std::optional<Digest> id = std::nullopt);
-  /// Records the validation loss of a step, which may not be saved.
+  /// Records the validation loss after a step; that step need not be saved.
   void validated(std::uint64_t step, double loss);
-  /// Records that this process committed `step` as checkpoint `id`; `read_whole` as in Published. Starts a pass over
+  /// Records that this process published `step` as checkpoint `id`; `read_whole` as in Published. Starts a pass over
   /// the folder and returns at once.
   void saved(std::uint64_t step, const Digest& id, bool read_whole);
   /// True while a pass is running or requested.
   bool busy();
-  /// Call it when no step is in use any more: starts a pass if an earlier one had to keep a step that was in use.
+  /// Call it when no step is in use any more. Starts a pass if an earlier one kept a step because it was in use.
   void release();
   /// Waits until every requested pass is done. Returns false once `gives_up`, called ten times a second, returns true.
   bool finish(const std::function<bool()>& gives_up = {});
@@ -88,11 +88,11 @@ class Retention {
   void pass();
 
  private:
-  /// What this process knows of a step. The path alone does not identify a checkpoint.
+  /// What this process knows about a step. The path alone does not identify a checkpoint.
   struct Known {
     Verdict verdict = Verdict::kUnknown;
     std::optional<Digest> id;
-    std::optional<FileInfo> manifest;  ///< the manifest file at the last check
+    std::optional<FileInfo> manifest;  ///< stat of the manifest file at the last check
     bool operator==(const Known&) const = default;
   };
   void work();

@@ -11,13 +11,13 @@ namespace titan::ckpt {
 /// digests of the JSON members. Leaves are not read. \error as CheckpointReader::open
 Result<Manifest> look_at_step(Fs& fs, const std::string& path);
 
-/// Checks a step of list_steps, once. Its manifest and JSON components are checked whatever `look` is.
+/// Checks a step of list_steps(), once. Its manifest and JSON components are checked for either `look`.
 void judge_step(Fs& fs, StepEntry& entry, Look look = Look::kMembers);
 
-/// Lists `checkpoint_dir` and checks each step with look_at_step; a missing folder gives an empty scan.
+/// Lists `checkpoint_dir` and checks each step with look_at_step(). A missing folder gives an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir);
 
-/// Opens a checkpoint after the check that `look` says. \error as CheckpointReader::open
+/// Opens a checkpoint after the checks of `look`. \error as CheckpointReader::open
 Result<CheckpointReader> open_checkpoint(Fs& fs, const std::string& path, Look look);
 
 }  // namespace titan::ckpt

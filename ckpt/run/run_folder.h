@@ -22,9 +22,9 @@ struct StepEntry {
   bool linked = false;  ///< the step is a symbolic link (known from the listing)
   /// An interrupted tool moved it to `path`; the next start of the run, or `prune`, puts it back.
   bool moved_aside = false;
-  std::string link;     ///< the folder that a symbolic link leads to; it is read, never deleted
-  bool pinned = false;  ///< it has a file ".keep"
-  Status validity;      ///< ok = manifest, self-digest, version and member sizes hold
+  std::string link;     ///< target of a symbolic link; it is read, never deleted
+  bool pinned = false;  ///< has a file ".keep"
+  Status validity;      ///< ok: manifest, self-digest, version and member sizes are right
   std::optional<Manifest> manifest;
   bool full = false;  ///< has every component that a resume needs
 };
@@ -45,24 +45,24 @@ enum class Look {
   kMembers,   ///< its pin, and the existence and size of every member: one call per file
   kManifest,  ///< only its manifest and JSON components, when nothing is loaded afterwards
 };
-/// Lists the names in `checkpoint_dir`, without judging its steps; a missing folder gives an empty scan. A step that an
-/// interrupted tool moved aside is listed too, with the path where it is now. \error kFailed
+/// Lists the names in `checkpoint_dir` without checking the steps. A missing folder gives an empty scan. A step that an
+/// interrupted tool moved aside is listed with its present path. \error kFailed
 Result<RunScan> list_steps(Fs& fs, const std::string& checkpoint_dir);
-/// Checks a step of list_steps with `check`, once. Its manifest and JSON components are checked whatever `look` is.
+/// Checks a step of list_steps() with `check`, once. Its manifest and JSON components are checked for either `look`.
 void judge_step(Fs& fs, StepEntry& entry, const StepCheck& check, Look look = Look::kMembers);
 
-/// Lists `checkpoint_dir` and checks each step with `check`; a missing folder gives an empty scan.
+/// Lists `checkpoint_dir` and checks each step with `check`. A missing folder gives an empty scan.
 Result<RunScan> scan_run(Fs& fs, const std::string& checkpoint_dir, const StepCheck& check);
 
 struct ResumeChoice {
   const StepEntry* entry = nullptr;  ///< nullptr: nothing to resume from
-  std::vector<std::string> skipped;  ///< why newer steps were not chosen, one line each
-  /// Not ok: a newer step could not be judged (newer format, no permission, I/O error). Then `entry` is null, because a
-  /// run that continues from an older step would abandon the newer one.
+  std::vector<std::string> skipped;  ///< why newer steps were skipped, one line each
+  /// Not ok: a newer step could not be checked (newer format, no permission, I/O error). Then `entry` is null, because
+  /// a run that continues from an older step would abandon the newer one.
   Status blocked;
 };
 
-/// The components that a resume needs and the checkpoint lacks, "a, b"; empty for a full checkpoint.
+/// The components that a resume needs and the checkpoint lacks: "a, b". Empty for a full checkpoint.
 std::string missing_components(const Manifest& manifest);
 
 /// Chooses the newest valid full step. Skips partial steps, and damaged ones only if the damage is proven (kCorrupt,
@@ -71,7 +71,7 @@ ResumeChoice select_resume(const RunScan& scan);
 /// As above, for a list of names: calls `judge` only for steps on which the choice depends, newest first.
 ResumeChoice select_resume(RunScan& scan, const std::function<void(StepEntry&)>& judge);
 
-/// True when the newest step is invalid and older ones exist: then nothing may be deleted until one save has succeeded.
+/// True if the newest step is invalid and older ones exist: then nothing may be deleted before a save has succeeded.
 bool retention_must_wait(const RunScan& scan);
 
 /// Deletes a step. Of a link only the name is removed; a folder is renamed to .trash-step-N-<id>, the parent synced,
@@ -88,7 +88,7 @@ std::string kept_text(const std::string& kept);
 Status remove_trash(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const CancelToken& cancel = {},
                     std::string* kept = nullptr);
 
-/// The step number in the name of `entry`, if this is a folder or a link.
+/// The step number in the name of `entry`, if `entry` is a folder or a link.
 std::optional<std::uint64_t> step_of(const DirEntry& entry);
 
 /// The folder to which `path`, a step that is a symbolic link, leads. \error kFailed: it does not exist. Its store may
@@ -105,27 +105,27 @@ bool is_leftover(const DirEntry& entry);
 /// True for leftovers of a deletion or a probe.
 bool is_trash(const DirEntry& entry);
 
-/// The name under which a damaged step is kept when its number is published again: ".damaged-" + step name + "-" + id.
+/// The name to which a damaged step is moved when its number is published again: ".damaged-" + step name + "-" + id.
 std::string damaged_name(std::uint64_t step, const std::string& id);
-/// The new name of another checkpoint that was found where a save publishes: ".foreign-" + step name + "-" + id.
+/// The name to which another checkpoint is moved if a save publishes at its path: ".foreign-" + step name + "-" + id.
 std::string foreign_name(std::uint64_t step, const std::string& id);
-/// True for a name of the form of damaged_name().
+/// True for names that damaged_name() gives.
 bool is_damaged_name(std::string_view name);
 
-/// The name of the file that pins a checkpoint.
+/// Name of the file that pins a checkpoint.
 inline constexpr const char* kPinFile = ".keep";
 /// Whether `path` has a file ".keep". True when in doubt, because a pin only protects.
 bool is_pinned(Fs& fs, const std::string& path);
 
-/// `status` with its causes on one line, for a list of problems.
+/// `status` and its causes on one line, for a list of problems.
 std::string one_line(const Status& status);
 
-/// As delete_step(), for a damaged step that a save moved aside. \error kInvalid when `name` is not a damaged_name(),
+/// As delete_step(), for a damaged step that a save moved aside. \error kInvalid (`name` is not a damaged_name()),
 /// kNotFound, kFailed
 Status delete_damaged(Fs& fs, const std::string& checkpoint_dir, const std::string& name, const std::string& trash_id,
                       const CancelToken& cancel = {}, std::string* kept = nullptr);
 
-/// A hint that names the damaged steps and says how to free their space; empty if there are none.
+/// A hint that lists the damaged steps and how to free their space; empty if there are none.
 std::string damaged_hint(Fs& fs, const std::string& checkpoint_dir);
 
 }  // namespace titan::ckpt

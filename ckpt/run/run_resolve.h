@@ -13,14 +13,13 @@ namespace titan::ckpt {
 /// proven, as select_resume does; `skipped` gets one line for each. \error kNotFound, which names the steps that exist;
 /// for RUN@latest the error of a step that could not be judged; kFailed (a folder that cannot be read)
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, std::vector<std::string>* skipped = nullptr);
-/// As above, with `check` in place of the default check.
+/// As above, with `check` instead of the default check.
 Result<std::string> resolve_checkpoint(Fs& fs, const std::string& spec, const StepCheck& check,
                                        std::vector<std::string>* skipped = nullptr);
-/// The checkpoints that `spec` names: steps of a run by a range RUN@300..400 (both ends count) or a shell pattern of
-/// step numbers RUN@*00, ascending and unchecked; else the one of resolve_checkpoint. \error kNotFound: the run has no
-/// such step
+/// All checkpoints that `spec` names: steps of a run in a range RUN@300..400 (inclusive) or by a glob on step numbers
+/// RUN@*00, ascending and unchecked; otherwise the single one of resolve_checkpoint(). \error kNotFound (no such step)
 Result<std::vector<std::string>> resolve_checkpoints(Fs& fs, const std::string& spec);
-/// The folder with the steps of `run`: `<run>/checkpoint` if it exists, else `run` if it holds steps.
+/// The folder of the steps of `run`: `<run>/checkpoint` if it exists, else `run` if it holds steps.
 /// \error kNotFound, kFailed
 Result<std::string> resolve_run(Fs& fs, const std::string& run);
 

@@ -22,7 +22,7 @@ class Temporary {
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
-  /// As NoteLock's functions, for the lock of the folder.
+  /// As NoteLock::pulse() and still_ours(), for the lock of the folder.
   Status pulse() { return lock_->pulse(); }
   Status still_ours() const { return lock_->still_ours(); }
 

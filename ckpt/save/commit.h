@@ -10,12 +10,12 @@
 
 namespace titan::ckpt {
 
-/// Checks that the receipts cover every leaf exactly once, writes the JSON components and the manifest, reads them back
-/// as the snapshot asks, and publishes the step: a rename that never replaces, and a sync of the parent. An existing
-/// folder with the step's name is moved aside first, see publish().
-/// \error kFailed when a leaf is missing or appears twice (it is named), when the store returns other bytes than were
-/// written, on I/O errors; kIncompatible when a step of a newer format has the name. If only the last sync of
-/// `checkpoint_dir` fails, the complete step may be visible already.
+/// Checks that the receipts cover every leaf exactly once, writes the JSON components and the manifest, reads data back
+/// as `snapshot.read_back` asks, and publishes the step: a rename that never replaces, and a sync of the parent. An
+/// existing folder with the step's name is moved aside first, see publish().
+/// \error kFailed (a leaf is missing or appears twice, named in the message; the store returns other bytes than were
+/// written; I/O errors), kIncompatible (a step of a newer format has the name). If only the last sync of
+/// `checkpoint_dir` fails, the complete step may already be visible.
 Result<Published> commit_save(Fs& fs, const std::string& checkpoint_dir, const std::string& tmp_dir,
                               const Snapshot& snapshot, const std::vector<RankReceipt>& receipts,
                               const CommitOptions& options = {});

@@ -18,9 +18,10 @@ class Fs;
 using ElementProvider = std::function<Result<std::span<const std::byte>>(std::size_t tensor, std::uint64_t first,
                                                                          std::span<std::byte> scratch)>;
 
-/// Writes `<folder>/<component>/shard-00000.h5` with the tensors `refs` in this order. `manifest` must have these
-/// tensors with dtype and chunk, without pieces; they get their pieces and digests, and the component gets its entry.
-/// The folder of the component must exist; its names are not synced. \error kFailed, the errors of `elements`
+/// Writes `<folder>/<component>/shard-00000.h5` with the tensors `refs`, in this order. `manifest` must list these
+/// tensors with dtype and chunk, without pieces; the call adds pieces, digests and the component's entry. The
+/// component's
+/// folder must exist; its names are not synced. \error kFailed, the errors of `elements`
 Status write_component(Fs& fs, const std::string& folder, const char* component, const std::vector<TensorRef>& refs,
                        const ElementProvider& elements, Manifest& manifest, unsigned threads);
 

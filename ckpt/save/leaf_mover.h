@@ -12,26 +12,26 @@
 
 namespace titan::ckpt {
 
-/// Functions that a long move calls between reads, from one thread at a time; an error ends the move.
+/// Called between reads, from one thread at a time. An error ends the move.
 struct MoveHooks {
-  std::function<Status()> check;  ///< not ok when the move was asked to stop, or a lock was lost
+  std::function<Status()> check;  ///< not ok if a stop was requested or a lock was lost
   std::function<void(std::uint64_t raw_bytes)> advanced;  ///< gets the bytes moved since its last call
 };
 
 struct MoveCounts {
   std::uint64_t leaves = 0, raw_bytes = 0;
   std::uint64_t reads = 0, read_bytes = 0;
-  std::uint64_t decoded = 0, encoded = 0;  ///< leaves
+  std::uint64_t decoded = 0, encoded = 0;  ///< numbers of leaves
 };
 
-/// Writes the shards of one group of files at the same time.
+/// Writes the shards of one group of files (MovePlan::groups) at the same time.
 class LeafMover {
  public:
   LeafMover(Fs& fs, ShardReader& source, const MovePlan& plan, const MoveHooks& hooks)
       : fs_(fs), source_(source), plan_(plan), hooks_(hooks) {}
 
-  /// Writes `files` below `folder` and returns what was written, in the same order. No file may have leaves to encode.
-  /// \error kCorrupt, which names the leaf; kFailed, the errors of the hooks
+  /// Writes `files` below `folder` and returns the written shards in the same order. No file may have leaves to encode.
+  /// \error kCorrupt (names the leaf), kFailed, the errors of the hooks
   Result<std::vector<WrittenShard>> run(const std::string& folder, std::span<const ReshardFile> files,
                                         MoveCounts& counts);
 

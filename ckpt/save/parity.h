@@ -20,17 +20,17 @@ struct ParityHooks {
   std::function<void(std::uint64_t bytes)> advanced;  ///< gets the number of bytes of members that were read
 };
 
-/// Writes `rows` parity files per group of `manifest`, which has none yet, into `folder`, where its members are, and
+/// Writes `rows` parity files per group of `manifest`, which has none yet, into `folder` (which holds the members), and
 /// adds them to `manifest`. The files are durable; the names in `parity/` are not. \error kFailed, those of the hooks
 Status write_parity(Fs& fs, const std::string& folder, std::uint32_t rows, Manifest& manifest,
                     const ParityHooks& hooks = {});
 
-/// The parity files in a folder that are whole. The manifest of the folder is not needed to find them.
+/// The undamaged parity files in a folder. They are found without the folder's manifest.
 struct ParityFound {
-  /// The manifest without parity files that they contain; empty if no parity file is whole.
+  /// The manifest stored in the parity files (it lists none of them); empty if every parity file is damaged.
   std::optional<Manifest> manifest;
   std::uint32_t rows = 0;
-  std::set<std::uint32_t> whole;  ///< numbers of the whole parity files
+  std::set<std::uint32_t> whole;  ///< numbers of the undamaged parity files
 };
 /// Reads every byte of the parity files. Returns the whole ones that contain `wanted`, a manifest without parity files.
 /// If `wanted` is empty, returns those that contain the same manifest as the first whole one. \error kFailed, those of

@@ -17,8 +17,8 @@ class Fs;
 /// them.
 std::vector<std::uint64_t> sampled_leaves(std::uint64_t count, std::uint64_t seed);
 
-/// Reads the parts of shard `entry` in `folder` that `how` asks for, with up to `threads` threads. Table, envelope and
-/// leaves must have the digests of what was written; `rows` are those of its leaves.
+/// Reads back the parts of shard `entry` in `folder` that `how` asks for, with up to `threads` threads. Compares table,
+/// envelope and leaves with the digests taken while writing; `rows` are the table rows of its leaves.
 /// \error kFailed with errno EIO: the store returns other bytes, or cannot read the file
 Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std::span<const LeafRow> rows, ReadBack how,
                  unsigned threads);

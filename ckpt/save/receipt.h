@@ -14,7 +14,7 @@ namespace titan::ckpt {
 struct RankReceipt {
   std::uint32_t rank = 0;  ///< stage * dp + dp_rank
   std::vector<FileEntry> files;
-  /// A piece of a stored tensor, in plan order: its place and the digests of its leaves.
+  /// A piece of a stored tensor, in plan order, with the digests of its leaves.
   struct Item {
     TensorRef ref;
     Piece piece;  ///< piece.file indexes `files` of this receipt

@@ -1,6 +1,6 @@
 #pragma once
-// Carries out a reshard plan: writes the shards and JSON members of the new checkpoint into a folder and checks that
-// the state is the same. Locks, names and publishing are done by rewrite.h.
+// Executes a reshard plan: writes the shards and JSON members of the new checkpoint into a folder, and checks that the
+// state is unchanged. rewrite.h handles locks, names and publishing.
 #include <string>
 
 #include "ckpt/read/reader.h"

@@ -24,11 +24,11 @@ using ReplaceCheck = std::function<Status(Fs& fs, const std::string& dst)>;
 Status check_rewrite(Fs& fs, const std::string& src, const std::string& dst, bool force,
                      const ReplaceCheck& replaceable = {});
 
-/// Checks that `step` may be saved as `dst`: readers of a run treat a folder named step-%08d that holds another step as
-/// damaged. \error kInvalid
+/// Checks that a checkpoint of step `step` may be saved as `dst`: a folder named step-%08d must hold that step, since
+/// readers of a run treat any other content as damage. \error kInvalid
 Status check_step_name(const std::string& dst, std::uint64_t step);
 
-/// True when a resume would not find `dst`, because it is not named step-%08d with the step of the checkpoint.
+/// True if a resume would not find `dst`, because its name is not step-%08d with the checkpoint's step.
 bool hidden_from_resume(const std::string& dst, std::uint64_t step);
 
 class Rewrite {
@@ -45,34 +45,35 @@ class Rewrite {
   /// As begin(), for a checkpoint that is replaced by a part of itself: SRC and DST are `path`, which is in a run whose
   /// lock the caller holds. publish() replaces it as with `force`. \error kLocked (another tool rewrites it), kFailed
   static Result<std::unique_ptr<Rewrite>> begin_in_place(Fs& fs, const std::string& path);
-  /// Removes the temporary unless publish() succeeded.
+  /// Removes the temporary folder unless publish() succeeded.
   ~Rewrite();
   Rewrite(const Rewrite&) = delete;
   Rewrite& operator=(const Rewrite&) = delete;
 
-  const std::string& folder() const;  ///< the temporary to be filled; empty at first
-  /// Checks the free space. \error kFailed when less than `bytes` * 1.05 are free at DST
+  const std::string& folder() const;  ///< the temporary folder to fill; empty at first
+  /// Checks free space. \error kFailed if less than `bytes` * 1.05 are free at DST
   Status need_space(std::uint64_t bytes) const;
-  /// Writes the heartbeat of the locks. Call it between files, and about every 10 s during long work. Cheap: writes at
-  /// most every 5 s. \error kLocked when a run has taken the folder over
+  /// Renews the heartbeat of the locks. Call it between files, and about every 10 s during long work; it writes at most
+  /// every 5 s. \error kLocked if a run has taken over the folder
   Status beat();
-  /// carry_file() of `member` of SRC; creates its folder if it is missing. A copy calls beat() and polls `cancel`.
+  /// carry_file() for `member` of SRC; creates its folder if missing. A copy calls beat() and polls `cancel`.
   Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
   /// As above, for a member of the manifest. If it has one digest and less than 64 MiB, its bytes are checked first.
   /// \error kCorrupt
   Result<Carried> carry(const FileEntry& file, const CancelToken& cancel = {});
-  /// Creates `member` with `text`, and its folder if it is missing; synced.
+  /// Creates `member` with the content `text`, and its folder if missing. Synced.
   Status write(const std::string& member, const std::string& text);
-  /// Creates the folder of `member` in the temporary if it is missing.
+  /// Creates the folder of `member` in the temporary folder if missing.
   Status make_folder_of(const std::string& member);
-  /// Syncs the folders of the members, writes `manifest` (write_manifest), renames the temporary to DST without
-  /// replacing (with `force`: exchanges, or moves the old DST aside first), syncs the parent, then removes what was
-  /// replaced. Call it once. \error kInvalid (DST appeared meanwhile), kFailed. If only the last sync fails, DST may
-  /// exist already.
+  /// Syncs the folders of the members, writes `manifest` (write_manifest), renames the temporary folder to DST without
+  /// replacing (with `force`: exchanges the two, or first moves the old DST aside), syncs the parent, then removes the
+  /// replaced checkpoint. Call it once. \error kInvalid (DST was created meanwhile), kFailed. If only the last sync
+  /// fails, DST may already exist.
   Status publish(const Manifest& manifest);
-  /// As publish(), for a folder without a manifest whose folders are synced: syncs the temporary itself and renames it.
+  /// As publish(), for a folder without a manifest whose subfolders are synced: syncs the temporary folder and renames
+  /// it.
   Status publish_folder();
-  /// As publish(), for one file of the folder, already durable, which becomes DST.
+  /// As publish(), for the single file `name` of the temporary folder, which is already durable and becomes DST.
   Status publish_file(const std::string& name);
   /// Adds further sources of DST. If any of them or SRC is signed, a warning says that DST is not.
   void made_also_of(std::vector<std::string> sources);

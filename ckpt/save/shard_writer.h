@@ -45,8 +45,9 @@ Result<WrittenShard> write_shard(Fs& fs, const std::string& folder, const std::s
                                  const std::vector<ShardPiece>& pieces, const LeafProvider& leaf,
                                  const ShardWriteOptions& options = {});
 
-/// A shard whose stored lengths are known before the first byte: raw pieces, and compressed leaves that are moved
-/// without decoding. put() is thread-safe for different leaves, which may come in any order.
+/// A shard whose stored lengths are known in advance: raw pieces, and compressed leaves that are moved without
+/// decoding.
+/// put() takes leaves in any order and is thread-safe for different leaves.
 class ShardWriter {
  public:
   /// Creates `<folder>/<member>` at its full size with all bytes except leaves and table. kZstd pieces need `stored`.
@@ -58,13 +59,14 @@ class ShardWriter {
   /// \error kNotFound, kFailed
   static Result<std::unique_ptr<ShardWriter>> join(Fs& fs, const std::string& folder, const std::string& member,
                                                    std::vector<ShardPiece> pieces);
-  /// Closes without reporting errors. A file without finish() is a leftover of the temporary folder.
+  /// Closes the file and drops errors. A file without finish() is removed with the temporary folder.
   ~ShardWriter();
   ShardWriter(const ShardWriter&) = delete;
   ShardWriter& operator=(const ShardWriter&) = delete;
 
   const std::vector<ShardPiece>& pieces() const;
-  std::uint64_t offset(std::size_t piece, std::uint64_t leaf) const;  ///< in the file; `leaf` is an index in the tensor
+  std::uint64_t offset(std::size_t piece, std::uint64_t leaf) const;  ///< offset in the file, in bytes; `leaf` is its
+                                                                      ///< index in the tensor
   std::uint64_t stored_bytes(std::size_t piece, std::uint64_t leaf) const;  ///< the length that put() expects
 
   /// Writes the stored bytes of one leaf. The caller must have checked that `bytes` has the digest `stored`. For
@@ -81,10 +83,10 @@ class ShardWriter {
   Status put_run(std::size_t piece, std::uint64_t first, std::span<const std::byte> bytes,
                  std::span<const LeafDigests> digests);
 
-  /// Records a whole piece that another process has put after join() and made durable, at `placed`, with these raw
-  /// digests. \error kFailed (another place or number of leaves than in this file, a leaf that was put before)
+  /// Records a whole piece that another process has put after join() and made durable. `placed` and `digests` (raw) are
+  /// from its receipt. \error kFailed (another place or number of leaves than in this file, a leaf that was put before)
   Status take_over(std::size_t piece, const Piece& placed, const std::vector<Digest>& digests);
-  /// The place of a piece and the raw digests of its leaves. All of them must have been put.
+  /// A piece's place and the raw digests of its leaves, all of which must have been put.
   Result<std::pair<Piece, std::vector<Digest>>> placed(std::size_t piece) const;
   /// Ends the work of a process that called join(): makes its leaves durable and closes the file; call once. \error
   /// kFailed
@@ -92,8 +94,8 @@ class ShardWriter {
   /// The rows of the leaf table; rows of leaves that were not put are empty.
   std::span<const LeafRow> rows() const;
 
-  /// Writes the leaf table, makes the file durable and closes it; call once. \error kFailed (I/O, or a leaf that was
-  /// never put: it is named)
+  /// Writes the leaf table, makes the file durable and closes it. Call it once. \error kFailed (I/O, or a leaf that was
+  /// never put, which the message names)
   Result<WrittenShard> finish();
 
  private:

@@ -25,26 +25,26 @@ class Fs;
 
 class SharedWriter {
  public:
-  /// Keeps references to its arguments; `snapshot` must have raw leaves.
+  /// Keeps references to its arguments. `snapshot` must use Codec::kRaw.
   SharedWriter(Fs& fs, std::string tmp_dir, const Snapshot& snapshot, std::uint32_t rank, unsigned threads);
   SharedWriter(const SharedWriter&) = delete;
   SharedWriter& operator=(const SharedWriter&) = delete;
 
   bool makes_files() const { return maker_ == rank_; }
 
-  /// Creates the files at their full size; does nothing on a rank that makes none. \error kFailed
+  /// Creates the files at their full size; does nothing on a rank that is not a maker. \error kFailed
   Status make();
   /// Writes the leaves that this rank owns, read from `source` one after another. The receipt has pieces and digests
   /// but no files. On a rank that makes no files the leaves are durable on return; a maker syncs in complete().
   /// \error kFailed, the errors of `source`
   Result<RankReceipt> write(TensorSource& source);
-  /// Completes the files that this rank makes: tables, sync, folders, read-back. `others` are the receipts of the ranks
-  /// that wrote into them. Returns the receipt for all of them. \error kFailed
+  /// Completes the files of this maker: tables, sync, folders, read-back. `others` are the receipts of the ranks that
+  /// wrote into them. Returns the receipt for all of them. \error kFailed
   Result<RankReceipt> complete(const std::vector<RankReceipt>& others);
 
  private:
   struct Place {
-    std::uint32_t rank = 0;  ///< the rank that writes it
+    std::uint32_t rank = 0;  ///< the rank that writes the piece
     TensorRef ref;
   };
   /// The file of one component.
@@ -66,7 +66,7 @@ class SharedWriter {
   const Snapshot& snapshot_;
   const std::uint32_t rank_, maker_;
   const unsigned threads_;
-  std::vector<Component> components_;         ///< those in which a rank of the group has leaves
+  std::vector<Component> components_;         ///< components in which a rank of the group has leaves
   std::optional<VirtualModelBuild> derived_;  ///< only on rank 0
 };
 

@@ -20,7 +20,7 @@ Status write_manifest(Fs& fs, const std::string& tmp_dir, const Manifest& manife
                       std::uint64_t limit = kMaxManifestBytes, ReadBack how = ReadBack::kOff);
 
 struct Published {
-  std::string path;  ///< final folder
+  std::string path;  ///< the published step's folder
   Digest id;
   std::uint64_t bytes = 0;
   bool already_there = false;  ///< a step with the same id existed, and all its bytes were read and are whole
@@ -32,10 +32,10 @@ struct Published {
 };
 
 struct CommitOptions {
-  /// Two readers found the existing step of this number damaged while loading: its digests fail, although its structure
-  /// looks whole.
+  /// Two processes found damage in the existing step of this number while loading it, although its structure looks
+  /// intact.
   bool known_damaged = false;
-  /// Called right before each rename: anything but ok ends the save, and nothing is published.
+  /// Called right before each rename. An error ends the save, and nothing is published.
   std::function<Status()> still_ours;
 };
 

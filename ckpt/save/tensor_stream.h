@@ -12,8 +12,8 @@ namespace titan::ckpt {
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
-  /// Returns the bytes of leaf `leaf`: either a view that stays valid until the next call, or a part of `scratch`
-  /// (which has room for one leaf) after filling it.
+  /// Returns the bytes of leaf `leaf`: a view that is valid until the next call, or a part of `scratch` (which has room
+  /// for one leaf) after filling it.
   virtual Result<std::span<const std::byte>> leaf(const TensorRef& ref, std::uint64_t leaf,
                                                   std::span<std::byte> scratch) = 0;
 };

@@ -13,27 +13,27 @@ namespace titan::ckpt {
 
 class Fs;
 
-/// Bytes that must be free for a checkpoint of `snapshot`: an estimate * 1.05.
+/// Bytes that must be free to save `snapshot`: an estimate * 1.05.
 std::uint64_t space_for_save(const Snapshot& snapshot);
 /// Checks that a checkpoint of `snapshot` fits on the disk. \error kFailed, which says what it needs and what is free;
 /// the hint names what uses the space
 Status check_space(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot);
 
 /// Creates `<checkpoint_dir>/step-%08d.tmp-<save_id>` with the component folders, after check_space(). `checkpoint_dir`
-/// must exist. Returns the path of the temporary. If this process dies, the next start removes it, provided that
+/// must exist. Returns the path of the temporary folder. If this process dies, the next start removes it, provided that
 /// is_save_id(save_id). \error kInvalid (the snapshot, or a `save_id` with other characters than letters, digits, - and
 /// _), kFailed (disk full, I/O, no `checkpoint_dir`)
 Result<std::string> begin_save(Fs& fs, const std::string& checkpoint_dir, const Snapshot& snapshot,
                                const std::string& save_id);
 
-/// Writes the shard files of `rank` (its owned leaves of parameters and slots, read from `source` one leaf at a time),
-/// makes them durable and syncs the folders in which it created files. A rank that owns nothing writes nothing, except
-/// that rank 0 always writes the derived member model/model.h5. `threads` hash, encode and write; `source` is called
-/// from the calling thread only.
+/// Writes the shard files of `rank` (its leaves of parameters and slots, read from `source` one at a time), makes them
+/// durable and syncs the folders in which it created files. A rank that owns nothing writes nothing, except that rank 0
+/// always writes the derived member model/model.h5. `threads` threads hash, encode and write; `source` is called only
+/// from the calling thread.
 Result<RankReceipt> write_rank(Fs& fs, const std::string& tmp_dir, const Snapshot& snapshot, std::uint32_t rank,
                                TensorSource& source, unsigned threads = 1);
 
-/// Removes a temporary after a failed save; ignores errors (a leftover is removed by the next start).
+/// Removes the temporary folder of a failed save. Errors are ignored: the next start removes leftovers.
 void abandon_save(Fs& fs, const std::string& tmp_dir);
 
 }  // namespace titan::ckpt

@@ -15,15 +15,15 @@ const char* carry_name(CarryMethod method);  ///< "hard link", "reflink", "copy"
 
 struct Carried {
   CarryMethod method = CarryMethod::kLink;
-  std::string reason;  ///< why it is not a hard link; empty if it is one
+  std::string reason;  ///< why it is not a hard link; empty for a hard link
 };
 
-/// Makes `member` of `folder` durable (fdatasync), then makes `to` a hard link of it; else a reflink; else a copy, both
-/// read-only and synced. No name below `folder` may be a link. The next method is tried if the file system answers
-/// kUnsupported (another device, links not permitted, too many links, no such call); every other error ends the call.
-/// `to` must not exist; after an error it does not. The folder of `to` is not synced. `pulse` is called between the
-/// blocks of a copy; its error ends the call. \error kFailed, kMediaError, kNotFound, kCorrupt (a link), those of
-/// `pulse`
+/// Makes `member` of `folder` durable (fdatasync), then makes `to` a hard link of it; else a reflink; else a copy. Both
+/// latter are read-only and synced. No name below `folder` may be a symbolic link. The next method is tried if the file
+/// system answers kUnsupported (another device, links not permitted, too many links, no such call); any other error
+/// ends the call. `to` must not exist, and does not exist after an error. The folder of `to` is not synced. `pulse` is
+/// called between the blocks of a copy; its error ends the call. \error kFailed, kMediaError, kNotFound, kCorrupt (a
+/// link), those of `pulse`
 Result<Carried> carry_file(Fs& fs, const std::string& folder, const std::string& member, const std::string& to,
                            const std::function<Status()>& pulse = {});
 

@@ -13,12 +13,13 @@ class Fs;
 /// Whether the real path `path` is below the real path `folder`; a folder is not below itself.
 bool is_below(const std::string& path, const std::string& folder);
 
-/// Checks that `path`, which does not have to exist, is not inside a published checkpoint, at any depth.
-/// \error kInvalid, which names the checkpoint
+/// Checks that `path`, which need not exist, is not inside a published checkpoint, at any depth.
+/// \error kInvalid (names the checkpoint)
 Status check_outside_checkpoints(Fs& fs, const std::string& path);
 
-/// Checks that the file `out` may be created or replaced: its path is that of a file; if it exists, it is a plain file
-/// (a rename would replace a link or a device by a file); and it is not inside a published checkpoint. \error kInvalid
+/// Checks that the file `out` may be created or replaced: its path can be that of a file; if it exists, it is a regular
+/// file (a rename would replace a link or a device by a file); and it is not inside a published checkpoint.
+/// \error kInvalid
 Status check_output_file(Fs& fs, const std::string& out);
 
 /// The text of the small file at `path` that Titan is about to replace: "" if it does not exist; nullopt if it is

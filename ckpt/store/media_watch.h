@@ -9,22 +9,22 @@
 
 namespace titan::ckpt {
 
-/// The part of a file whose read ended with a media error.
+/// The part of a file whose read ended with a media error (EIO).
 struct UnreadablePlace {
   std::string folder, member;  ///< arguments of Fs::open_member; `member` is empty for a folder that cannot be listed
   std::uint64_t offset = 0, bytes = 0;  ///< bytes 0: open or stat failed
   bool operator==(const UnreadablePlace&) const = default;
 };
 
-/// One line of text, to be sent to another rank.
+/// One line of text, to send to another rank.
 std::string encode_place(const UnreadablePlace& place);
-/// Reads a line of encode_place(). \error kCorrupt
+/// Decodes a line of encode_place(). \error kCorrupt
 Result<UnreadablePlace> decode_place(const std::string& text);
-/// Reads `place` again, past the page cache. Returns ok when it can be read, else why not; kMediaError confirms the
+/// Reads `place` again, past the page cache. Returns ok if it can be read, else the error; kMediaError confirms the
 /// first error.
 Status read_again(Fs& fs, const UnreadablePlace& place);
 
-/// A read-only Fs over another one; it remembers the last media error. Thread-safe; must outlive the files it opened.
+/// A read-only Fs on top of another one that records the last media error. Thread-safe. Must outlive its open files.
 class MediaWatch : public Fs {
  public:
   explicit MediaWatch(Fs& inner) : inner_(inner) {}
@@ -51,7 +51,7 @@ class MediaWatch : public Fs {
   Status sync_dir(const std::string& path) override { return no(path); }
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override { return no(path); }
 
-  /// Remembers `place` if `status` is a media error; returns `status`. The files that this Fs opened call it.
+  /// Records `place` if `status` is a media error; returns `status`. Called by the files of this Fs.
   const Status& note(const Status& status, const UnreadablePlace& place);
 
  private:

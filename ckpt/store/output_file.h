@@ -26,7 +26,7 @@ class OutputFile {
 
   const std::string& temporary() const { return temporary_; }
   Status append(std::span<const std::byte> bytes);
-  /// On success the file is durable under its name. \error as create: another file may have appeared at `out`
+  /// Makes the file durable under its name. \error as create(), since another file may have appeared at `out`
   Status publish();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// The folder in which something new is made. It is created if it is missing, but only this one level: a path with two
-// missing levels is probably mistyped.
+// The parent folder of something new. It is created if missing, but only this one level: a path with two missing levels
+// is probably mistyped.
 #include <string>
 
 #include "ckpt/base/result.h"
@@ -15,8 +15,8 @@ struct Parent {
   bool missing = false;  ///< true: `path` does not exist, but its own parent does
 };
 
-/// The folder of `path`, which has no slash at its end. Creates nothing. \error kInvalid (two levels are missing, or a
-/// name on the way is not a folder), kFailed
+/// The parent folder of `path`, which has no trailing slash. Creates nothing. \error kInvalid (two levels are missing,
+/// or a name on the way is not a folder), kFailed
 Result<Parent> find_parent(Fs& fs, const std::string& path);
 
 /// The error that `folder`, in which `path` should be made, does not exist and is not created. \error kInvalid

@@ -5,7 +5,7 @@
 
 namespace titan::ckpt {
 
-/// A read-only Fs over another one, whose members bypass the page cache however they are opened.
+/// A read-only Fs on top of another one, whose members always bypass the page cache.
 class PastCache final : public MediaWatch {
  public:
   using MediaWatch::MediaWatch;

@@ -65,7 +65,7 @@ Status unknown_flag(const Program& program, const Verb* verb, const std::string&
   return suggestion.empty() ? with_help_hint(status, program, verb_name) : status.with_hint(suggestion);
 }
 
-/// Where the parser puts what it found for one flag: values, or a count.
+/// The parser's result for one flag: values, or a count.
 struct Slot {
   Flag flag;
   std::vector<std::string> values;
@@ -109,7 +109,7 @@ Status check_flags(const std::deque<Slot>& slots) {
   return ckpt::ok_status();
 }
 
-/// The first word that is not a flag and not the value of one; empty when there is none.
+/// The first word that is neither a flag nor a flag's value; empty if there is none.
 std::string first_word(const Program& program, const std::vector<std::string>& arguments) {
   const auto takes_next = [](const std::vector<Flag>& flags, const std::string& word) {
     return std::ranges::any_of(flags, [&](const Flag& flag) { return !flag.value.empty() && is_typed_as(flag, word); });
@@ -117,7 +117,7 @@ std::string first_word(const Program& program, const std::vector<std::string>& a
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (!word.starts_with("-")) return word;
-    // A verb's flag before the verb is a mistake, but its value is no verb.
+    // A verb's flag before the verb is a mistake, but its value must not be taken for the verb.
     const bool of_a_verb = std::ranges::any_of(program.verbs, [&](const Verb& verb) {
       return takes_next(verb.flags, word) && program.find(i + 1 < arguments.size() ? arguments[i + 1] : "") == nullptr;
     });
@@ -126,7 +126,7 @@ std::string first_word(const Program& program, const std::vector<std::string>& a
   return {};
 }
 
-/// CLI11 names its failures well enough for one line; its exit codes (100 to 114) are all usage to us.
+/// CLI11's messages fit on one line; its exit codes (100 to 114) all mean a usage error here.
 Status parse(CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // CLI11 consumes from the back
   try {
@@ -190,7 +190,7 @@ std::vector<Override> take_overrides(std::vector<std::string>& words,
 }
 
 Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words) {
-  // What follows "--" is never a flag; CLI11 would mix it with what it does not know.
+  // What follows "--" is never a flag; CLI11 would mix it with words that it does not know.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> arguments(words.begin(), dashes);
   const std::vector<std::string> literal(dashes == words.end() ? dashes : dashes + 1, words.end());

@@ -1,6 +1,6 @@
 #pragma once
-// A program's verbs and flags, and what a user typed, as plain data. Parser, help and completions are made from one
-// table, which also has the function that runs a verb.
+// A program's verbs and flags, and the typed command line, as plain data. Parser, help and completions are generated
+// from one table, which also has the function that runs each verb.
 #include <functional>
 #include <map>
 #include <optional>
@@ -27,10 +27,11 @@ struct Flag {
   std::string help;
   char letter = 0;  ///< short form
   Repeat repeat = Repeat::kOnce;
-  std::string after = {};  ///< allowed only after this first positional ("set" of `lr`); empty: after any
+  std::string after = {};  ///< allowed only if this is the first positional ("set" of `lr`); empty: always
 };
 
-/// kSource: a checkpoint, perhaps a run, that is only read; kTensor: a tensor of the checkpoint in the argument before
+/// What an argument names. kSource: a checkpoint (perhaps a run) that is only read; kTensor: a tensor of the checkpoint
+/// in the preceding argument
 enum class Names { kWord, kSource, kRun, kDestination, kTensor };
 enum class Takes { kOurs, kForeign };  ///< kForeign: also checkpoints of other formats
 
@@ -40,22 +41,22 @@ struct Argument {
   Names names = Names::kWord;
   Takes takes = Takes::kOurs;
   bool required = true;  ///< optional arguments come last
-  bool many = false;     ///< may be given more than once; only the last argument
+  bool many = false;     ///< may be repeated; only for the last argument
 };
 
 struct Verb {
-  std::string name;  ///< "inspect"; a sub-verb ("lr set") is the first positional
+  std::string name;  ///< "inspect"; a sub-verb ("set" of "lr set") is the first positional
   std::vector<Argument> arguments;
   std::string help;  ///< one line
   std::vector<Flag> flags;
   ckpt::Result<Answer> (*run)(const Request&) = nullptr;
   bool json = true;  ///< answers in JSON with --json; false: --json has no effect
 
-  /// The places of the arguments that name a checkpoint to read, or also (with_runs) a run.
+  /// Positions of the arguments that name a checkpoint to read; with `with_runs` also those that name a run.
   std::vector<std::size_t> sources(bool with_runs) const;
 };
 
-/// Completions for a shell that are not in the table.
+/// Shell completions that are not in the table.
 struct Offers {
   /// The words that may follow RUN@.
   std::vector<std::string> (*steps)(ckpt::Fs& fs, const std::string& run) = nullptr;
@@ -63,7 +64,7 @@ struct Offers {
   std::vector<std::string> (*tensors)(ckpt::Fs& fs, const std::string& checkpoint) = nullptr;
 };
 
-/// Words that people type for a verb because another program has this name for it.
+/// Words that users of other programs type for a verb.
 struct VerbHabit {
   std::vector<std::string> words;
   std::string command;  ///< what they mean here, program first
@@ -74,28 +75,29 @@ struct Program {
   std::vector<Verb> verbs;
   std::vector<Flag> flags;  ///< accepted before and after every verb, in addition to flags_of_every_program()
   std::vector<std::string> (*keys)() =
-      nullptr;  ///< names of keys ("section.key") that verbs with --set also accept as --section.key=value
-  void (*explain)(const Request&, ckpt::Status&) = nullptr;  ///< adds to the error of a verb what this program knows
-  /// The command that was probably meant if `path` was typed in place of a verb.
+      nullptr;  ///< names of keys ("section.key"); verbs with --set also accept --section.key=value
+  void (*explain)(const Request&, ckpt::Status&) = nullptr;  ///< adds program-specific advice to the error of a verb
+  /// The command that was probably meant if the path `path` was typed instead of a verb.
   std::string (*meant_by_path)(const std::string& path) = nullptr;
   std::vector<VerbHabit> habits = {};
-  /// The folder of RUN@best; any other text is returned as it is. `skipped` gets better steps that are damaged.
+  /// Resolves RUN@best to a folder; returns any other text unchanged. `skipped` gets better steps that are damaged.
   ckpt::Result<std::string> (*best)(ckpt::Fs& fs, const std::string& spec, std::vector<std::string>* skipped) = nullptr;
   const char* notices = "";  ///< what --licenses prints
   Offers offers = {};
-  std::string (*libraries)() = nullptr;  ///< for --version: ", NAME VERSION" of each library that only this program has
+  std::string (*libraries)() = nullptr;  ///< for --version: ", NAME VERSION" of each library that only this program
+                                         ///< links
 
   const Verb* find(std::string_view verb) const;
 };
 
-/// What was typed.
+/// The parsed command line.
 struct Command {
   std::string verb;  ///< may be empty with a flag of every program
   std::vector<std::string> positionals;
   std::map<std::string, std::vector<std::string>> values;  ///< by long name; a switch has one empty value
   bool help = false, version = false, licenses = false;
   std::vector<std::string> overrides = {};  ///< arguments that set keys, as typed or translated from flags
-  std::vector<std::string> words = {};  ///< the whole command line, the program's name first, if the program keeps it
+  std::vector<std::string> words = {};  ///< the whole command line, program name first, if the program asks for it
 
   bool has(const std::string& flag) const { return values.count(flag) > 0; }
   std::optional<std::string> value(const std::string& flag) const;
@@ -106,17 +108,17 @@ struct Command {
 /// The flags that every program has, and that need no verb: --help, --version, --licenses.
 const std::vector<Flag>& flags_of_every_program();
 
-/// Reads the arguments (without the program's name). With one of the flags of every program nothing else is checked.
+/// Parses the arguments (without the program's name). If a flag of every program is given, nothing else is checked.
 /// \error kInvalid: unknown verb or flag (with "did you mean"), missing or surplus arguments.
 ckpt::Result<Command> parse_command_line(const Program& program, const std::vector<std::string>& words);
 
-/// One override and the words with which it was typed: {"a.b", {"--a.b", "1"}}.
+/// An override of a key, with the words as typed: {"a.b", {"--a.b", "1"}}.
 struct Override {
   std::string key;
   std::vector<std::string> words;
 };
-/// Removes --section.key=value and --section.key value from `words` and returns them: the parser would take a separate
-/// value for an argument. `is_switch` tells keys that take no separate value.
+/// Removes --section.key=value and --section.key value from `words` and returns them, since the parser would take a
+/// separate value for a positional. `is_switch`: whether a key takes no separate value.
 std::vector<Override> take_overrides(std::vector<std::string>& words,
                                      const std::function<bool(const std::string& key)>& is_switch);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Scripts that complete verbs, flags, keys and files in a shell, made from the flag table. Pure.
+// Shell completion scripts for verbs, flags, keys and files, generated from the flag table. Pure.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,12 +16,12 @@ ckpt::Result<Shell> parse_shell(std::string_view name);
 /// The script for `program`.
 std::string completion_script(const Program& program, Shell shell);
 
-/// The verb that prints them, for the table of a program.
+/// The verb that prints completion scripts.
 Verb completion_verb(bool json = true);
 
 /// The kind of value that a placeholder of the flag table asks for.
 struct Wanted {
-  std::vector<std::string> choices;  ///< "auto|never|PATH": the words in lower case
+  std::vector<std::string> choices;  ///< "auto|never|PATH": its lower-case words
   bool file = false;                 ///< names a file, a folder or a checkpoint
 };
 Wanted wanted_by(std::string_view placeholder);

@@ -5,7 +5,7 @@ namespace titan::cli {
 
 namespace {
 
-/// One case for each flag of `flags` that takes a value: what follows it.
+/// One case per flag in `flags` that takes a value: the completions of the value.
 std::string value_cases(const std::vector<Flag>& flags, const std::string& indent) {
   std::string text;
   for (const Flag& flag : flags) {

@@ -23,7 +23,7 @@ std::string flag_line(const std::string& start, const Flag& flag, const std::str
          (flag.value.empty() ? "" : values(flag.value, function)) + " -d " + fish_quoted(flag.help) + "\n";
 }
 
-/// Functions that ask the program itself. What has no `@` in it keeps the files that fish offers.
+/// Functions that ask the program for completions. For words without `@`, fish's file completion stays active.
 std::string askers(const std::string& function, const std::vector<std::string>& takes_value) {
   return "function " + function +
          "_steps\n"

@@ -1,5 +1,5 @@
 #pragma once
-// The scripts for the three shells, used by completion.h.
+// Completion scripts for each shell, used by completion.h.
 #include "cli/kit/completion.h"
 #include "cli/kit/text.h"
 
@@ -13,11 +13,11 @@ std::string fish_completion(const Program& program, const std::vector<std::strin
 std::string function_name(const Program& program);
 /// The first comment of a script.
 std::string head_comment(const Program& program, const std::string& shell);
-/// The first positionals of `verb` that have flags of their own, in the order of the table.
+/// The sub-verbs of `verb` ("set" of `lr set`) that have their own flags, in table order.
 std::vector<std::string> halves(const Verb& verb);
-/// The flags that go with the first positional `half`; all when it is empty.
+/// The flags allowed after the sub-verb `half`; all flags if it is empty.
 std::vector<Flag> flags_after(const Verb& verb, const std::string& half);
-/// Whether the verb takes --set, and so the short form --section.key=value as well.
+/// Whether the verb takes --set, and therefore also --section.key=value.
 bool takes_keys(const Verb& verb);
 /// {"--output", "-o"}.
 std::vector<std::string> spellings(const Flag& flag);

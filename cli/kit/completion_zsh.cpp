@@ -19,11 +19,11 @@ std::string zsh_quoted(const std::string& text) {
   return out;
 }
 
-/// ":PLACEHOLDER:what completes it".
+/// ":PLACEHOLDER:ACTION" for zsh's `_arguments`.
 std::string action(const std::string& placeholder, const std::string& function) {
   const Wanted wanted = wanted_by(placeholder);
   std::string text = ":" + zsh_quoted(placeholder) + ":";
-  // After a blank zsh adds no words of its own.
+  // After a blank, zsh adds no completions of its own.
   if (wanted.file)
     text += " " + function + "_files" + (wanted.choices.empty() ? "" : " " + ckpt::joined(wanted.choices, " "));
   else if (!wanted.choices.empty())
@@ -59,7 +59,7 @@ std::string arguments(const Verb& verb, const std::string& half, bool keys, cons
 std::string zsh_completion(const Program& program, const std::vector<std::string>& keys) {
   const std::string function = function_name(program);
   std::string text = "#compdef " + program.name + "\n" + head_comment(program, "zsh");
-  // The words that are no files, the steps behind RUN@, else files.
+  // Completes the words that are not files, the steps after RUN@, else files.
   text += function +
           "_files() {\n"
           "  if compset -P '*@'; then\n"

@@ -15,7 +15,7 @@ struct Range {
   double low = 0, high = 0;
 };
 
-// The steps that share a column. Every step when they are few, else a sample that has each phase's first step in it.
+// The steps that share a column: every step if they are few, else a sample that includes each phase's first step.
 Range range_in(const Phases& phases, std::uint64_t from, std::uint64_t to) {
   constexpr std::uint64_t kSamples = 64;
   Range range{ckpt::lr_at(phases, from), ckpt::lr_at(phases, from)};
@@ -59,7 +59,7 @@ class Grid {
     for (std::string& row : cells_) row[column] = '|';
   }
 
-  // Joins a column to the one before it, so that a steep curve is a line and not a row of points.
+  // Connects each column to the previous one, so that a steep curve is a line instead of separate points.
   void draw(const Phases& phases, char mark) {
     if (phases.empty()) return;
     std::optional<Range> before;
@@ -106,7 +106,7 @@ class Grid {
   std::vector<std::string> cells_;
 };
 
-// The same character side by side is painted once.
+// Runs of the same character are painted with one escape sequence.
 std::string painted(const std::string& row, const Palette& palette, bool two) {
   std::string text;
   for (std::size_t begin = 0; begin < row.size();) {
@@ -125,7 +125,7 @@ std::string painted(const std::string& row, const Palette& palette, bool two) {
 
 void put(std::string& row, std::size_t at, const std::string& text) {
   if (at + text.size() > row.size()) return;
-  // One blank around it, else it would run into a neighbour.
+  // One blank on both sides, so that it does not touch a neighbour.
   const std::size_t from = at > 0 ? at - 1 : 0, to = std::min(row.size(), at + text.size() + 1);
   if (row.find_first_not_of(' ', from) < to) return;
   row.replace(at, text.size(), text);

@@ -17,20 +17,20 @@ namespace titan::cli {
 
 namespace {
 
-// A refused permission needs a place to look at, unless the error already has a better hint.
+// An error about permissions needs advice on where to look, unless it already has a better hint.
 std::string hint_of(const ckpt::Status& status) {
   if (!status.hint.empty() || status.error != EACCES) return status.hint;
   return "give this user the permission (`ls -ld` shows owner and modes, of it and of each folder on the way)";
 }
 
-/// Broken to the terminal, where there is one; `indent` of the lines that follow.
+/// Wrapped to the terminal's width, if there is one; continuation lines are indented by `indent`.
 std::string folded(const std::string& line, const Palette& palette, std::size_t indent) {
   return palette.width == 0
              ? line
              : ckpt::wrapped_text(line, palette.width - std::min<std::size_t>(palette.width / 2, 8), indent);
 }
 
-/// Lines to paste stand below a hint, each after "\n    "; they are not broken.
+/// Commands to paste are below a hint, each after "\n    "; they are not wrapped.
 std::string hint_lines(const std::string& hint, const Palette& palette) {
   constexpr std::string_view kBreak = "\n    ";
   std::string text;

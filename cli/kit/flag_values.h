@@ -1,5 +1,5 @@
 #pragma once
-// Values of flags that several verbs share.
+// Parses the values of flags that several verbs share.
 #include <optional>
 #include <string>
 #include <string_view>

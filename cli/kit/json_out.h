@@ -1,5 +1,5 @@
 #pragma once
-// Writing one JSON document. The only file that knows the JSON library of the programs is json_out.cpp.
+// Writes one JSON document. Only json_out.cpp uses the programs' JSON library.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,13 +10,12 @@
 
 namespace titan::cli {
 
-/// Builds a document in memory. Inside an object use the calls with a key, inside an array those without. Text that is
-/// not UTF-8 gets replacement characters; non-finite numbers become the strings "nan", "inf", "-inf".
-/// One function for each kind of value, with and without a key.
+/// Builds a document in memory. Use the calls with a key inside an object, and those without inside an array. Text that
+/// is not UTF-8 gets replacement characters; non-finite numbers become the strings "nan", "inf", "-inf".
 class JsonOut {
  public:
   JsonOut();
-  /// Begins a document with this "schema"; document() ends it.
+  /// Begins a document with the member "schema"; document() ends it.
   explicit JsonOut(const char* schema);
   ~JsonOut();
   JsonOut(const JsonOut&) = delete;
@@ -46,7 +45,8 @@ class JsonOut {
   /// A path as text. If it is not UTF-8, a second member "<key>_b64" has its exact bytes.
   void path(std::string_view key, std::string_view value);
 
-  /// A member by the type of its value: text, number, flag, list of those; an empty optional is null.
+  /// A member, formatted by the type of its value: text, number, boolean or list of those. An empty optional becomes
+  /// null.
   template <typename Value>
   void member(std::string_view key, const Value& value) {
     if constexpr (std::is_same_v<Value, bool>)
@@ -66,7 +66,7 @@ class JsonOut {
     else
       null(key);
   }
-  /// A key and its value, the next key and its value, and so on.
+  /// Takes a key, its value, the next key, its value, and so on.
   template <typename Value, typename... More>
   void members(std::string_view key, const Value& value, const More&... more) {
     member(key, value);
@@ -95,7 +95,7 @@ class JsonOut {
   /// An array of objects with one path each, `member`.
   void paths(std::string_view key, const char* member, const std::vector<std::string>& values);
 
-  /// An array with an object for each of `items`, which `fill` fills.
+  /// An array with one object per item of `items`; `fill` writes its members.
   template <typename Items, typename Fill>
   void each(std::string_view key, const Items& items, Fill fill) {
     begin_array(key);
@@ -107,7 +107,7 @@ class JsonOut {
     end_array();
   }
 
-  /// Ends the object that the schema began, and returns the document.
+  /// Ends the object begun by the constructor, and returns the document.
   std::string document();
   /// The document so far with a newline at its end.
   std::string line() const;

@@ -1,5 +1,5 @@
 #pragma once
-// The two streams of a program: stdout carries the answer, stderr everything else. The only place that writes to them.
+// The only code that writes to stdout (the answer) and stderr (everything else).
 #include <string_view>
 
 #include "ckpt/base/status.h"
@@ -12,10 +12,10 @@ void ignore_write_signals();
 
 enum class Delivery { kDone, kReaderGone };
 
-/// Writes all of `text` to descriptor `fd`. \error through `status`: kFailed when the stream cannot take it.
+/// Writes all of `text` to descriptor `fd`. On failure sets `status` to kFailed.
 Delivery deliver(int fd, std::string_view text, ckpt::Status* status);
 
-/// Writes `text` to stderr; nothing can be done about a failure there.
+/// Writes `text` to stderr. Errors are ignored.
 void to_stderr(std::string_view text);
 
 }  // namespace titan::cli

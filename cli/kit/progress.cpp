@@ -15,7 +15,7 @@ std::string to_right(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-/// The end of `text`, behind three dots, where it is wider than `width`.
+/// The end of `text`, after three dots, if it is wider than `width`.
 std::string end_of(std::string text, std::size_t width) {
   if (display_width(text) <= width) return text;
   const auto continues = [&] { return !text.empty() && (static_cast<unsigned char>(text[0]) & 0xc0) == 0x80; };
@@ -27,7 +27,7 @@ std::string end_of(std::string text, std::size_t width) {
 
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
                           std::size_t width) {
-  // As wide as the widest they can be, so that nothing moves from one drawing to the next.
+  // Maximum widths, so that columns do not move between redraws.
   constexpr std::size_t kSize = sizeof "1023.9 MiB" - 1, kLabel = 16;
   std::string line;
   if (total > 0) {
@@ -60,7 +60,7 @@ void Progress::update(std::uint64_t done, std::uint64_t total) {
   if (!on_ || now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
   const double seconds = std::chrono::duration<double>(now - start_).count();
-  // What stood there is erased behind the new text: erased before it, it would flicker.
+  // The rest of the old line is erased after the new text is drawn: erasing first would flicker.
   to_stderr("\r" + progress_line(label_, done, total, seconds, terminal_width()) + "\x1b[K");
   drawn_ = true;
 }

@@ -1,27 +1,27 @@
 #pragma once
-// One line of progress on stderr, drawn over itself; only on a terminal, erased when the work ends.
+// One line of progress on stderr, redrawn in place. Only on a terminal; erased when the work ends.
 #include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace titan::cli {
 
-/// The line itself: "label   512.0 MiB of 1.0 GiB   50%   256.0 MiB/s  2s left", below `width` columns: first the label
-/// is cut, then the end. Pure.
+/// "label   512.0 MiB of 1.0 GiB   50%   256.0 MiB/s  2s left", shorter than `width` columns: the label is cut first,
+/// then the end of the line. Pure.
 std::string progress_line(const std::string& label, std::uint64_t done, std::uint64_t total, double seconds,
                           std::size_t width);
 
 class Progress {
  public:
-  /// Draws nothing unless `wanted` and stderr is a terminal that can.
+  /// Draws only if `wanted` is true and stderr is a terminal that supports it.
   explicit Progress(bool wanted);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Starts a new piece of work; the rate is measured from here.
+  /// Starts a new piece of work. The rate is measured from here.
   void begin(std::string label);
-  /// At most ten redraws a second; `total` 0 when it is not known.
+  /// Redraws at most ten times a second. `total` = 0: not known.
   void update(std::uint64_t done, std::uint64_t total);
   void erase();
 

@@ -30,7 +30,7 @@ std::string steps_text(const StepLook& look) {
   return to_the_right(std::to_string(look.step), last.size()) + "/" + last;
 }
 
-/// A part of a line, and in which order parts leave one that is too long; 0 never.
+/// A part of a line, and its rank in the order in which parts are dropped from a line that is too long; 0: never.
 struct Part {
   int leaves = 0;
   Role role = Role::kPlain;
@@ -131,7 +131,7 @@ std::string summary_text(const RunSummary& s, std::size_t width, const Palette& 
   for (const auto& [name, value] : rows)
     out += palette.paint(Role::kDim, name + std::string(9 - name.size(), ' ')) + ckpt::wrapped_text(value, width, 9) +
            "\n";
-  // To be pasted: the terminal breaks it where it must.
+  // A command to paste: the terminal wraps it.
   if (!s.go_on.empty()) out += palette.paint(Role::kDim, "go on    ") + escape(s.go_on) + "\n";
   return out;
 }

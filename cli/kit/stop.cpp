@@ -17,7 +17,7 @@ namespace {
 
 ckpt::CancelSource source;
 
-/// What a signal handler can write: made before, in memory of its own.
+/// A line that a signal handler can write: prepared in advance, in static memory.
 struct Line {
   std::array<char, 4096> text{};
   std::size_t size = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Clean Ctrl-C. From the start of main, a stop signal ends the process with a line and its exit code. Once a long
-// operation polls for it, the first signal lets the operation clean up, and a second one ends the process at once.
+// Handling of Ctrl-C and stop signals. At first a stop signal ends the process with a message and its exit code. Once a
+// long operation polls for it, the first signal lets the operation clean up, and a second one ends the process at once.
 #include <string>
 #include <vector>
 
@@ -19,7 +19,7 @@ struct StopLines {
 /// ignored stay ignored.
 void stop_at_once(const StopLines& lines);
 
-/// From now on the first of these signals asks the running operation to stop: returns the token to hand to it.
+/// From now on the first stop signal cancels the running operation through the returned token.
 ckpt::CancelToken stop_on_signals();
 
 /// Sets a file that is removed if a signal ends the process at once; empty: none.

@@ -8,7 +8,7 @@
 
 namespace titan::cli {
 
-// How many columns fit beside each other. A last column of words is given what is left where that is a third or more.
+// How many columns fit side by side. A last column of words gets the remaining width if that is at least a third.
 std::vector<Table::Span> Table::spans(std::vector<std::size_t>& widths, std::size_t indent, std::size_t width) const {
   constexpr std::size_t kBelow = 4;  // indent of what does not fit
   std::vector<Span> found{{0, 0, indent}};

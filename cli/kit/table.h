@@ -1,7 +1,7 @@
 #pragma once
-// Tables without lines: two-space gutters, numbers to the right, nothing cut off. Pure. If a table is wider than the
-// palette's width, a row takes several lines: columns that do not fit go below, indented, and a last cell of words is
-// folded below its beginning.
+// Tables without rules: columns two spaces apart, numbers right-aligned, nothing truncated. Pure. In a table wider than
+// the palette's width a row takes several lines: columns that do not fit go below, indented, and a last cell of words
+// is wrapped.
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@ enum class Align { kLeft, kRight };
 struct Column {
   std::string title;
   Align align = Align::kLeft;
-  bool spare = false;  ///< left out on a terminal if every row then fits a line; always in a pipe
+  bool spare = false;  ///< dropped on a terminal if every row then fits on one line; always shown in a pipe
 };
 
 /// Text that is already escaped.
@@ -28,7 +28,7 @@ struct Cell {
 class Table {
  public:
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// Takes as many cells as there are columns, or fewer.
+  /// Takes at most as many cells as there are columns.
   void row(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
   /// Header line (when a column has a title) and rows, each ending in a newline, without trailing blanks.
@@ -51,7 +51,7 @@ class Table {
   std::vector<Line> rows_;
 };
 
-/// Names and values, a line each.
+/// A list of names and values, one pair per line.
 class Facts {
  public:
   void add(const char* name, std::string value) { table_.row({{name, Role::kDim}, std::move(value)}); }
@@ -63,7 +63,7 @@ class Facts {
   Table table_{{{}, {}}};
 };
 
-/// An empty line and the title of what follows.
+/// An empty line followed by `title`.
 std::string heading(const Palette& palette, const std::string& title);
 
 }  // namespace titan::cli

@@ -18,8 +18,8 @@ namespace titan::cli {
 
 namespace {
 
-/// RUN@best becomes the folder that it stands for, and so does RUN@latest where newer steps are passed over; `warnings`
-/// say why. What cannot be resolved stays as it was typed, and the verb says what is wrong with it. \error of RUN@best
+/// Replaces RUN@best by the folder that it names, and RUN@latest too if newer steps are skipped; `warnings` say why.
+/// Other arguments stay as typed, and the verb reports what is wrong with them. \error of RUN@best
 ckpt::Status settle_names(const Request& request, std::vector<std::string>& positionals,
                           std::vector<std::string>& warnings) {
   const std::vector<Argument>& arguments = request.verb.arguments;
@@ -49,7 +49,7 @@ int deliver_answer(const Answer& answer, bool json, ColorChoice color) {
   return answer.error.ok() ? answer.exit_code : report_error(answer.error, json, color);
 }
 
-/// What a flag of every program prints.
+/// The output of a flag that every program has.
 std::string text_about(const Program& program, const Command& command, std::size_t columns) {
   if (command.help) return help_text(program, command.verb, columns);
   if (command.licenses) return program.notices;
@@ -82,7 +82,7 @@ int run_command(const Program& program, Command command) {
   try {
     return deliver_answer(answer_of({program, verb, command, ckpt::posix_fs(), json, style, *color}, command), json,
                           *color);
-  } catch (const std::exception& error) {  // memory ran out; what was being made is gone by now
+  } catch (const std::exception& error) {  // out of memory; partial results have been destroyed
     return report_error(ckpt::status_of(error), json, *color);
   }
 }

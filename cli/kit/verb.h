@@ -1,5 +1,5 @@
 #pragma once
-// How a verb of either program is run: its request, its answer, and how the answer is printed.
+// Runs a verb of either program: its request, its answer, and printing the answer.
 #include <string>
 #include <vector>
 
@@ -22,12 +22,12 @@ struct Request {
   ColorChoice color = ColorChoice::kAuto;
 };
 
-/// What the program prints and returns. With an `error` the exit code is the error's.
+/// What a verb prints and returns. If `error` is set, the exit code is the error's.
 struct Answer {
   std::string text;                     ///< for stdout
   std::vector<std::string> notes = {};  ///< for stderr; with --json they are in the document
   std::vector<std::string> warnings =
-      {};  ///< for stderr, with --json as objects: warnings that are not in the document
+      {};  ///< for stderr, as objects with --json: warnings that are not in the document
   ckpt::Status error = {};
   int exit_code = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Long work of a verb: shows a line of progress, and ends cleanly when asked to stop.
+// Long-running work of a verb: shows progress, and cancels cleanly on a stop signal.
 #include <cstdint>
 #include <string>
 
@@ -9,11 +9,11 @@
 
 namespace titan::cli {
 
-/// Must live as long as the work that `options` ask for.
+/// Must outlive the work that `options` describe.
 class Work {
  public:
-  /// Sets `cancel` and `progress` of the options. The line shows `label`, followed by the name of the present piece if
-  /// the work names its pieces (`begin` of the options).
+  /// Sets `cancel` and `progress` of the options. The progress line shows `label`, followed by the name of the present
+  /// part if the options have `begin`.
   template <typename Options>
   Work(const Request& request, Options& options, const std::string& label) : progress_(!request.json) {
     options.cancel = stop_on_signals();

@@ -1,6 +1,5 @@
 #pragma once
-// A rectangle of character cells that lines and points are drawn into: braille dots, or one plain character a cell.
-// Pure.
+// A grid of character cells to draw lines and points into: braille dots, or one ASCII character per cell. Pure.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -9,7 +8,7 @@
 
 namespace titan::cli {
 
-/// How something on a canvas looks: its run, its strength, and its character on a canvas without dots.
+/// The look of something drawn: its run's colour, its strength, and its character on a canvas without dots.
 struct Ink {
   std::size_t run = 0;
   bool faint = false;
@@ -28,7 +27,7 @@ class Canvas {
   /// `dots`: braille, 2 x 4 dots a cell; else one character a cell.
   Canvas(std::size_t columns, std::size_t rows, bool dots);
 
-  /// A line between two places: 0, 0 is the lower left corner, 1, 1 the upper right. Parts outside are left out.
+  /// A line between two points: (0, 0) is the lower left corner, (1, 1) the upper right. Parts outside are clipped.
   void line(double x0, double y0, double x1, double y1, const Ink& ink);
   void dot(double x, double y, const Ink& ink) { line(x, y, x, y, ink); }
   /// One character on top of everything drawn so far.

@@ -54,7 +54,7 @@ std::string data(const recipe::Plot& plot) {
     json.list("notes", run.notes(plot.options.x));
   });
   json.end_object();
-  // Nothing in a name ends the script or begins another one.
+  // Escapes names so that they cannot end the script or start another one.
   std::string safe;
   for (const char c : json.line()) safe += c == '<' ? "\\u003c" : std::string(1, c);
   return safe;
@@ -70,7 +70,7 @@ std::string html_plot(const recipe::Plot& plot) {
   std::vector<std::string> names;
   for (const RunCurves& run : plot.runs) names.push_back(run.name);
   std::string page = kPlotPage;
-  // The data stand last: a name in them that looks like a place is behind the real one.
+  // The data are inserted last, so that a name in them that looks like a placeholder comes after the real one.
   put(page, "{{DATA}}", data(plot));
   put(page, "{{TITLE}}", xml_text(ckpt::joined(names, ", ")));
   return page;

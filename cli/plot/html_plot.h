@@ -1,6 +1,5 @@
 #pragma once
-// A plot as one HTML page that works without a network: data, style and script are in it. Pure. page.html is the page
-// without its data.
+// A plot as one self-contained HTML page (data, style and script inline). Pure. page.html is the page without its data.
 #include <string>
 
 #include "recipe/plot/plot_plan.h"

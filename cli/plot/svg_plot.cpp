@@ -22,10 +22,10 @@ using recipe::RunCurves;
 constexpr std::array kSvgColors = {"#2f81c7", "#d9640f", "#12996f", "#a566c9", "#b8860b", "#cf5c8a"};
 
 constexpr double kWidth = 880, kLeft = 64, kRight = 20, kTop = 16, kLine = 20;
-constexpr std::size_t kLetters = 118;  // of usual text that fit beside a swatch
+constexpr std::size_t kLetters = 118;  // characters of ordinary text that fit next to a swatch
 constexpr double kFirst = 260, kOther = 140, kTitle = 34, kFoot = 46;
 
-/// Tenths of a unit are finer than a screen.
+/// Tenths of a unit are finer than a screen's resolution.
 std::string tenth(double value) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.1f", value);

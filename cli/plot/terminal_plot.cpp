@@ -28,7 +28,7 @@ struct Heights {
   std::size_t first = 10, other = 5;
 };
 
-/// Panels that fit into a terminal of `height` lines, of which `fixed` are taken.
+/// Panel heights for a terminal of `height` lines, of which `fixed` are used otherwise.
 Heights heights_for(std::size_t height, std::size_t fixed, std::size_t panels) {
   Heights found;
   if (height == 0 || panels == 0) return found;
@@ -39,7 +39,7 @@ Heights heights_for(std::size_t height, std::size_t fixed, std::size_t panels) {
   return found;
 }
 
-/// Words side by side, on as many lines as the width asks for; later lines are indented.
+/// Words on as many lines as the width needs; continuation lines are indented.
 std::string folded(const std::vector<std::string>& words, const char* between, std::size_t width, std::size_t begin,
                    std::size_t indent) {
   std::string text;
@@ -67,7 +67,7 @@ class Drawing {
         style_(style),
         signs_(style.ascii ? kAscii : kUnicode),
         width_(std::max<std::size_t>(style.width, 40)),
-        // Without colours several curves in one field of dots could not be told apart.
+        // Without colours, several curves in one braille panel cannot be distinguished.
         dots_(!style.ascii && (plot.runs.size() == 1 || style.palette.on)) {}
 
   std::string text() {
@@ -196,7 +196,7 @@ class Drawing {
     std::vector<std::string> base(columns_, signs_.base);
     std::string labels(columns_, ' ');
     const std::string title = " " + plot_.x_title + (x_.scale == recipe::Scale::kLog ? ", logarithmic" : "");
-    // The title ends the line of numbers; a number that would touch it or another number is left out.
+    // The title ends the line of numbers; a number that would touch it or another number is dropped.
     std::size_t free = 0;
     const std::size_t end = columns_ + 1 - std::min(columns_, title.size() + 1);
     for (const recipe::Tick& tick : x_.ticks) {

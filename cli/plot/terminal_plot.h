@@ -15,7 +15,7 @@ struct TerminalPlot {
   Palette palette;
 };
 
-/// One line for each run, then a panel for each quantity over one x axis, then where starts are. Several runs differ by
+/// One line for each run, then a panel for each quantity over one x axis, then the restarts. Several runs differ by
 /// colour; without colours by character.
 std::string terminal_plot(const recipe::Plot& plot, const TerminalPlot& style);
 

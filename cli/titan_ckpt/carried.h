@@ -1,5 +1,5 @@
 #pragma once
-// Texts of tools that make a checkpoint from another: files that were taken over, and rounding. Pure.
+// Text about carried files and rounding, for tools that make a checkpoint from another one. Pure.
 #include <string>
 #include <vector>
 

@@ -65,7 +65,7 @@ ckpt::Result<convert::ConvertOptions> read_options(const Request& request) {
     for (const std::string& text : set->second) {
       TITAN_ASSIGN_OR_RETURN(const ckpt::Settings::value_type row, recipe::parse_row(text));
       TITAN_RETURN_IF_ERROR(convert::check_config_key(row.first));
-      // File and flag may use different names of the key: the flag counts.
+      // File and flag may use different names for one key: the flag wins.
       std::erase_if(*options.config, [&](const auto& other) {
         return recipe::canonical_name(other.first) == recipe::canonical_name(row.first);
       });

@@ -39,13 +39,13 @@ std::string summary(const ConversionReport& report) {
   return text;
 }
 
-// What the optimizer holds of every parameter is counted, and a note says what becomes of it.
+// Moments of parameters are only counted; a note says what happens to them.
 bool is_dropped_moment(const TensorReport& tensor) {
   return tensor.fate == Fate::kDropped && (tensor.from.starts_with("optimizer.") || tensor.from.ends_with(".exp_avg") ||
                                            tensor.from.ends_with(".exp_avg_sq"));
 }
 
-// The tensors one by one: all of them in a dry run, else those that did not become tensors of the destination.
+// The table of tensors: all of them in a dry run, else those without a counterpart in the destination.
 std::string tensor_table(const ConversionReport& report, const TextStyle& style) {
   constexpr std::size_t kShown = 12;  // of a real run's
   Table table({{"tensor"}, {"becomes"}, {"dtype"}, {"shape"}, {""}});

@@ -8,12 +8,12 @@ namespace titan::cli {
 
 enum class DiffOrder { kChange, kNorm, kName };  ///< largest first; by name ascending
 
-/// What of a report is shown to people; JSON has everything.
+/// What the text shows; JSON has everything.
 struct DiffView {
-  bool stats = false;    ///< means of the differences, and place and both values of the first one
+  bool stats = false;    ///< statistics of the differences, and location and both values of the first one
   bool moments = false;  ///< tensors of the optimizer too
   DiffOrder order = DiffOrder::kChange;
-  std::size_t top = 20;  ///< tensors
+  std::size_t top = 20;  ///< number of tensors shown
 };
 
 std::string diff_text(const ckpt::DiffReport& report, const DiffView& view, const TextStyle& style);

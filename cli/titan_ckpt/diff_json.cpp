@@ -12,7 +12,7 @@ using ckpt::Difference;
 using ckpt::DiffReport;
 using ckpt::DiffSide;
 
-/// How large the difference is beside the tensors themselves; null where a side is all zeros.
+/// The size of the difference relative to the tensors; null if a side is all zeros.
 void size_json(JsonOut& json, const ckpt::TensorDistance& t) {
   const auto finite = [&](double value) {
     return t.measured() && std::isfinite(value) ? std::optional(value) : std::nullopt;
@@ -25,7 +25,7 @@ void list_json(JsonOut& json, const char* key, const std::vector<Difference>& it
     json.members("kind", d.kind, "name", d.name, "a", d.a, "b", d.b);
     if (d.kind == "tensor") json.text("component", d.component);
     if (d.distance) {
-      // Null where nothing was measured: 0 would say that the values are close.
+      // Null if nothing was measured: 0 would mean that the values are close.
       const auto measure = [&](double value) { return d.distance->measured() ? std::optional(value) : std::nullopt; };
       json.members("elements", d.distance->elements, "different", d.distance->different);
       json.members("first_index", d.distance->first_index, "first_a", d.distance->first_a);

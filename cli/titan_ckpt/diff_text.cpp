@@ -18,9 +18,9 @@ using ckpt::Difference;
 using ckpt::DiffReport;
 using ckpt::DiffSide;
 
-constexpr std::size_t kFewNotes = 8;  // keys of the configuration; a foreign side lacks all of ours
+constexpr std::size_t kFewNotes = 8;  // keys of the configuration; a foreign side has none of Titan's
 
-/// Shares as people read them: never "0%" or "100%" for what is not.
+/// Rounded percentages that are never "0%" or "100%" for other shares.
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   if (part == whole) return "100%";
   const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
@@ -35,7 +35,7 @@ std::string side(const char* name, const DiffSide& s, const Palette& palette) {
   return (folds ? line.substr(0, line.size() - 2) + "\n     " : line) + palette.paint(Role::kDim, id) + "\n";
 }
 
-/// "n/a" where no finite values differ, or the number says nothing.
+/// "n/a" if no finite values differ, or if the number is meaningless.
 std::string measure(const ckpt::TensorDistance& t, double value) {
   return t.measured() && !std::isnan(value) ? format_rounded(value, 3) : "n/a";
 }
@@ -45,7 +45,7 @@ std::string cosine(const ckpt::TensorDistance& t) {
   return ckpt::printed("%.4f", t.cosine());
 }
 
-/// What is not a number stands first: it is what people look for.
+/// NaN is listed first, since users look for it.
 double rank(const Difference& d, DiffOrder order) {
   const ckpt::TensorDistance& t = *d.distance;
   const double value = order == DiffOrder::kNorm ? t.norm() : t.change();
@@ -117,7 +117,7 @@ std::string component_table(const std::vector<ckpt::ComponentDistance>& componen
   return table.empty() ? "" : table.render(style.palette, "  ");
 }
 
-/// Kinds of which there may be dozens are counted behind the first `most`; `flag` shows them.
+/// Of kinds with many entries only the first `most` are listed; the others are counted, and `flag` shows them.
 std::string field_lines(const std::vector<Difference>& fields, std::size_t most, const std::string& flag,
                         const Palette& palette) {
   std::string out;

@@ -7,7 +7,7 @@ namespace titan::cli {
 
 namespace {
 
-/// Corruption that a verb meets: names the verify command of the damaged checkpoint.
+/// For an error about corruption: adds the verify command for the damaged checkpoint.
 void add_verify_hint(const Request& request, ckpt::Status& error) {
   if (error.code != ckpt::Code::kCorrupt || !error.hint.empty()) return;
   std::vector<std::string> suspects;
@@ -22,7 +22,7 @@ void add_verify_hint(const Request& request, ckpt::Status& error) {
   if (!suspects.empty()) error.hint += " names every damaged place";
 }
 
-/// These verbs work on our format alone. A checkpoint of another format gets a hint how to convert it.
+/// These verbs only support Titan checkpoints. A checkpoint of another format gets a hint on how to convert it.
 void refuse_foreign(const Request& request, ckpt::Status& error) {
   if (error.code != ckpt::Code::kNotFound) return;
   for (const std::size_t i : request.verb.sources(true)) {

@@ -25,7 +25,7 @@ using ckpt::TensorRow;
 
 constexpr std::size_t kTopTensors = 8;
 
-/// "step 40, " before more; nothing where files of its format say no step.
+/// "step 40, "; empty if files of the format do not record the step.
 std::string step_and(std::uint64_t step, const ckpt::Digest& id) {
   const std::optional<std::string> known = source_step(step, id);
   return known ? "step " + *known + ", " : "";
@@ -195,12 +195,12 @@ std::string attempts(const InspectReport& report, const TextStyle& style) {
   return out;
 }
 
-/// What is unknown without a finite element.
+/// "-" for values that are unknown without a finite element.
 std::string finite_or_dash(const ckpt::TensorStats& s, double value) {
   return s.finite() == 0 ? "-" : format_rounded(value);
 }
 
-/// Places of `rows`; what is not finite stands before what is large.
+/// Indexes of `rows` in display order; non-finite values come before large ones.
 std::vector<std::size_t> in_order(const std::vector<TensorRow>& rows, const InspectView& view) {
   std::vector<std::size_t> order(rows.size());
   std::iota(order.begin(), order.end(), 0);

@@ -17,7 +17,7 @@ namespace {
 
 using ckpt::Status;
 
-/// A flag of `lr set` and the key that it sets. The key's row says what it may be.
+/// A flag of `lr set` and the key that it sets. The key's row defines the valid values.
 struct LrFlag {
   const char* flag;
   const char* key;
@@ -41,7 +41,7 @@ Status read_lr_flags(const Command& command, recipe::Config& config) {
   return ckpt::ok_status();
 }
 
-/// Refuses flags of the other half of the verb.
+/// Refuses flags of the other sub-verb.
 Status check_flags(const Request& request) {
   const std::string& half = request.command.positionals[0];
   for (const Flag& flag : request.verb.flags)
@@ -86,7 +86,7 @@ Status read_options(const Command& command, ckpt::LrSetOptions* options) {
   return ckpt::ok_status();
 }
 
-/// The LR settings of a configuration. Whether the rest of the file is one is not checked.
+/// The LR settings of a configuration file. The rest of the file is not checked.
 ckpt::Result<ckpt::LrConfig> read_lr_config(ckpt::Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::Settings rows, recipe::read_rows(fs, path));
   std::vector<std::string> keys = recipe::lr_keys();

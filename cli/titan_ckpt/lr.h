@@ -8,10 +8,10 @@
 namespace titan::cli {
 
 std::string lr_show_text(const ckpt::LrShowReport& report, const TextStyle& style, std::size_t width);
-/// \error in `status`: kInvalid when the curve has more steps than a document should have (100 million)
+/// Sets `status` to kInvalid if the schedule has more than 100 million steps, too many for a document.
 std::string lr_show_json(const ckpt::LrShowReport& report, ckpt::Status* status);
 
-/// Only the preview: what would change, drawn and in numbers, and the configuration that matches it.
+/// The preview: what would change (plot and numbers), and the configuration that matches it.
 std::string lr_preview_text(const ckpt::LrSetReport& report, const TextStyle& style, std::size_t width);
 /// What was written, after the preview.
 std::string lr_written_text(const ckpt::LrSetReport& report, const TextStyle& style);

@@ -63,7 +63,7 @@ std::string change(double from, double to) {
   return std::string(share > 0 ? "+" : "-") + digits + " %";
 }
 
-// Rates at the steps that one looks at: around the resume, in the middle of what is left, at the end.
+// Rates at interesting steps: around the resume, in the middle of the remaining steps, and at the end.
 std::string numbers(const ckpt::LrSchedule& before, const LrPreview& preview, const TextStyle& style) {
   Table table({{"step", Align::kRight}, {"before", Align::kRight}, {"after", Align::kRight}, {"change"}});
   std::vector<std::uint64_t> steps{preview.step, preview.step + 1, preview.step + 1 + (preview.last - preview.step) / 2,

@@ -162,7 +162,7 @@ std::string ls_json(const ListReport& report) {
 ckpt::Result<Answer> run_ls(const Request& request) {
   const ckpt::Result<ckpt::ListReport> report = convert::list_any(request.fs, request.command.positionals[0]);
   const bool none = !report.ok() && report.status().code == ckpt::Code::kNotFound;
-  // A folder of runs is no run, and exports often lie beside them.
+  // A folder of runs is not a run, and often also contains exports.
   if (none || (report.ok() && only_foreign(*report))) {
     const auto runs = ckpt::list_runs(request.fs, request.command.positionals[0]);
     if (runs.ok() && !runs->empty())

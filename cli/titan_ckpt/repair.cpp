@@ -36,7 +36,7 @@ ckpt::Status check_flags(const Command& command) {
   return ckpt::ok_status();
 }
 
-/// `error`, or what to do about a source of another format, which has no leaves with digests.
+/// `error`; for a source of another format, which has no leaf digests, with advice on what to do instead.
 ckpt::Status explained(ckpt::Fs& fs, const std::string& source, const ckpt::Status& error) {
   if (error.code != ckpt::Code::kNotFound) return error;
   const auto format = convert::detect_format(fs, convert::resolve_any(fs, source));

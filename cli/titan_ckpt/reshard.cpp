@@ -156,7 +156,7 @@ ckpt::Result<Answer> run_reshard(const Request& request) {
   if (report.hidden_from_resume && !report.dry_run)
     answer.notes.push_back("a resume finds checkpoints that are named step-%08d only: name " + report.dst +
                            " on the command line to start from it");
-  // Times differ from run to run, so that only people see them.
+  // Times differ between runs, so they are only in the text, not in the JSON.
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (progress_possible() && !report.dry_run && seconds > 0)
     answer.notes.push_back(format_bytes(report.bytes) + " in " + format_duration(seconds) + ", " +

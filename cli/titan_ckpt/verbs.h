@@ -40,8 +40,7 @@ bool asks_for_repair(const Command& command);
 ckpt::Result<Answer> run_check_signature(const Request& request);
 bool asks_for_signature(const Command& command);
 
-/// Adds the next command to the error of a verb: the one that names all damage, or the one that converts the
-/// checkpoint.
+/// Adds the next command to an error: the one that lists all damage, or the one that converts the checkpoint.
 void explain_error(const Request& request, ckpt::Status& error);
 
 }  // namespace titan::cli

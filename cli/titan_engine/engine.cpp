@@ -1,4 +1,4 @@
-// What titan-train-engine has in the place of cli/titan_train/front.
+// titan-train-engine's counterpart of cli/titan_train/front.
 #include <cstdlib>
 
 #include "cli/kit/version.h"

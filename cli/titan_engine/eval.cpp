@@ -72,7 +72,7 @@ Result<std::optional<std::uint64_t>> parse_seq_len(const Command& command) {
   return length;
 }
 
-/// Bytes of a raw id: as asked for, else two where every id of the vocabulary fits.
+/// Bytes of a raw id: as requested, else two if every id of the vocabulary fits.
 Result<std::uint32_t> raw_bytes(const Command& command, std::int64_t vocab_size) {
   const std::string text = command.value("token-dtype").value_or(vocab_size <= 65536 ? "uint16" : "uint32");
   if (text == "uint16") return 2u;
@@ -80,7 +80,7 @@ Result<std::uint32_t> raw_bytes(const Command& command, std::int64_t vocab_size)
   return ckpt::invalid("--token-dtype " + text + ": expected uint16 or uint32");
 }
 
-/// A text in memory as the ids of its tokenizer, without what the tokenizer puts around texts.
+/// A text in memory as token ids, without the tokenizer's own prefix and suffix.
 Result<train::TokenRows> rows_of_text(const std::string& path, const Texts& texts,
                                       const train::TokenRows::Options& options) {
   auto bytes = ckpt::read_file(ckpt::posix_fs(), path, kLongestText);

@@ -30,8 +30,8 @@ namespace {
 
 using ckpt::Status;
 
-// Our launcher has decided, or this process before it executed itself anew; else rank 0 looks at the checkpoint for
-// all, where torchrun's agent carries its word.
+// Titan's launcher has decided, or this process before it executed itself again; otherwise rank 0 looks at the
+// checkpoint for all ranks, if torchrun's agent can pass on the result.
 int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& env) {
   if (env.threads > 0) return env.threads;
   if (const int threads = train::threads_of_restart(); threads > 0) return threads;
@@ -47,7 +47,7 @@ int threads_of_rank(const train::StartInputs& inputs, const train::LaunchEnv& en
 ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env) {
   const Command& command = request.command;
   const ColorChoice color = request.color;
-  // Before ranks have met, each ends for itself: one error a host, and a line of every other rank.
+  // Before ranks have met, each ends by itself: one error per host, and a line from every other rank.
   const auto leave = [&](const Status& status) {
     if (env.local_rank == 0)
       report_error(status, false, color);
@@ -74,7 +74,7 @@ ckpt::Result<Answer> be_rank(const Request& request, const train::LaunchEnv& env
   options.open_weights = weight_opener(loaded->config);
   options.threads = threads_of_rank(
       {*loaded, options.resume, options.allow, static_cast<std::uint32_t>(env.world), options.open_weights}, env);
-  // The program that takes this one's place knows nothing of a signal that came before.
+  // The program that this one executes does not know about a signal that came before.
   train::hold_stop_signals();
   if (train::stop_requested()) {
     const std::string text = "rank " + std::to_string(env.rank) + " was stopped by a signal before it began";

@@ -153,7 +153,7 @@ std::string sample_json(const SampleReport& report) {
 }
 
 constexpr std::uint64_t kMostNewTokens = 1u << 20;
-constexpr std::uint64_t kTokens = 256;  // as transformers' pipeline, or as many as the model was made for
+constexpr std::uint64_t kTokens = 256;  // as in transformers' pipeline, or as many as the model's context allows
 
 Result<train::SamplingSettings> sampling_of(const Command& command) {
   train::SamplingSettings settings;
@@ -211,12 +211,12 @@ Result<train::GenerationOptions> options_of(const Command& command, const Texts&
   return options;
 }
 
-/// Writes to stdout as text comes.
+/// Writes text to stdout as it is generated.
 class Show {
  public:
   Show(bool off, bool terminal) : off_(off), terminal_(terminal) {}
 
-  /// False: nobody reads any more, or nothing can be written.
+  /// Returns false if the reader has closed the pipe, or nothing can be written.
   bool put(const std::string& text) {
     if (off_ || text.empty()) return true;
     last_ = text.back();
@@ -229,7 +229,7 @@ class Show {
   const Status& status() const { return status_; }
 
  private:
-  // A model writes whatever it likes: a terminal must not obey it.
+  // A model may generate anything, including terminal escape sequences: they must have no effect.
   static std::string harmless(const std::string& text) {
     std::string out;
     for (std::size_t at = 0; at < text.size();) {
@@ -246,7 +246,7 @@ class Show {
   Status status_;
 };
 
-// transformers goes on, too.
+// A warning only: transformers also continues.
 std::string too_long(const train::GenerationOptions& options, const Texts& texts) {
   const std::uint64_t length = options.prompt.size() + options.most;
   if (!texts.positions || length <= *texts.positions) return "";

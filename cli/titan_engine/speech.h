@@ -1,5 +1,5 @@
 #pragma once
-// Turns text into a model's ids and back, by bytes or by the model's tokenizer.
+// Converts between text and a model's ids, by bytes or by the model's tokenizer.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,15 +11,14 @@
 
 namespace titan::cli {
 
-/// The ids of `text`. `around`: adds what the tokenizer puts before a text. \error kInvalid: not UTF-8, if there is a
-/// tokenizer
+/// The ids of `text`. `around`: adds the tokenizer's own prefix. \error kInvalid: not UTF-8, if there is a tokenizer
 ckpt::Result<std::vector<std::int64_t>> ids_of(const Texts& texts, const std::string& text, bool around);
 
-/// Turns tokens into bytes, one after the other. `texts` must outlive it.
+/// Decodes tokens to bytes one by one. `texts` must outlive it.
 class Speech {
  public:
   explicit Speech(const Texts& texts);
-  /// Sets the ids before the first push(): a tokenizer decodes the first token of a text differently.
+  /// Sets the ids before the first push(), since a tokenizer decodes the first token of a text differently.
   void follow(const std::vector<std::int64_t>& ids);
   std::string push(std::int64_t token);
   std::string finish();

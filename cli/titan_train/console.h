@@ -1,6 +1,6 @@
 #pragma once
-// How a run is shown: torchtitan's lines if standard output is read by a program, else lines for people with a bar
-// below them.
+// How a run is displayed: torchtitan's lines if standard output is not a terminal; otherwise human-readable lines with
+// a progress bar below.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +22,8 @@ class Console : public train::RunWatcher {
 
 /// Step lines as torchtitan's, byte for byte.
 std::unique_ptr<Console> make_line_console(const recipe::Config& config, ColorChoice color);
-/// Lines that fit the terminal behind stdout. If stderr is a terminal too, it shows the log and, unless colour is off,
-/// a bar that is removed at the end.
+/// Lines that fit the terminal on stdout. If stderr is a terminal too, it shows the log and, unless colour is off, a
+/// progress bar that is removed at the end.
 std::unique_ptr<Console> make_terminal_console(const recipe::Config& config, ColorChoice color);
 
 /// The console that suits standard output.
@@ -31,7 +31,7 @@ std::unique_ptr<Console> make_console(const recipe::Config& config, ColorChoice 
 
 /// Erases a bar that an ended process may have left at the cursor.
 void clear_bar(ColorChoice color);
-/// For ranks other than 0 on a terminal: folds warnings, and erases rank 0's bar before them.
+/// For ranks other than 0 on a terminal: wraps warnings, and erases rank 0's bar before them.
 void show_log_of_rank(int rank, ColorChoice color);
 
 }  // namespace titan::cli

@@ -1,7 +1,8 @@
 #pragma once
-// The program titan-train-engine, which computes with tensors. titan-train replaces itself by it (exec), so that a
-// launcher, a plan or a wrong flag does not load LibTorch, which takes a fifth of a second. Both programs are made of
-// cli/titan_train; these functions are in cli/titan_train/front (titan-train) and in cli/titan_engine.
+// titan-train-engine, the program that computes with tensors. titan-train replaces itself by it (exec) only when
+// needed, so that a launcher, a plan or a wrong flag does not load LibTorch, which takes a fifth of a second. Both
+// programs are built from cli/titan_train; these functions are in cli/titan_train/front (titan-train) and in
+// cli/titan_engine.
 #include <string>
 
 #include "cli/kit/verb.h"
@@ -14,14 +15,14 @@ struct RunPlan;
 
 namespace titan::cli {
 
-/// Environment variables of an engine. kFront: the version line of the titan-train that executed it. kStopsHeld: stop
+/// Environment variables of an engine. kFront: version line of the titan-train that executed it. kStopsHeld: stop
 /// signals are blocked, so that none is lost during the exec.
 inline constexpr const char *kFront = "TITAN_FRONT", *kStopsHeld = "TITAN_STOPS_HELD";
 
 /// The path of the program that ranks execute. \error kInvalid: titan-train-engine is not in its place
 ckpt::Result<std::string> engine_program();
 
-/// Refuses an engine that was executed by a program of another build. \error kInvalid
+/// Refuses an engine that a program of another build has executed. \error kInvalid
 ckpt::Status check_front();
 
 /// The verbs `eval` and `sample`.

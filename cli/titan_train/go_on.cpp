@@ -10,7 +10,7 @@
 namespace titan::cli {
 namespace {
 
-/// What the configuration file alone still says that would be wrong.
+/// Adds overrides for settings in the configuration file that would be wrong for the next start.
 void undo_file(std::vector<std::string>& words, std::uint64_t step) {
   const auto command = parse_titan_train(words);
   if (!command.ok() || command->positionals.empty()) return;
@@ -31,7 +31,7 @@ void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, cons
   std::vector<std::string> next = train::words_to_go_on(words, config, step);
   if (step) undo_file(next, *step);
   const bool same = next == words, ours = starter == Starter::kUs;
-  // A launcher's own command line is not known here.
+  // A launcher's own command line is not known.
   const std::string line = ours ? train::shell_line(next) : same ? "" : "the same job with " + train::shell_line(next);
   report_command(train::go_on_line(exit_code, step, same, ours ? "command" : "job", line), color);
 }

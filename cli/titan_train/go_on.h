@@ -11,7 +11,7 @@ struct Config;
 
 namespace titan::cli {
 
-enum class Starter { kUs, kLauncher };  ///< who has started the ranks: this program, or torchrun and the like
+enum class Starter { kUs, kLauncher };  ///< who started the ranks: this program, or a launcher such as torchrun
 
 /// Prints that line if the run can be resumed. `words`: the command line as typed.
 void say_how_to_go_on(int exit_code, const std::vector<std::string>& words, const recipe::Config& config,

@@ -17,7 +17,7 @@ namespace titan::cli {
 
 namespace {
 
-/// The line that was typed: the launcher of a package (packaging/titan-train.sh) stands in it, not the program behind.
+/// The command line as typed: for a package, that of its launcher script (packaging/titan-train.sh).
 std::vector<std::string> typed_words(int argc, char** argv) {
   std::vector<std::string> words(argv, argv + argc);
   if (const char* const launcher = std::getenv("TITAN_TRAIN_COMMAND"); launcher != nullptr && !words.empty())
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   cli::note_early_stops();
   prctl(PR_SET_NAME, "titan-train");  // a rank that was executed by /proc/self/exe would be called "exe"
   cli::ignore_write_signals();
-  // Whoever starts us may ignore it, and the kernel then keeps no exit code of ranks and hooks.
+  // The parent may ignore SIGCHLD; the kernel would then keep no exit codes of ranks and hooks.
   std::signal(SIGCHLD, SIG_DFL);
   try {
     const ckpt::Result<cli::Command> command = cli::parse_titan_train(cli::typed_words(argc, argv));

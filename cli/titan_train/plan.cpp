@@ -34,7 +34,7 @@ struct Ranks {
   bool launched = false;        ///< by another launcher, of which this process is a rank
 };
 
-/// As `run` counts them; without --nproc and launcher the mesh that the keys describe.
+/// The number of ranks, as `run` counts them; without --nproc and launcher, that of the configured mesh.
 Result<Ranks> count_ranks(const Command& command, const Config& config) {
   constexpr int kMost = 1'000'000;
   TITAN_ASSIGN_OR_RETURN(const int nproc, parse_nproc(command, kMost));
@@ -59,18 +59,18 @@ train::CoreShare share_of(const Ranks& ranks) {
   return ranks.launched ? train::core_share(static_cast<int>(ranks.local)) : train::CoreShare{train::allowed_cores()};
 }
 
-/// Of a rank that would run on this host.
+/// Threads of a rank that would run on this host.
 int threads_of(const Ranks& ranks, const Config& config, const recipe::StoredRun* stored) {
   return train::threads_per_rank(config, stored ? &stored->state : nullptr, static_cast<int>(ranks.local),
                                  share_of(ranks));
 }
 
-/// Whether the ranks that would run on this host have more threads than it allows them cores.
+/// A warning if the ranks on this host would have more threads than they may use cores.
 std::string threads_warning(const Ranks& ranks, const Config& config, const recipe::StoredRun* stored) {
   return train::too_many_threads(static_cast<int>(ranks.local), threads_of(ranks, config, stored), share_of(ranks));
 }
 
-/// Looks at what settings do not show: the run folder, its disk, the ids of the data, the speed of the attempt before.
+/// Checks what settings do not show: the run folder, its disk, the ids of the data, the speed of the previous attempt.
 void look_further(PlanReport& report, const Ranks& ranks) {
   const train::StartPreview& start = *report.start;
   train::Outlook outlook = train::look_ahead(ckpt::posix_fs(), start);
@@ -82,14 +82,14 @@ void look_further(PlanReport& report, const Ranks& ranks) {
                                     threads_of(ranks, start.loaded.config, report.stored()));
 }
 
-/// --device asks about a GPU, whatever training.device says.
+/// With --device the question is about a GPU, whatever training.device is.
 Status as_asked(const Status& refused, bool device) {
   const bool elsewhere = refused.hint.starts_with("--training.device=cpu");
   return device && elsewhere ? refused.with_hint("without --device it is planned for the CPU") : refused;
 }
 
-// What a run would refuse when it loads the weights, where reading them takes a second or two; else a warning says that
-// nobody looked.
+// Errors that a run would give when it loads the weights, if reading them takes only a second or two; otherwise a
+// warning says that they were not checked.
 Status look_at_values(train::StartPreview& start) {
   constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
   if (!start.weight_source) return {};
@@ -114,7 +114,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
                                                        true,
                                                        {},
                                                        device ? device->per_node : ranks.local});
-  // Facts that do not depend on the start are shown even where the start is refused.
+  // Facts that do not depend on the start are shown even if the start is refused.
   const Config& config = start.ok() ? start->loaded.config : loaded.config;
   // The model is known only with the checkpoint.
   if (!start.ok() && (config.checkpoint.initial_load_path || !recipe::asks_for_model(loaded)))
@@ -171,7 +171,7 @@ Status make_report(const Command& command, const recipe::LoadedConfig& given, Pl
   return ckpt::ok_status();
 }
 
-/// Times the parts of the model here, and stores the times beside the run.
+/// Measures the compute times of the model's parts on this host, and stores them in the run folder.
 Status measure(const Request& request, const Config& config) {
   TITAN_ASSIGN_OR_RETURN(const Ranks ranks, count_ranks(request.command, config));
   Config any_cost = config;
@@ -180,7 +180,7 @@ Status measure(const Request& request, const Config& config) {
   return measure_costs(request, config, plan, threads_of(ranks, config, nullptr));
 }
 
-/// What the report has shown in full is not said again.
+/// Shortens an error whose details the report has already shown.
 Status in_short(Status status, const PlanReport& report) {
   if (report.start && !report.start->continuation.changes.empty()) status.causes.clear();
   return status;

@@ -1,5 +1,5 @@
 #pragma once
-// `titan-train plan`: what a run would do, as text for people and as one JSON document for scripts.
+// `titan-train plan`: what a run would do, as text and as one JSON document.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,14 +19,14 @@ ckpt::Result<Answer> run_plan(const Request& request);
 
 struct PlanReport {
   std::string config_file, run_folder;
-  std::string ranks_from;              ///< "as --nproc says"
+  std::string ranks_from;              ///< source of the number of ranks: "as --nproc says"
   std::uint64_t configured_steps = 0;  ///< training.steps
   std::optional<train::StartPreview>
-      start;  ///< nothing: the start was refused before it was decided; the rest is for a fresh start
+      start;  ///< nullopt: the start was refused before it was decided; the rest is for a fresh start
   train::Forecast forecast;
   std::optional<train::DataForecast> data;
-  std::optional<std::uint64_t> seed;  ///< nothing: drawn at the start
-  ckpt::LrSchedule lr;                ///< the curve that would be followed
+  std::optional<std::uint64_t> seed;  ///< nullopt: drawn at the start
+  ckpt::LrSchedule lr;                ///< the LR schedule of the run
   train::TokenScan scan;              ///< of token files
   train::SpeedGuess speed;
   std::optional<DeviceReport> device;  ///< with --device; facts of this machine are then left out
@@ -39,15 +39,14 @@ struct PlanReport {
   const recipe::StoredRun* stored() const { return start && start->stored ? &*start->stored : nullptr; }
 };
 
-/// The steps at which a curve from `first` to `last` is printed: all if they are few, else about 200 at equal
-/// distances, with both ends.
+/// The steps at which an LR schedule from `first` to `last` is printed: all if they are few, else about 200 at equal
+/// distances, including both ends.
 std::vector<std::uint64_t> curve_steps(std::uint64_t first, std::uint64_t last);
 
 std::string plan_text(const PlanReport& report, const Palette& palette);
 std::string plan_json(const PlanReport& report);
 
-/// The part of the text about the learning rate: the curve drawn, its steps in numbers; if settings changed, what each
-/// policy would do.
+/// The LR part of the text: the schedule as a plot and in numbers; if settings changed, what each policy would do.
 std::string plan_curve_text(const PlanReport& report, const Palette& palette);
 
 /// The pipeline's schedule in lines of at most `width` columns: a row per rank, time to the right. A forward takes one

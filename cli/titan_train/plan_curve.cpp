@@ -1,4 +1,4 @@
-// The learning rate in `plan`: the curve drawn, and its steps in numbers.
+// The LR schedule in `plan`: plotted, and in numbers.
 #include <algorithm>
 #include <map>
 
@@ -27,7 +27,7 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-/// The steps of `lr` that say where it bends, between the first and the last step that would be trained.
+/// The steps at which `lr` bends, with their rates, between the first and the last step to train.
 std::string numbers(const std::vector<LrPhase>& lr, const std::vector<LrPhase>* before, std::uint64_t first,
                     std::uint64_t last, const Palette& palette) {
   std::map<std::uint64_t, std::string> steps;
@@ -69,7 +69,7 @@ Curve curve_of(const std::vector<LrPhase>& lr, const PlanReport& report, std::si
   return curve;
 }
 
-/// What each policy would do with the settings that changed, drawn: nobody has chosen yet.
+/// Plots what each policy would do with the changed settings, if none is chosen yet.
 std::string choices(const PlanReport& report, const Palette& palette) {
   const std::vector<ckpt::LrPreview>& previews = report.start->continuation.previews;
   std::string out;

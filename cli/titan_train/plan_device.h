@@ -1,5 +1,5 @@
 #pragma once
-// `plan --device`: forecasts a run on GPUs from their figures.
+// `plan --device`: forecasts a run on GPUs from device specifications.
 #include <optional>
 #include <string>
 

@@ -29,7 +29,7 @@ std::string moved(const train::LinkBytes& bytes) {
   return text;
 }
 
-/// What the pipeline's rank takes, beside the first of its stages.
+/// Values of a pipeline rank are shown in the row of its first stage.
 std::string stage_table(const DeviceForecast& f, const recipe::RunPlan& plan, const Palette& palette) {
   Table table({{"stage", Align::kRight},
                {"forward", Align::kRight},
@@ -57,7 +57,7 @@ std::string words_of(const train::FittingSettings& settings) {
   return text;
 }
 
-/// What would do instead.
+/// Settings that would fit instead.
 std::string way_out(const DeviceReport& report, const Palette& palette) {
   if (report.forecast.fits()) return "";
   std::string text = "  " + palette.paint(Role::kWarning, "!") +

@@ -142,7 +142,7 @@ std::string parts_text(const train::StageParts& parts, bool tied) {
   return text;
 }
 
-/// Who cut the stages, and how even they are.
+/// How the stages were chosen, and how balanced they are.
 std::string balance(const Forecast& f) {
   if (f.plan.mesh.pp == 1) return "";
   const std::string from = f.plan.stages_from.empty() ? "cut by cost" : "as " + f.plan.stages_from + " says";
@@ -164,7 +164,7 @@ std::string stages(const Forecast& f, const Palette& palette) {
     std::vector<Cell> cells = {std::to_string(i), parts_text(s.parts, f.plan.dims.tied), format_count(s.parameters),
                                format_share(s.cost_share)};
     if (f.plan.chunks > 1) cells.insert(cells.begin() + 1, Cell(std::to_string(s.rank)));
-    // What a rank needs stands beside the first of its stages.
+    // Values of a rank are shown in the row of its first stage.
     if (i < f.plan.mesh.pp)
       for (const std::string& cell :
            {std::to_string(s.in_flight), format_bytes(s.memory.weights), format_bytes(s.memory.gradients),
@@ -224,7 +224,7 @@ bool repeats(const train::DataForecast& d) {
   return std::ranges::any_of(d.sets, [](const train::SetForecast& set) { return set.end_epoch > 1; });
 }
 
-/// Behind a change of the data nobody knows which of them were read before it.
+/// After a change of the data, it is not known which of them were read before.
 bool is_first_order(const train::StartPreview& start) { return start.data.epoch_base == 0; }
 
 std::string data(const PlanReport& report, const Palette& palette) {
@@ -279,7 +279,8 @@ std::string save_count(const train::SaveForecast& s) {
   return s.interval.described() + ", and at the end: nobody knows yet how many";
 }
 
-/// How far the newest steps of the interval "auto" reach back: a spike that is seen later has no step before it.
+/// How far back the newest steps of the interval "auto" reach: a loss spike that is noticed later has no step before
+/// it.
 std::string reach_text(const train::SaveForecast& s, std::optional<double> stall) {
   constexpr double kLeastStall = 0.0001;  // as a run takes it
   const auto reach = [&](double seconds) {

@@ -228,7 +228,7 @@ ckpt::Result<Command> parse_titan_train(const std::vector<std::string>& words) {
       overrides.insert(overrides.end(), taken.words.begin(), taken.words.end());
       continue;
     }
-    // torchtitan's way to name the configuration.
+    // torchtitan's way to name the configuration file.
     const std::string& last = taken.words.back();
     const std::size_t equals = taken.words.size() == 1 ? last.find('=') : std::string::npos;
     if (taken.words.size() == 1 && equals == std::string::npos)

@@ -1,5 +1,6 @@
 #pragma once
-// The program titan-train: its verbs and flags, its command line, and signals that come before a run has begun.
+// The program titan-train: its verbs and flags, its command line, and stop signals that arrive before a run has
+// started.
 #include "cli/kit/verb.h"
 
 namespace titan::cli {
@@ -14,12 +15,12 @@ ckpt::Result<Answer> run_run(const Request& request);
 /// Prints the resolved configuration, or what a change of each key means.
 ckpt::Result<Answer> run_config(const Request& request);
 
-/// Notes stop signals from now on: LibTorch's constructors take a fifth of a second before main begins. Call it first
-/// in main; if possible it runs even before the constructors of libraries.
+/// Records stop signals from now on, since LibTorch's constructors take a fifth of a second before main begins. Call it
+/// first in main; if possible it runs even before the constructors of libraries.
 void note_early_stops();
 
-/// Decides how stop signals are answered from now on. A rank continues to note them and reports why it leaves. Every
-/// other process ends at once with a line, also for a signal noted earlier.
+/// Decides how stop signals are handled from now on. A rank continues to record them and reports why it leaves. Every
+/// other process ends at once with a message, also for a signal recorded earlier.
 void answer_early_stops(const Command& command);
 
 }  // namespace titan::cli

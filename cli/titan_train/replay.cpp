@@ -31,7 +31,7 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-/// A folder for the runs of replays; with --dir it stays.
+/// A folder for the runs of replays; with --dir it is kept.
 class ReplayFolder {
  public:
   static Result<ReplayFolder> make(ckpt::Fs& fs, const train::ReplayRange& range,
@@ -72,7 +72,7 @@ class ReplayFolder {
   bool kept_ = false;
 };
 
-/// The last lines of what a start printed, without those that name something below `gone`.
+/// The last lines of a start's output, without those that mention paths below `gone`.
 std::vector<std::string> last_lines(ckpt::Fs& fs, const std::string& path, const std::string& gone) {
   constexpr std::uint64_t kMost = std::uint64_t{16} << 20;
   constexpr std::size_t kShown = 8;
@@ -112,11 +112,11 @@ class Replayer {
     return outcome;
   }
 
-  /// The last step that nothing could follow from, since its checkpoint is damaged.
+  /// The last step from which no replay can start, since its checkpoint is damaged.
   std::optional<std::uint64_t> damaged() const { return damaged_; }
 
  private:
-  /// One start in a folder of its own, whose first step is a link to the published one.
+  /// One start in its own folder, whose first step is a link to the published one.
   Status compute(const train::ReplaySegment& segment, const std::string& place, bool kept) {
     const std::string run = ckpt::join_path(place, "run"), steps = ckpt::join_path(run, "checkpoint");
     TITAN_RETURN_IF_ERROR(ckpt::make_dirs(fs_, steps));
@@ -143,7 +143,7 @@ class Replayer {
     return status;
   }
 
-  /// Why nothing follows from the checkpoint of `segment`. \error kCorrupt naming its first damaged place
+  /// Why no replay can start from the checkpoint of `segment`. \error kCorrupt naming its first damaged place
   Status check_start(const train::ReplaySegment& segment) {
     const std::string& path = segment.checkpoint;
     const Result<ckpt::VerifyReport> report = ckpt::verify_checkpoint(fs_, path, {}, cancel_);
@@ -158,7 +158,7 @@ class Replayer {
         .with_hint("`titan-ckpt verify " + ckpt::shell_word(path) + "` names every damaged place");
   }
 
-  /// Another class of machine gives other bits; that proves nothing about the run.
+  /// Another class of machine gives other bits, which proves nothing about the run.
   void note_environment(const std::string& run, ReplayOutcome& outcome) {
     const Result<ckpt::RunHistory> history = ckpt::read_history(fs_, run);
     if (!history.ok() || history->attempts.empty()) return;
@@ -168,7 +168,7 @@ class Replayer {
         outcome.notes.push_back(note);
   }
 
-  /// Compares the tensors of the first step whose id differs, as long as both are there.
+  /// Compares the tensors of the first step whose id differs, if both checkpoints still exist.
   Status look_closer(const std::string& folder, ReplayOutcome& outcome) {
     const auto& all = outcome.result.differences;
     const auto first = std::find_if(all.begin(), all.end(), [](const auto& one) { return one.what == "id"; });
@@ -247,7 +247,7 @@ ckpt::Result<Answer> run_bisect(const Request& request) {
   while (low + 1 < outcome.steps.size() && outcome.follows()) {
     const std::size_t middle = low + (outcome.steps.size() - low) / 2;
     Result<ReplayOutcome> replay = replayer.replay({outcome.run, outcome.steps[low], outcome.steps[middle]});
-    // A step that nothing can follow from is no reason to stop while the steps before it can be computed again.
+    // A step from which no replay can start is no reason to stop while earlier steps can be replayed.
     const bool begins_damaged =
         replay.status().code == ckpt::Code::kCorrupt && replayer.damaged() == outcome.steps[low];
     if (begins_damaged && outcome.steps.size() > 2) {

@@ -1,5 +1,5 @@
 #pragma once
-// `titan-train replay` and `bisect`: compute steps of a run again and compare them with what the run published.
+// `titan-train replay` and `bisect`: compute steps of a run again and compare them with the run's records.
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ ckpt::Result<Answer> run_bisect(const Request& request);
 struct ReplayOutcome {
   train::ReplayPlan plan;
   recipe::RecordComparison result;
-  std::optional<ckpt::DiffReport> diff;  ///< of the first published step whose id differs, if that step still exists
+  std::optional<ckpt::DiffReport> diff;  ///< of the first recorded step whose id differs, if that step still exists
   std::vector<std::string> notes;
   bool follows() const { return result.differences.empty(); }
 };
@@ -26,10 +26,10 @@ struct BisectOutcome {
   std::string run;
   std::vector<std::uint64_t> steps;    ///< full ones, ascending
   std::vector<ReplayOutcome> replays;  ///< in the order in which they ran
-  std::uint64_t proved = 0;            ///< every step up to this one was reproduced from the first
+  std::uint64_t proved = 0;            ///< all steps up to this one were reproduced
   /// False if the last replay found a difference.
   bool follows() const { return replays.empty() || replays.back().follows(); }
-  std::vector<std::string> passed_over;    ///< damaged steps from which no replay can begin, and why
+  std::vector<std::string> passed_over;    ///< damaged steps from which no replay can start, and why
   std::vector<std::string> notes() const;  ///< those, and the notes of the replays, each once
 };
 

@@ -43,7 +43,7 @@ std::string differences_text(const ReplayOutcome& outcome, const TextStyle& styl
   return out;
 }
 
-/// What was found equal. A run may have lost its metrics.jsonl, or its checkpoints.
+/// What was found equal. The run's metrics.jsonl or checkpoints may be lost.
 std::string proof_text(const ReplayOutcome& outcome) {
   const bool losses = outcome.result.steps > 0, ids = outcome.result.ids > 0;
   if (losses && ids) return "losses and ids are those that were published";
@@ -87,7 +87,7 @@ std::string replay_json(const ReplayOutcome& outcome) {
 
 namespace {
 
-/// The first full step that does not follow, and the one before it.
+/// The first full step that was not reproduced, and the one before it.
 std::pair<std::uint64_t, std::uint64_t> broken_pair(const BisectOutcome& outcome) {
   const std::uint64_t first = outcome.replays.back().result.differences.front().step;
   const auto step = std::lower_bound(outcome.steps.begin(), outcome.steps.end(), first);

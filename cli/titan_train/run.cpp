@@ -37,7 +37,7 @@ namespace {
 
 using ckpt::Status;
 
-// A run that is complete never starts ranks again: what its last deletion left would hold its space for good.
+// A complete run never starts ranks again, so leftovers of its last deletion would keep their space forever.
 void free_leftovers(const recipe::Config& config, ColorChoice color) {
   ckpt::Fs& fs = ckpt::posix_fs();
   const std::string folder = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);
@@ -48,7 +48,8 @@ void free_leftovers(const recipe::Config& config, ColorChoice color) {
   for (const std::string& warning : opened->warnings) report_note("leftover: " + warning, color);
 }
 
-// The command that the last start did not see end well. What is given up is a note: the run is complete.
+// Runs the publish command that the last start did not see succeed. A failure is only a note, since the run is
+// complete.
 void publish_missed(const recipe::Config& config, const std::string& path, ColorChoice color) {
   ckpt::Fs& fs = ckpt::posix_fs();
   const auto note = [color](const std::string& text) { report_note(text, color); };
@@ -61,8 +62,7 @@ void publish_missed(const recipe::Config& config, const std::string& path, Color
   hook->finish(train::stop_requested);
 }
 
-// Nothing is trained, so nothing is written; but what the configuration asks for beyond that is not passed over in
-// silence.
+// Nothing is trained, so nothing is written; but a request of the configuration that is not fulfilled is reported.
 void say_complete(const recipe::LoadedConfig& loaded, const train::StartPreview& preview, ColorChoice color) {
   report_note(train::complete_line(loaded.config, preview.decision), color);
   bool model = false, data = false;
@@ -177,7 +177,7 @@ ckpt::Result<Answer> run_run(const Request& request) {
   bool lost_rank = false;
   events.failed = [&](const std::string& message, const std::string& hint) {
     lost_rank = true;
-    clear_bar(request.color);  // a rank that was killed left its own behind
+    clear_bar(request.color);  // a killed rank may have left its bar
     report_error(ckpt::failed(message).with_hint(hint), false, request.color);
   };
   const int code = train::launch_local(options, events);

@@ -26,11 +26,11 @@ using train::StepMetrics;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// The cursor waits where the bar begins. So what another process prints stands on the bar and not behind it, and after
-// a change of the width everything from here on is the bar.
+// The cursor is kept at the beginning of the bar. So another process's output overwrites the bar instead of following
+// it, and after a change of the width everything from the cursor on is the bar.
 constexpr const char* kErase = "\r\x1b[J";
 
-/// Messages of the log as a person reads them.
+/// Log messages for a terminal.
 void show_message(train::LogLevel level, const std::string& message, const std::string& who, const Palette& palette) {
   const bool info = level == train::LogLevel::kInfo, error = level == train::LogLevel::kError;
   to_stderr(message_text(info    ? ""
@@ -42,7 +42,7 @@ void show_message(train::LogLevel level, const std::string& message, const std::
                          who + message, terminal_width(), palette));
 }
 
-// The ticker draws what the other functions set; they share one lock.
+// A ticker thread draws what the other functions set; they share one lock.
 class TerminalConsole : public Console {
  public:
   TerminalConsole(const recipe::Config& config, ColorChoice color)
@@ -145,7 +145,7 @@ class TerminalConsole : public Console {
     sum_.tokens += static_cast<std::uint64_t>(tokens + 0.5);
     line_tokens_ += tokens;
     line_seconds_ += metrics.time_s;
-    // What is between two steps (saves, validation) costs time as well.
+    // Work between two steps (saves, validation) takes time as well.
     ends_.push_back(Clock::now());
     if (ends_.size() > kWindow) ends_.pop_front();
     const double each = ends_.size() < 2 ? metrics.time_s

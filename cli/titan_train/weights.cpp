@@ -26,7 +26,7 @@ using ckpt::Result;
 
 namespace {
 
-/// What a configuration says of its model.
+/// The model rows of a configuration.
 ckpt::Settings said_rows(const recipe::Config& config) {
   ckpt::Settings rows;
   std::vector<std::string> keys = recipe::model_keys();
@@ -38,7 +38,7 @@ ckpt::Settings said_rows(const recipe::Config& config) {
   return rows;
 }
 
-/// A configuration that says the rules of the flags, and nothing else.
+/// A configuration with only the name rules of the flags.
 recipe::Config config_of_flags(const Command& command) {
   recipe::Config config;
   config.checkpoint.initial_load_skip = command.all("skip");
@@ -106,7 +106,7 @@ Result<Texts> texts_of(const ckpt::WeightSource& source, bool reads, const std::
   TITAN_ASSIGN_OR_RETURN(const convert::TextFacts facts,
                          convert::read_text_facts(ckpt::posix_fs(), source.model_files()));
   const std::optional<std::uint64_t> length = stored_seq_len(source);
-  // Ids that came with a model of another vocabulary mean nothing to one that was trained on bytes since.
+  // Ids that came with a model of another vocabulary are meaningless for a model that was since trained on bytes.
   if (trained && !facts.byte_tokenizer && !tokenizer) return Texts{.bytes = true, .positions = length};
   Texts texts{.bytes = facts.byte_tokenizer && !tokenizer,
               .others = facts.tokenizer,

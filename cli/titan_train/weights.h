@@ -1,5 +1,5 @@
 #pragma once
-// Opens weights of every format that this program reads, with facts about their model and its texts.
+// Opens weights of every supported format, with facts about their model and its texts.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -25,8 +25,8 @@ ckpt::WeightOpener weight_opener(const recipe::Config& config, bool averages = f
 
 /// The rules of the flags --skip, --rename and --rows of `command`. \error kInvalid
 ckpt::Result<recipe::NameRules> rules_of(const Command& command);
-/// Opens the weights that the first argument of `command` names, with rules_of(command); with --ema the parameter
-/// averages. \error kInvalid; as WeightOpener
+/// Opens the weights that the first argument of `command` names, with rules_of(command); with --ema the EMA.
+/// \error kInvalid; as WeightOpener
 ckpt::Result<std::unique_ptr<ckpt::WeightSource>> open_given(const Command& command);
 
 /// The model of a checkpoint that was `given` to the verb `verb`. If a foreign checkpoint lacks part of it, the error
@@ -37,20 +37,20 @@ ckpt::Result<recipe::ModelDims> model_of(const ckpt::WeightSource& source, const
 /// training.seq_len of the run that saved the checkpoint, 1 to 2^24; nothing if it is not known.
 std::optional<std::uint64_t> stored_seq_len(const ckpt::WeightSource& source);
 
-/// Facts of a checkpoint about the texts of its model.
+/// What a checkpoint says about its model's texts.
 struct Texts {
   bool bytes = false;   ///< id b is the byte b
   bool others = false;  ///< it came with tokenizer files that were not asked for or have another form
   std::shared_ptr<const recipe::Tokenizer> tokenizer;  ///< for texts that are not bytes
   std::vector<std::int64_t> ends;                      ///< tokens that end a text
-  std::optional<std::uint64_t> positions;              ///< the context that the model was made for, in tokens
+  std::optional<std::uint64_t> positions;              ///< the model's context length in tokens
 };
-/// `reads`: a text is given, so that the tokenizer is needed. `tokenizer`: the folder of the tokenizer; none: the one
+/// Reads them. `reads`: text is given, so the tokenizer is needed. `tokenizer`: the tokenizer's folder; unset: the one
 /// that came with the model. \error kCorrupt, kFailed: a file that came with the model cannot be read; kInvalid,
 /// kUnsupported: the tokenizer
 ckpt::Result<Texts> texts_of(const ckpt::WeightSource& source, bool reads, const std::optional<std::string>& tokenizer);
-/// Fails if `flag`, which takes text, is given for a model that does not read bytes and has no tokenizer. \error
-/// kInvalid
+/// Fails if `flag`, which takes text, is given for a model without a tokenizer that does not read bytes.
+/// \error kInvalid
 ckpt::Status check_reads_text(const Texts& texts, const std::string& path, const std::string& flag,
                               const std::string& instead);
 

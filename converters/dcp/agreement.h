@@ -1,5 +1,5 @@
 #pragma once
-// Checks that a given configuration agrees with a checkpoint that has settings of its own.
+// Checks that a given configuration agrees with the settings stored in a checkpoint.
 #include <string>
 
 #include "ckpt/base/result.h"

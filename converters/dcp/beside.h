@@ -6,8 +6,8 @@
 
 namespace titan::convert::dcp {
 
-/// The path of the config.json in `path`, in the folder above, or below these two where accelerate, Automodel and verl
-/// put it; "" if there is none. \error kFailed
+/// The path of the config.json in `path`, in its parent, or below either where accelerate, Automodel and verl put it;
+/// empty if there is none. \error kFailed
 Result<std::string> find_config(Fs& fs, const std::string& path);
 
 /// Adds to `plan` the files that travel with the model: those in `path`, and with Hugging Face's names those next to

@@ -27,19 +27,19 @@ class DcpCheckpoint final : public ForeignCheckpoint {
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override { return reader_->verify(progress); }
 
   const DcpReader& reader() const { return *reader_; }
-  /// Names of the tensors that tensors() lacks, with their element types.
+  /// Names and element types of tensors whose element type Titan lacks.
   const std::vector<std::pair<std::string, std::string>>& others() const { return others_; }
 
  private:
   std::unique_ptr<DcpReader> reader_;
   std::vector<ForeignTensor> tensors_;
-  std::vector<const TensorEntry*> entries_;  // of each tensor
+  std::vector<const TensorEntry*> entries_;  // one per tensor
   std::vector<std::pair<std::string, std::string>> others_;
 };
 
-/// \error see ForeignCheckpoint::plan
+/// Plans the import. \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_dcp_import(const DcpCheckpoint& source, const ImportOptions& options);
-/// \error see Format::create
+/// Makes a writer for an export. \error see Format::create
 Result<std::unique_ptr<ForeignWriter>> create_dcp(Fs& fs, const CheckpointReader& source, const ExportOptions& options);
 
 }  // namespace titan::convert::dcp

@@ -1,6 +1,6 @@
 #pragma once
-// The pass of plan_dcp_import over a directory, in three files: names and model (dcp_plan.cpp), the optimizer's state
-// (dcp_plan_slots.cpp), and the run that is resumed (dcp_plan_run.cpp).
+// The implementation of plan_dcp_import(), in three files: names and model (dcp_plan.cpp), optimizer state
+// (dcp_plan_slots.cpp), and the run to resume (dcp_plan_run.cpp).
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -28,14 +28,14 @@ class Planner {
   using Kind = DcpKey::Kind;
   struct Slot {
     std::size_t source = 0;
-    RowBlocks blocks{};  // of a tensor that other parameters share
+    RowBlocks blocks{};  // the rows of a tensor that several parameters share
   };
 
   // Applies the user's rules to names, and finds out which program's names they are.
   Status take_names();
 
-  // Finds the family: some of Hugging Face's names mean other parts in other families. A config.json that cannot be
-  // read is refused only when the model is needed.
+  // Finds the model family, since some of Hugging Face's names mean other parts in other families. An unreadable
+  // config.json is an error only if the model is needed.
   Status know_family();
   void add_report(std::size_t source, Fate fate, std::string to = "");
   void leave_out(std::size_t source) { plan_.left_out.push_back(source_.tensors()[source].name); }
@@ -45,7 +45,7 @@ class Planner {
   Status sort_in_others();
   Status sort_in(std::size_t i);
 
-  // Splits a tensor with all experts of a layer, and its moments, into one per expert.
+  // Splits a tensor with all experts of a layer, and its moments, into one tensor per expert.
   Status split_experts();
   std::vector<std::uint64_t> shape_of(const Slot& slot) const;
 
@@ -71,11 +71,11 @@ class Planner {
   // A differing value in the configuration that explains why the parameter is missing; for the error.
   std::string why_missing(const std::string& parameter) const;
 
-  // Splits moments of queries, keys and values that are in one tensor; the number of heads decides their order.
+  // Splits moments of queries, keys and values stored in one tensor. The number of heads determines their order.
   Status split_fused();
   std::uint64_t said_head_dim() const;
 
-  // `missing` gets state that some parameters lack although others have it.
+  // `missing` gets state that some parameters lack while others have it.
   Status take_slots(std::vector<std::string>& missing);
 
   // Checks, for a conversion, that every tensor is used. With `look`, unused tensors are left out instead.
@@ -85,7 +85,7 @@ class Planner {
   // Finds the step: from a stored value, else from the folder's name, else from Adam's `step` state.
   Status take_step();
 
-  // Notes values that are not tensors, except those that every torchtitan run has.
+  // Adds notes about non-tensor values, except those that every torchtitan run has.
   void note_values();
   // Takes from a config.json how its model was trained.
   Status take_alike();
@@ -98,16 +98,17 @@ class Planner {
   ImportPlan plan_;
   std::optional<recipe::ModelDims> model_;
   bool by_config_json_ = false;                    // the model comes from a config.json next to the files
-  ConfigKeys hf_keys_ = ConfigKeys::kHuggingface;  // keys of that config.json
-  std::uint64_t head_dim_ = 0;                     // if rows are in the order of halves
-  std::set<std::size_t> halves_;                   // tensors whose rows are in the order of halves
+  ConfigKeys hf_keys_ = ConfigKeys::kHuggingface;  // key style of that config.json
+  std::uint64_t head_dim_ = 0;                     // set if rows are in halves order
+  std::set<std::size_t> halves_;                   // tensors whose rows are in halves order
   bool newer_ = false;
   std::string optimizer_;  // the prefix before "state." in the optimizer's names
   std::map<std::string, Slot> parameters_;
   std::map<std::string, std::size_t> steps_;
-  std::map<std::string, std::string, std::less<>> renamed_;  // parameters in state keys: in the file, after the rules
+  std::map<std::string, std::string, std::less<>> renamed_;  // parameter names in optimizer keys: as in the file ->
+                                                             // after the rules
   std::map<std::string, std::map<std::string, Slot>> slots_;
-  std::vector<std::string> groups_;  // names of the parameters in the optimizer, if all have state
+  std::vector<std::string> groups_;  // names of the parameters in the optimizer, if all of them have state
   std::vector<std::string> left_over_;
   bool skips_slots_ = false;                    // the user leaves out moments
   std::map<std::string, std::string> skipped_;  // parameters of the model that the user leaves out: ours, in the file

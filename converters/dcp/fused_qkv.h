@@ -1,5 +1,5 @@
 #pragma once
-// torchtitan 0.3.0 trains the projections of queries, keys and values as one, `wqkv`: when it saves, it splits the
+// torchtitan 0.3.0 trains the query, key and value projections as one tensor, `wqkv`. When it saves, it splits the
 // weights of `wqkv`, but not the moments. \source torchtitan 0.3.0, models/common/attention.py, FusedQKVLinear
 #include <cstdint>
 #include <optional>
@@ -23,13 +23,13 @@ bool is_fused_qkv(const std::string& name);
 /// `blocks` are not set.
 std::vector<FusedPart> fused_parts(const std::string& name, std::uint64_t group, std::uint64_t head_dim);
 
-/// The shape of a fused tensor: its rows are `turns` times a share of queries, keys and values.
+/// The shape of a fused tensor. Its rows repeat `turns` times: some rows of queries, then of keys, then of values.
 struct FusedShape {
   std::vector<std::uint64_t> shape;
   std::uint64_t turns = 0;
 };
-/// `parts`: queries, keys and values of the fused tensor `name`, of heads of `head_dim` rows (0: not known). `path`
-/// names the checkpoint. \error kIncompatible: the head size is not known, or rows are not a multiple of it
+/// `parts`: queries, keys and values of the fused tensor `name`, with heads of `head_dim` rows (0: not known). `path`
+/// names the checkpoint in messages. \error kIncompatible: the head size is not known, or rows are not a multiple of it
 ckpt::Result<FusedShape> fused_shape(const std::string& path, const std::string& name,
                                      const std::vector<ckpt::ParameterMeta>& parts, std::uint64_t head_dim);
 /// The name of the fused projection that contains Titan's parameter `name`; nullopt for other parameters.

@@ -1,5 +1,6 @@
 #pragma once
-// The model of a DCP directory with Hugging Face's names: config.json near it, or the configuration that a user gave.
+// The model of a DCP directory with Hugging Face's names, from a nearby config.json or a configuration that the user
+// gave.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,10 +12,10 @@
 namespace titan::convert::dcp {
 
 struct HfModel {
-  std::optional<recipe::ModelDims> dims;  ///< nothing: neither source has all dimensions
+  std::optional<recipe::ModelDims> dims;  ///< nullopt: no source has all dimensions
   std::uint64_t head_dim = 0;             ///< 0: not known
-  std::string config_json;                ///< its path; "": there is none
-  Status unknown;                         ///< what is missing if `dims` is nothing
+  std::string config_json;                ///< path of the config.json; empty if there is none
+  Status unknown;                         ///< what is missing if `dims` is nullopt
 };
 
 /// `shapes`: of the parameters under Titan's names. Looks for a config.json as find_config() (beside.h) does. \error

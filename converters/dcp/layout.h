@@ -11,20 +11,21 @@
 namespace titan::convert::dcp {
 
 struct LayoutKey : DcpKey {
-  bool halves = false;     ///< its rows are in the order of halves (ckpt/model/head_rows.h)
-  bool derivable = false;  ///< it follows from the configuration
+  bool halves = false;     ///< its rows are in halves order (ckpt/model/head_rows.h)
+  bool derivable = false;  ///< its value follows from the configuration
 };
 
 struct Layout {
   bool huggingface = false;
-  bool halves = false;    ///< torchtitan's qwen3: torchtitan's names, with rows of heads in Hugging Face's order
+  bool halves = false;    ///< torchtitan's qwen3: torchtitan's names, but rows of heads in Hugging Face's order
   std::string model;      ///< prefix before "layers." in names of parameters: "", "model.", "app.model.model."
   std::string optimizer;  ///< the same prefix in names of optimizer state
-  NameTable names = huggingface_names();  ///< Hugging Face's; those of one family if it is known
+  NameTable names = huggingface_names();  ///< Hugging Face's names; of one family if that is known
 
   /// The meaning of `name`.
   LayoutKey key(std::string_view name) const;
-  /// The part of the prefix that is not Hugging Face's own "model."; "" if there is none, and for torchtitan's names.
+  /// The part of the prefix that is not Hugging Face's own "model."; empty if there is none, and for torchtitan's
+  /// names.
   std::string wrapping() const;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The `.metadata` of a DCP directory as plain values; all rules between its parts are checked. \source
+// The `.metadata` of a DCP directory as plain values, checked for consistency. \source
 // torch/distributed/checkpoint/metadata.py and planner_helpers.py of torch 1.13 to 2.15
 #include <cstdint>
 #include <optional>
@@ -17,11 +17,11 @@ inline constexpr const char *kMetadataFile = ".metadata", *kItemSuffix = ".distc
 struct ItemPlace {
   std::uint32_t file = 0;  ///< index into Metadata::files
   std::uint64_t offset = 0, length = 0;
-  bool plain = false;  ///< only elements, row-major, in a safetensors file (shards.h); else a torch.save archive
+  bool plain = false;  ///< bare elements, row-major, in a safetensors file (shards.h); otherwise a torch.save archive
   bool operator==(const ItemPlace&) const = default;
 };
 
-/// A box of a tensor's elements that one item holds.
+/// A box of a tensor's elements, stored in one item.
 struct Chunk {
   std::vector<std::uint64_t> offsets, sizes;  ///< one per dimension
   ItemPlace place;                            ///< meaningless for a chunk without elements
@@ -33,7 +33,7 @@ struct TensorEntry {
   std::string dtype;  ///< torch's name
   std::vector<std::uint64_t> shape;
   std::vector<Chunk>
-      chunks;  ///< sorted by offsets; they are disjoint and fill the tensor. Chunks without elements are left out
+      chunks;  ///< sorted by offsets; disjoint, and together they fill the tensor. Chunks without elements are omitted
   bool operator==(const TensorEntry&) const = default;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The bytes of a `.metadata` file that torch.distributed.checkpoint.load takes.
+// Writes a `.metadata` file that torch.distributed.checkpoint.load accepts.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,17 +8,18 @@
 
 namespace titan::convert::dcp {
 
-/// One key to be written: whole, in one file.
+/// One key to write: whole, in one file.
 struct WrittenItem {
   std::vector<std::string>
-      path;           ///< how torch unflattens it: {"optimizer", "state.norm.weight.step"}; the key is joined by '.'
+      path;           ///< the path to which torch unflattens it: {"optimizer", "state.norm.weight.step"}; the key is
+                      ///< its parts joined by '.'
   std::string dtype;  ///< empty for a plain value
   std::vector<std::uint64_t> shape;
   ItemRange range;
 };
 
-/// \source torch/distributed/checkpoint/metadata.py of torch 2.11; TensorProperties has five parts, which 2.15 reads
-/// too
+/// Encodes `.metadata`. TensorProperties has five fields, which torch 2.15 also reads. \source
+/// torch/distributed/checkpoint/metadata.py of torch 2.11
 std::string encode_metadata(const std::string& file, const std::vector<WrittenItem>& items);
 
 }  // namespace titan::convert::dcp

@@ -10,10 +10,10 @@
 
 namespace titan::convert::dcp {
 
-/// The model: dimensions from the shapes of its tensors; the number of heads, RoPE and eps from the configuration
-/// (explicit "model.*" rows, else the flavour, else torchtitan's defaults; with a known flavour RoPE is scaled as
-/// torchtitan's are). `what` names the checkpoint; `further` are other missing settings, which the error names together
-/// with the model's. \error kIncompatible: rows and shapes disagree, or the number of heads or RoPE is missing
+/// The model: dimensions from tensor shapes; the number of heads, RoPE and eps from the configuration (explicit
+/// "model.*" rows, else the flavour, else torchtitan's defaults; with a known flavour RoPE is scaled as in torchtitan).
+/// `what` names the checkpoint; `further` are other missing settings, which the error lists together with the model's.
+/// \error kIncompatible: rows and shapes disagree, or the number of heads or RoPE is missing
 ckpt::Result<recipe::ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes,
                                          const ckpt::Settings& rows, const std::vector<std::string>& further);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The meaning of the keys of a torchtitan checkpoint.
+// Parses the keys of a torchtitan checkpoint.
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -24,7 +24,7 @@ struct DcpKey {
   bool operator==(const DcpKey&) const = default;
 };
 
-/// Parses a flattened key. A key without a known prefix is a parameter, for model keys have none.
+/// Parses a flattened key. A key without a known prefix is a parameter, since model keys have no prefix.
 DcpKey parse_key(std::string_view key);
 
 /// The position of a parameter in the order of a Llama model; compare as tuples. Other names come last, sorted by name.

@@ -1,5 +1,5 @@
 #pragma once
-// Checks that values of a DCP directory, mainly those of the optimizer's groups, equal those of a configuration.
+// Checks that values in a DCP directory, mainly those of optimizer param groups, equal the configuration's.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,12 +32,12 @@ class StoredValues {
   Result<Value> need(const std::string& name) const;
   /// Returns the value of `name` as a count. \error kIncompatible: there is none; kCorrupt: not a whole number
   Result<std::uint64_t> count(const std::string& name) const;
-  /// Like count(); nothing if there is none.
+  /// As count(); nullopt if missing.
   Result<std::optional<std::uint64_t>> count_if_there(const std::string& name) const;
-  /// The error kIncompatible: `name` is `found`, but `other` is `expected`.
+  /// The kIncompatible error: `name` is `found`, but `other` is `expected`.
   Status differ(const std::string& name, const std::string& found, const std::string& other,
                 const std::string& expected) const;
-  /// Compares to 1e-12 relative. \error kCorrupt: no number; as differ
+  /// Compares to 1e-12 relative. \error kCorrupt: not a number; as differ()
   Status check_number(const std::string& name, const Value& value, double expected, const std::string& other) const;
   /// Checks that each entry is `expected` times one of `factors`.
   Status check_list(const std::string& name, double expected, const std::vector<double>& factors,
@@ -56,8 +56,8 @@ struct GroupSettings {
   std::optional<double> lr_of_step{};  ///< also accepted: the rate in programs that set it at the beginning of a step
   bool initial_needed = true;          ///< false: compared only if it is stored
   std::string rule = {};               ///< the parameter for which optimizer.rules set other values
-  std::string parameter = {};          ///< the parameter of the group, if the group's name does not tell it
-  std::string decay_hint = {};         ///< used if the weight decay differs
+  std::string parameter = {};          ///< the parameter of the group, if the group's name does not contain it
+  std::string decay_hint = {};         ///< hint if the weight decay differs
 };
 
 /// `group` for a parameter that is updated by `update`.

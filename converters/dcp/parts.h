@@ -16,7 +16,7 @@ namespace titan::convert::dcp {
 /// The directories of the checkpoint `path`, relative to it ("" is `path` itself): the model's, and the optimizer's if
 /// it is a different one. \error kFailed
 Result<std::vector<std::string>> parts_of(ckpt::Fs& fs, const std::string& path);
-/// Further models and optimizers, which accelerate numbers from 1 on. They are not parts of the checkpoint.
+/// Further models and optimizers, which accelerate numbers from 1. They are not part of the checkpoint.
 struct FurtherParts {
   std::vector<std::string> models, optimizers;  ///< names in `path`, ascending
 };
@@ -26,8 +26,8 @@ Result<FurtherParts> further_parts(ckpt::Fs& fs, const std::string& path);
 /// kFailed
 Result<std::string> note_of_optimizer_beside(ckpt::Fs& fs, const std::string& path);
 
-/// The metadata of a whole checkpoint, joined from that of its parts (each with its name). If two parts have a name,
-/// the first part's is used.
+/// The metadata of a whole checkpoint, joined from that of its parts (each with its path). If a name occurs twice, the
+/// first part wins.
 Metadata joined_metadata(std::vector<std::pair<std::string, Metadata>> parts);
 
 }  // namespace titan::convert::dcp

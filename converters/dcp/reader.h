@@ -20,7 +20,7 @@ class Fs;
 
 namespace titan::convert::dcp {
 
-/// Thread-safe. Holds the metadata, a few open files, and the places of recently read chunks.
+/// Thread-safe. Keeps the metadata, a few open files, and the locations of recently read chunks.
 class DcpReader {
  public:
   /// Reads `.metadata`, or those of the checkpoint's parts (parts.h), and checks that every file exists and is long
@@ -32,16 +32,17 @@ class DcpReader {
   ckpt::Fs& fs() const { return fs_; }
   const Metadata& metadata() const { return metadata_; }
 
-  /// Reads elements of `tensor` from `first` on, as many as `out` holds. Checks the CRC of a chunk that is read from
-  /// begin to end in ascending order (torch does not). \error kCorrupt naming file and item, kUnsupported, kFailed
+  /// Reads elements of `tensor` from `first` on, as many as `out` holds. Checks the CRC of a chunk if it is read
+  /// completely in ascending order (torch does not check it). \error kCorrupt naming file and item, kUnsupported,
+  /// kFailed
   Status read(const TensorEntry& tensor, std::uint64_t first, std::span<std::byte> out) const;
 
   /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt,
   /// kUnsupported
   Result<Value> value(const std::string& name) const;
 
-  /// Checks the CRC of every entry of every item, and that each is what the metadata says. Damage goes into the report;
-  /// an error of `progress` ends the check.
+  /// Checks the CRC of every entry of every item, and compares each with the metadata. Damage goes into the report; an
+  /// error of `progress` ends the check.
   Result<ckpt::VerifyReport> verify(
       const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const;
 

@@ -17,15 +17,15 @@ namespace titan::convert::dcp {
 
 struct ResumedRun {
   ckpt::LrSchedule lr;
-  ckpt::TrainState train;   ///< step, tokens, seed; nothing accepted yet
+  ckpt::TrainState train;   ///< step, tokens and seed; accepted settings are still empty
   std::uint64_t world = 1;  ///< ranks that read different data
 };
 
-/// The parameters that torchtitan has trained.
+/// The parameters trained by torchtitan.
 struct TrainedParameters {
   const std::vector<ckpt::ParameterMeta>& parameters;
   const std::vector<std::string>& names;  ///< name of each in the optimizer
-  bool newer = false;                     ///< by torchtitan 0.3.0, whose schedule stores no rates
+  bool newer = false;                     ///< trained by torchtitan 0.3.0, whose scheduler stores no rates
 };
 /// Checks last_epoch = step, base LR = optimizer.lr, stored LR = lr(step + 1) to 1e-12 relative, and that all of Adam's
 /// steps and settings are equal. Multiplies the tokens of one rank by the number of ranks.

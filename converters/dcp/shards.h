@@ -1,7 +1,7 @@
 #pragma once
-// A model in safetensors files, each with the part of one rank, as written by torch's HuggingFaceStorageWriter and by
-// save_pretrained(..., distributed_checkpoint=True) of transformers 5. \source
-// torch/distributed/checkpoint/hf_storage.py of torch 2.11
+// A model in per-rank safetensors files, as written by torch's HuggingFaceStorageWriter and by
+// save_pretrained(..., distributed_checkpoint=True) of transformers 5.
+// \source torch/distributed/checkpoint/hf_storage.py of torch 2.11
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +19,8 @@ bool is_shard(std::string_view name);
 /// The names of shards in `folder`, ascending; empty if it cannot be listed.
 std::vector<std::string> shards_in(ckpt::Fs& fs, const std::string& folder);
 
-/// The content of `files` in `folder` as the metadata of a DCP directory. The headers have the places of each tensor's
-/// boxes. \error kCorrupt: a header is wrong, boxes overlap or do not fill their tensor; kUnsupported, kFailed
+/// The content of `files` in `folder` as the metadata of a DCP directory. The files' headers give the boxes of each
+/// tensor. \error kCorrupt: a header is wrong, boxes overlap or do not fill their tensor; kUnsupported, kFailed
 Result<Metadata> read_shards(ckpt::Fs& fs, const std::string& folder, const std::vector<std::string>& files);
 
 }  // namespace titan::convert::dcp

@@ -18,8 +18,8 @@ struct Config;
 
 namespace titan::convert::dcp {
 
-/// The keys that shape a run, read from `rows`. Their defaults are the same in torchtitan (v0.2.2) and here. \error
-/// kInvalid naming the key and its value
+/// The keys that define a run, read from `rows`. torchtitan v0.2.2 and Titan have the same defaults. \error kInvalid
+/// naming the key and its value
 ckpt::Result<recipe::Config> read_torchtitan(const ckpt::Settings& rows);
 
 /// The flavour; without one, torchtitan's default "debugmodel".
@@ -27,10 +27,10 @@ std::string flavor_name(const recipe::Config& config);
 /// Replicate x shard degree if both are given as numbers, else 0.
 std::uint64_t data_ranks(const recipe::Config& config);
 
-/// The number of ranks that read different data, at least 1. \error kIncompatible: there is no global batch, so that
-/// the number of sequences of a step is unknown
+/// The number of ranks that read different data, at least 1. \error kIncompatible: the global batch is missing, so the
+/// number of sequences per step is unknown
 ckpt::Result<std::uint64_t> world_of(const recipe::Config& config);
-/// Sequences of a step on `world` ranks that read different data.
+/// Sequences per step on `world` ranks that read different data.
 std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world);
 /// A note with the settings of `config` that no file of a trainer has, so that they cannot be compared.
 std::string said_alone(const recipe::Config& config);
@@ -39,14 +39,14 @@ void note_average(const recipe::Config& config, ImportPlan& plan);
 /// Whether a configuration has settings of a run, not only of the model.
 bool says_run(const ckpt::Settings& rows);
 
-/// The learning rate that torchtitan's checkpoint of `step` stores: that of the next step, also after the last one.
+/// The learning rate that a torchtitan checkpoint of `step` stores: that of the next step, even after the last one.
 double next_lr(const ckpt::LrSettings& settings, std::uint64_t step);
 
 /// The keys that read_torchtitan() reads, without aliases.
 const std::vector<std::string>& torchtitan_keys();
 
-/// The rows of `config` that are compared when a run is resumed, without the model's, ascending. `world`, the number of
-/// ranks that read different data, resolves a global batch of -1.
+/// The rows of `config`, without the model's, that a resume compares; ascending. `world`, the number of ranks that read
+/// different data, resolves a global batch of -1.
 ckpt::Settings curve_rows(const recipe::Config& config, std::uint64_t world);
 
 }  // namespace titan::convert::dcp

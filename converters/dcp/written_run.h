@@ -15,7 +15,7 @@ namespace titan::convert::dcp {
 struct WrittenRun {
   double base_lr = 0, next_lr = 0;
   std::uint64_t step = 0;
-  std::uint64_t tokens = 0;  ///< for torchtitan's names: of one data rank
+  std::uint64_t tokens = 0;  ///< with torchtitan's names: tokens of one data rank
   recipe::Config::Optimizer optimizer;
 };
 
@@ -25,7 +25,7 @@ struct WrittenParameter {
 };
 
 struct ValueItem {
-  std::vector<std::string> path;  ///< as WrittenItem's
+  std::vector<std::string> path;  ///< as WrittenItem::path
   Value value;
 };
 

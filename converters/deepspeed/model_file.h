@@ -11,7 +11,7 @@ namespace titan::convert::deepspeed {
 
 using ckpt::Result;
 
-/// Parameters of one of the optimizer's groups, in the order of its flat vector.
+/// The parameters of one optimizer param group, in the order of its flat vector.
 using Shapes = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 
 struct ModelFile {
@@ -19,7 +19,7 @@ struct ModelFile {
   std::optional<std::uint64_t> step;  ///< global_steps
   std::uint64_t skipped = 0;          ///< how many of these steps the loss scaler skipped
   bool frozen = false;                ///< some parameters are not trained
-  bool optimizer = false;             ///< the file has the optimizer's state, as without ZeRO
+  bool optimizer = false;             ///< the file has the optimizer state, as without ZeRO
 };
 /// \error as TorchFile::open
 Result<ModelFile> open_model_file(ckpt::Fs& fs, const std::string& path);

@@ -18,11 +18,11 @@ inline constexpr std::string_view kStates = "_optim_states.pt";
 
 struct StepFiles {
   std::string model;                           ///< model file of the first rank
-  std::map<std::uint32_t, std::string> ranks;  ///< optimizer files by data-parallel rank; none, or all of them
+  std::map<std::uint32_t, std::string> ranks;  ///< optimizer files by data-parallel rank; either none or all
 };
 
-/// Finds the files of a step in `folder`. \error kCorrupt: ranks or the model file are missing, a name is not
-/// DeepSpeed's; kUnsupported: files of pipelines, experts, tensor-parallel ranks, by name; kFailed
+/// Finds the files of a step in `folder`. \error kCorrupt: missing ranks or model file, or a name that is not
+/// DeepSpeed's; kUnsupported: files of pipelines, experts, tensor-parallel ranks (named); kFailed
 ckpt::Result<StepFiles> files_of_step(ckpt::Fs& fs, const std::string& folder);
 
 /// The data-parallel rank in the name of a ZeRO file, with or without extension; nullopt if the name is not of

@@ -10,7 +10,7 @@
 
 namespace titan::convert::deepspeed {
 
-/// One parameter: float32 weights, and Adam's moments if stored.
+/// One parameter: float32 weights, and Adam moments if stored.
 struct State {
   PiecedTensor weights;
   std::optional<PiecedTensor> exp_avg, exp_avg_sq;
@@ -19,7 +19,7 @@ struct State {
 
 struct Content {
   std::map<std::string, State> states;
-  std::map<std::string, GroupValues> groups;  ///< the settings of each parameter; empty if the files say none
+  std::map<std::string, GroupValues> groups;  ///< settings per parameter; empty if the files have none
   std::optional<std::uint64_t> step;          ///< global_steps
   std::uint64_t skipped = 0;   ///< how many of these the loss scaler skipped: Adam and the LR schedule did not advance
   bool of_module = false;      ///< weights are the model's own, of any float type; there is no optimizer
@@ -29,7 +29,7 @@ struct Content {
   std::vector<std::string> notes;
 };
 
-/// The settings of each parameter of a list of groups whose flat vectors have `shapes`. \error as
+/// The settings of each parameter in a list of param groups whose flat vectors have `shapes`. \error as
 /// convert::read_groups
 Result<std::map<std::string, GroupValues>> settings_of_shapes(const TorchFile& file, dcp::NodeId groups,
                                                               const std::vector<Shapes>& shapes);
@@ -42,7 +42,7 @@ Status compare_with_model(const std::map<std::string, State>& states, const Torc
 /// kUnsupported (stages, layouts and kinds of files that are not read, by name), kFailed \source DeepSpeed 0.19.8,
 /// utils/zero_to_fp32.py, runtime/zero/stage_1_and_2.py, runtime/bf16_optimizer.py
 Result<Content> read_zero(Fs& fs, const std::string& folder, PieceFiles& files);
-/// Reads the folder `zero` of the universal form. \error as read_zero
+/// Reads the folder `zero` of the universal format. \error as read_zero
 Result<Content> read_universal(Fs& fs, const std::string& folder, PieceFiles& files);
 
 }  // namespace titan::convert::deepspeed

@@ -1,5 +1,5 @@
 #pragma once
-// Element types of GGUF files: their blocks, and the values of a block.
+// Element types of GGUF files: their blocks, and decoding of a block.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,7 +30,7 @@ const GgmlType* ggml_type(std::uint32_t id);
 std::string ggml_type_name(std::uint32_t id);
 /// The type of plain elements: float32, float16, bfloat16 and the like.
 const GgmlType& plain_type(ckpt::DType dtype);
-/// Q8_0, which is also written.
+/// Q8_0, which can also be written.
 const GgmlType& q8_0();
 /// Writes `values` (a multiple of 32) as blocks of Q8_0, bit-identical to gguf-py. Values must be finite and at most
 /// 127 x 65504 in magnitude.

@@ -14,7 +14,7 @@ struct GgufEntry {
   std::string name;
   std::vector<std::uint64_t> shape;  ///< row-major
   const GgmlType* type = nullptr;
-  std::uint64_t offset = 0;  ///< in the file; set by GgufBytes::finish
+  std::uint64_t offset = 0;  ///< offset in the file; set by GgufBytes::finish
   std::uint64_t bytes() const;
 };
 

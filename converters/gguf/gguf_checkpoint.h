@@ -12,7 +12,7 @@ Result<std::vector<std::string>> gguf_files(Fs& fs, const std::string& path);
 /// The names of the GGUF files in a folder, ascending; empty if there is no folder. \error kFailed
 Result<std::vector<std::string>> gguf_names(Fs& fs, const std::string& folder);
 
-/// \error kNotFound, kCorrupt, kUnsupported
+/// Opens a GGUF checkpoint. \error kNotFound, kCorrupt, kUnsupported
 Result<std::unique_ptr<ForeignCheckpoint>> open_gguf(Fs& fs, const std::string& path);
 
 /// The format "gguf"; never destroyed.

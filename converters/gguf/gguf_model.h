@@ -26,8 +26,8 @@ struct GgufModel {
 std::optional<std::string> gguf_architecture(const recipe::ModelDims& model);
 
 /// Reads the model of `header`. `rope` is the table rope_freqs.weight, empty if the file has none; `what` names the
-/// file in messages. \error kUnsupported: another architecture, a key that may change what the model computes and that
-/// we cannot express or do not know; kIncompatible: a key is missing or of another kind \source
+/// file in messages. \error kUnsupported: another architecture, or a key that may change the model's function and that
+/// Titan cannot express or does not know; kIncompatible: a key is missing or of another type \source
 /// https://github.com/ggml-org/llama.cpp, src/llama-arch.cpp, src/llama-model.cpp
 ckpt::Result<GgufModel> read_gguf_model(const std::string& what, const GgufHeader& header,
                                         const std::vector<float>& rope);

@@ -9,9 +9,9 @@ namespace titan::convert {
 
 /// tokenizer.json. \source https://huggingface.co/docs/tokenizers: model "BPE", pre-tokenizer and decoder "ByteLevel"
 const std::string& byte_tokenizer_json();
-/// tokenizer_config.json. `longest`: the longest text in tokens that the model is made for, if known.
+/// tokenizer_config.json. `longest`: the model's context length in tokens, if known.
 std::string byte_tokenizer_config(std::optional<std::uint64_t> longest);
-/// Whether `json` means the same as byte_tokenizer_json(), however it is formatted.
+/// Whether `json` is equivalent to byte_tokenizer_json(), in any formatting.
 bool is_byte_tokenizer(std::string_view json);
 
 }  // namespace titan::convert

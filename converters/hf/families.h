@@ -1,5 +1,5 @@
 #pragma once
-// The model families that Hugging Face's configurations name, as data (families.tsv).
+// The model families of Hugging Face configurations, as data (families.tsv).
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,9 +14,9 @@ struct HfFamily {
   std::int64_t default_kv_heads = 0;          ///< transformers' default; 0: as many as query heads
   std::int64_t default_head_dim = 0;          ///< transformers' default; 0: hidden_size / heads
   double default_eps = 0, default_theta = 0;  ///< transformers' defaults of rms_norm_eps and rope_theta
-  /// Which keys set the window. kNone: no key. kAlways: sliding_window, 4,096 if missing (Mistral). kIfGiven:
-  /// sliding_window, no window if missing (Mixtral). kSwitched: use_sliding_window and sliding_window (Qwen).
-  /// kSwitchedLayers: the same, for some layers.
+  /// The keys that set the sliding window. kNone: no key. kAlways: sliding_window, 4,096 if missing (Mistral).
+  /// kIfGiven: sliding_window, no window if missing (Mixtral). kSwitched: use_sliding_window and sliding_window (Qwen).
+  /// kSwitchedLayers: as kSwitched, for some layers.
   enum class Window { kNone, kAlways, kIfGiven, kSwitched, kSwitchedLayers } window = Window::kNone;
   std::vector<bool recipe::ModelDims::*> switches;
   bool has(bool recipe::ModelDims::*on) const;
@@ -29,10 +29,10 @@ HfFamilies read_hf_families(std::string_view text);
 /// The supported families.
 const HfFamilies& hf_families();
 
-/// The first family whose models have the parts of `model`; nullptr if there is none.
+/// The first family whose models have the same parts as `model`; nullptr if there is none.
 const HfFamily* family_for(const recipe::ModelDims& model, const HfFamilies& families);
 
-/// The hint that --to hf can write `model`; "" if no Hugging Face architecture has its parts.
+/// The hint that --to hf can write `model`; empty if no Hugging Face architecture has its parts.
 std::string huggingface_writes(const recipe::ModelDims& model);
 
 }  // namespace titan::convert

@@ -1,5 +1,5 @@
 #pragma once
-// Reads members of an object in a foreign configuration, with one error for all.
+// Reads members of an object in a foreign configuration and collects one error for all of them.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -44,8 +44,8 @@ class Fields {
     fail(ckpt::incompatible(what_ + ": '" + std::string(key) + "' is not a list"));
     return nullptr;
   }
-  /// Whether `key` is null. For Mistral, transformers takes a window of 4,096 if the key is missing; only null means
-  /// none.
+  /// Whether `key` is null. For Mistral, transformers uses a window of 4,096 if the key is missing; only null means no
+  /// window.
   bool says_null(std::string_view key) const {
     return std::ranges::any_of(object_.members(), [&](const JsonValue::Member& member) {
       return member.first == key && member.second.is_null();

@@ -1,5 +1,5 @@
 #pragma once
-// Weights of eight bits with a scale for each block, as in DeepSeek's and Qwen's FP8 folders: X.weight in F8_E4M3, with
+// FP8 weights with a scale per block, as in DeepSeek's and Qwen's FP8 folders: X.weight in F8_E4M3, with
 // X.weight_scale_inv.
 #include <array>
 #include <cstdint>
@@ -22,8 +22,8 @@ ckpt::Result<BlockSize> read_block_size(const std::string& what, const JsonValue
 
 /// The values of F8_E4M3 (no infinities; 0x7f and 0xff are NaN).
 const std::array<float, 256>& e4m3_values();
-/// out[i] = value of bytes[i] x scale of its column. `first`: the column of the first element; `scales`: of one row of
-/// blocks. The scale is multiplied, although its name says "inverse".
+/// out[i] = value of bytes[i] x scale of its column. `first`: column of the first element; `scales`: one row of blocks.
+/// The scale is a factor, although its name says "inverse".
 void scale_row(std::span<const std::byte> bytes, std::uint64_t first, std::span<const float> scales,
                std::uint64_t columns, std::span<float> out);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Hugging Face's files that travel with a model, and files of a trainer that do not.
+// Hugging Face companion files of a model, and trainers' files that are not copied.
 #include <string>
 #include <vector>
 

@@ -17,14 +17,14 @@ using ckpt::parse_json;
 ckpt::Result<recipe::ModelDims> read_hf_config(const std::string& what, const JsonValue& config,
                                                const HfFamilies& families = hf_families());
 
-/// Values of a configuration besides the model.
+/// Values of a configuration that are not part of the model.
 struct HfDefaults {
   std::string dtype = "float32";  ///< "float32", "bfloat16", "float16"
   std::uint64_t max_positions = 2048;
-  std::uint64_t trained_positions = 0;  ///< length of the sequences of the latest training; 0: not known
+  std::uint64_t trained_positions = 0;  ///< sequence length of the latest training; 0: not known
 };
 
-/// Whether `base` is the configuration of this very model.
+/// Whether `base` describes exactly this model.
 bool describes(const JsonValue& base, const recipe::ModelDims& model);
 
 /// A configuration that transformers 4 and 5 read, for a model of one of the families (family_for). `base` is the

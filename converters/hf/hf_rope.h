@@ -14,8 +14,8 @@ void read_hf_rope(Fields& fields, double theta, recipe::ModelDims& model);
 /// ignores the other's. Existing keys stay.
 void add_both_ropes(JsonValue& config, const recipe::ModelDims& model);
 
-/// The context to write into a configuration of `model` for a context of `wanted`: with dynamic scaling, scaling begins
-/// at the written one.
+/// The context length to write into a configuration of `model` for a wanted context `wanted`: with dynamic scaling,
+/// scaling begins at the written length.
 std::uint64_t written_context(const recipe::ModelDims& model, std::uint64_t wanted);
 
 }  // namespace titan::convert

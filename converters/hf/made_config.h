@@ -10,11 +10,11 @@
 namespace titan::convert {
 
 struct TextSettings {
-  std::optional<std::uint64_t> context;     ///< tokens of the texts that the model was made for
-  std::optional<std::uint64_t> begin, end;  ///< tokens that begin and end a text
+  std::optional<std::uint64_t> context;     ///< context length of the model, in tokens
+  std::optional<std::uint64_t> begin, end;  ///< begin- and end-of-text tokens
 };
 
-/// Adds the config.json of `model` to the companions of `plan`; does nothing if `said` is empty, or `plan` has one.
+/// Adds the config.json of `model` to the companions of `plan`, unless `said` is empty or `plan` has one.
 void add_made_config(const recipe::ModelDims& model, const TextSettings& said, ImportPlan& plan);
 
 }  // namespace titan::convert

@@ -1,6 +1,6 @@
 #pragma once
-// One safetensors file: u64 little-endian length n, n bytes of JSON, then the buffer that the entries tile without
-// holes.
+// A safetensors file: u64 little-endian length n, n bytes of JSON, then the buffer, which the entries fill without
+// gaps.
 // \source https://github.com/huggingface/safetensors, "Format"
 #include <cstdint>
 #include <memory>
@@ -26,12 +26,12 @@ struct SafetensorsEntry {
   ckpt::DType dtype = ckpt::DType::kF32;
   std::vector<std::uint64_t> shape;
   std::uint64_t begin = 0, end = 0;
-  bool float8 = false;  ///< of F8_E4M3: `dtype` is then kU8
+  bool float8 = false;  ///< stored as F8_E4M3: `dtype` is then kU8
   bool operator==(const SafetensorsEntry&) const = default;
 };
 
 struct SafetensorsHeader {
-  std::uint64_t buffer_offset = 0;                            ///< in the file; of any alignment
+  std::uint64_t buffer_offset = 0;                            ///< offset in the file; any alignment
   std::vector<SafetensorsEntry> entries;                      ///< by offset
   std::vector<std::pair<std::string, std::string>> metadata;  ///< `__metadata__`, in the file's order
   bool operator==(const SafetensorsHeader&) const = default;

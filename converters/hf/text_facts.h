@@ -19,7 +19,7 @@ struct TextFacts {
   bool tokenizer = false;                  ///< there is another tokenizer
   std::string tokenizer_json;              ///< its tokenizer.json; empty: there is none
   std::string tokenizer_config;            ///< tokenizer_config.json next to it
-  std::vector<std::int64_t> ends;          ///< tokens that end a text: of generation_config.json, else of config.json
+  std::vector<std::int64_t> ends;          ///< end-of-text tokens, from generation_config.json, else from config.json
   std::optional<std::uint64_t> positions;  ///< max_position_embeddings
   bool operator==(const TextFacts&) const = default;
 };

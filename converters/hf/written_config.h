@@ -13,14 +13,14 @@ using ckpt::parse_json;
 
 struct WrittenConfig {
   JsonValue json;
-  std::uint64_t context = 0;   ///< tokens of the texts that it allows
-  bool context_known = false;  ///< false: nothing tells for what length the model was made, and `context` is a guess
+  std::uint64_t context = 0;   ///< context length in tokens
+  bool context_known = false;  ///< false: the model's context length is not known, and `context` is a guess
 };
 
-/// The configuration of `model`, whose weights have type `weights`, made from the config.json among
-/// `options.companions` if there is one. Tokens that begin and end a text come from that config.json,
-/// generation_config.json or the tokenizer. `rows` are the checkpoint's settings; `notes` gets what a user should know.
-/// \error kCorrupt: the companion config.json; kFailed
+/// The configuration of `model`, whose weights have type `weights`, based on the config.json among `options.companions`
+/// if there is one. Begin- and end-of-text tokens come from that config.json, generation_config.json or the tokenizer.
+/// `rows` are the checkpoint's settings; `notes` gets messages for the user. \error kCorrupt: the companion
+/// config.json; kFailed
 Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
                                      const ExportOptions& options, std::vector<std::string>& notes);
 

@@ -17,7 +17,7 @@ inline constexpr const char *kUnset = "", *kSet = "set";
 
 std::span<const ArgumentRule> argument_rules();
 
-/// Checks the rules of the run (`of_run`) or of the model. `state` has the arguments. \error kUnsupported naming the
+/// Checks the rules for the run (`of_run`) or for the model. `state` has the arguments. \error kUnsupported naming the
 /// first argument with another value
 Status check_rules(const TorchFile& file, dcp::NodeId state, bool of_run);
 

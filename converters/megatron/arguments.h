@@ -1,6 +1,6 @@
 #pragma once
-// The arguments of a Megatron run, which its checkpoints contain: an argparse.Namespace, whose attributes are read;
-// nothing is called.
+// The arguments of a Megatron run, stored in its checkpoints as an argparse.Namespace. Attributes are read; nothing is
+// called.
 #include <cstdint>
 #include <optional>
 #include <string>

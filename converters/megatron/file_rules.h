@@ -8,9 +8,9 @@
 namespace titan::convert::megatron {
 
 struct RuledNames {
-  std::vector<std::string> names;  ///< of each tensor: the name of its parameter in the model, after renames
+  std::vector<std::string> names;  ///< per tensor: the name of its parameter in the model, after renames
   std::vector<bool> skipped;
-  ImportOptions rest;                  ///< the rules that remain for Hugging Face's names
+  ImportOptions rest;                  ///< remaining rules, for Hugging Face's names
   std::vector<std::string> used_here;  ///< patterns of `rest.skip` that matched tensors here
 };
 

@@ -7,7 +7,7 @@
 
 namespace titan::convert::megatron {
 
-/// The folder of the step: `path` itself, or the newest step if `path` is the folder of a run; "" if it is neither.
+/// The folder of the step: `path` itself, or the newest step if `path` is a run folder; empty otherwise.
 Result<std::string> find_iteration(Fs& fs, const std::string& path);
 
 /// The format "megatron" (read only); never destroyed.

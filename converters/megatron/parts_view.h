@@ -14,8 +14,8 @@ namespace titan::convert::megatron {
 /// Parts of the tensors of another checkpoint: the model's first, then the optimizer's.
 class PartsView final : public ForeignCheckpoint {
  public:
-  /// `raw` must outlive this object. `ruled` renames and skips its tensors. If a parameter has a float32 master, the
-  /// master is used. \error kIncompatible: `model` does not fit the tensors
+  /// `raw` must outlive this object. `ruled` renames and skips its tensors. A parameter's fp32 master weights are used
+  /// if there are any. \error kIncompatible: `model` does not fit the tensors
   static Result<PartsView> of(const ForeignCheckpoint& raw, const RuledNames& ruled, const recipe::ModelDims& model);
 
   const std::string& path() const override { return raw_->path(); }
@@ -26,9 +26,9 @@ class PartsView final : public ForeignCheckpoint {
 
   std::size_t of_model() const { return of_model_; }
   bool masters() const { return masters_; }
-  /// Megatron's names of the tensors that have no master and are not float32.
+  /// Megatron's names of tensors that have no fp32 master and are not float32.
   const std::vector<std::string>& unmastered() const { return unmastered_; }
-  /// `plan`, which was made for this view, translated to the raw checkpoint.
+  /// Translates `plan`, made for this view, to the raw checkpoint.
   ImportPlan of_raw(ImportPlan plan) const;
 
  private:
@@ -42,7 +42,7 @@ class PartsView final : public ForeignCheckpoint {
   const ForeignCheckpoint* raw_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
-  std::map<std::string, std::size_t> raw_of_;  // by the parameter, the tensor with its weights
+  std::map<std::string, std::size_t> raw_of_;  // by parameter name: index of the tensor with its weights
   std::size_t of_model_ = 0;
   bool masters_ = false;
   std::vector<std::string> unmastered_;

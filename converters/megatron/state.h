@@ -13,7 +13,7 @@ namespace titan::convert::megatron {
 struct OptimizerState {
   GroupValues decayed;
   std::optional<GroupValues> undecayed;
-  double count = 0;  ///< Adam's
+  double count = 0;  ///< Adam's `step`
 };
 
 struct CommonState {

@@ -18,14 +18,14 @@ inline constexpr std::string_view kBuckets = "optimizer.distributed.";
 struct LayerTensor {
   ForeignTensor tensor;  ///< "decoder.layers.0.mlp.linear_fc2.weight", "optimizer.state.exp_avg.decoder. ..."
   const dcp::TensorEntry* entry = nullptr;
-  std::uint64_t first = 0;  ///< element of the entry
+  std::uint64_t first = 0;  ///< first element within the entry
 };
 
 /// All tensors of `reader`, by name; without Transformer Engine's layer states and optimizer buffers that do not belong
 /// to a tensor of the model. \error kUnsupported: an element type that Titan does not have; kCorrupt
 Result<std::vector<LayerTensor>> list_tensors(const dcp::DcpReader& reader);
 
-/// The slot of float32 masters.
+/// The slot name of fp32 master weights.
 inline constexpr std::string_view kMasterSlot = "param";
 
 /// The slot of a tensor: "exp_avg", "exp_avg_sq", or "param" for float32 masters; "" for tensors of the model.
@@ -34,15 +34,15 @@ struct StateName {
 };
 StateName split_state(std::string_view name);
 
-/// One of Hugging Face's parameters within a tensor of Megatron's.
+/// One of Hugging Face's parameters within a Megatron tensor.
 struct Part {
   std::string name;
   std::vector<std::uint64_t> shape;
   RowBlocks blocks;
 };
-/// The parts of the model's tensor `name` of `shape`; empty for names of other models. Projections are fused: for each
-/// group of heads its queries, key and value; gates before ups. `path` names the checkpoint. \error kIncompatible:
-/// `model` has another number of rows \source megatron-core 0.16.1, transformer/attention.py and mlp.py
+/// The parts of the model tensor `name` of `shape`; empty for names of other models. Fused projections have, for each
+/// group of heads, its queries, key and value; gates come before ups. `path` names the checkpoint. \error
+/// kIncompatible: `model` has another number of rows \source megatron-core 0.16.1, transformer/attention.py and mlp.py
 Result<std::vector<Part>> parts_of(const std::string& path, const std::string& name,
                                    const std::vector<std::uint64_t>& shape, const recipe::ModelDims& model);
 

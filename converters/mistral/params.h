@@ -17,8 +17,8 @@ using ckpt::parse_json;
 /// what the model computes, and that Titan cannot express or does not know
 /// \source https://github.com/mistralai/mistral-inference, args.py and transformer.py
 ckpt::Result<recipe::ModelDims> read_mistral_params(const std::string& what, const JsonValue& params);
-/// The context that the model was made for, in tokens: max_position_embeddings of params.json, else max_seq_len, as in
-/// vLLM; nothing if neither is there.
+/// The model's context length in tokens: max_position_embeddings of params.json, else max_seq_len, as in vLLM; nullopt
+/// if neither is there.
 std::optional<std::uint64_t> mistral_context(const JsonValue& params);
 
 }  // namespace titan::convert

@@ -30,7 +30,7 @@ class Checkpoint final : public TrainedSource {
   /// `options` with rules for nanotron's names translated to rules for the names of their parts. \error kIncompatible:
   /// a rename to a name with other parts
   Result<ImportOptions> of_parts(const ImportOptions& options) const;
-  /// \error kIncompatible: the samples of the metadata are not those of `step` steps
+  /// Checks the number of samples. \error kIncompatible: the metadata's samples are not those of `step` steps
   Status check_samples(const Settings& given, std::uint64_t data_ranks, std::uint64_t step) const;
 
   Model model_;
@@ -42,7 +42,7 @@ class Checkpoint final : public TrainedSource {
   std::vector<std::string> unmastered_;  // the parameters without a float32 master
 };
 
-/// The format "nanotron", in which only weights are written; never destroyed.
+/// The format "nanotron"; only weights can be written. Never destroyed.
 const Format& nanotron_format();
 
 /// Writes weights as a step that nanotron's loader accepts, see Format::create. One shard per parameter (TP 1), which

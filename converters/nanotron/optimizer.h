@@ -11,7 +11,7 @@
 
 namespace titan::convert::nanotron {
 
-/// The state of one parameter, in its shape. There is a master if gradients were summed in float32.
+/// The state of one parameter, in the parameter's shape. It has a master if gradients were accumulated in float32.
 struct ParameterState {
   PiecedTensor exp_avg, exp_avg_sq;
   std::optional<PiecedTensor> master;

@@ -1,5 +1,5 @@
 #pragma once
-// `apply`: makes the target of a patch from its base.
+// `apply`: reconstructs the target of a patch from its base.
 #include <functional>
 #include <string>
 #include <vector>

@@ -23,14 +23,14 @@ inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes
 struct Region {
   std::uint64_t offset = 0, bytes = 0;
   std::uint32_t tensor = kNoTensor;  ///< index into Contents::tensors()
-  std::uint64_t first = 0;           ///< byte of the tensor at which the region begins
+  std::uint64_t first = 0;           ///< first byte within the tensor
   bool operator==(const Region&) const = default;
 };
 
 struct ContentFile {
   std::string path;  ///< in the folder; if the checkpoint is one file, the file's name
   std::uint64_t bytes = 0;
-  std::vector<Region> regions;  ///< without holes, ascending
+  std::vector<Region> regions;  ///< ascending, without gaps
 };
 
 struct ContentTensor {
@@ -53,7 +53,7 @@ class Contents {
   const std::vector<ContentTensor>& tensors() const { return tensors_; }
   bool one_file() const { return one_file_; }
   std::uint64_t bytes() const;  ///< of all files
-  /// Names of other files in the folder, which are not part of the checkpoint.
+  /// Names of other files in the folder, which do not belong to the checkpoint.
   const std::vector<std::string>& others() const { return others_; }
   virtual const char* kind() const = 0;  ///< "titan" or "hf"
   virtual std::uint64_t step() const { return 0; }

@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of a patch file: a mark, one record after another, then the head (PatchHead), and the head's digest at the
-// end. \source ckpt/FORMAT.md, "Patch files"
+// The layout of a patch file: a magic number, records, the head (PatchHead), and at the end the head's digest. \source
+// ckpt/FORMAT.md, "Patch files"
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace titan::convert {
 
 inline constexpr std::string_view kPatchMark = "TITANPCH";
 inline constexpr std::uint64_t kPatchBegin = 16;   ///< bytes before the first record
-inline constexpr std::uint64_t kPatchRecord = 56;  ///< bytes of a record before what it stores
+inline constexpr std::uint64_t kPatchRecord = 56;  ///< size of a record without its stored bytes
 inline constexpr std::uint64_t kPatchEnd = 32;     ///< bytes after the head
 inline constexpr std::uint64_t kMostPatchHead = std::uint64_t{64} << 20;
 inline constexpr std::size_t kMostPatchFiles = 100'000, kMostPatchTensors = std::size_t{1} << 20;
@@ -30,12 +30,12 @@ inline constexpr std::uint32_t kNoTensor = 0xffffffff;
 /// The next bytes of the target, and how to reconstruct them.
 struct PatchRecord {
   std::uint32_t tensor =
-      kNoTensor;  ///< the base's tensor that the bytes are coded against: an index into PatchHead::tensors
+      kNoTensor;  ///< the base tensor that the bytes are coded against: an index into PatchHead::tensors
   std::uint32_t element_size = 1;
-  std::uint64_t first = 0;   ///< byte of that tensor at which they begin
+  std::uint64_t first = 0;   ///< first byte within that tensor
   std::uint32_t raw = 0;     ///< bytes, at most ckpt::kMostPiece
   std::uint32_t stored = 0;  ///< bytes that follow the record
-  ckpt::Digest digest;       ///< of the bytes of the target
+  ckpt::Digest digest;       ///< digest of the target's bytes
   bool operator==(const PatchRecord&) const = default;
 };
 
@@ -64,14 +64,14 @@ struct PatchHead {
   std::uint64_t step = 0;  ///< the target's step, if it is a Titan checkpoint
   std::string writer;
   std::vector<PatchedFile> files;    ///< in the order of the records
-  std::vector<PatchTensor> tensors;  ///< tensors of the base that records name
+  std::vector<PatchTensor> tensors;  ///< the base tensors that records refer to
   std::uint64_t bytes() const;       ///< of all files
   bool operator==(const PatchHead&) const = default;
 };
 
 /// The bytes before the first record.
 std::string patch_begin();
-/// A record with its check over `stored`.
+/// A record with its checksum over `stored`.
 std::array<std::byte, kPatchRecord> encode_patch_record(const PatchRecord& record, std::span<const std::byte> stored);
 /// Encodes the head and the end of the file, which follow the last record.
 std::string encode_patch_end(const PatchHead& head);

@@ -6,8 +6,9 @@
 
 namespace titan::convert::dcp {
 
-/// CRC-32 over `data`, continuing from `crc` (0 at the start). Folds 64 bytes at a time if the processor has carry-less
-/// multiplication, which is an order of magnitude faster than zlib's tables. The value is the same on all processors.
+/// CRC-32 of `data`, continued from `crc` (0 at the start). Processes 64 bytes at a time if the processor has
+/// carry-less multiplication, an order of magnitude faster than zlib's tables. The result is the same on all
+/// processors.
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> data);
 
 /// The same CRC from zlib, to compare crc32() with.

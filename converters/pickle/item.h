@@ -11,14 +11,14 @@
 
 namespace titan::convert::dcp {
 
-/// A value without tensors: None, bool, int, float, str, bytes, tuple or list, dict.
+/// A non-tensor value: None, bool, int, float, str, bytes, tuple or list, dict.
 struct Value {
   enum class Kind { kNone, kBool, kInt, kFloat, kText, kBytes, kTuple, kList, kDict };
   Kind kind = Kind::kNone;
   std::int64_t integer = 0;  ///< kBool, kInt
   double real = 0;           ///< kFloat
   std::string text;          ///< kText, kBytes
-  std::vector<Value> parts;  ///< elements; of a dict: key, value, key, ...
+  std::vector<Value> parts;  ///< elements; for a dict: key, value, key, ...
   bool operator==(const Value&) const = default;
 
   bool is_number() const { return kind == Kind::kInt || kind == Kind::kFloat; }
@@ -61,7 +61,7 @@ Result<ItemContent> parse_item(const Pickle& pickle);
 Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node);
 /// The value at `node`, at most 64 levels deep and 250,000 values. \error kUnsupported
 Result<Value> parse_value(const Pickle& pickle, NodeId node);
-/// Reads data.pkl of an archive, and for a tensor checks that its storage is there, little-endian and large enough.
+/// Reads data.pkl of an archive. For a tensor, checks that its storage exists, is little-endian and large enough.
 Result<ItemContent> read_item(const ZipArchive& zip);
 
 }  // namespace titan::convert::dcp

@@ -17,13 +17,13 @@ class Fs;
 
 namespace titan::convert::dcp {
 
-/// Writes `out`, all of it.
+/// Fills `out` completely.
 using FillBytes = std::function<Status(std::span<std::byte> out)>;
 
 /// Appends to a new file in large writes, made by a separate thread.
 class AppendFile {
  public:
-  /// \error kFailed
+  /// Creates the file. \error kFailed
   static Result<std::unique_ptr<AppendFile>> create(ckpt::Fs& fs, const std::string& path);
   ~AppendFile();
   std::uint64_t size() const { return begin_ + used_; }
@@ -42,7 +42,7 @@ class AppendFile {
   std::unique_ptr<ckpt::File> file_;
   WriteBehind behind_;
   WriteBehind::Block block_;
-  std::uint64_t begin_ = 0, used_ = 0;  // of the block: where it begins in the file, and how much of it is filled
+  std::uint64_t begin_ = 0, used_ = 0;  // of the block: its offset in the file, and how much of it is filled
 };
 
 /// Provides a tensor's bytes: calls `put` for consecutive parts, together as many bytes as the tensor has.

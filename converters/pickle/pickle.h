@@ -26,7 +26,7 @@ enum class NodeKind : std::uint8_t {
   kTuple,
   kList,
   kDict,        ///< also an OrderedDict or a defaultdict
-  kCall,        ///< a call of a global in the list of allowed ones: callee and arguments
+  kCall,        ///< call of an allowed global: callee and arguments
   kInstance,    ///< an instance of an allowed class, or an inert one: class, arguments and state
   kPersistent,  ///< a persistent id (torch.save: a storage)
 };
@@ -37,10 +37,10 @@ inline constexpr NodeId kNoNode = 0xffffffff;
 
 /// Limits beyond which an input is refused.
 struct PickleLimits {
-  std::uint32_t depth = 64;          ///< of nested values and of open marks
+  std::uint32_t depth = 64;          ///< nesting of values and of open marks
   std::uint32_t nodes = 64'000'000;  ///< also bounds the memo
   std::uint32_t text = 1u << 20;     ///< bytes of one string
-  /// Calls that are not in the list become inert instances and are not refused: files of trainers hold objects of their
+  /// Calls that are not allowed become inert instances instead of errors, since trainers' files hold objects of their
   /// own classes. An integer of more than 8 bytes becomes None.
   bool inert = false;
 };
@@ -78,7 +78,7 @@ class Pickle {
   /// True for a call or instance of module.name.
   bool is_made_by(NodeId id, std::string_view module, std::string_view name) const;
 
-  /// The value of a text key of a dict, or kNoNode; if a key occurs twice, the last one, as in Python.
+  /// The value of a text key of a dict, or kNoNode. If a key occurs twice, the last one counts, as in Python.
   NodeId find(NodeId dict, std::string_view key) const;
   /// A few words for messages: "int 5", "str 'abc'", "tuple of 3", "os.system".
   std::string describe(NodeId id) const;

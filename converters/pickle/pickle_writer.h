@@ -10,9 +10,8 @@
 
 namespace titan::convert::dcp {
 
-/// Calls append opcodes; the order is that of Python's pickler (a container before its parts, REDUCE after its
-/// arguments).
-/// One function for each opcode.
+/// Each call appends one opcode. Opcodes follow the order of Python's pickler: a container before its parts, REDUCE
+/// after its arguments.
 class PickleWriter {
  public:
   /// `protocol` is 2 (items) or 4 (.metadata). They differ in the encoding of names, strings and memo entries.
@@ -27,15 +26,15 @@ class PickleWriter {
   void mark() { out_.push_back('('); }
   void empty_dict() { memoized("}"); }
   void empty_list() { memoized("]"); }
-  void set_items() { out_.push_back('u'); }  ///< of the dict below the mark
+  void set_items() { out_.push_back('u'); }  ///< fills the dict below the mark
   void append() { out_.push_back('a'); }
   void appends() { out_.push_back('e'); }  ///< to the list below the mark
-  void tuple(std::size_t parts);           ///< the last values; more than 3 need a mark before them
+  void tuple(std::size_t parts);           ///< of the last values; more than 3 need a mark before them
   void reduce() { memoized("R"); }
   void persistent() { out_.push_back('Q'); }
   void new_object() { memoized(")\x81"); }
   void build() { out_.push_back('b'); }
-  void value(const Value& value);                           ///< everything but bytes
+  void value(const Value& value);                           ///< any value except bytes
   void integers(const std::vector<std::uint64_t>& values);  ///< as a tuple
   void size(const std::vector<std::uint64_t>& dims);        ///< as a torch.Size
 
@@ -44,7 +43,7 @@ class PickleWriter {
  private:
   void put(char opcode, std::uint64_t argument, std::size_t bytes);
   void memoize();
-  /// Appends opcodes of a value that later opcodes may refer to.
+  /// Appends the opcodes of a value that later opcodes may refer to, and memoizes it.
   void memoized(const char* opcodes) {
     out_.append(opcodes);
     memoize();

@@ -29,7 +29,7 @@ struct ZipEntry {
   bool operator==(const ZipEntry&) const = default;
 };
 
-/// The directory of an archive at [offset, offset + length) of a file, which the caller keeps open.
+/// The central directory of an archive at [offset, offset + length) of a file. The caller keeps the file open.
 class ZipArchive {
  public:
   /// Reads the tail: end records (zip64 or not) and central directory. `what` names the archive in messages.
@@ -45,7 +45,7 @@ class ZipArchive {
   Result<std::uint64_t> payload(const ZipEntry& entry) const;
   /// The bytes of a small entry, checked against its CRC. \error kCorrupt (larger than `limit`, CRC)
   Result<std::string> read(const ZipEntry& entry, std::uint64_t limit) const;
-  /// The error that says that the bytes of `entry` do not match its CRC.
+  /// The error for bytes of `entry` that do not match its CRC.
   Status crc_error(const ZipEntry& entry, std::uint64_t payload, std::uint32_t found) const;
 
  private:

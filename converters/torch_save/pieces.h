@@ -22,7 +22,7 @@ namespace titan::convert {
 /// Contiguous elements in a file.
 struct Segment {
   std::uint32_t file = 0;    ///< index into Pieces::files
-  std::uint64_t offset = 0;  ///< bytes
+  std::uint64_t offset = 0;  ///< in the file, in bytes
   std::uint64_t elements = 0;
   bool operator==(const Segment&) const = default;
 };
@@ -46,7 +46,7 @@ Piece whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> 
 /// Checks that the pieces are disjoint, fill the tensor, and have segments for all of it. \error kCorrupt
 ckpt::Status check_pieces(const PiecedTensor& tensor);
 
-/// The files of pieces; keeps a few open. Thread-safe.
+/// The files that hold pieces; keeps a few open. Thread-safe.
 class PieceFiles {
  public:
   explicit PieceFiles(ckpt::Fs& fs) : fs_(fs) {}
@@ -60,11 +60,11 @@ class PieceFiles {
   ckpt::Status read(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
     return read_boxes(tensor, first, out, false);
   }
-  /// Like read(), but first reads the whole storage in an archive and checks its CRC. \error kCorrupt: the CRC differs
+  /// As read(), but first reads the whole archive storage and checks its CRC. \error kCorrupt: the CRC differs
   ckpt::Status read_checked(const PiecedTensor& tensor, std::uint64_t first, std::span<std::byte> out) const {
     return read_boxes(tensor, first, out, true);
   }
-  /// Whether `count` elements of `exact` from `first` on, rounded to the type of `stored`, are those of `stored`.
+  /// Whether `count` elements of `exact` from `first` on, rounded to the type of `stored`, equal those of `stored`.
   /// \error kCorrupt, kFailed
   ckpt::Result<bool> rounds_to(const PiecedTensor& exact, const PiecedTensor& stored, std::uint64_t first,
                                std::uint64_t count) const;

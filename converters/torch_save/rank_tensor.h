@@ -10,19 +10,19 @@
 
 namespace titan::convert {
 
-/// The part of a tensor in the file of one rank.
+/// The part of a tensor in one rank's file.
 struct RankPart {
   enum class Kind : std::uint8_t {
-    kWhole,   ///< all of it
-    kInTurn,  ///< the parts of the ranks follow each other along dimension `cut`
+    kWhole,   ///< the whole tensor
+    kInTurn,  ///< the parts of the ranks are concatenated along dimension `cut`
     kPlaced,  ///< the part begins at `offsets`
     kNone,    ///< nothing
   };
   Kind kind = Kind::kWhole;
-  StoredTensor stored;               ///< the stored elements
+  StoredTensor stored;               ///< location of the stored elements
   std::vector<std::uint64_t> shape;  ///< of the whole tensor
   std::size_t cut = 0;
-  std::optional<std::uint64_t> turn;  ///< kInTurn: the number of this part, if its mesh has it
+  std::optional<std::uint64_t> turn;  ///< kInTurn: the number of this part, if its mesh records it
   std::vector<std::uint64_t> offsets;
 };
 

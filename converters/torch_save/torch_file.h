@@ -19,9 +19,9 @@ namespace titan::convert {
 
 /// Elements that are contiguous in a file, row-major.
 struct StoredTensor {
-  std::string dtype;  ///< torch's name
+  std::string dtype;  ///< torch's name of the type
   std::vector<std::uint64_t> shape;
-  std::uint64_t offset = 0;  ///< of the first element, in bytes of the file
+  std::uint64_t offset = 0;  ///< offset of the first element in the file, in bytes
   std::uint64_t elements = 0;
   std::uint32_t crc = 0;  ///< CRC-32 of its storage, from the archive
   bool operator==(const StoredTensor&) const = default;
@@ -44,10 +44,10 @@ class TorchFile {
 
   const std::string& path() const { return path_; }
   const dcp::Pickle& pickle() const { return pickle_; }
-  /// The name of the file that torch.save was given, without folder and extension; "archive" if it wrote into a stream.
-  /// A renamed file keeps this name.
+  /// The file name that was given to torch.save, without folder and extension; "archive" if it wrote to a stream.
+  /// Renaming the file does not change it.
   const std::string& saved_as() const { return zip_->root(); }
-  /// The value of `key` of the dict `node`. \error kCorrupt: there is none, or `node` is not a dict
+  /// The value of `key` in the dict `node`. \error kCorrupt: missing, or `node` is not a dict
   ckpt::Result<dcp::NodeId> at(dcp::NodeId node, const std::string& key) const;
   /// The file offset and type of the tensor at `node`. \error kCorrupt: not a tensor, or it exceeds its storage;
   /// kUnsupported: its elements are not contiguous, or are big-endian
@@ -62,7 +62,7 @@ class TorchFile {
   std::unique_ptr<ckpt::File> file_;
   std::unique_ptr<dcp::ZipArchive> zip_;
   dcp::Pickle pickle_;
-  mutable std::map<std::string, std::uint64_t> payloads_;  // of storages that were used
+  mutable std::map<std::string, std::uint64_t> payloads_;  // of the storages that were used
 };
 
 }  // namespace titan::convert

@@ -19,7 +19,7 @@ inline constexpr const char* kStatePrefix = "optimizer.state.";
 /// The hint if the optimizer state cannot be converted.
 inline constexpr const char* kModelAlone = "take the model alone: --skip 'optimizer.*'";
 
-/// The settings of AdamW for a group of parameters.
+/// AdamW settings of a param group.
 struct GroupValues {
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   std::optional<double> initial_lr;
@@ -34,13 +34,13 @@ Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
 /// nothing tells which parameter is in which
 Result<std::vector<GroupValues>> read_groups(const TorchFile& file, dcp::NodeId groups, std::size_t count);
 
-/// Tensors in pieces under Hugging Face's names: the model's first, then "optimizer.state.NAME.exp_avg" and the like.
+/// Tensors in pieces under Hugging Face's names: first the model's, then "optimizer.state.NAME.exp_avg" and so on.
 class TrainedSource : public ForeignCheckpoint {
  public:
   const std::string& path() const override { return path_; }
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
-  /// Reads every element once, and checks the CRC of each torch storage, also of those that no tensor is made of.
+  /// Reads every element once, and checks the CRC of each torch storage, including storages that no tensor uses.
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
  protected:
@@ -72,19 +72,19 @@ class TrainedSource : public ForeignCheckpoint {
   /// Sets `why_`: the status of reading the optimizer.
   void set_why(Status status);
 
-  /// The model's tensors alone, with the same indices.
+  /// Only the model's tensors, with the same indices.
   std::unique_ptr<ForeignCheckpoint> model_view() const;
   /// `options` without patterns that match only optimizer tensors, because these tensors may not exist.
   ImportOptions of_model(const ImportOptions& options) const;
   /// Whether `options` request the run's state. --skip can leave out an optimizer that cannot be read (`why_`).
   bool asks_for_run(const ImportOptions& options) const;
-  /// Adds the optimizer's state for each parameter of `plan`. \error kIncompatible: state of some parameters is
-  /// missing, or of all although `options` ask for the run
+  /// Adds the optimizer state of each parameter to `plan`. \error kIncompatible: state of some parameters is missing,
+  /// or of all although `options` ask for the run
   Status take_slots(const ImportOptions& options, ImportPlan& plan) const;
   /// What the trainer stored about the run.
   struct RunFacts {
     std::map<std::string, GroupValues> of;  ///< by the name of the parameter's tensor in the trainer's files; empty if
-                                            ///< these say no settings
+                                            ///< the files have no settings
     std::uint64_t data_ranks = 1;           ///< 0: not known
     std::optional<std::uint64_t> samples;   ///< trained so far; empty: computed from the configuration's batches
     std::uint64_t skipped = 0;              ///< number of steps that a loss scaler skipped: Adam and the LR schedule
@@ -98,7 +98,7 @@ class TrainedSource : public ForeignCheckpoint {
   static void note_masters(const std::vector<std::string>& without, ImportPlan& plan);
   /// \error kIncompatible: a run would resume from rounded values of the parameters in `without`, which have no masters
   Status check_masters(const std::vector<std::string>& without) const;
-  /// take_slots() and take_run() for an optimizer whose count is the run's step; `of` has the settings of its
+  /// take_slots() and take_run() for an optimizer whose `step` is the run's step. `of` has the settings of its
   /// parameters.
   Status take_counted_run(const ImportOptions& options, std::map<std::string, GroupValues> of, ImportPlan& plan) const;
   /// Checks that `given` is the configuration of the run, and adds the run to `plan`. \error kIncompatible naming both
@@ -107,17 +107,17 @@ class TrainedSource : public ForeignCheckpoint {
 
   Fs& fs_;
   PieceFiles files_;
-  Status why_;  ///< not ok: the optimizer's state cannot be read. verify() reports damage of it
+  Status why_;  ///< not ok: the optimizer state cannot be read; verify() reports its damage
 
  private:
   const std::string& state_name(const ImportPlan& plan, std::size_t parameter) const;
   bool skips_optimizer(const ImportOptions& options) const;
   struct Place {
     std::size_t pieced;
-    std::uint64_t first;  // element of it
+    std::uint64_t first;  // first element in that tensor
   };
   const std::string path_;
-  const ForeignCheckpoint* whole_ = nullptr;  // has the first tensors
+  const ForeignCheckpoint* whole_ = nullptr;  // owner of the first tensors
   std::vector<PiecedTensor> pieced_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;

@@ -1,5 +1,5 @@
 #pragma once
-// A Hugging Face folder in which a trainer also keeps its optimizer: with the run's configuration it can be resumed.
+// A Hugging Face folder in which a trainer also saved its optimizer: it can be resumed with the run's configuration.
 #include "converters/format.h"
 
 namespace titan::convert {

@@ -17,21 +17,23 @@ struct TrainerMoments {
   double step = 0;
   GroupValues group;
 };
-/// By Hugging Face's names.
+/// State by Hugging Face's parameter name.
 using TrainerState = std::map<std::string, TrainerMoments>;
 
-/// The state of one optimizer tensor, and the tensors of the model's files to which it belongs.
+/// The state of one optimizer tensor, and the stored model tensors that it belongs to.
 struct PlacedState {
-  const TrainerMoments* moments = nullptr;  ///< in the state given
+  const TrainerMoments* moments = nullptr;  ///< points into the state given
   std::vector<ExpertPart> parts;            ///< by the names in the files
 };
-/// Matches `state` of `model` to `tensors`: transformers trains experts in one tensor and saves them as many.
+/// Matches `state` of `model` to `tensors`: transformers trains the experts of a layer as one tensor and saves them as
+/// many.
 std::vector<PlacedState> placed_state(const TrainerState& state, const recipe::ModelDims& model,
                                       const std::vector<ForeignTensor>& tensors);
 /// The settings of each tensor of the files.
 std::map<std::string, GroupValues> groups_of(const std::vector<PlacedState>& placed);
 
-/// The name of such a file in `folder`, whether or not it is a regular file; "" if there is none. \error kFailed
+/// The name of the optimizer file in `folder`, whether or not it is a regular file; empty if there is none. \error
+/// kFailed
 Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 
 /// The parameters of a model under Hugging Face's names, in the order of `model.parameters()`; without a tied head.
@@ -39,9 +41,9 @@ Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 /// models/{llama,mistral,qwen2,qwen3,olmo2,mixtral,qwen3_moe}
 std::vector<ckpt::ParameterMeta> in_order_of_transformers(const recipe::ModelDims& model, bool fused = false);
 
-/// Reads the optimizer's state of `model` from the files at `paths`, one per rank, in order, and adds them to `files`.
-/// \error kCorrupt; kIncompatible: for another model, or with groups that do not divide matrices from vectors;
-/// kUnsupported: not AdamW
+/// Reads the optimizer state of `model` from the files at `paths` (one per rank, in order) and adds these to `files`.
+/// \error kCorrupt; kIncompatible: for another model, or with groups other than matrices and vectors; kUnsupported: not
+/// AdamW
 Result<TrainerState> read_trainer_state(Fs& fs, const std::vector<std::string>& paths, const recipe::ModelDims& model,
                                         PieceFiles& files);
 

@@ -11,7 +11,7 @@ namespace titan::convert::verl {
 /// The format "verl" (read only); never destroyed.
 const Format& verl_format();
 
-/// The folder of the ranks' files: `path`, or `path`/actor; "" if neither has such files. \error kFailed
+/// The folder of the rank files: `path` or `path`/actor; empty if neither has such files. \error kFailed
 Result<std::string> find_ranks(Fs& fs, const std::string& path);
 
 }  // namespace titan::convert::verl

@@ -34,7 +34,8 @@ struct IntervalAdvice {
 struct LargerRun {
   std::uint64_t parameters = 0;
   std::uint64_t save_bytes = 0;
-  std::optional<double> save_s, interval_s;  ///< from the speed of this run's saves, if that can be measured
+  std::optional<double> save_s, interval_s;  ///< save duration and best interval in seconds, if the speed of this run's
+                                             ///< saves is known
 };
 
 struct AdviseReport {

@@ -47,7 +47,7 @@ struct Continuation {
   std::string same_data;   ///< note: the data are the checkpoint's files under other names or in another order; else ""
   std::string other_sets;  ///< note, if `verdict` is ok: what changes in each set of a mixture; else ""
 
-  // The state with which the run continues; valid if `verdict` is ok.
+  // The state that training continues with; valid if `verdict` is ok.
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
   ckpt::Settings accepted;

@@ -23,7 +23,7 @@ enum class HeadRows {
   kHalves,       ///< "hf": the order of Hugging Face
 };
 
-/// Rules of a file, in TOML:
+/// Rules from a TOML file:
 ///
 ///     skip = ["teacher.*"]       weights that are left out (* matches dots, too)
 ///     create = ["output.weight"] parameters that are initialised as in a new model (* matches dots, too)
@@ -31,7 +31,7 @@ enum class HeadRows {
 ///     [rename]
 ///     "decoder.*.wq" = "layers.*.attention.wq.weight"   # each * stands for a part without dots, in order
 ///
-/// A weight is skipped if a skip rule matches, else renamed by the first rename rule that matches, else keeps its name.
+/// A weight is skipped if a skip rule matches, else renamed by the first matching rename rule, else keeps its name.
 struct NameRules {
   std::vector<std::pair<std::string, std::string>> rename;
   std::vector<std::string> skip, create;
@@ -48,8 +48,7 @@ ckpt::Result<HeadRows> parse_head_rows(const std::string& what, const std::strin
 /// Adds the rename "FROM=TO"; `what` names the flag in messages. \error kInvalid
 ckpt::Status parse_rename(const std::string& what, const std::string& text, NameRules& rules);
 
-/// Whether `config` has rules for the weights from which a run starts: checkpoint.initial_load_map, _skip, _rename or
-/// _rows.
+/// Whether `config` has rules for its initial weights: checkpoint.initial_load_map, _skip, _rename or _rows.
 bool gives_rules(const Config& config);
 /// The rules of these keys; they come before the rules of the file. \error as read_name_rules
 ckpt::Result<NameRules> given_rules(ckpt::Fs& fs, const Config& config);

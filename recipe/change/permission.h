@@ -1,5 +1,5 @@
 #pragma once
-// What a user permits a resumed run to change, and what each change does. Pure.
+// Which settings a user allows a resumed run to change, and the effect of each change. Pure.
 #include <optional>
 #include <set>
 #include <string>
@@ -14,7 +14,7 @@ namespace titan::recipe {
 /// KeyFacts::effect of the row `key`; kNever if there is no such key.
 ChangeEffect change_effect(const std::string& key);
 
-/// What this start may change.
+/// The changes that this start allows.
 struct Permission {
   std::set<std::string> allow;              ///< rows of accepted settings that may differ
   std::optional<ckpt::LrPolicy> on_change;  ///< lr_scheduler.on_change
@@ -22,15 +22,15 @@ struct Permission {
   std::vector<std::string> exclude;  ///< checkpoint.exclude_from_loading, sorted
 };
 
-/// Reads the permission from `config` and the values of --allow (each KEY[,KEY...]; "lr_scheduler.*" stands for all its
-/// keys). At a start from weights, keys of RoPE and eps are permitted, too, for that start only.
-/// \error kInvalid: an unknown key, one that can never change within a run, one that may change without permission
+/// Reads the permission from `config` and from the values of --allow (each KEY[,KEY...]; "lr_scheduler.*" stands for
+/// all keys of that section). A start from weights also permits the keys of RoPE and eps, for that start only. \error
+/// kInvalid: an unknown key, a key that can never change within a run, or one that needs no permission
 Result<Permission> read_permission(const Config& config, const std::vector<std::string>& allow);
 
 /// The key to edit in order to change the row `key`: the key from which the row is derived while `key` is unset, else
 /// `key` itself.
 std::string typed_name(const std::string& key, const Config& config);
-/// The key to name in --allow so that the row `key` may differ.
+/// The key to give to --allow so that the row `key` may differ.
 std::string allow_name(const std::string& key, const Config& config);
 
 }  // namespace titan::recipe

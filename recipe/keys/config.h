@@ -88,7 +88,7 @@ struct Config {
     std::optional<std::string> pipeline_parallel_layout;
     std::vector<std::string> module_fqns_per_model_part;  ///< per stage: module names with blanks between them
     std::optional<std::int64_t> pipeline_parallel_first_stage_less_layers, pipeline_parallel_last_stage_less_layers;
-    std::string stage_cost = "flops";     ///< flops, params, uniform, measured, "embedding=0,layer=1,head=3.5"
+    std::string stage_cost = "flops";     ///< flops, params, uniform, measured, or "embedding=0,layer=1,head=3.5"
     std::vector<std::string> stage_pins;  ///< "layers.4=1"
     std::optional<std::int64_t> min_layers_per_stage, max_layers_per_stage;
     std::optional<std::string> memory_limit;  ///< per rank: "24GiB"
@@ -113,7 +113,7 @@ struct Config {
     std::int64_t keep_latest_k = 10;
     std::int64_t keep_every = 0;            ///< steps; 0: no such rule
     std::int64_t keep_best = 0;             ///< number of steps with the lowest validation loss
-    std::optional<std::string> on_publish;  ///< for this start only: not stored
+    std::optional<std::string> on_publish;  ///< for this start only: not stored in checkpoints
     double on_publish_timeout_seconds = 600;
     bool enable_first_step_checkpoint = false;
     bool last_save_model_only = false;

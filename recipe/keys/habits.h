@@ -7,7 +7,7 @@
 namespace titan::recipe {
 
 struct Habit {
-  const char* name;  ///< name in the other program: the last part, with "_"
+  const char* name;  ///< last part of the name in the other program, with "_"
   const char* key;   ///< Titan's key, or a flag ("--nproc N")
   const char* note;  ///< how Titan's key differs; empty if only the name differs
 };

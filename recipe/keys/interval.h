@@ -16,9 +16,9 @@ struct SaveInterval {
   Kind kind = Kind::kSteps;
   std::int64_t steps = 500;
   double seconds = 0;
-  std::string text;  ///< the text as written, for all kinds but kSteps
+  std::string text;  ///< the text as written, for all kinds except kSteps
   bool operator==(const SaveInterval&) const = default;
-  /// The interval in steps; 0: it is known only during the run.
+  /// The interval in steps; 0 if it is only known during the run.
   std::uint64_t known_steps() const { return kind == Kind::kSteps ? static_cast<std::uint64_t>(steps) : 0; }
   /// "every 500 steps", "every 10min": text for people.
   std::string described() const;

@@ -1,7 +1,7 @@
 #pragma once
-// Every configuration key: name, where its value is stored, limits, one-line documentation, class, and whether this
-// version supports it (defaults: config.h). Help, validation, the strict reader, full.toml, `titan-train config` and
-// the resume check all use this table.
+// Every configuration key: name, where its value is stored, limits, one-line documentation, class, and whether it is
+// supported (config.h has the defaults). Help, validation, the strict reader, full.toml, `titan-train config` and the
+// resume check all use this table.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -21,7 +21,7 @@ struct Config;
 using ckpt::Result;
 using ckpt::Status;
 
-/// What a changed value means for a run that resumes.
+/// What a changed value of a key means for a resume.
 enum class KeyClass {
   kCurve,        ///< shapes the loss curve: a difference on resume is drift
   kLayout,       ///< assigns work to ranks: may change freely, the bits stay equal
@@ -32,7 +32,7 @@ enum class KeyClass {
 };
 const char* class_name(KeyClass cls);
 
-/// Where a Config stores the value of a key; an optional may be unset.
+/// A pointer to the key's value in a Config. An optional may be unset.
 using Slot =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
@@ -54,7 +54,7 @@ enum class ChangeEffect {
   kInPlace,      ///< the new value is used; moments and Adam's step are kept
   kGlobalBatch,  ///< the new value is used, at the same sample position
   kNewEpoch,     ///< a new epoch of the data begins
-  kNever,        ///< cannot change within a run
+  kNever,        ///< cannot be changed within a run
 };
 
 /// What happens when a new run takes weights from a checkpoint and a model key differs from the checkpoint's.
@@ -82,23 +82,23 @@ struct KeyFacts {
   /// configuration it changes neither the loss curve nor what can be resumed. The function may record a fact in the
   /// Config (for example training.corpus). Null: such a value is rejected.
   bool (*pass_over)(Config&, const Value&) = nullptr;
-  std::string instead;  ///< for the warning: what Titan does instead of the ignored value
+  std::string instead;  ///< what Titan does instead of the ignored value, for the warning
 
-  // For keys of class "curve": a checkpoint stores them as rows of accepted settings, which a resume compares.
+  // For keys of class "curve": a checkpoint stores them as rows of accepted settings, and a resume compares these.
   ChangeEffect effect = ChangeEffect::kNever;
   TransferRule transfer = TransferRule::kShapes;
   std::string acts_through;   ///< the key has no row of its own: the row of this key stands for it ("model.*": the rows
                               ///< of these keys)
   std::string unset_follows;  ///< while the key is unset, its row is derived from this key
-  std::string allow_as;       ///< the key to name in --allow so that the row may differ; empty: the key itself
+  std::string allow_as;       ///< the key to give to --allow to permit a changed row; empty: this key
   std::vector<std::string> opens;  ///< further rows that may differ if this key is allowed; those with unset_follows
                                    ///< only while they are unset
   std::string row_note;            ///< the meaning of the row, if its name is not enough
   bool row_if_set = false;         ///< the key has no row while it is unset, so that older checkpoints keep their bytes
   bool own_concept = false;        ///< other trainers have no equivalent key: imports do not mention it
 
-  bool of_machine = false;           ///< a place on disk, which may differ between the ranks of a run
-  std::vector<std::string> aliases;  ///< names of this key in any version of torchtitan
+  bool of_machine = false;           ///< a path or property of the host, which may differ between the ranks of a run
+  std::vector<std::string> aliases;  ///< names of this key in other versions of torchtitan
 };
 
 /// One key. A row of the table is written as {.facts}, name, class, slot, doc.
@@ -118,14 +118,14 @@ struct Alias {
 const std::vector<Key>& key_table();
 const std::vector<Alias>& key_aliases();
 
-/// Returns the key of exactly that name (or the "section.*" that contains it), else null. Does not resolve aliases.
+/// Returns the key with exactly this name (or the "section.*" that contains it), else null. Does not resolve aliases.
 const Key* find_key(std::string_view name);
 /// Returns the canonical name: resolves aliases, leaves other names unchanged.
 std::string canonical_name(std::string_view name);
-/// Returns the key or flag with this name in other programs (habits.h), else the nearest known name, else "".
+/// Returns the key or flag that has this name in other programs (habits.h), else the nearest known name, else "".
 std::string suggest_key(std::string_view name);
 
-/// Whether all ranks of a run must have the same value. Places on disk, threads and deadlines may differ by machine.
+/// Whether all ranks of a run must have the same value. Paths, threads and timeouts may differ by host.
 bool same_on_all_ranks(const std::string& name);
 
 bool is_bool(const Key& key);
@@ -138,11 +138,11 @@ std::string expectation(const Key& key);
 
 /// Reads the value of a key with a slot; nullopt when it is unset.
 std::optional<Value> get_value(const Key& key, const Config& config);
-/// Checks `value` and stores it. "none" unsets an optional key, unless "none" is one of its values. `name`: for a
-/// "section.*", the name as it was typed.
-/// \error kInvalid: wrong type, out of range, not a choice; kUnsupported: not built yet. Messages start with the key
+/// Checks `value` and stores it. "none" unsets an optional key, unless "none" is one of its values. `name`: the name as
+/// typed, for a "section.*" key.
+/// \error kInvalid: wrong type, out of range, not a choice; kUnsupported: not implemented. Messages start with the key
 Status set_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
-/// As set_value, without the key's name in kInvalid messages: "expected ..., found ...".
+/// As set_value(), but kInvalid messages lack the key's name: "expected ..., found ...".
 Status put_value(const Key& key, const Value& value, Config& config, std::string_view name = {});
 /// Checks every value of a Config against the table. \error as set_value
 Status check_values(const Config& config);

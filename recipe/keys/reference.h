@@ -1,11 +1,11 @@
 #pragma once
-// Describes what a change of each key means for a run that resumes.
+// What a changed value of each key means for a resume.
 #include <string>
 #include <vector>
 
 namespace titan::recipe {
 
-/// A key or flag, and what a changed value of it means for a run that resumes.
+/// A key or flag, and what a changed value of it means for a resume.
 struct ChangeRule {
   std::string name;
   std::string cls;     ///< its class: "curve", "layout", ...

@@ -1,6 +1,6 @@
 #pragma once
-// Configurations as rows of (dotted key, TOML text): files of other programs, and the settings in a checkpoint. Rows of
-// unknown keys are allowed.
+// Configurations as rows of (dotted key, TOML text): for files of other programs, and for settings in a checkpoint.
+// Rows with unknown keys are allowed.
 #include <string>
 #include <vector>
 

@@ -7,7 +7,7 @@ namespace titan::recipe {
 
 struct Starter {
   std::string weights;           ///< folder with weights to start from; empty: a small new model
-  std::uint64_t vocabulary = 0;  ///< vocabulary of these weights; 256: the bytes of a text
+  std::uint64_t vocabulary = 0;  ///< vocabulary size of these weights; 256: the byte tokenizer
 };
 
 /// About ten settings as TOML, each with a comment. Without weights the text is that of configs/own-text.toml.

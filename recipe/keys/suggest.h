@@ -6,8 +6,8 @@
 
 namespace titan::recipe {
 
-/// Returns the name in `names` nearest to `typed`: at most 2 edits away, or (dotted names) with the same last part in
-/// another section, or one that begins with `typed`. Empty when none is near; among equals the first one.
+/// The name in `names` nearest to `typed`: at most 2 edits away, or (dotted names) with the same last part in another
+/// section, or beginning with `typed`. Of several equally near names the first; empty if none is near.
 std::string nearest_name(std::string_view typed, const std::vector<std::string>& names);
 
 }  // namespace titan::recipe

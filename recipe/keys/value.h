@@ -10,7 +10,7 @@
 
 namespace titan::recipe {
 
-/// A TOML value. Dates, tables and other things that no key accepts are `Other`.
+/// A TOML value. Types that no key accepts (dates, tables) are `Other`.
 struct Value {
   /// A value of a type that no key accepts: the type ("a date", "a table"), and its text in the file, if known.
   struct Other {

@@ -11,8 +11,8 @@ namespace titan::recipe {
 /// Every set key as (dotted key, TOML text), sorted by key. A checkpoint stores these pairs.
 ckpt::Settings resolved_settings(const Config& config);
 
-/// A TOML file that loads to the same configuration (the run folder's config.toml). Unset keys are left out. With
-/// `comment`, each key gets its comment at the end of the line, and unset keys are written as comments.
+/// A TOML file that loads to the same configuration (the run folder's config.toml). Unset keys are omitted. With
+/// `comment`, each key gets that comment at the end of its line, and unset keys are written as commented-out lines.
 std::string config_toml(const Config& config, const std::function<std::string(const Key&)>& comment = {});
 
 }  // namespace titan::recipe

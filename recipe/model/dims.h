@@ -1,5 +1,5 @@
 #pragma once
-// The dimensions of a Llama-style model, and how they follow from a configuration. Pure.
+// The dimensions of a Llama-style model, and how a configuration determines them. Pure.
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -28,8 +28,8 @@ struct ModelDims {
   /// Each token uses `experts_per_token` of `n_experts` feed-forward networks, each ffn_dim wide (Mixtral).
   bool experts = false;
   std::int64_t n_experts = 0, experts_per_token = 0;
-  bool route_norm = false;  ///< the weights of a token's experts are divided by their sum
-  bool post_norm = false;  ///< norms are applied to the output of attention and feed-forward, not to the input (OLMo 2)
+  bool route_norm = false;  ///< the weights of a token's experts are normalised to sum 1
+  bool post_norm = false;  ///< norms follow attention and feed-forward instead of preceding them (OLMo 2)
   bool operator==(const ModelDims&) const = default;
 };
 
@@ -53,14 +53,14 @@ std::int64_t to_dimension(std::uint64_t size);
 /// limits (key_table.h). \error kUnsupported
 Status check_dims(const ModelDims& dims);
 
-/// The model's dimensions. Explicit keys come first; then the flavour (debugmodel if none is given); then rules:
+/// The model's dimensions, from explicit keys, else from the flavour (debugmodel if none is given), else by rules:
 /// n_kv_heads = n_heads if only n_heads is given, head_dim = dim / n_heads, the FFN width by torchtitan's rule. The
-/// vocabulary is the flavour's unless it is given: the 256 ids of the byte tokenizer fit into each, and
-/// model.vocab_size = 256 saves the unused rows. A given flavour scales RoPE as torchtitan does, unless rope_scaling is
-/// set or every dimension is given as well.
-/// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a rope_scaling that cannot be read
+/// vocabulary is the flavour's unless given: the byte tokenizer's 256 ids fit into each, and model.vocab_size = 256
+/// saves the unused rows. A given flavour scales RoPE as torchtitan does, unless rope_scaling is set or every dimension
+/// is given as well.
+/// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a malformed rope_scaling
 Result<ModelDims> model_dims(const Config& config);
-/// Writes every dimension into `config`, so that model_dims gives `dims`.
+/// Writes every dimension into `config`, so that model_dims() returns `dims`.
 void set_dims(const ModelDims& dims, Config& config);
 
 }  // namespace titan::recipe

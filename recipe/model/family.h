@@ -33,13 +33,13 @@ enum class Part : std::uint8_t {
   kDown,
   kUp,
   kRouter,      ///< assigns tokens to experts
-  kExpertGate,  ///< of each expert
+  kExpertGate,  ///< one per expert, as the next two
   kExpertDown,
   kExpertUp,
-  kAttentionNorm,  ///< of the input of attention
+  kAttentionNorm,  ///< norm before attention
   kFeedForwardNorm,
-  kAttentionPostNorm,    ///< of the output of attention
-  kFeedForwardPostNorm,  ///< of the output of the feed-forward
+  kAttentionPostNorm,    ///< norm after attention
+  kFeedForwardPostNorm,  ///< norm after the feed-forward
   kFinalNorm,
   kHead,
 };
@@ -52,16 +52,16 @@ enum class Extent : std::uint8_t {
   kWidth,
   kQueries,    ///< rows of all query heads
   kKeys,       ///< rows of all key heads
-  kQueryNorm,  ///< size of the norm of queries: one head, or the rows of all
+  kQueryNorm,  ///< size of the query norm: one head, or all query heads
   kKeyNorm,
   kInner,  ///< width of the feed-forward network, or of an expert's
   kExperts,
 };
 
-/// How a parameter's rows (or the elements of its bias or norm) are ordered. For queries and keys, Titan's and Meta's
-/// layouts rotate neighbours, Hugging Face's rotates the halves of a head (ckpt/model/head_rows.h).
+/// Row order of a parameter (for a bias or norm: order of elements) in other formats. For queries and keys, Titan and
+/// Meta pair neighbours for RoPE; Hugging Face pairs the halves of a head (ckpt/model/head_rows.h).
 enum class Rows : std::uint8_t {
-  kStay,   ///< the same order in all layouts
+  kStay,   ///< the same order in all formats
   kQuery,  ///< ordered by query heads
   kKey,    ///< ordered by key heads
 };
@@ -73,7 +73,7 @@ enum class Start : std::uint8_t {
   kEmbedding,  ///< normal
   kHead,       ///< truncated normal; the wider the model, the smaller
   kNarrow,     ///< normal with a standard deviation of 0.02
-  kByDepth,    ///< normal; the deeper the layer, the smaller
+  kByDepth,    ///< normal; smaller for deeper layers
 };
 
 /// A parameter of a model, of each layer, or of each expert of a layer. Its names are patterns: '#' stands for the
@@ -83,13 +83,13 @@ struct ParameterKind {
   std::array<Extent, 2> extents;
   Rows rows;
   Start start;
-  bool ModelDims::*only_with;     ///< switch of the models that have it; nullptr: all models
-  bool ModelDims::*only_without;  ///< switch of the models that lack it; nullptr: none
+  bool ModelDims::*only_with;     ///< switch of the models that have this parameter; nullptr: all models
+  bool ModelDims::*only_without;  ///< switch of the models that lack this parameter; nullptr: none
   std::string_view ours;          ///< the name in Titan, torchtitan 0.2.2 and Meta's files
   std::string_view huggingface, mistral;
-  std::string_view newer;    ///< the name in torchtitan 0.3.0, if it is not `ours`
+  std::string_view newer;    ///< the name in torchtitan 0.3.0, if different from `ours`
   std::string_view gguf;     ///< the name in llama.cpp
-  std::string_view mixtral;  ///< Hugging Face's name in Mixtral, if it is not `huggingface`, which is that of Qwen3-MoE
+  std::string_view mixtral;  ///< Hugging Face's name in Mixtral, if different from `huggingface` (that of Qwen3-MoE)
   bool in_layer() const { return ours.find('#') != std::string_view::npos; }
   bool of_expert() const { return ours.find('@') != std::string_view::npos; }
   bool is_matrix() const { return extents[1] != Extent::kNone; }
@@ -100,7 +100,7 @@ struct ParameterKind {
 inline constexpr std::string_view kEmbeddingName = "tok_embeddings.weight", kFinalNormName = "norm.weight",
                                   kHeadName = "output.weight", kHuggingfaceHead = "lm_head.weight";
 
-/// Every parameter that any family has, in the order of a model.
+/// Every parameter that any family has, in model order.
 std::span<const ParameterKind> parameter_kinds();
 const ParameterKind& kind_of(Part part);
 
@@ -120,7 +120,7 @@ std::int64_t mean_seen(const ModelDims& dims, std::int64_t seq_len);
 /// How many parameters of this kind a layer has: one, or one per expert.
 std::uint64_t count_of(const ParameterKind& kind, const ModelDims& dims);
 
-/// Titan's name of a part: of layer `layer` if it is in a layer, of expert `expert` if it belongs to one.
+/// Titan's name of a part, with `layer` if it is in a layer, and with `expert` if it belongs to an expert.
 std::string name_of(Part part, std::uint64_t layer = 0, std::uint64_t expert = 0);
 
 struct NamedPart {

@@ -1,5 +1,5 @@
 #pragma once
-// The named sizes of torchtitan's llama3 and qwen3. Pure.
+// torchtitan's llama3 and qwen3 flavours (named sizes). Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,8 +11,8 @@ namespace titan::recipe {
 
 inline constexpr const char *kLlama3 = "llama3", *kQwen3 = "qwen3";  ///< model.name
 
-/// A flavour of torchtitan 0.2.2. Flavours of llama3 have norm_eps 1e-5 and rope_theta 500000, and scale RoPE by the
-/// defaults of RopeScaling. Flavours of qwen3 have 1e-6 and 1000000, no scaling, heads of 128 and norms of heads.
+/// A flavour of torchtitan 0.2.2. llama3: norm_eps 1e-5, rope_theta 500000, RoPE scaled by the defaults of RopeScaling.
+/// qwen3: 1e-6 and 1000000, no scaling, head_dim 128, query and key norms.
 /// \source torchtitan v0.2.2 models/llama3/__init__.py, models/qwen3/__init__.py
 struct Flavor {
   const char* name;
@@ -30,7 +30,7 @@ const Flavor* find_flavor(std::string_view name, std::string_view family = kLlam
 /// "debugmodel, 8B, ...": the flavours of a family.
 std::string flavor_names(std::string_view family);
 
-/// The family (model.name) that has the parts of this model.
+/// The family (model.name) whose parameters this model has.
 const char* family_of(const ModelDims& dims);
 
 /// The dimensions of a flavour. A given `dim` or `n_heads` replaces the flavour's, and dependent dimensions are

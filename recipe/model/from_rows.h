@@ -1,5 +1,5 @@
 #pragma once
-// The dimensions of a model as manifests store them: rows "model.*" of Manifest::config, as TOML text. Pure.
+// Model dimensions as manifests store them: rows "model.*" of Manifest::config, as TOML text. Pure.
 #include <string>
 #include <vector>
 

@@ -12,12 +12,12 @@
 
 namespace titan::recipe {
 
-using Shapes = std::map<std::string, std::vector<std::uint64_t>>;  ///< by the parameter's name
+using Shapes = std::map<std::string, std::vector<std::uint64_t>>;  ///< shapes by parameter name
 
 struct ShownModel {
   /// dim, n_layers, ffn_dim, vocab_size (0: not known), head_dim if heads have norms, and the switches.
   ModelDims dims;
-  std::int64_t query_rows = 0, key_rows = 0;  ///< of layer 0, in whole heads
+  std::int64_t query_rows = 0, key_rows = 0;  ///< rows of queries and keys in layer 0: a multiple of head_dim
 };
 ShownModel dims_from_shapes(const Shapes& shapes);
 

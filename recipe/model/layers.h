@@ -1,5 +1,5 @@
 #pragma once
-// Finds layers by the numbers in names of tensors, Titan's and those of other programs. Pure.
+// Finds layer numbers in tensor names, Titan's and those of other programs. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -21,8 +21,8 @@ struct SlidingWindow {
 /// The value of model.sliding_window_layers for a window in all layers.
 inline constexpr const char* kAllLayers = "all";
 
-/// The window of `tokens` tokens in `layers` ("all", or "0-3, 8") of a model with `n_layers` layers. Equal windows are
-/// equal values. \error kInvalid: another text, layers that the model does not have, layers without a window
+/// The window of `tokens` tokens in `layers` ("all", or "0-3, 8") of a model with `n_layers` layers. Equal windows
+/// compare equal. \error kInvalid: another text, layers that the model does not have, layers without a window
 ckpt::Result<SlidingWindow> sliding_window(std::int64_t tokens, const std::string& layers, std::int64_t n_layers);
 /// The layers of the window as text: "all", or "0-3, 8".
 std::string layers_text(const SlidingWindow& window);

@@ -1,5 +1,5 @@
 #pragma once
-// Reads training.datasets: the sets of a mixture. Pure.
+// Parses training.datasets, the sets of a mixture. Pure.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace titan::recipe {
 
 struct Config;
 
-/// One set: its path, its weight relative to the others, and how often it is read.
+/// One set: its path, its relative weight, and how often it is read.
 struct DataSetChoice {
   std::string path;
   double weight = 1;

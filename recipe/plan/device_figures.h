@@ -11,7 +11,7 @@ namespace titan::recipe {
 /// A GPU and its links. Rates are per GPU; links are counted in one direction.
 struct DeviceFigures {
   std::string name;
-  std::uint64_t memory_bytes = 0;           ///< available to a process
+  std::uint64_t memory_bytes = 0;           ///< memory available to a process
   double bf16_tflops = 0, fp32_tflops = 0;  ///< dense; fp32 without TF32
   double memory_gb_s = 0;
   double nvlink_gb_s = 0;           ///< to the other GPUs of its node
@@ -26,7 +26,7 @@ struct DeviceFigures {
 /// The names that device_figures knows: "a100, b200, h100, h200".
 std::string known_devices();
 
-/// The figures of "h100" and the like. \error kInvalid: an unknown name
+/// The specifications of "h100" and so on. \error kInvalid: an unknown name
 ckpt::Result<DeviceFigures> device_figures(const std::string& name);
 
 }  // namespace titan::recipe

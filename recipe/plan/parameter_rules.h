@@ -16,7 +16,7 @@ struct ParameterRule {
   std::optional<double> weight_decay, lr_factor;
 };
 
-/// How one parameter is updated.
+/// Settings for updating one parameter.
 struct UpdateSettings {
   double weight_decay = 0, lr_factor = 1;
   bool operator==(const UpdateSettings&) const = default;
@@ -25,7 +25,7 @@ struct UpdateSettings {
 /// Reads "PATTERN weight_decay=X lr_factor=Y" in any order; "pattern=PATTERN" works, too. \error kInvalid, which names
 /// the rule
 ckpt::Result<std::vector<ParameterRule>> parse_rules(const std::vector<std::string>& words);
-/// The rules in the form in which a checkpoint stores them.
+/// The rules in the form that a checkpoint stores.
 std::vector<std::string> rule_words(const std::vector<ParameterRule>& rules);
 /// The value of `optimizer.rules` in a checkpoint's settings. The order of the words in a rule does not change it.
 /// kNotSet: there are no rules, or they cannot be read.
@@ -33,8 +33,8 @@ std::string rules_row(const std::vector<std::string>& words);
 /// Whether the whole of `name` matches `pattern`; "*" stands for any text.
 bool fits(const std::string& pattern, const std::string& name);
 
-/// The settings of each of `parameters`: those of the first rule that matches, else those of `config`. `warnings` names
-/// a rule that applies to none of them. \error as parse_rules
+/// The settings of each of `parameters`: of the first matching rule, else of `config`. `warnings` names rules that
+/// apply to no parameter. \error as parse_rules
 ckpt::Result<std::vector<UpdateSettings>> update_settings(const Config& config,
                                                           const std::vector<ckpt::ParameterMeta>& parameters,
                                                           std::vector<std::string>& warnings);

@@ -1,5 +1,5 @@
 #pragma once
-// Loads the configuration of a run, and checks it beyond its single keys.
+// Loads the configuration of a run, and makes checks that involve several keys.
 #include <string>
 #include <vector>
 

@@ -35,8 +35,8 @@ struct BatchPlan {
   bool operator==(const BatchPlan&) const = default;
 };
 
-/// When data-parallel ranks exchange gradients: after the last micro-batch of a step, or after each one, within a node
-/// or among all ranks.
+/// When data-parallel ranks exchange gradients: after a step's last micro-batch; after each one within a node; or after
+/// each one among all ranks.
 enum class ExchangeDomain { kLate, kNode, kAlways };
 
 /// A schedule table in torchtitan's CSV format, read from a file. An empty path: none.
@@ -67,15 +67,16 @@ struct RunPlan {
   bool keeps_scores = false;                 ///< attention is not a fused kernel: training.attention = "math" on a GPU
   std::uint32_t node_ranks = 0;  ///< ranks with neighbouring numbers on one node, set by a start; 0: all ranks
   std::vector<ckpt::ParameterMeta> parameters;  ///< in model order; `stage` is the pipeline rank that holds it
-  std::vector<std::uint32_t> stages;            ///< of each parameter, in model order; empty: each rank has one stage
-  std::vector<UpdateSettings> updates;          ///< of each parameter; empty: those of the optimizer
+  std::vector<std::uint32_t> stages;            ///< stage of each parameter, in model order; empty: each rank has one
+                                                ///< stage
+  std::vector<UpdateSettings> updates;          ///< settings of each parameter; empty: all as in the optimizer section
   std::vector<std::uint32_t> stage_cuts;        ///< first layer group (0 embedding, 1..L, L+1 head) of stages 1, 2, ...
-  std::vector<double> stage_share;              ///< share of the cost, per stage of the model
+  std::vector<double> stage_share;              ///< fraction of the total cost, per stage
   std::string stages_from;                      ///< the key that specifies the stages; empty: chosen by cost
   ckpt::LrSettings lr;
   ckpt::Codec codec = ckpt::Codec::kRaw;                     ///< of checkpoints
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< the unit in which tensors are cut, owned and saved
-  std::vector<std::string> warnings;                         ///< for rank 0's log: legal, but probably not intended
+  std::vector<std::string> warnings;                         ///< for rank 0's log: legal, but probably unintended
 
   /// The schedule's name in pages and logs.
   std::string schedule_name() const { return has_schedule_file() ? schedule_file.path : facts_of(schedule).name; }
@@ -99,15 +100,15 @@ struct RunPlan {
 /// share of an embedding that is tied (it has two gradient sums) or wider than the other compute copies.
 ckpt::Ownership owners_of(const RunPlan& plan);
 
-/// The mesh of `world_size` ranks; does not look at the model. \error as make_run_plan
+/// The mesh for `world_size` ranks; ignores the model. \error as make_run_plan
 Result<ckpt::Mesh> make_run_mesh(const Config& config, std::uint32_t world_size);
 
-/// Makes the plan. A micro-batch has parallelism.pipeline_parallel_microbatch_size sequences if that is set, else
-/// training.local_batch_size, on every layout. M = global / micro must be whole and at least DP. `stored_global_batch`
-/// replaces global_batch_size = -1 on a resume (0: none stored). `most_layers`: how many layers fit on each pipeline
-/// rank; empty: any number.
-/// \error kUnsupported: a value that is not built yet. kInvalid: a value out of range, a world size that does not fit
-/// the mesh, M not whole, M < DP, impossible stages (stage_rules.h), bad dimensions
+/// Makes the plan. The micro-batch size is parallelism.pipeline_parallel_microbatch_size if set, else
+/// training.local_batch_size, on every layout. M = global / micro must be an integer and at least DP.
+/// `stored_global_batch` replaces global_batch_size = -1 on a resume (0: none stored). `most_layers`: how many layers
+/// fit on each pipeline rank; empty: no limit. \error kUnsupported: a value that is not implemented. kInvalid: a value
+/// out of range, a world size that does not fit the mesh, M not an integer, M < DP, impossible stages (stage_rules.h),
+/// invalid dimensions
 Result<RunPlan> make_run_plan(const Config& config, std::uint32_t world_size, std::int64_t stored_global_batch = 0,
                               const std::vector<std::uint32_t>& most_layers = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-// The pipeline schedules by name: stages per rank, their placement, possible numbers of micro-batches. Pure.
+// Pipeline schedules by name: stages per rank, their placement, valid numbers of micro-batches. Pure.
 // \source names and rules: torch.distributed.pipelining.schedules of torch 2.11; "ZB-H1": Qi et al. 2024, section 4
 #include <cstdint>
 #include <string>
@@ -33,13 +33,13 @@ struct ScheduleFacts {
   bool splits_backward = false;  ///< gradients of inputs (I) and of weights (W) are separate operations
 };
 
-/// All schedules, in the order of the pages.
+/// All schedules, in the order of the documentation.
 const std::vector<ScheduleFacts>& schedules();
 const ScheduleFacts& facts_of(ScheduleKind kind);
 
-/// Ignores upper and lower case, as torchtitan does. With `from_file` (the order of work comes from a file),
-/// torchtitan's PipelineScheduleSingle and PipelineScheduleMulti are names, too: they stand for schedules with the same
-/// placement of stages. \error kInvalid with "did you mean"
+/// Case-insensitive, as in torchtitan. With `from_file` (a schedule table), torchtitan's PipelineScheduleSingle and
+/// PipelineScheduleMulti are accepted, too, as schedules with the same placement of stages. \error kInvalid, with "did
+/// you mean"
 ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name, bool from_file = false);
 
 /// The size of a pipeline: `chunks` stages on each of `ranks` ranks, `micro_batches` for each data-parallel rank.
@@ -49,8 +49,7 @@ struct PipelineShape {
   bool operator==(const PipelineShape&) const = default;
 };
 
-/// Whether the schedule can run with this shape. \error kInvalid, which names the nearest possible number of
-/// micro-batches
+/// Checks that the schedule can run with this shape. \error kInvalid, with the nearest valid number of micro-batches
 ckpt::Status check_shape(ScheduleKind kind, const PipelineShape& shape);
 
 }  // namespace titan::recipe

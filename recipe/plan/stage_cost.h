@@ -1,5 +1,5 @@
 #pragma once
-// The cost of embedding, layer and head, by the models of parallelism.stage_cost. Pure.
+// The cost of embedding, layer and head, by the cost models of parallelism.stage_cost. Pure.
 #include <cstdint>
 #include <string>
 

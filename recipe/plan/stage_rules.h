@@ -25,12 +25,13 @@ struct StageQuestion {
   ScheduleKind schedule = ScheduleKind::k1F1B;
   std::uint32_t ranks = 1, chunks = 1, layers = 0;
   PartCosts costs;
-  std::vector<std::uint32_t> most_of_rank;  ///< most layers per rank under parallelism.memory_limit; empty: any number
+  std::vector<std::uint32_t> most_of_rank;  ///< maximum number of layers per rank under parallelism.memory_limit;
+                                            ///< empty: no limit
 };
 
 struct StageChoice {
   std::vector<std::uint32_t> layers;  ///< number of layers of each stage
-  std::string from;                   ///< the key that specifies them; empty: chosen by cost
+  std::string from;                   ///< the key that gives them; empty: chosen by cost
 };
 
 /// Chooses the stages. \error kInvalid: more stages than parts (names the largest possible degree); contradicting rules

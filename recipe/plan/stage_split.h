@@ -30,7 +30,7 @@ struct SplitProblem {
   PartCosts costs;  ///< a layer costs more than 0; the whole model costs less than 2^63
   std::uint32_t min_layers = 0,
                 max_layers = kAny;          ///< per stage; a stage without embedding and head has at least one layer
-  std::vector<std::uint32_t> most_of_rank;  ///< most layers per rank; empty: any number
+  std::vector<std::uint32_t> most_of_rank;  ///< maximum number of layers per rank; empty: no limit
   std::vector<StagePin> pins;               ///< only with one stage per rank
 
   std::uint32_t stages() const { return ranks * chunks; }

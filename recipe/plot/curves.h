@@ -26,7 +26,7 @@ const char* x_name(XAxis axis);  ///< "step", "tokens"
 
 struct CurveOptions {
   XAxis x = XAxis::kStep;
-  std::optional<double> from, to;  ///< range of x, both ends included
+  std::optional<double> from, to;  ///< range of x, inclusive
   double smooth = 0;               ///< weight for Ema; 0: no smoothing
   std::size_t buckets = 1024;      ///< for Thin
 };
@@ -54,8 +54,8 @@ struct RunCurves {
   std::vector<Point> validation;  ///< mean validation loss, thinned
   std::vector<RestartMark> restarts;
   std::uint64_t steps = 0, first_step = 0, last_step = 0;  ///< from the lines within the range
-  std::uint64_t without_x = 0;                             ///< number of lines without tokens
-  bool tps_of_a_rank = false;  ///< tps is that of one rank, because the number of ranks is not known
+  std::uint64_t without_x = 0;                             ///< number of lines that lack tokens
+  bool tps_of_a_rank = false;  ///< tps is per rank, because the number of ranks is not known
   MetricsProblems problems;
   const Curve& of(Quantity quantity) const { return curves[static_cast<std::size_t>(quantity)]; }
   /// Notes for the reader of the plot: problems of the file, non-finite values.
@@ -87,13 +87,13 @@ class CurveBuilder {
   std::vector<Maker> makers_;
   Thin validation_;
   RunCurves run_;
-  std::vector<std::size_t> unplaced_;  ///< restarts that still need the x of the next step
+  std::vector<std::size_t> unplaced_;  ///< restarts that need the x of the next step
   std::optional<double> x_;            ///< x of the last step
   double dp_ = 0, pp_ = 0;             ///< 0: unknown
   std::string schedule_;
 };
 
-/// Reads one run; `run` is what the user typed. \error kNotFound (no file, or no step in it), those of read_metrics
+/// Reads one run; `run` is as the user typed it. \error kNotFound (no file, or no step in it), those of read_metrics
 ckpt::Result<RunCurves> read_curves(ckpt::Fs& fs, const std::string& run, const CurveOptions& options);
 
 /// Names that distinguish the runs: the last part of each path, or whole paths if that is not enough.

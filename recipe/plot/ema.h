@@ -4,12 +4,12 @@
 
 namespace titan::recipe {
 
-/// s = w s + (1 - w) x, divided by 1 - w^n: the first average is the first value.
+/// s = w s + (1 - w) x, divided by 1 - w^n, so that the first average is the first value.
 class Ema {
  public:
   /// `weight` of earlier values, 0 <= weight < 1.
   explicit Ema(double weight) : weight_(weight) {}
-  /// Adds `value` and returns the average. A value that is not finite changes nothing and is returned unchanged.
+  /// Adds `value` and returns the average. A non-finite value is returned and otherwise ignored.
   double add(double value);
 
  private:

@@ -41,7 +41,7 @@ struct Plot {
 /// Arranges `runs` in panels. A logarithmic axis uses only positive values.
 Plot plan_plot(std::vector<RunCurves> runs, const PlotOptions& options);
 
-/// The axis of a panel, with at most `most` labels. Learning rate and throughput begin at 0 unless logarithmic.
+/// The y axis of a panel, with at most `most` labels. Learning rate and throughput start at 0 unless logarithmic.
 Axis y_axis(const Panel& panel, std::size_t most);
 Axis x_axis(const Plot& plot, std::size_t most);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Reduces a long curve to few points without losing its minima and maxima. Pure.
+// Downsamples a long curve without losing its minima and maxima. Pure.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

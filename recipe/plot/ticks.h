@@ -29,7 +29,7 @@ struct Axis {
 double nice_step(double low, double high, std::size_t most);
 
 /// An axis for the values [low, high] with ticks that divide it into at most `most` intervals. With `widen`, its ends
-/// move outwards to the next tick; else they stay, unless low = high.
+/// move outwards to the next tick; otherwise they stay, unless low = high.
 Axis make_axis(double low, double high, Scale scale, std::size_t most, bool widen);
 
 /// The label of `value` if ticks are `step` apart: "0", "0.5", "200k", "3e-4".

@@ -20,7 +20,7 @@ class HistoryScan {
 
   struct Cut {
     std::uint64_t line = 0;  ///< among the lines before this one...
-    std::uint64_t step = 0;  ///< ...those with at least this step do not count
+    std::uint64_t step = 0;  ///< ...those of this step or later are invalid
   };
   /// In ascending order of step. An earlier cut that a later one includes is not listed.
   const std::vector<Cut>& cuts() const { return cuts_; }
@@ -31,18 +31,18 @@ class HistoryScan {
   std::vector<Cut> cuts_;
 };
 
-/// The second pass: judges each line, in order.
+/// The second pass: classifies each line, in order.
 class HistoryFilter {
  public:
   explicit HistoryFilter(std::vector<HistoryScan::Cut> cuts) : cuts_(std::move(cuts)) {}
   enum class Counts { kYes, kDoneAgain, kOutOfOrder };
-  /// `number` is that of the line, from 0.
+  /// `number` is the line number, from 0.
   Counts judge(std::uint64_t number, const MetricsLine& line);
 
  private:
   std::vector<HistoryScan::Cut> cuts_;
   std::size_t next_ = 0;
-  std::optional<std::uint64_t> last_;  ///< the last step that counted
+  std::optional<std::uint64_t> last_;  ///< step of the last valid line
 };
 
 }  // namespace titan::recipe

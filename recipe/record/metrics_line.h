@@ -7,18 +7,18 @@
 
 namespace titan::recipe {
 
-/// The fields of a line that the tools need. A field that is missing or of another type is empty.
+/// The fields of a line that the tools use. A field that is missing or of another type is empty.
 struct MetricsLine {
   std::uint64_t step = 0;
   std::uint32_t attempt = 0;  ///< 0: not in the line
   std::string event;          ///< empty: a step line
-  std::string schedule;       ///< of a start or resume
-  std::string id;             ///< of a save_commit
+  std::string schedule;       ///< for a start or resume
+  std::string id;             ///< for a save_commit
   std::string time;           ///< UTC, milliseconds
   std::optional<double> loss, grad_norm, lr, tokens, tps, tps_total, time_s;
-  std::optional<double> dp, pp;                   ///< of a start or resume
-  std::optional<double> validation_loss;          ///< of a validation
-  std::optional<double> bytes, seconds, stall_s;  ///< of a save_commit
+  std::optional<double> dp, pp;                   ///< for a start or resume
+  std::optional<double> validation_loss;          ///< for a validation
+  std::optional<double> bytes, seconds, stall_s;  ///< for a save_commit
   bool is_step() const { return event.empty() && loss.has_value(); }
   bool is_start() const { return event == "start" || event == "resume"; }
 };

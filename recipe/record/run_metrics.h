@@ -20,7 +20,7 @@ struct MetricsProblems {
   std::uint64_t unreadable = 0;        ///< lines that are not JSON objects with a step
   std::uint64_t first_unreadable = 0;  ///< line number of the first of them, from 1
   std::uint64_t done_again = 0;        ///< lines of steps that a later start repeated
-  std::uint64_t out_of_order = 0;      ///< steps that do not ascend although no start is between them
+  std::uint64_t out_of_order = 0;      ///< lines whose step does not ascend, without a start in between
   bool torn_end = false;               ///< the last line is cut off
   /// One line of text for each problem.
   std::vector<std::string> notes(const std::string& path) const;

@@ -25,8 +25,8 @@ struct RunRecord {
   std::vector<std::string> notes;            ///< steps without a whole manifest, whose id is from metrics.jsonl
 };
 
-/// Reads the steps from `first` to `last` of the run in `folder`. A missing metrics.jsonl counts as empty.
-/// \error kNotFound (no run), the error of the file, or of a step that could not be judged
+/// Reads steps `first` to `last` of the run in `folder`. A missing metrics.jsonl counts as empty.
+/// \error kNotFound (no run), the error of the file, or of a step that could not be checked
 ckpt::Result<RunRecord> read_record(ckpt::Fs& fs, const std::string& folder, std::uint64_t first, std::uint64_t last);
 
 /// A value that differs between two records of a step, as text.
@@ -38,11 +38,11 @@ struct RecordDifference {
 };
 
 struct RecordComparison {
-  std::uint64_t steps = 0, ids = 0;           ///< numbers of those that could be compared
+  std::uint64_t steps = 0, ids = 0;           ///< numbers of steps and of ids that could be compared
   std::vector<RecordDifference> differences;  ///< in order of step; the id of a step comes last
 };
 
-/// Compares every value in `published`. Numbers are equal if their values are; NaN equals NaN. Pure.
+/// Compares every value in `published`. Numbers are compared by value; NaN equals NaN. Pure.
 RecordComparison compare_records(const RunRecord& published, const RunRecord& computed);
 
 }  // namespace titan::recipe

@@ -24,7 +24,7 @@ struct AddedToken {
 /// Finds added tokens in texts: the leftmost one, and of several at the same offset the longest.
 class TokenFinder {
  public:
-  static constexpr std::size_t kLongest = 1024;  // bytes of a token: how far each place of a text is searched
+  static constexpr std::size_t kLongest = 1024;  // bytes of a token: limits the search at each place of a text
 
   void add(std::string_view text, const AddedToken& token);
   bool empty() const { return tokens_.empty(); }

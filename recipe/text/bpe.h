@@ -1,5 +1,5 @@
 #pragma once
-// Byte pair encoding: the vocabulary, the merges, and the ids of a piece. Pure.
+// Byte pair encoding: vocabulary, merges, and encoding of a piece of text. Pure.
 // \source Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units;
 // https://github.com/huggingface/tokenizers (order of merges, unknown symbols)
 #include <array>
@@ -30,7 +30,7 @@ class Bpe {
   /// unknown token that is not in it
   static ckpt::Result<Bpe> make(const BpeParts& parts);
 
-  /// The memory of one thread for merging; reused for each piece.
+  /// Working memory of one thread, reused for each piece.
   struct Scratch {
     struct Symbol {
       std::uint32_t id;

@@ -1,5 +1,5 @@
 #pragma once
-// Converts ids back to text ("decoder"). Pure.
+// Decodes token ids to text ("decoder" of tokenizer.json). Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,9 +13,9 @@ namespace titan::recipe {
 /// Holds the text of each id.
 class Detokenizer {
  public:
-  /// Reads the member "decoder" of tokenizer.json; nullptr: the decoder of a byte-level vocabulary.
-  /// \error kUnsupported: other types than ByteLevel, Metaspace, and a Sequence of Replace, ByteFallback, Fuse and
-  /// Strip; no decoder for a vocabulary of characters; kInvalid
+  /// Reads the member "decoder" of tokenizer.json; nullptr: the decoder of a byte-level vocabulary. \error
+  /// kUnsupported: types other than ByteLevel, Metaspace, and a Sequence of Replace, ByteFallback, Fuse and Strip; a
+  /// vocabulary of characters without a decoder; kInvalid
   static ckpt::Result<Detokenizer> read(const ckpt::JsonValue* part, bool byte_level);
 
   /// Adds a token. Ids must ascend; ids that are skipped decode to empty text. \error kInvalid: the texts of all tokens
@@ -47,7 +47,7 @@ class Detokenizer {
 class DecodeRun {
  public:
   explicit DecodeRun(const Detokenizer& detokenizer) : detokenizer_(detokenizer) {}
-  /// The bytes that `id` adds to the text: UTF-8 that may end within a character (text_stream.h joins such parts).
+  /// The bytes that `id` appends to the text. They may end within a UTF-8 character (text_stream.h joins such parts).
   std::string push(std::uint32_t id);
   /// Returns the rest: buffered bytes of the byte fallback, which decodes consecutive bytes together.
   std::string finish();
@@ -57,8 +57,8 @@ class DecodeRun {
 
   const Detokenizer& detokenizer_;
   std::string bytes_;
-  bool first_ = true;     // no token yet
-  bool at_start_ = true;  // nothing has been written yet
+  bool first_ = true;     // no token so far
+  bool at_start_ = true;  // nothing written so far
 };
 
 }  // namespace titan::recipe

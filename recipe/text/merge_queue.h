@@ -70,7 +70,7 @@ class MergeQueue {
     std::uint32_t head, tail;  // indexes of places; head kNone: the row is no longer in the heap
   };
   struct Top {
-    std::uint32_t rank, at, row;  // `at` is that of the row's head
+    std::uint32_t rank, at, row;  // `at`: position of the first candidate in the row
   };
   static bool later(const Top& a, const Top& b) { return a.rank != b.rank ? a.rank > b.rank : a.at > b.at; }
 

@@ -11,7 +11,7 @@ struct CodeRange {
   bool operator==(const CodeRange&) const = default;
 };
 
-/// The code points of a general category ("L", "Lu", "N") that were added in Unicode 15, 15.1 and 16, ascending.
+/// Code points of a general category ("L", "Lu", "N") that were added in Unicode 15, 15.1 and 16, ascending.
 std::vector<CodeRange> new_codes(std::string_view category);
 
 /// Whether `code` is in one of `ranges`, which must ascend.

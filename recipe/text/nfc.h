@@ -7,7 +7,8 @@
 
 namespace titan::recipe {
 
-/// Appends form C of `text`, which must be UTF-8. Linear except for long runs of combining marks, which are sorted.
+/// Appends the NFC form of `text`, which must be UTF-8. Linear time, except that long runs of combining marks are
+/// sorted.
 void append_nfc(std::string_view text, std::string& out);
 
 }  // namespace titan::recipe

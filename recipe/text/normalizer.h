@@ -16,7 +16,7 @@ class Normalizer {
   static ckpt::Result<Normalizer> read(const ckpt::JsonValue* part);
 
   bool empty() const { return steps_.empty(); }
-  /// Returns the normalised text: `text` itself if there is nothing to do, else a view of `out`.
+  /// Returns the normalised text: `text` itself if nothing changes, else a view of `out`.
   std::string_view apply(std::string_view text, std::string& out) const;
 
  private:

@@ -31,7 +31,7 @@ class Pattern {
   static ckpt::Result<Code> compiled(const std::string& pattern);
   bool has_newer(std::string_view text) const;
 
-  Code plain_, exact_;            // exact_ is null if both are the same
+  Code plain_, exact_;            // exact_ is null if both are equal
   std::vector<CodeRange> newer_;  // code points that need exact_
   bool leads_[256] = {};          // first bytes of code points in newer_
 };
@@ -40,7 +40,7 @@ struct Match {
   std::size_t begin = 0, end = 0;
 };
 
-/// Finds the matches of a pattern, which must outlive it. For one thread.
+/// Finds the matches of a pattern, which must outlive it. Use one per thread.
 class Matcher {
  public:
   explicit Matcher(const Pattern& pattern);
@@ -49,9 +49,9 @@ class Matcher {
 
   /// Starts a search in `text`, which must be UTF-8 and must stay unchanged.
   void start(std::string_view text);
-  /// The next match that is not empty; false at the end of the text, or on an error.
+  /// The next non-empty match; false at the end of the text, or on an error.
   bool next(Match* match);
-  /// kInvalid if the pattern took too many steps or too much memory on some text.
+  /// kInvalid if matching took too many steps or too much memory.
   const ckpt::Status& status() const { return status_; }
 
  private:

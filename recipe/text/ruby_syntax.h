@@ -12,7 +12,7 @@
 namespace titan::recipe {
 
 struct PcreSyntax {
-  std::string plain;             ///< correct for texts without a code point of `newer`
+  std::string plain;             ///< correct for texts without code points of `newer`
   std::string exact;             ///< correct for all texts, but slower
   std::vector<CodeRange> newer;  ///< code points in the pattern's categories that PCRE2's tables may lack, ascending
 };

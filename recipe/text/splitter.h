@@ -20,7 +20,7 @@ class Splitter {
   /// ByteLevel (only as the last one), Digits, Metaspace and Sequence; kInvalid
   static ckpt::Result<Splitter> read(const ckpt::JsonValue* part);
 
-  /// Whether pieces are written in the characters that stand for bytes (byte_alphabet.h).
+  /// Whether pieces use the characters that stand for bytes (byte_alphabet.h).
   bool byte_level() const { return byte_level_; }
   bool empty() const { return steps_.empty(); }
   /// After this call, pieces are also cut before each run of `mark`.
@@ -53,11 +53,11 @@ class PieceSink {
   virtual ckpt::Status piece(std::string_view piece) = 0;
 };
 
-/// Cuts texts one after another, for one thread. The splitter must outlive it.
+/// Splits texts one after another. Use one per thread. The splitter must outlive it.
 class SplitRun {
  public:
   explicit SplitRun(const Splitter& splitter);
-  /// Gives the pieces of `text` (none is empty) to `sink`. `first`: `text` begins the whole text.
+  /// Passes the (non-empty) pieces of `text` to `sink`. `first`: `text` is at the beginning of the whole text.
   ckpt::Status cut(std::string_view text, bool first, PieceSink& sink) { return cut(0, text, first, sink); }
 
  private:
@@ -67,7 +67,7 @@ class SplitRun {
 
   const Splitter& splitter_;
   std::vector<std::unique_ptr<Matcher>> matchers_;  // one per step
-  std::vector<std::string> written_;                // text that a step has changed
+  std::vector<std::string> written_;                // text that a step has rewritten
 };
 
 }  // namespace titan::recipe

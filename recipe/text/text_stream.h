@@ -9,7 +9,7 @@ namespace titan::recipe {
 
 class TextStream {
  public:
-  /// `stops`: texts that end the stream, none of them empty. They are not part of the output.
+  /// `stops`: non-empty strings that end the stream. They are not part of the output.
   explicit TextStream(std::vector<std::string> stops = {}) : stops_(std::move(stops)) {}
 
   /// Takes the next bytes. Returns the text that can be shown now: whole characters that can no longer be a part of a
@@ -17,7 +17,7 @@ class TextStream {
   std::string push(std::string_view bytes);
   /// Returns the buffered text; call it when no bytes follow.
   std::string finish();
-  /// True once a stop was found; push() then ignores its bytes.
+  /// True once a stop string was found; push() then ignores its bytes.
   bool stopped() const { return stopped_; }
 
  private:

@@ -39,10 +39,10 @@ class Tokenizer {
   /// The id of the token with the text `content`.
   std::optional<std::uint32_t> id_of(std::string_view content) const;
   bool special(std::uint32_t id) const { return special_.contains(id); }
-  /// The tokens that begin and end a document, as tokenizer_config.json names them.
+  /// The begin- and end-of-document tokens named in tokenizer_config.json.
   const std::optional<std::uint32_t>& bos() const { return bos_; }
   const std::optional<std::uint32_t>& eos() const { return eos_; }
-  /// The ids that the tokenizer itself puts before and after a text (by its post-processor, or by add_bos_token and
+  /// The ids that the tokenizer itself adds before and after a text (by its post-processor, or by add_bos_token and
   /// add_eos_token).
   const std::vector<std::uint32_t>& prefix() const { return prefix_; }
   const std::vector<std::uint32_t>& suffix() const { return suffix_; }
@@ -57,7 +57,7 @@ class Tokenizer {
   Splitter splitter_;
   Bpe bpe_;
   Detokenizer detokenizer_;
-  TokenFinder raw_tokens_, normalized_tokens_;  // searched in the text as it is; in the normalised text
+  TokenFinder raw_tokens_, normalized_tokens_;  // searched in the original text; in the normalised text
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::unordered_set<std::uint32_t> special_;
   std::uint64_t id_bound_ = 0, tokens_ = 0;
@@ -66,13 +66,13 @@ class Tokenizer {
   ckpt::Digest digest_;
 };
 
-/// Turns texts into ids, for one thread. The tokenizer must outlive it. Caches the ids of short pieces, in 4 MiB.
+/// Encodes texts to ids. Use one per thread. The tokenizer must outlive it. Caches the ids of short pieces, in 4 MiB.
 class Encoder : private PieceSink {
  public:
   /// `poll` is called from time to time within a long text; an error that it returns ends the work.
   explicit Encoder(const Tokenizer& tokenizer, std::function<ckpt::Status()> poll = {});
 
-  /// Appends the ids of `text`, without tokens that begin or end a document.
+  /// Appends the ids of `text`, without begin- or end-of-document tokens.
   /// \error kInvalid: not UTF-8 (with the offset), a symbol that the vocabulary cannot express
   ckpt::Status encode(std::string_view text, std::vector<std::uint32_t>& ids);
 

@@ -1,12 +1,13 @@
 #pragma once
-// The system calls of this test program, seen and made to fail: the linker leads each of them through here (--wrap).
+// Records and injects failures into the system calls of this test program; the linker routes them through here
+// (--wrap).
 #include <string>
 #include <vector>
 
 namespace titan::test {
 
-/// While one lives, calls that name or hold a path below `folder` are noted, in order: "fsync /tmp/x/run".
-/// Only one at a time, and only calls of the program's own code; libc's calls of itself are not seen.
+/// During its lifetime, calls with a path below `folder` are recorded in order: "fsync /tmp/x/run". Only one may exist
+/// at a time. Only the program's own calls are seen, not those inside libc.
 class Kernel {
  public:
   explicit Kernel(std::string folder);
@@ -14,12 +15,12 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
-  /// The next `times` calls of this name (any, when empty) fail with `error` and do nothing. A pwrite with error 0
-  /// takes no byte.
+  /// The next `times` calls of this name (any, if empty) fail with `error` and have no effect. A pwrite with error 0
+  /// writes 0 bytes.
   void fail(const std::string& call, int error, int times = 1);
   /// The next ioctl does nothing and succeeds, as on a file system with clones.
   void clone_works();
-  /// Whether all that fail() promised has happened.
+  /// Whether all failures requested by fail() have happened.
   bool failed() const;
 
   std::vector<std::string> calls() const;

@@ -1,5 +1,5 @@
 #pragma once
-// CrashFs: an Fs over a Disk that keeps a log of everything that a crash may undo.
+// CrashFs: an Fs over a Disk with a log of everything that a crash may undo.
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace titan::crash {
 
-/// In folder `dir` the name `name` leads to `target` from now on; kNoInode: the name is gone.
+/// From now on `name` in folder `dir` refers to `target`; kNoInode: the name is removed.
 struct NameEffect {
   Inode dir = kNoInode;
   std::string name;
@@ -25,12 +25,12 @@ struct LoggedCall {
     kSyncFile,  ///< `synced` is durable
     kName,      ///< `effects`, all or none
     kSyncDir,   ///< the names in folder `inode` are durable
-    kMark,      ///< `text` was announced; promises begin here
+    kMark,      ///< `text` was announced to users; its promises begin here
   };
   Kind kind = Kind::kMark;
   Inode inode = kNoInode;
   std::uint64_t offset = 0;
-  std::uint32_t host = 0;  ///< whose memory the change lies in until that host syncs
+  std::uint32_t host = 0;  ///< host in whose memory the change is until that host syncs
   std::shared_ptr<const std::string> data;
   std::shared_ptr<Blob> synced;
   std::vector<NameEffect> effects;
@@ -38,41 +38,41 @@ struct LoggedCall {
   std::string text;     ///< for people
 };
 
-/// What a file system of the kind under test cannot do.
+/// What the file system under test does not support.
 struct FsLimits {
   bool exchange = true;
   bool link = true;
 };
 
-/// Not for several threads at once, but from one after the other. Locks die with the CrashFs.
+/// Not thread-safe, but threads may use it one after the other. Locks end with the CrashFs.
 class CrashFs final : public ckpt::Fs {
  public:
   explicit CrashFs(Disk disk, FsLimits limits = {});
   ~CrashFs() override;
 
-  /// The log begins; until then nothing is kept.
+  /// Starts the log.
   void record();
   /// Notes that `text` was announced to a user.
   void mark(const std::string& text);
   const std::vector<LoggedCall>& log() const;
-  /// What everybody sees now.
+  /// The present visible state.
   const Disk& disk() const;
-  /// Calls from now on are those of another host: a sync of one host does not cover what another wrote (NFS, Lustre).
+  /// Later calls are those of another host: a sync on one host does not cover writes of another (NFS, Lustre).
   void act_as(std::uint32_t host);
   /// Creations of files whose path ends in `suffix` fail from now on; empty: none.
   void refuse_creation(std::string suffix);
   bool refuses() const;
-  /// The process dies right after the first call whose text begins with `call`: nothing that it does any more has an
-  /// effect. Others go on after revive(), on what is in memory, which a crash of the machine may still take.
+  /// Kills the process right after the first call whose text begins with `call`: its later calls have no effect. Others
+  /// continue after revive() with the state in memory, which a crash of the machine may still lose.
   void kill_after(std::string call);
   void revive();
   bool killed() const;
-  /// Damages a file behind everybody's back: a byte more, or one of its bytes another.
+  /// Damages a file without a logged call: one additional byte, or one changed byte.
   void damage(const std::string& path, bool size);
-  /// Called before each call that would be logged, with its number from record() on. Calls made in there are not seen
-  /// by it.
+  /// `hook` is called before each call that would be logged, with its number since record(). Calls within it are not
+  /// reported to it.
   void before_call(std::function<void(std::size_t number)> hook);
-  /// Locks on paths that end in `suffix` are granted to everybody: a lock that was left out.
+  /// Grants locks on paths that end in `suffix` to everybody, to simulate a forgotten lock.
   void grant_locks(std::string suffix);
 
   ckpt::Result<std::unique_ptr<ckpt::File>> create(const std::string& path) override;

@@ -1,6 +1,5 @@
 #pragma once
-// What may lie on the disk after a crash: everything that a sync covers, and of the rest whatever a store may have
-// kept.
+// Possible disk states after a crash: everything that a sync covers, and any subset of the rest.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,8 +8,8 @@
 
 namespace titan::crash {
 
-/// What became of each pending call: 0 lost, 1 kept. A write has more: 2 only its length came (zeros), 3 + 2 c its
-/// bytes before the c-th border of 512 bytes, 4 + 2 c those from there on.
+/// The outcome of each pending call: 0 lost, 1 kept. Writes have further outcomes: 2: only the new length (zeros); 3 +
+/// 2 c: the bytes before the c-th 512-byte boundary; 4 + 2 c: the bytes from there on.
 using Choice = std::vector<std::uint16_t>;
 
 std::string choice_text(const Choice& choice);
@@ -24,9 +23,8 @@ class CrashPoint {
 
   std::size_t pending() const { return pending_.size(); }
   std::uint64_t outcomes(std::size_t pending) const;
-  /// The `number`-th of the choices to be tried: first those that matter most (all kept, all lost, one lost, one kept,
-  /// prefixes, one torn), then every subset where there are few calls, then seeded ones. False once every choice has
-  /// been there.
+  /// The `number`-th choice to try: first the most important ones (all kept, all lost, one lost, one kept, prefixes,
+  /// one torn), then every subset if there are few calls, then seeded random ones. Returns false after the last one.
   bool choice(std::uint64_t number, std::uint64_t seed, Choice* choice) const;
   /// How many choices come before the subsets.
   std::uint64_t first_choices() const;

@@ -56,8 +56,7 @@ class Disk {
 
   /// The inode at an absolute path, or kNoInode.
   Inode find(const std::string& path) const;
-  /// Names and visible bytes of everything below `inode` as one number. Without `notes` the content of lock files does
-  /// not count.
+  /// A hash of names and visible bytes below `inode`. Without `notes`, the content of lock files is excluded.
   std::uint64_t hash(Inode inode = kRoot, bool notes = true) const;
   /// Every path below `inode` with its size, one a line. For reports.
   std::string listing(Inode inode = kRoot, const std::string& path = "") const;

@@ -1,5 +1,5 @@
 #pragma once
-// From a recording to crash states, from a state to what the next actor makes of it.
+// Generates crash states from a recording, and runs the next actor on each.
 #include <functional>
 #include <string>
 
@@ -22,14 +22,14 @@ struct Figures {
   std::uint64_t calls = 0;
   std::uint64_t states = 0;  ///< distinct by names and visible bytes
   std::uint64_t pairs = 0;   ///< states x actors
-  std::uint64_t judged = 0;  ///< parts of the disk that were judged: distinct ones after the actor
+  std::uint64_t judged = 0;  ///< distinct parts of the disk that were judged after the actor
   std::uint64_t violations = 0;
 };
 
 struct Search {
-  std::uint64_t states = 1000;  ///< enough
+  std::uint64_t states = 1000;  ///< maximum number
   std::uint64_t seed = 1;
-  /// Not empty: these crash points one after the other, each with every choice that matters most and no other.
+  /// If not empty: only these crash points, each with its most important choices.
   std::vector<std::size_t> points;
   std::uint64_t stop_after = 20;  ///< violations
   std::function<void(const Violation&)> found;

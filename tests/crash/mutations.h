@@ -1,6 +1,6 @@
 #pragma once
-// Does the oracle notice what is left out? Each sync dropped, each rename before the sync that it follows, each lock
-// granted to all.
+// Mutation test of the oracle: drops each sync, moves each rename before the preceding sync, grants each lock to
+// everybody.
 #include <string>
 #include <vector>
 
@@ -13,13 +13,14 @@ struct Mutation {
   std::string what;  ///< "without sync file ...", "... before sync file ...", "lock ... granted to prune"
   bool found = false;
   std::string how;        ///< what the oracle said
-  std::string redundant;  ///< why nothing can be lost; empty: something can, so it has to be found
+  std::string redundant;  ///< why nothing can be lost; empty: something can, so the oracle must find it
 };
 
 /// Every sync and every rename of `scenario`, one left out or moved at a time.
 std::vector<Mutation> mutate_calls(const Scenario& scenario, const Recording& recording);
 
-/// Two processes at once: another actor acts at every call of a scenario, with its locks and without one of them.
+/// Two concurrent processes: another actor acts at every call of a scenario, with all its locks and with one of them
+/// missing.
 struct LockCase {
   std::string scenario, actor;
   std::string lock;  ///< end of the path of the lock that is left out

@@ -1,5 +1,5 @@
 #pragma once
-// What is done to the world before, during and after a crash.
+// What happens before, during and after a crash.
 #include <functional>
 #include <optional>
 #include <set>
@@ -13,8 +13,8 @@ namespace titan::crash {
 struct Scenario {
   std::string name;
   FsLimits limits;
-  std::function<ckpt::Status(CrashFs&)> prepare;  ///< what lies there before, all of it durable
-  std::function<ckpt::Status(CrashFs&)> act;      ///< is recorded, and marks what it announces
+  std::function<ckpt::Status(CrashFs&)> prepare;  ///< initial content, all durable
+  std::function<ckpt::Status(CrashFs&)> act;      ///< recorded; marks what it announces
   std::function<ckpt::Status(CrashFs&)> tool;     ///< a tool on the same DST as `act`, or on the step that it saves
   std::uint64_t proved = 0;                       ///< newest step of the run that was saved before; 0: none
   std::set<std::uint64_t> damaged;                ///< steps that are damaged before
@@ -24,8 +24,8 @@ struct Scenario {
   std::vector<std::string> sources;               ///< checkpoints that nobody may change
   std::string dst;                                ///< a destination outside of the run; empty: none
   bool dst_before = false;                        ///< it was there before
-  bool mutate = false;                            ///< what it syncs, renames and locks is left out in turn
-  bool dst_is_ours = true;                        ///< a checkpoint of ours; else only its bytes can be compared
+  bool mutate = false;                            ///< its syncs, renames and locks are mutated one by one
+  bool dst_is_ours = true;                        ///< a Titan checkpoint; otherwise only its bytes can be compared
 };
 
 const std::vector<Scenario>& scenarios();
@@ -36,7 +36,7 @@ struct Actor {
   std::function<ckpt::Status(const Scenario&, CrashFs&)> act;
 };
 const std::vector<Actor>& actors();
-/// A run that starts, saves its next step and keeps the newest one: for two processes at once.
+/// A run that starts, saves its next step and keeps the newest one, for two concurrent processes.
 const Actor& busy_run();
 
 /// A scenario as it went.

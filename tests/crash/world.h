@@ -1,6 +1,5 @@
 #pragma once
-// The world of the explorer: a run folder, tiny checkpoints that are a function of their step, and what a run does in
-// it.
+// The explorer's world: a run folder, tiny checkpoints that are a function of their step, and the actions of a run.
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,14 +19,14 @@ inline constexpr const char* kSteps = "/run/checkpoint";
 inline constexpr const char* kElsewhere = "/elsewhere/weights";
 inline constexpr const char* kNear = "/near";  ///< checkpoint.near of the run
 
-/// Whether ranks write into files of their own, into two that they share, or into their own beside a parity file.
+/// Whether ranks write their own files, two shared files, or their own files and a parity file.
 enum class Files { kOwn, kShared, kParity };
 
 /// The state of a run at `step`, the same on every mesh.
 ckpt::Snapshot snapshot_of(std::uint64_t step, ckpt::Mesh mesh, ckpt::Codec codec, Files files);
 ckpt::Digest id_of(std::uint64_t step);
 std::string step_path(std::uint64_t step);
-/// The id of what is left of `step` once it is thinned.
+/// The id of `step` after thinning.
 ckpt::Digest thin_id_of(std::uint64_t step);
 /// A checkpoint of `step` outside of every run: /src/step-N.
 std::string source_path(std::uint64_t step);
@@ -49,13 +48,13 @@ Verdict look_at(CrashFs& fs, const std::string& path);
 struct LiveRun {
   ckpt::RunGuard locks;
   bool fresh = false;
-  std::uint64_t step = 0;  ///< that it goes on from; 0 when fresh
+  std::uint64_t step = 0;  ///< step that it continues from; 0: a new run
   ckpt::Digest id;
   std::set<std::uint64_t> damaged;    ///< found while loading
   std::set<std::uint64_t> near_lost;  ///< the same, of its near folder
 };
 /// What titan-train does with its folder at a start: lock, probe, recover, decide, load every byte; the next older step
-/// where that fails. What its near folder alone has is copied.
+/// if that fails. Steps that are only in the near folder are copied.
 ckpt::Result<LiveRun> start_run(CrashFs& fs);
 /// Saves `step` on `mesh` and keeps the newest `keep` steps (0: all), as rank 0 does. `announced` is called when
 /// "saved" is printed.
@@ -67,12 +66,12 @@ ckpt::Status go_on(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mes
 ckpt::Status go_on_near(CrashFs& fs, LiveRun& run, std::uint64_t step, ckpt::Mesh mesh, bool wiped,
                         const std::function<void()>& announced = {});
 
-/// What a run does that saves in the background: the save of `given_up` ends half written, since a rank is lost; that
-/// of `step` is written while retention keeps the newest `keep` steps of those before.
+/// What a run with background saves does: the save of `given_up` stops halfway, since a rank is lost; then `step` is
+/// written while retention keeps the newest `keep` of the earlier steps.
 ckpt::Status go_on_in_background(CrashFs& fs, LiveRun& run, std::uint64_t given_up, std::uint64_t step, ckpt::Mesh mesh,
                                  std::uint64_t keep, const std::function<void()>& announced);
 
-/// The words of CrashFs::mark(): from there on the promise holds.
+/// The text for CrashFs::mark() that starts the promise.
 std::string saved_mark(std::uint64_t step);
 inline constexpr const char* kDstMark = "destination made";
 

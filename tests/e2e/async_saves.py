@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""checkpoint.async_mode: saves behind the steps that follow are those of a run that waits for them, and stops lose nothing."""
+"""checkpoint.async_mode: background saves equal those of a run that waits for its saves, and stops lose nothing."""
 
 import os
 import pathlib

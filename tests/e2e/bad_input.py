@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bad input: a clear error, the published exit code, no published step changed, at most one collectable leftover."""
+"""Bad input: a clear error, the documented exit code, no published step changed, at most one removable leftover."""
 
 import hashlib
 import os

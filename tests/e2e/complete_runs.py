@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A run that is complete is read whole before it says so: what is damaged is trained again, to the same id."""
+"""A complete run is read completely before it is reported as complete: a damaged step is trained again, to the same id."""
 
 import pathlib
 import shutil

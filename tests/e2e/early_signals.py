@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stop signals at any moment of a start: whoever has a handler says a line and ends with 130 or 143. Nothing is timed: moments are found by what a process waits for."""
+"""Stop signals at any moment of a start: a process with a handler prints a line and ends with 130 or 143. No timing: moments are recognised by what a process waits for."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Runs on the fake device (docs/dev/layers.md), over processes: losses and ids, which the average of the weights is in, are the CPU's, also where a run changes the device on its way."""
+"""Runs on the fake device (docs/dev/layers.md), over processes: losses and ids (which include the EMA) equal the CPU's, also if a run changes the device in between."""
 import sys
 
 import harness

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Save, kill, resume, reshard --force and prune on several file systems: tmpfs, overlayfs, images of ext4 and XFS where this machine lets
-them be mounted (else a SKIP line with the call that failed), and always with answers of NFS and Lustre, by a preloaded library
+"""Save, kill, resume, reshard --force and prune on several file systems: tmpfs, overlayfs, images of ext4 and XFS if they can be mounted here
+(else a SKIP line with the call that failed), and always with the behaviour of NFS and Lustre, simulated by a preloaded library
 (tests/shims/remote_store.cpp) under titan-train and titan-ckpt-dynamic."""
 
 import contextlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Going on with other settings: policies, permissions, transfer, the data position, and bad input that must leave nothing behind."""
+"""Resuming with other settings: LR policies, permissions, transfer, the data position, and bad input that must leave nothing behind."""
 
 import array
 import json

@@ -1,4 +1,4 @@
-"""scripts/gpu-check in three calls, as on a borrowed machine, on the fake device: what a call leaves for its budget the next one does, each check once, within its limit."""
+"""scripts/gpu-check in three calls, as on a borrowed machine, on the fake device: a call continues where the previous one ran out of time, each check runs once, within its limit."""
 import json
 import pathlib
 import subprocess

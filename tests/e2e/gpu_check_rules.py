@@ -1,4 +1,4 @@
-"""What scripts/gpu-check does when a check goes wrong in ways that none of its own does here."""
+"""How scripts/gpu-check reacts to checks that fail in ways that its own checks do not."""
 import argparse
 import contextlib
 import importlib.machinery

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""titan-train with training.device = cuda and a module whose GPU is the CPU (tests/shims/gpu_module.cpp): it trains through the module's doors
-with the CPU's losses and ids, goes on from the CPU's checkpoint and back with the change of class said, and what is wrong with GPUs is one
-clear error before anything is trained.
+"""titan-train with training.device = cuda and a module whose GPU is the CPU (tests/shims/gpu_module.cpp): it trains through the module's interface
+with the CPU's losses and ids, resumes from the CPU's checkpoint and back and reports the changed class, and each problem with GPUs is one clear
+error before anything is trained.
 
     gpu_module.py --module PATH
 """

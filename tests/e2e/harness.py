@@ -1,4 +1,4 @@
-"""Runs titan-train and titan-ckpt for the end-to-end tests, and reads what they leave behind. Standard library only."""
+"""Runs titan-train and titan-ckpt for the end-to-end tests, and reads their output and files. Standard library only."""
 
 import json
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""hints.py [PART ...]: every hint of the programs with a command or a flag in it is followed, and what follows it gets further.
+"""hints.py [PART ...]: follows every hint of the programs that has a command or a flag in it, and checks that this gets further.
 
-The hints are collected from the sources: the literals of each `with_hint(...)`. One that names a program or a flag, or that is put together elsewhere
+The hints are collected from the sources: the literals of each `with_hint(...)`. A hint that names a program or a flag, or that is assembled elsewhere
 (no literal), needs a row here: in CASES, which makes the error and follows the hint, or in LEFT, with the reason why it is not tried. A hint without a
 row, and a row without a hint, fail the test. PART: only cases whose hint contains it. TITAN_BIN names the folder of the programs.
 
-A case runs in a folder of its own, a copy of one in which PREPARE ran: `fails` must not end with 0 and must show the hint (a part of it, as the user
+A case runs in its own folder, a copy of one in which PREPARE ran: `fails` must not end with 0 and must show the hint (a part of it, as the user
 reads it), and `then` must end with `code`.
 """
 import concurrent.futures

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who may write into a run folder: links, hosts that do not see each other's file locks, stores without any, and stores that go away."""
+"""Who may write into a run folder: links, hosts that do not see each other's file locks, stores without locks, and stores that disappear."""
 
 import fcntl
 import json

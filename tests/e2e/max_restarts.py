@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""max_restarts.py [--kills N]: ranks are killed under --max-restarts. The run ends with the id of one that nobody disturbed; says how long it takes from a kill to the next finished step.
+"""max_restarts.py [--kills N]: kills ranks under --max-restarts. The run must end with the id of an undisturbed run; prints the time from a kill to the next finished step.
 
-Also: a failure that a restart meets again ends the run, a stop is no failure, and a launcher that is not ours is refused. TITAN_BIN names the folder of the programs.
+Also: a failure that repeats after a restart ends the run, a stop is not a failure, and a launcher other than Titan's is refused. TITAN_BIN names the folder of the programs.
 """
 import argparse
 import json

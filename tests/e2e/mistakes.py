@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Mistakes that people make on a first day, one numbered row each: the exit code, one error that names the cause, and a hint.
+"""Mistakes that users make on their first day, one numbered row each: the exit code, one error that names the cause, and a hint.
 
-The table is ROWS. Every row is held to the same rules besides its own texts: exactly one line begins with "error:", nobody fails
-with an empty terminal, what the operating system says comes with a path, and nothing half-made stays behind. `plan` leaves the
+The table is ROWS. The same rules apply to every row, besides its own texts: exactly one line begins with "error:", no command fails
+without a message, errors of the operating system have a path, and no unfinished files stay behind. `plan` leaves the
 whole folder as it was, names and times. A row with `also` runs `titan-train run` in place of `plan` as well: both exit alike."""
 
 import dataclasses

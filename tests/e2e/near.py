@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""near.py [--kills N]: saves in two tiers (checkpoint.near). Ranks are killed under --max-restarts while the run folder is slow, and the near folder is wiped now and then; a run folder that refuses everything
-is caught up with; a complete run whose last step lies near alone is brought home. Every end has the id of a run that nobody disturbed. TITAN_BIN names the folder of the programs.
+"""near.py [--kills N]: saves in two tiers (checkpoint.near). Kills ranks under --max-restarts while the run folder is slow, and wipes the near folder now and then. Copies catch up with a run folder that
+refused everything for a while; a complete run whose last step is only in the near folder copies it. Every run ends with the id of an undisturbed run. TITAN_BIN names the folder of the programs.
 """
 import argparse
 import json

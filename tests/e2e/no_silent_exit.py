@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A rank that cannot meet its peers ends with its code and says why, on its own stderr: each launcher but ours gives every rank one."""
+"""A rank that cannot connect to its peers ends with its exit code and says why on its own stderr, since launchers other than Titan's give every rank one."""
 
 import os
 import pathlib

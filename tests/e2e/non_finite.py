@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A gradient that is not finite on one rank of DP 2 x PP 2: what each policy says, and that the run then equals, bit for bit, one that was told
-to leave the same samples out."""
+"""A non-finite gradient on one rank of DP 2 x PP 2: what each policy reports, and that the run then equals, bit for bit, one that was told
+to exclude the same samples."""
 
 import os
 import pathlib

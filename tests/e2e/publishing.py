@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""checkpoint.on_publish at the edges of a run: what a start missed, a stop at the end, a command that is a run of its own."""
+"""checkpoint.on_publish at the edges of a run: a command that a start missed, a stop at the end, a command that starts a run of its own."""
 
 import os
 import pathlib

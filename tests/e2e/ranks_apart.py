@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ranks whose configuration or weights differ, as with copies on each machine: the start is refused and says where they differ."""
+"""Ranks whose configuration or weights differ, as with separate copies on each host: the start is refused and names the difference."""
 
 import errno
 import json

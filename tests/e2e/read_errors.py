@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Resumes from a disk with a bad sector, and what a run holds open of the step that it was resumed from."""
+"""Resumes from a disk with a bad sector, and which files a run keeps open of the step that it resumed from."""
 
 import os
 import pathlib

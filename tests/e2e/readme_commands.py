@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every `$ build/bin/...` line of README.md's console blocks, in order, beside README's own my.toml and a text, and checks its exit code.
+"""Runs every `$ build/bin/...` line of README.md's console blocks, in order, with README's own my.toml and a text, and checks its exit code.
 `# exits with N` at the end of a line names a code other than 0. Lines that README shows as output must begin as lines that are printed do:
 the words before a number or a time are compared."""
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A run that titan-ckpt reshards in between, on its way through other meshes, stages and compressions, ends as the one never touched."""
+"""A run that titan-ckpt reshards several times, to other meshes, stages and compressions, ends like an untouched one."""
 
 import pathlib
 import shutil

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What goes wrong elsewhere on a resume (R1 to R20), and what happens here: one named test each.
+"""Known resume failures of other trainers (R1 to R20), and what happens here: one named test each.
 
-R17 (a slow save) is test_R17 here and Checkpointer's own process group with checkpoint.io_timeout_seconds; R19 (a loss that is not
-finite) is test_R19 here; policies to skip or roll back are not built.
+R17 (a slow save) is test_R17 here and Checkpointer's own process group with checkpoint.io_timeout_seconds; R19 (a non-finite
+loss) is test_R19 here; non_finite.py tests the policies skip and rollback.
 """
 
 import json

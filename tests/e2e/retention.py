@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Damaged, pinned and linked steps, and what retention does beside them: nothing that can be resumed from is ever lost."""
+"""Damaged, pinned and linked steps under retention: no step that a resume needs is ever lost."""
 
 import contextlib
 import os

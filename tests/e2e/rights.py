@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""titan-train as a user who may not do what he asks for: one error on every path, which names the owner and the missing right. Where no
+"""titan-train as a user without the necessary rights: one error for every path, naming the owner and the missing right. If no
 other user can be made, or he cannot reach the program, a SKIP line says why."""
 
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Data are known by their contents: renamed, moved or listed otherwise they are the same, read in the stored order; others are refused (13)."""
+"""Data are identified by content: renamed, moved or reordered files are the same data, read in the stored order; others are refused (13)."""
 
 import gzip
 import json

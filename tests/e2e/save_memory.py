@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a save needs beyond the memory of training: no second state, whatever waits for the store."""
+"""Memory that a save needs beyond training: no second copy of the state, even while saves wait for the store."""
 
 import os
 import pathlib

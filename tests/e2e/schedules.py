@@ -1,6 +1,6 @@
 """Trains on four pipeline ranks with every schedule: losses on rank 0's console and the id are those of one rank.
 
-So do two layers under a large vocabulary, which leave one part of the model to each rank; and an order of work from a file
+Also two layers with a large vocabulary, so that each rank holds a single part of the model; and a schedule table from a file
 whose gradients are exchanged after each micro-batch."""
 import os
 import re

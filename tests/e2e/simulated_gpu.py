@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """titan-train with the real libtitan_cuda.so, LibTorch's own code for CUDA and its ProcessGroupNCCL on simulated GPUs (tests/simulated_gpu): streams and
-NCCL do their work as late as the rules allow, or early, and the CPU's kernels compute. Every layout has the same bits, which a missing wait changes.
-Without these kernels LibTorch's are launched, and do nothing: what it refuses, and which it chooses, is seen all the same.
+NCCL do their work as late as the rules allow, or early, and the CPU's kernels compute. Every layout has the same bits; a missing wait changes them.
+Without these kernels, LibTorch launches its own, which do nothing: what LibTorch refuses, and which kernels it chooses, can still be tested.
 
     simulated_gpu.py --gpu FOLDER [--only PART,...]
 """

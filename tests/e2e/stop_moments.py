@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""SIGTERM at named moments of a run: it ends with 75, or 0 where it is complete, within seconds, and its newest step is saved.
+"""SIGTERM at named moments of a run: it ends with 75 (0 if it is complete) within seconds, and its newest step is saved.
 
-A moment is a system call of one rank, which titan-fail-calls.so holds until the signal was answered; or a line that the run writes.
+A moment is a system call of one rank, which titan-fail-calls.so blocks until the signal was answered; or a line that the run prints.
 `--random N --seed S` adds N calls drawn from all that the runs make (the long form: 200; CI runs a few). On a quiet machine `--limit 5` holds."""
 
 import argparse

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""SIGSTOP and SIGCONT of a whole job, of its ranks, of one rank, of the launcher: it goes on, and ends with the id of an untouched run.
+"""SIGSTOP and SIGCONT of a whole job, of its ranks, of one rank, of the launcher: it continues, and ends with the id of an untouched run.
 
-A job that is stopped as a whole, or whose launcher is, may be so for any time; where one rank stands still the others wait for it up to their limit
-(comm.train_timeout_seconds, 8 s here). Jobs that stand still take no processor, so that several stand beside each other.
+A job that is stopped as a whole, or whose launcher is, may be stopped for any time; if one rank is stopped, the others wait for it up to their limit
+(comm.train_timeout_seconds, 8 s here). Stopped jobs use no processor, so several run at the same time.
 `--all` tries each length from 1 to 60 s with each layout; CI takes one of each kind."""
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Numbered cases of the first hour: stops, ends and starts say what they do, what is lost, and the command that goes on."""
+"""Numbered cases of a user's first hour: stops, ends and starts say what they do, what is lost, and the command that resumes."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people see: both programs on a pseudo-terminal of 80 columns. No line is wider, the bar is gone at the end, and nothing of it is in a pipe."""
+"""Terminal output: both programs on a pseudo-terminal of 80 columns. No line is wider, the progress bar is erased at the end, and a pipe gets none of it."""
 
 import fcntl
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Ranks on two hosts: two network namespaces with two links between them, each with a host name of its own that /etc/hosts there gives as
-127.0.1.1, as Debian does. Where they cannot be made, a SKIP line has the call that failed."""
+127.0.1.1, as Debian does. If they cannot be created, a SKIP line has the call that failed."""
 
 import os
 import pathlib

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Two versions on one checkpoint: this one goes on with a run that b3dffeb began (tests/golden/resume-b3dffeb), and, where
-TITAN_OLD_BIN names a folder with the programs of an older revision (scripts/two-versions), each reads, rewrites and goes on
-with what the other wrote, and each respects the other's lock."""
+"""Two versions on one checkpoint: this one resumes a run that b3dffeb began (tests/golden/resume-b3dffeb), and, if
+TITAN_OLD_BIN names a folder with the programs of an older revision (scripts/two-versions), each reads, rewrites and resumes
+what the other wrote, and each respects the other's lock."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #pragma once
-// The memory of the fake device: pages that the host may not touch where tensors see them, mapped a second time where
-// the kernels do. Its figures are exact.
+// The fake device's memory: pages that the host may not access at the tensors' addresses, mapped a second time for
+// kernels. Its statistics are exact.
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -11,15 +11,15 @@ namespace titan::test {
 
 class DeviceMemory final : public c10::Allocator {
  public:
-  /// Never ends: tensors with static storage may be the last.
+  /// Never destroyed, since tensors with static storage may be freed last.
   static DeviceMemory& get();
 
-  /// What nobody has written yet is NaN in any type.
+  /// Memory that is not written yet is NaN in any type.
   c10::DataPtr allocate(std::size_t bytes) override;
   c10::DeleterFnPtr raw_deleter() const override { return &put_back; }
   void copy_data(void* to, const void* from, std::size_t count) const override;
 
-  /// Where kernels find what tensors have at `address`.
+  /// The address at which kernels access the tensor memory at `address`.
   std::byte* for_kernels(const void* address) const;
 
   /// Of tensors that live, and the most at one time since reset_peak().

@@ -1,6 +1,6 @@
 #pragma once
-// A device that is none: the CPU's kernels on memory that the host cannot touch. What computes on it must give the
-// CPU's bits, and shows every place that takes the host's memory for the device's.
+// A simulated device: the CPU's kernels on memory that the host cannot access. Computing on it must give the CPU's
+// bits; any host access to device memory faults.
 #include <atomic>
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace titan::test {
 
-/// The CPU's, of the memory behind.
+/// The CPU's kernels, on the fake device's memory.
 class FakeKernels final : public train::Kernels {
  public:
   explicit FakeKernels(std::atomic<std::uint64_t>& reads) : reads_(reads) {}
@@ -45,10 +45,10 @@ class FakeDevice final : public train::Device {
 
   /// What has happened since reset().
   struct Counts {
-    std::uint64_t host_reads = 0;     ///< to_host(), read(), norms, and whatever a kernel gave to the host
+    std::uint64_t host_reads = 0;     ///< to_host(), read(), norms, and values that kernels returned to the host
     std::uint64_t uploads = 0;        ///< upload() and from_host()
     std::uint64_t copies_out = 0;     ///< for savers
-    std::uint64_t without_fence = 0;  ///< of these, such as waited for nothing
+    std::uint64_t without_fence = 0;  ///< those of copies_out that waited for nothing
     std::uint64_t largest_host = 0;   ///< bytes that host_for() gave at once
   };
   Counts counts() const;

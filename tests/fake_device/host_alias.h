@@ -11,20 +11,20 @@ namespace titan::test {
 struct AliasedDevice {
   c10::DispatchKey key;
   c10::Allocator* memory;
-  std::byte* (*for_kernels)(const void* address);  ///< where the host finds what lies at an address of the device
+  std::byte* (*for_kernels)(const void* address);  ///< the address at which the host can access device memory
 };
 
 /// Of the tensors of one call.
 class HostAliases {
  public:
   explicit HostAliases(AliasedDevice device) : device_(device) {}
-  /// Same values, shape and strides. What is no tensor of the device is returned as it is; one of the host that has a
-  /// dimension is refused, as CUDA's kernels do. \error std::logic_error
+  /// An alias with the same values, shape and strides. Anything but a device tensor is returned unchanged; a host
+  /// tensor with at least one dimension is refused, as CUDA's kernels do. \error std::logic_error
   at::Tensor of(const at::Tensor& tensor);
-  /// The tensor of the device for what a kernel of the CPU returned: the tensor whose alias it is, a view of its
-  /// memory, or a new one.
+  /// The device tensor for the result of a CPU kernel: the tensor that it aliases, a view of its memory, or a new
+  /// tensor.
   at::Tensor back(const at::Tensor& tensor);
-  /// Brings tensors to the size that a kernel gave their aliases.
+  /// Resizes tensors as kernels have resized their aliases.
   void take_over_sizes();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Tensors of the fake device over connections for tensors of the host.
+// Transfers tensors of the fake device over fabrics for host tensors.
 #include <memory>
 
 #include "libtrain/engine/parallel/communicator.h"

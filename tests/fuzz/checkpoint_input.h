@@ -1,6 +1,6 @@
 #pragma once
-// A checkpoint folder as the input of a fuzz target. The input's bytes are made a folder in memory; renew_digests()
-// then makes every digest right again, or no changed byte would get past the first check.
+// A checkpoint folder as input of a fuzz target. The input is unpacked into an in-memory folder; renew_digests() then
+// corrects every digest, since otherwise no changed byte would pass the first check.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -53,8 +53,7 @@ inline void unpack(std::span<const std::byte> in, ckpt::Fs& fs, const std::strin
   }
 }
 
-/// Makes the digests of a checkpoint in memory those of its bytes. Places, lengths and counts stay as the input has
-/// them.
+/// Recomputes the digests of an in-memory checkpoint. Offsets, lengths and counts stay as in the input.
 class Renewal {
  public:
   Renewal(ckpt::testing::MemFs& fs, std::string folder, ckpt::Manifest& manifest)

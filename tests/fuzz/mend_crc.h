@@ -1,5 +1,5 @@
 #pragma once
-// A mutator that sets the CRCs of all zip archives in an input right again: without it no changed payload gets past the
+// A mutator that corrects the CRCs of all zip archives in an input, since otherwise no changed payload would pass the
 // checksum.
 #include <cstdint>
 #include <cstring>

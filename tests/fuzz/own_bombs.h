@@ -1,5 +1,5 @@
 #pragma once
-// Bombs in our own format: checkpoints of a few hundred bytes that claim more than there is.
+// Bombs in Titan's format: checkpoints of a few hundred bytes that claim huge contents.
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace titan::fuzz {
 
 struct OwnBomb {
   std::string name;
-  std::function<ckpt::Status()> light;  ///< must not be ok, and must not take more memory than there is
+  std::function<ckpt::Status()> light;  ///< must not return ok, and must not use more memory than the contents justify
 };
 
 std::vector<OwnBomb> own_bombs();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""deepspeed_steps.py: checkpoints of DeepSpeed's ZeRO 1 to 3 and its universal form become ours tensor by tensor, and a run goes on from one.
+"""deepspeed_steps.py: converts checkpoints of DeepSpeed's ZeRO 1 to 3 and its universal format tensor by tensor, and resumes a run from one.
 
 The state of nanotron_steps.py's model after five steps is written as DeepSpeed 0.19.8 lays it out: flat vectors of float32 cut and padded for each stage,
 paddings with the moments and without the weights, empty tensors in stage 3's files of the model, objects of DeepSpeed's own classes. DeepSpeed itself is
-not installed for the tests; what stands here is taken from files that it wrote, and stage 1's and 3's vectors are put together again by the rule of its
-zero_to_fp32.py. Every weight and moment is found again, `titan-train eval` has transformers' logits, and titan-train goes on within 1e-5.
+not installed for the tests; the layout is taken from files that it wrote, and the vectors of stages 1 and 3 are reassembled by the rule of its
+zero_to_fp32.py. Every weight and moment is found again, `titan-train eval` has transformers' logits, and titan-train resumes with losses within 1e-5.
 TITAN_BIN names the folder of the programs. Exit 1 with a message at the first difference.
 """
 import collections

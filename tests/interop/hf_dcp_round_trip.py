@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""hf_dcp_round_trip.py: a run of a transformers model under plain torch goes on here from its DCP directory, and the other way round.
+"""hf_dcp_round_trip.py: a run of a transformers model under plain torch is resumed here from its DCP directory, and the other way round.
 
 Forth: models of transformers are trained for five steps under FSDP2 (2 ranks of Gloo), FSDP2 x TP (4) and unsharded, with AdamW and a
 scheduler, and saved by torch.distributed.checkpoint with Hugging Face's names; once in the two folders that accelerate makes, once as

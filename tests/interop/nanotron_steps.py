@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nanotron_steps.py: steps of nanotron, of any TP, PP, DP and ZeRO stage, become ours tensor by tensor, and a run goes on from one; so do Megatron-Core's.
+"""nanotron_steps.py: converts steps of nanotron, of any TP, PP, DP and ZeRO stage, tensor by tensor, and resumes a run from one; the same for Megatron-Core.
 
 A model of transformers is trained for five steps under plain torch with AdamW and a scheduler. Its state is written as nanotron 1.2 to 1.5 lays it out:
 projections fused and cut within each chunk, pairs of slices in the headers, moments by torch.save, whole or cut for ZeRO 1, masters as views into one

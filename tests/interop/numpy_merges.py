@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that `titan-ckpt merge` gives the bits that numpy computes in fp64, whatever layouts the sources have.
+"""Checks that `titan-ckpt merge` gives the bits that numpy computes in fp64, for any layouts of the sources.
 
 (TITAN_BIN names the folder of the programs.)
 """

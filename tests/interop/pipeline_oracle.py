@@ -1,8 +1,8 @@
 """Compares the pipeline schedules with the tables that torch.distributed.pipelining.schedules makes.
 
 For p 2..8 ranks, v 1..4 stages a rank and m 1..32 micro-batches the order of compute actions must be equal, action for
-action. torch's REDUCE_GRAD is no action here, and its overlapped pairs (DualPipeV) are two actions, one after the other.
-Where one of the two refuses a shape, the other must refuse it, too. meant() names the differences that are meant.
+action. torch's REDUCE_GRAD is not an action here, and its overlapped pairs (DualPipeV) are two consecutive actions.
+If one of the two refuses a shape, the other must refuse it, too. meant() lists intended differences.
 """
 import collections
 import itertools

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TensorBoard's own reader finds in a run's folder what metrics.jsonl and the console say, over a kill and a fall-back; beside it lie traces."""
+"""TensorBoard's own reader finds in a run's folder the values of metrics.jsonl and the console, across a kill and a rollback; traces are stored next to it."""
 
 import json
 import os

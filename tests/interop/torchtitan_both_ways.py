@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""torchtitan_both_ways.py --tp 1|2: torchtitan 0.2.2 and titan-train go on with each other's runs. FSDP 2 without --tp 2, else FSDP 2 x TP 2.
+"""torchtitan_both_ways.py --tp 1|2: torchtitan 0.2.2 and titan-train resume each other's runs. FSDP 2 without --tp 2, else FSDP 2 x TP 2.
 
 Forth: torchtitan trains 20 steps on known tokens and saves step 10 whole and step 20 as bf16 weights. Step 10 becomes one of ours with
 torchtitan's own TOML, and `titan-train run` goes on with that TOML on the same tokens: ten losses agree to 1e-5, norms of gradients to 1e-3,

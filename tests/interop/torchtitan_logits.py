@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""torchtitan_logits.py: a flavour of torchtitan's llama3 is the same function here, RoPE's scaling included (logits within 1e-5, CPU, float32).
+"""torchtitan_logits.py: a torchtitan llama3 flavour computes the same function here, including RoPE scaling (logits within 1e-5, CPU, float32).
 
-Forth: random weights in torchtitan's own model, saved by torch.distributed.checkpoint, converted with a TOML that says `flavor` alone, and
+Forth: random weights in torchtitan's own model, saved by torch.distributed.checkpoint, converted with a TOML that only names `flavor`, and
 evaluated by `titan-train eval`. Back: `titan-train run` with that TOML, converted to DCP and loaded by torchtitan's model.
 Both times a conversion or run with rope_scaling = "none" gives visibly other logits, so that the comparison could fail.
 All flavours: sizes and scaling that `titan-train plan` shows are torchtitan's. The same of its qwen3: norms of heads, a tied head, rows of

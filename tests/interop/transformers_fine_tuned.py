@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""transformers_fine_tuned.py: what belongs to a model of Hugging Face's goes through a run and out again, whatever version runs this.
+"""transformers_fine_tuned.py: the companion files of a Hugging Face model pass through a run and out again, with the transformers version that runs this.
 
 A small Llama with a tokenizer, a chat template and a generation_config.json is what a run begins from (--init-from, 2 ranks). Its folder
 disappears; the run goes on, is resharded, stripped, given another curve, and begins another run. Each of these is exported, and

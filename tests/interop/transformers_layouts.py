@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""transformers_layouts.py: a model that transformers trained has the same logits here from every layout of its names, and after every conversion.
+"""transformers_layouts.py: a model trained by transformers has the same logits here from every naming scheme, and after every conversion.
 
 A small Llama, a Qwen2 with biases and a tied head, and a Mistral, the latter two with heads of another size than dim / heads, are trained for three
 steps with AdamW. Each is then written as a Hugging Face folder and, by torch.distributed.checkpoint, with Hugging Face's names behind the prefixes of

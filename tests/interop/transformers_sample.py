@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""transformers_sample.py: `titan-train sample` writes what transformers writes, whatever version runs this.
+"""transformers_sample.py: `titan-train sample` generates what transformers generates, with the transformers version that runs this.
 
 Greedy, in float32, 64 tokens: folders that transformers saves are sampled as they lie there, with the KV cache and without it, and
-give the ids of model.generate(). Random models are nearly undecided now and then, so the first seed is taken whose 64 choices all
+give the ids of model.generate(). Random models sometimes have nearly equal logits, so the first seed is used whose 64 choices all
 lead by MARGIN; the smallest lead is printed. A model that ends its text ends it here at the same token.
 Then a run on text is exported: pipeline("text-generation") works on the folder as it is, writes the text that `sample` writes for the
 run, and its tokenizer maps every text to its bytes and back. So does it for a run on ids that `titan-ckpt tokenize` made. TITAN_BIN names

@@ -1,12 +1,12 @@
 #pragma once
-// What there is of simulated GPUs, in place of libcudart.so and what stands on it. Preloaded under the real LibTorch by
+// Simulated GPUs, in place of libcudart.so and the libraries above it. Preloaded under the real LibTorch by
 // tests/e2e/simulated_gpu.py.
-//   TITAN_SIMULATED_GPUS=2         how many a process sees; 1 otherwise
+//   TITAN_SIMULATED_GPUS=2         number that a process sees; default 1
 //   CUDA_VISIBLE_DEVICES=1         the number of the first of them
-//   TITAN_SIMULATED_GPU_BYTES=N    memory of each; 80 GiB otherwise
-//   TITAN_SIMULATED_GPU_ZEROS=1    the host reads zeros, whatever lies there: for kernels that compute nothing
-//   TITAN_SIMULATED_GPU_WAITS=FILE where the host waited in the driver, a line each
-//   TITAN_SIMULATED_GPU_EVENTS=N   an illegal access stops it after N questions for an event
+//   TITAN_SIMULATED_GPU_BYTES=N    memory of each; default 80 GiB
+//   TITAN_SIMULATED_GPU_ZEROS=1    the host always reads zeros: for kernels that compute nothing
+//   TITAN_SIMULATED_GPU_WAITS=FILE places where the host waited in the driver, one per line
+//   TITAN_SIMULATED_GPU_EVENTS=N   an illegal access after N event queries
 #include <vector_types.h>
 
 #include <cstddef>

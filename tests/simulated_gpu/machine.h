@@ -1,6 +1,6 @@
 #pragma once
-// The streams of the simulated GPU. What is given to a stream is done as late as CUDA's rules allow, when the host asks
-// for an event behind it: who reads too early, or frees too early, gets wrong bytes.
+// The streams of the simulated GPU. Work on a stream is done as late as CUDA's rules allow: when the host asks for a
+// later event. Code that reads too early, or frees too early, gets wrong bytes.
 //   TITAN_SIMULATED_GPU_EARLY=1   all streams but the default one do their work as early as the rules allow
 #include <chrono>
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace titan::gpu {
 
-/// A place in a stream that the GPU comes to.
+/// A position in a stream that the GPU reaches.
 struct Mark {
   void* stream = nullptr;
   bool reached = false;
   bool asked = false;  ///< the host has asked for it, and was told to wait
 };
 
-/// Does its part of the work if it can now, and says whether it is over.
+/// Does its part of the work if possible, and returns whether it is complete.
 using Action = std::function<bool()>;
 
 class Machine {
@@ -35,7 +35,7 @@ class Machine {
   void give(void* stream, Action action);
   std::shared_ptr<Mark> mark(void* stream);
   void wait(void* stream, std::shared_ptr<Mark> mark);
-  /// Goes on until the GPU has come to the mark, or can do nothing more at present. Returns whether it has.
+  /// Runs until the GPU has reached the mark, or cannot continue at present. Returns whether it has reached the mark.
   bool come_to(Mark& mark);
   /// Returns when the GPU has come to it. Ends the process after a minute.
   void finish(Mark& mark);

@@ -1,5 +1,5 @@
 #pragma once
-// Large made-up checkpoints, made about as fast as a disk takes them: normal-like values, a pure function of tensor
+// Large made-up checkpoints, generated about as fast as a disk writes: roughly normal values, a pure function of tensor
 // name, leaf and seed, so that every mesh saves the same state.
 #include "ckpt/save/tensor_stream.h"
 #include "tests/support/make_checkpoint.h"

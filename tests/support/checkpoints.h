@@ -1,6 +1,6 @@
 #pragma once
 // Checkpoints for tests: a model with awkward shapes, tensors whose bytes are a function of name and position, and a
-// save that plays all ranks.
+// save that acts as all ranks.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -41,8 +41,8 @@ std::vector<ParameterMeta> small_model();
 Snapshot make_snapshot(std::vector<ParameterMeta> parameters, Mesh mesh, std::uint64_t leaf_elements,
                        std::uint64_t step = 40);
 
-/// Writes as every rank in turn, up to the commit, into shared files where the snapshot says so. `as` is called before
-/// each rank acts, with whether it writes its leaves; an error of it ends the save.
+/// Writes as every rank in turn, up to the commit, into shared files if the snapshot has them. `as` is called before
+/// each rank acts, with whether it writes its leaves; an error from it ends the save.
 Result<std::vector<RankReceipt>> write_as_every_rank(
     Fs& fs, const std::string& tmp, const Snapshot& snapshot, TensorSource& source,
     const std::function<Status(std::uint32_t rank, bool writes)>& as = {});

@@ -22,8 +22,7 @@ class ChildProcess {
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
-  /// Reads until `text` has been seen `times` times in the output; false when the time is over or the output ended
-  /// before.
+  /// Reads until `text` has occurred `times` times in the output; false on timeout or if the output ended before.
   bool wait_for_output(const std::string& text, std::chrono::milliseconds limit = std::chrono::seconds(30),
                        int times = 1);
   /// Waits for the end; the exit code, 128 + signal for a killed one, nullopt when the time is over.

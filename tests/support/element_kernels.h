@@ -1,5 +1,5 @@
 #pragma once
-// The element kernels of a GPU as functions of the CPU. In one source of a program: they are C functions.
+// The GPU's element kernels compiled as CPU functions. Include it in one source of a program: they are C functions.
 #include <cmath>
 #include <cstring>
 

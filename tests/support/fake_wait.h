@@ -1,5 +1,5 @@
 #pragma once
-// FakeWait: a clock that goes forward when somebody sleeps, and remembers what was said.
+// FakeWait: a clock that advances when somebody sleeps, and records messages.
 #include <functional>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// Weights that can be asked about and not read.
+// Weights whose metadata can be queried but which cannot be read.
 #include <memory>
 #include <string>
 

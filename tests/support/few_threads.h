@@ -1,5 +1,5 @@
 #pragma once
-// The system has only so many threads left.
+// Limits the number of threads that can still be started.
 #include "ckpt/base/helpers.h"
 
 namespace titan::ckpt::testing {

@@ -1,6 +1,6 @@
 #pragma once
-// MeddlingFs: passes calls on to another Fs while somebody meddles: a bit that flips on its way to the disk, or another
-// process that acts between two calls.
+// MeddlingFs: passes calls on to another Fs and interferes: a bit that flips on its way to the disk, or another process
+// that acts between two calls.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,7 +24,8 @@ inline bool copy_tree(Fs& from, const std::string& source, Fs& to, const std::st
   return copied;
 }
 
-/// Bit `bit`, modulo their number, of what the k-th write (1-based) into a file whose path contains `path_part` brings.
+/// Flips bit `bit` (modulo the number of bits) of the data of the k-th write (1-based) to a file whose path contains
+/// `path_part`.
 struct Flip {
   std::string path_part;
   std::uint64_t k = 0;  ///< 0: none

@@ -1,5 +1,5 @@
 #pragma once
-// MemFs: a file system in memory with the semantics of PosixFs (one conformance suite runs against both).
+// MemFs: an in-memory file system with the semantics of PosixFs (one conformance suite runs against both).
 #include <cstdint>
 #include <memory>
 
@@ -43,7 +43,7 @@ class MemFs final : public Fs {
   /// Makes `path` a symbolic link that leads to `target`, which need not be there.
   Status symlink(const std::string& target, const std::string& path);
 
-  /// Damages an existing file behind everybody's back.
+  /// Damages an existing file without a regular write.
   Status overwrite(const std::string& path, std::uint64_t offset, std::span<const std::byte> data);
   Status resize(const std::string& path, std::uint64_t size);
 

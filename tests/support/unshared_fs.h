@@ -1,5 +1,5 @@
 #pragma once
-// UnsharedFs: a store whose file locks other hosts do not see, or that has none: every lock is granted.
+// UnsharedFs: a store whose file locks are not visible to other hosts, or which has none: every lock is granted.
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,7 +15,8 @@ class UnsharedFs final : public Fs {
 
   LockReach reach = LockReach::kUnknown;                 ///< what its locks say of themselves
   bool shared = false;                                   ///< as on an ordinary store: the locks are those of `inner`
-  std::function<void(const std::string& path)> on_lock;  ///< called after a lock was granted, before its taker goes on
+  std::function<void(const std::string& path)> on_lock;  ///< called after a lock was granted, before its taker
+                                                         ///< continues
 
   std::function<void(const std::string& path)> on_create;  ///< called before a file is created
   std::function<void(const std::string& path)> on_read;    ///< called before a file is opened to be read

@@ -1,4 +1,4 @@
-// titan-train itself: what needs tensors is done by the program beside it.
+// titan-train itself; operations that need tensors are done by titan-train-engine, next to it.
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kEngine = "titan-train-engine";
 
-/// Executes the engine in the place of this program. \error kInvalid: it is not there; kFailed: it cannot be executed
+/// Replaces this program by the engine (exec). \error kInvalid: it is missing; kFailed: it cannot be executed
 ckpt::Status become_engine(const Command& command) {
   TITAN_ASSIGN_OR_RETURN(const std::string program, engine_program());
   std::vector<std::string> words = command.words;

@@ -12,7 +12,7 @@
 namespace titan::train {
 namespace {
 
-// Computing goes first where cores are few; the threads that write inherit it.
+// Lower priority, so that computing goes first if cores are few; the writing threads inherit it.
 constexpr int kNice = 10;
 
 constexpr unsigned kCopies = 4;  // at a time from a device to staging
@@ -68,7 +68,7 @@ void BackgroundSaver::work(const std::function<void(const std::string&)>& on_beg
         SaveOutcome{snapshot_->train.step, std::move(report), {snapshot_seconds_, 0, seconds_since(due_)}, false});
   } catch (...) {
     error_ = std::current_exception();
-    // A rank is lost: what the others have written is of no use.
+    // A rank is lost: what the others have written is useless.
     if (!temporary.empty()) checkpointer_.abandon(temporary);
   }
   source_->close();

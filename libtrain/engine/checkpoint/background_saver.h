@@ -1,6 +1,6 @@
 #pragma once
-// Saves in a separate thread while training continues. Every rank has such a saver; the savers of all ranks talk in a
-// group that nothing else uses.
+// Asynchronous saves: a background thread saves while training continues. The savers of all ranks communicate in a
+// group of their own.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace titan::train {
 
-/// What a save cost one rank, in seconds.
+/// Time that a save took on one rank, in seconds.
 struct SaveTimes {
-  double snapshot = 0;  ///< to copy the state that is not in tensors
-  double stall = 0;     ///< training stood still
+  double snapshot = 0;  ///< copying the state that is not in tensors
+  double stall = 0;     ///< training was blocked
   double durable = 0;   ///< from when the save was due until it was durable
 };
 
@@ -29,21 +29,21 @@ struct SaveOutcome {
   std::uint64_t step = 0;
   ckpt::Result<SaveReport> report;
   SaveTimes times;
-  bool waited_for = false;  ///< training stood still during the whole save
-  bool counts = true;       ///< if the save failed: it counts among the consecutive failures that end a run
+  bool waited_for = false;  ///< training was blocked during the whole save
+  bool counts = true;       ///< whether a failure counts towards the consecutive failures that end a run
 };
 
-/// One save at a time. All functions are for the training thread. Members that both threads touch name the thread that
-/// owns them.
+/// One save at a time. All functions are called by the training thread. Members shared with the saver's thread state
+/// which thread owns them.
 class BackgroundSaver {
  public:
   struct Options {
-    Control* group = nullptr;  ///< every rank; used by the savers alone
+    Control* group = nullptr;  ///< all ranks; used only by the savers
     std::uint64_t leaf_bytes = 0;
     std::uint64_t staging_bytes = 0;
-    unsigned threads = 1;  ///< that compute
-    /// Staging begins together with the save, not only when an update would overtake the save. For a GPU, whose copies
-    /// cost training nothing.
+    unsigned threads = 1;  ///< number of computing threads
+    /// Staging starts together with the save instead of when an update would overtake the save. For a GPU, whose copies
+    /// do not slow down training.
     bool stages_ahead = false;
   };
   using Clock = std::chrono::steady_clock;
@@ -51,21 +51,21 @@ class BackgroundSaver {
   /// While busy(), nothing else may use `checkpointer`.
   BackgroundSaver(Checkpointer& checkpointer, const Options& options)
       : checkpointer_(checkpointer), options_(options) {}
-  /// Gives up a save that is under way, and removes its temporary folder if possible.
+  /// Abandons a save in progress, and removes its temporary folder if possible.
   ~BackgroundSaver();
   BackgroundSaver(const BackgroundSaver&) = delete;
   BackgroundSaver& operator=(const BackgroundSaver&) = delete;
 
-  /// Begins a save of `snapshot` that was due at `due`; not while busy(). `optimizer` must outlive the save, and may
-  /// change its tensors only after let_change(). `on_begin` (see Checkpointer::save) runs in the saver's thread.
+  /// Starts a save of `snapshot` that was due at `due`. Not while busy(). `optimizer` must outlive the save and must
+  /// not change its tensors before let_change(). `on_begin` (see Checkpointer::save) runs in the saver's thread.
   void start(ckpt::Snapshot snapshot, const ShardedAdamW& optimizer, Clock::time_point due,
              std::function<void(const std::string& tmp)> on_begin);
-  /// Call this before tensors of the optimizer change.
+  /// Call this before the optimizer's tensors change.
   void let_change();
 
   /// True from start() until take() has returned the outcome.
   bool busy() const { return thread_.joinable(); }
-  /// Whether the save is over on this rank. Rethrows an exception that ended it without an outcome. \error CommError
+  /// Whether the save has ended on this rank. Rethrows an exception that ended it without an outcome. \error CommError
   bool done() const;
   /// Waits for the save and returns its outcome, which is the same on every rank. \error CommError
   SaveOutcome take();

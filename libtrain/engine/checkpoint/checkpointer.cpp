@@ -28,9 +28,9 @@
 namespace titan::train {
 namespace {
 
-// Writes in flight of a rank that saves raw leaves: their writers mostly wait for the store.
+// Concurrent writes of a rank that saves raw leaves: the writers mostly wait for the store.
 constexpr unsigned kWriters = 4;
-// Reads in flight of a rank that loads, and the leaves (1 MiB each) of one.
+// Concurrent reads of a rank that loads, and the size of a read in leaves (1 MiB each).
 constexpr unsigned kReaders = 4;
 constexpr std::uint64_t kLeavesOfARun = 1;
 
@@ -38,7 +38,7 @@ using ckpt::Result;
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
 
-// Leaves of the owned pieces, on the host straight from the tensors' memory.
+// Leaves of the owned pieces; on the CPU directly from the tensors' memory.
 class OwnedSource : public ckpt::TensorSource {
  public:
   OwnedSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot) : snapshot_(snapshot) {
@@ -71,8 +71,8 @@ void encode_rows(ckpt::IdentityEncoder& encoder, const ckpt::Settings& rows,
   encoder.absent();
 }
 
-// Everything that must be equal on all ranks before bytes are written. What is a machine's own (times, environment,
-// places) is not.
+// Everything that must be equal on all ranks before bytes are written. Host-specific values (times, environment, paths)
+// are excluded.
 ckpt::Digest plan_digest(const ckpt::Snapshot& snapshot) {
   ckpt::IdentityEncoder encoder;
   encoder.u64(snapshot.train.step);
@@ -111,7 +111,7 @@ struct LeafRun {
   at::Tensor values;
 };
 
-// Cuts a piece into runs that threads can read side by side; neighbours in the list are neighbours in the file.
+// Divides a piece into runs that threads can read in parallel; neighbours in the list are neighbours in the file.
 void add_runs(ckpt::TensorRef ref, const ckpt::LeafGrid& grid, ckpt::LeafRange leaves, const at::Tensor& values,
               std::vector<LeafRun>& runs) {
   for (std::uint64_t first = leaves.first; first < leaves.end(); first += kLeavesOfARun) {
@@ -133,7 +133,8 @@ unsigned writers_for(const ckpt::Snapshot& snapshot, unsigned computing) {
 Checkpointer::Checkpointer(ckpt::Fs& fs, World& world, std::string checkpoint_dir)
     : fs_(fs), world_(world), dir_(std::move(checkpoint_dir)) {}
 
-// Removes what a failed save left. Where the disk is full it says what holds space; asked before that is freed.
+// Removes the remains of a failed save. If the disk is full, the error says what uses space; this is computed before
+// the remains are removed.
 Status Checkpointer::give_up(Status status, const ckpt::Snapshot& snapshot, const std::string& tmp) {
   if (const Status space = ckpt::check_space(fs_, dir_, snapshot); !space.ok())
     status.causes.push_back(space.message + "; " + space.hint);
@@ -144,7 +145,7 @@ Status Checkpointer::give_up(Status status, const ckpt::Snapshot& snapshot, cons
 Result<SaveReport> Checkpointer::save(const ckpt::Snapshot& snapshot, const ShardedAdamW& optimizer,
                                       const std::function<void(const std::string&)>& on_begin) {
   OwnedSource source(optimizer, snapshot);
-  // While ranks save they do not compute, so that the threads of computing are free.
+  // Ranks do not compute while they save, so the compute threads are free.
   const unsigned threads = writers_for(snapshot, static_cast<unsigned>(at::get_num_threads()));
   return save_from(*world_.io, snapshot, source, threads, on_begin);
 }
@@ -164,7 +165,7 @@ Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& sn
     }
   }
   TITAN_RETURN_IF_ERROR(agree(io, status));
-  // One word from rank 0: what it plans, and where to write.
+  // One message from rank 0: its plan, and where to write.
   const std::string plan = plan_digest(snapshot).hex();
   const std::string word = io.broadcast(plan + tmp, 0);
   tmp = word.substr(plan.size());
@@ -175,7 +176,7 @@ Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& sn
   status = agree(io, status);
   if (!status.ok()) return world_.rank == 0 ? give_up(std::move(status), snapshot, tmp) : status;
 
-  // Every rank writes what it owns; nothing but receipts travels.
+  // Every rank writes what it owns; only receipts are sent.
   const auto receipt =
       ckpt::shares_files(snapshot)
           ? write_shared(io, fs_, tmp, snapshot, source, threads)
@@ -238,7 +239,7 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
                                 " has another shape in the checkpoint than in the config");
     index_of.push_back(*index);
   }
-  // Else the average begins here: permission for that was asked for at the start.
+  // Otherwise the EMA starts here; permission for that was checked at the start.
   const bool averages = moments && optimizer.keeps_ema() && ckpt::has_ema(manifest);
   std::vector<LeafRun> runs;
   for (const ShardedAdamW::State& state : optimizer.states()) {
@@ -253,8 +254,8 @@ Status Checkpointer::load(const ckpt::CheckpointReader& reader, const recipe::Ru
     add(ckpt::kExpAvgSq, state.exp_avg_sq);
     if (averages) add(ckpt::kEma, state.ema);
   }
-  // While ranks load they do not compute, and a store is busy only with several reads under way. On the host each reads
-  // straight into the tensor.
+  // Ranks do not compute while they load, and a store needs several concurrent reads. On the CPU each read goes
+  // directly into the tensor.
   TITAN_RETURN_IF_ERROR(ckpt::parallel_for(runs.size(), kReaders, [&](std::size_t i) -> Status {
     TITAN_RETURN_IF_ERROR(stop.check());
     const LeafRun& run = runs[i];

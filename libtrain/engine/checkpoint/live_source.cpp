@@ -98,7 +98,7 @@ void LiveSource::stage_ahead(unsigned threads) {
     if (live_ == 0) return;
     if (!closed_) count = rows_.size();
   }
-  // From the back: the writer comes from the front, so that where staging is small the wait is for what it reads next.
+  // From the back: the writer comes from the front, so with little staging memory the wait is for what it reads next.
   (void)ckpt::parallel_for(count, threads, [&](std::size_t i) {
     stage(count - 1 - i);
     return ckpt::ok_status();

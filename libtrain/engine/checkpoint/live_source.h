@@ -1,7 +1,7 @@
 #pragma once
-// The leaves that a rank owns, for a writer that reads them while training continues. Weights and moments change only
-// in the optimizer's step. Leaves that the writer has not read by then are copied to staging, or the step waits for the
-// writer.
+// A rank's leaves for a writer that reads them while training continues. Weights and moments change only in the
+// optimizer's step. Before that step, leaves that the writer has not read are copied to staging, or the step waits for
+// the writer.
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -25,20 +25,20 @@ class Fence;
 /// Each leaf is asked for once, by one thread. Another thread may call let_change() and close().
 class LiveSource final : public ckpt::TensorSource {
  public:
-  /// Keeps references to the tensors and to `staging`. Saved are the values that the tensors have after all work that
-  /// was begun on the device before this call.
+  /// Keeps references to the tensors and to `staging`. The saved values are those after all device work that was
+  /// started before this call.
   LiveSource(const ShardedAdamW& optimizer, const ckpt::Snapshot& snapshot, Staging& staging);
 
   /// Always copies the leaf into `scratch`.
   ckpt::Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
                                                 std::span<std::byte> scratch) override;
-  /// Copies leaves that are not read yet to staging, as far as staging has room, with up to `threads` threads.
-  /// let_change() then has little or nothing to wait for. Any thread may call it at any time.
+  /// Copies unread leaves to staging while it has room, with up to `threads` threads, so that let_change() waits
+  /// little. Thread-safe.
   void stage_ahead(unsigned threads);
-  /// Returns when the tensors may change: each leaf was read, or is in staging. Up to `threads` threads copy. \error
-  /// rethrows what a copy from the device threw in any thread; nothing more is read then
+  /// Returns when the tensors may change: every leaf has been read or staged. Up to `threads` threads copy. \error
+  /// rethrows an exception of a device copy in any thread; nothing more is read then
   void let_change(unsigned threads);
-  /// Ends reading: leaf() fails from now on, and let_change() waits only for a copy that is under way.
+  /// Ends reading: leaf() fails from now on, and let_change() waits only for copies in progress.
   void close();
 
  private:
@@ -53,8 +53,8 @@ class LiveSource final : public ckpt::TensorSource {
     std::size_t first_row = 0;
   };
 
-  /// Copies a live row to `to`, and releases the lock while it copies. False: the device threw; let_change() will
-  /// rethrow it.
+  /// Copies a live row to `to`, releasing the lock meanwhile. Returns false if the device threw; let_change() rethrows
+  /// it.
   bool copy(Row& row, std::span<std::byte> to, ckpt::MutexLock& lock) TITAN_REQUIRES(mutex_);
   /// Copies row `index` to staging if it is still needed and staging has room.
   void stage(std::size_t index);
@@ -64,9 +64,9 @@ class LiveSource final : public ckpt::TensorSource {
   std::map<std::pair<std::uint32_t, std::string>, Piece> pieces_;
   ckpt::Mutex mutex_;
   ckpt::Condition changed_;
-  std::vector<Row> rows_ TITAN_GUARDED_BY(mutex_);   ///< in the order in which a save asks for them
+  std::vector<Row> rows_ TITAN_GUARDED_BY(mutex_);   ///< in the order in which a save reads them
   std::size_t live_ TITAN_GUARDED_BY(mutex_) = 0;    ///< rows that an update would overwrite before they are saved
-  std::size_t copies_ TITAN_GUARDED_BY(mutex_) = 0;  ///< of live rows, under way
+  std::size_t copies_ TITAN_GUARDED_BY(mutex_) = 0;  ///< copies of live rows in progress
   bool closed_ TITAN_GUARDED_BY(mutex_) = false;
   std::exception_ptr error_ TITAN_GUARDED_BY(mutex_);
 };

@@ -9,7 +9,7 @@
 namespace titan::train {
 namespace {
 
-// Pinning memory costs a call of the driver, behind whose lock the run's launches wait: few large ones.
+// Pinning memory is a driver call whose lock also blocks the run's kernel launches: few large allocations.
 constexpr std::uint64_t kSlab = 64 << 20;
 
 }  // namespace

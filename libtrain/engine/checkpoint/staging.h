@@ -1,5 +1,5 @@
 #pragma once
-// Memory for copies of leaves that an optimizer step changes before they are written.
+// Memory for copies of leaves that an optimizer step would change before they are written.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace titan::train {
 
-/// Buffers of one leaf each, in host memory that the device chooses. They are allocated many at a time when they are
-/// first needed, and kept for the next save. Thread-safe.
+/// Buffers of one leaf each, in host memory suited to the device (pinned for a GPU). Allocated in batches on demand,
+/// and kept for the next save. Thread-safe.
 class Staging {
  public:
   /// Returns its memory to the free buffers when its last owner is destroyed.

@@ -30,7 +30,7 @@ constexpr std::size_t kPinned = 4 << 20;  // bytes at once: a leaf, which has 1 
 
 constexpr std::chrono::microseconds kSaversSpin{50};  // what a leaf takes, about
 
-/// Of the process, outside of LibTorch's pool: in that copies would lie behind NCCL's transfers.
+/// A stream of the process, outside LibTorch's pool: on a pool stream, copies could be queued after NCCL's transfers.
 c10::cuda::CUDAStream make_stream(c10::DeviceIndex index) {
   const c10::cuda::CUDAGuard here(index);
   cudaStream_t stream = nullptr;
@@ -54,7 +54,7 @@ CudaDevice::CudaDevice(DeviceSettings settings)
       kernels_(settings_, *this) {
   set_gpu_switches(settings_);
   c10::cuda::set_device(place_.index());
-  at::empty({1}, options(at::kFloat));  // what CUDA cannot do at all it says here
+  at::empty({1}, options(at::kFloat));  // fails here if CUDA does not work at all
 }
 
 std::string CudaDevice::name() const { return at::cuda::getDeviceProperties(place_.index())->name; }
@@ -76,7 +76,7 @@ ckpt::Settings CudaDevice::environment() const { return gpu_rows(settings_); }
 MemoryFigures CudaDevice::memory() const {
   const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(place_.index());
   const auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-  // Both at their highest: when memory runs out, tensors are gone before anybody asks.
+  // Both at their peaks: after an out-of-memory error the tensors have been freed already.
   const std::int64_t kept = stats.reserved_bytes[all].peak - stats.allocated_bytes[all].peak;
   return {.tensors = static_cast<std::size_t>(stats.allocated_bytes[all].peak),
           .kept = static_cast<std::size_t>(std::max<std::int64_t>(kept, 0)),
@@ -93,7 +93,7 @@ at::Tensor CudaDevice::host_tensor(at::IntArrayRef sizes, at::ScalarType type) {
   return at::empty(sizes, pinned(type));
 }
 
-// LibTorch keeps pinned blocks for good, rounded up to powers of two: leaves are pinned, whole parameters are not.
+// LibTorch keeps pinned blocks forever, rounded up to powers of two, so leaves are pinned but whole parameters are not.
 at::Tensor CudaDevice::host_for(const at::Tensor& values) {
   const at::TensorOptions host = at::TensorOptions().dtype(values.scalar_type());
   return at::empty(values.sizes(), host.pinned_memory(values.nbytes() <= kPinned));
@@ -102,7 +102,7 @@ at::Tensor CudaDevice::host_for(const at::Tensor& values) {
 void CudaDevice::upload(const at::Tensor& host, const at::Tensor& values) {
   const c10::cuda::CUDAGuard here(place_);
   const at::NoGradGuard no_grad;
-  // The driver takes what is not pinned before it returns.
+  // The driver copies unpinned memory before the call returns.
   values.copy_(host, /*non_blocking=*/true);
   wait_for_gpu();
 }
@@ -110,7 +110,7 @@ void CudaDevice::upload(const at::Tensor& host, const at::Tensor& values) {
 at::Tensor CudaDevice::from_host(at::Tensor host) {
   if (!host.is_cpu()) return host;
   const c10::cuda::CUDAGuard here(place_);
-  // A pinned block is not given to anybody else before the copy is done.
+  // A pinned block is not reused before the copy is done.
   const at::Tensor source = host.is_pinned() ? host : host.contiguous().pin_memory();
   return source.to(place_, host.scalar_type(), /*non_blocking=*/true);
 }
@@ -135,7 +135,7 @@ std::vector<double> CudaDevice::read(std::span<const at::Tensor> scalars) {
 }
 
 void CudaDevice::keep_pace(std::size_t launches) {
-  constexpr std::size_t kAhead = 600;  // a stream takes some 1,000
+  constexpr std::size_t kAhead = 600;  // a stream's queue holds about 1,000
   const c10::cuda::CUDAGuard here(place_);
   const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream();
   Queue& queue = queues_[stream.id()];
@@ -164,7 +164,7 @@ void CudaDevice::copy_out(const at::Tensor& values, std::span<std::byte> to, con
   const c10::cuda::CUDAGuard here(place_);
   if (fence != nullptr) const_cast<EventFence*>(static_cast<const EventFence*>(fence))->begun.block(copies_);
   const auto* from = reinterpret_cast<const std::byte*>(address_of(values));
-  // A copy to other memory would hold up the host in the driver, where it does not look after its peers.
+  // A copy to unpinned memory would block the host in the driver, where it does not watch its peers.
   const bool direct = is_pinned(to.data());
   thread_local at::Tensor leaf;
   if (!direct && !leaf.defined()) leaf = at::empty({static_cast<std::int64_t>(kPinned)}, pinned(at::kByte));

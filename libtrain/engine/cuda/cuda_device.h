@@ -1,5 +1,5 @@
 #pragma once
-// A GPU as the device of a process: one current stream for the run, one of its own for what a saver copies out. Part of
+// A GPU as the device of a process, with one stream for training and one for the saver's copies to the host. Part of
 // libtitan_cuda.so.
 #include <deque>
 #include <map>
@@ -13,10 +13,10 @@
 
 namespace titan::train {
 
-/// One function for each of Device's.
+/// Implements Device.
 class CudaDevice : public Device {
  public:
-  /// Sets LibTorch's switches, and makes the GPU that of the calling thread. \error throws what CUDA throws
+  /// Sets LibTorch's switches and makes the GPU current in the calling thread. \error throws CUDA's errors
   explicit CudaDevice(DeviceSettings settings);
 
   at::Device place() const override { return place_; }
@@ -40,13 +40,13 @@ class CudaDevice : public Device {
  private:
   DeviceSettings settings_;
   at::Device place_;
-  c10::cuda::CUDAStream copies_;  ///< to the host, for savers
+  c10::cuda::CUDAStream copies_;  ///< stream for the saver's copies to the host
   CudaKernels kernels_;
   struct Piece {
     at::cuda::CUDAEvent begin;
     std::size_t launches = 0;
   };
-  /// What a stream may not have done, and all launches of that.
+  /// The pieces of work that a stream may not have completed, and their total number of launches.
   struct Queue {
     std::deque<Piece> pieces;
     std::size_t launches = 0;

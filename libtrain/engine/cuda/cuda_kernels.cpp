@@ -16,8 +16,8 @@
 namespace titan::train {
 namespace {
 
-/// Adds halves until one element is left: additions of elements alone, whose order depends on their number and on
-/// nothing that a kernel chooses.
+/// Adds halves until one element is left: element-wise additions only, so that the order depends only on the number of
+/// elements, not on a kernel's choice.
 at::Tensor sum_of(at::Tensor values) {
   while (values.numel() > 1) {
     const std::int64_t all = values.numel(), half = (all + 1) / 2;
@@ -42,7 +42,7 @@ std::vector<at::Tensor> views_of(std::span<const NormLeaf> leaves) {
   return views;
 }
 
-/// Leaves that lie behind each other are one view: a rank has thousands.
+/// Adjacent leaves become one view, since a rank has thousands of leaves.
 std::vector<LeafRun> runs_of(std::span<const NormLeaf> leaves) {
   std::vector<LeafRun> runs;
   for (std::size_t begin = 0, end = 0; begin < leaves.size(); begin = end) {
@@ -67,16 +67,16 @@ at::Tensor squares_of(std::span<const NormLeaf> leaves, at::Tensor sums) {
 
 CudaKernels::CudaKernels(const DeviceSettings& settings, Device& device) : settings_(settings), device_(device) {}
 
-// Which kernel that is, the switches say: each but one is off, so that SDPA computes with it or throws.
+// The switches select the kernel: all others are disabled, so that SDPA uses it or throws.
 at::Tensor CudaKernels::attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                                   bool causal) {
   const std::int64_t heads = q_BHTK.size(1) / k_BGTK.size(1);
-  // The kernel wants whole vectors of a head; of others, which nobody trains, LibTorch makes such.
+  // The kernel needs whole vectors of a head. For other sizes, which are not used in training, LibTorch pads.
   const bool whole = causal && q_BHTK.scalar_type() == at::kBFloat16 && q_BHTK.size(3) % 8 == 0;
   if (settings_.attention == "flash" && settings_.deterministic && whole)
     return flash_attention(q_BHTK, k_BGTK, v_BGTK,
                            at::cuda::getDeviceProperties(q_BHTK.device().index())->multiProcessorCount);
-  // Flash reads shared heads as they are.
+  // Flash attention reads shared key and value heads without expansion.
   const bool expand = heads != 1 && settings_.attention != "flash";
   const at::Tensor k = expand ? k_BGTK.repeat_interleave(heads, 1) : k_BGTK;
   const at::Tensor v = expand ? v_BGTK.repeat_interleave(heads, 1) : v_BGTK;
@@ -104,7 +104,7 @@ at::Tensor CudaKernels::loss_sum(const at::Tensor& losses) {
 }
 
 void CudaKernels::leaf_norms(std::span<const NormLeaf> leaves, int p) {
-  trace_step_end();  // the norms are the last that every step asks for
+  trace_step_end();  // norms are the last operation of every step
   if (leaves.empty()) return;
   const at::NoGradGuard no_grad;
   const auto count = static_cast<std::int64_t>(leaves.size());

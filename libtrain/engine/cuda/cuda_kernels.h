@@ -1,6 +1,5 @@
 #pragma once
-// What a GPU computes in a way of its own: flash attention, norms of gradients, and the element kernels. Part of
-// libtitan_cuda.so.
+// The GPU's own kernels: flash attention, gradient norms, and the element kernels. Part of libtitan_cuda.so.
 #include "libtrain/engine/cuda/element_kernels.h"
 #include "libtrain/engine/parallel/device_module.h"
 
@@ -8,7 +7,7 @@ namespace titan::train {
 
 class CudaKernels final : public ElementKernels {
  public:
-  /// `device`, to which these belong, must outlive them.
+  /// `device` owns these kernels and must outlive them.
   CudaKernels(const DeviceSettings& settings, Device& device);
 
   at::Tensor attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,

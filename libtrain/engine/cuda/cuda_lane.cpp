@@ -7,19 +7,19 @@
 
 namespace titan::train {
 
-// The pool of high priority is left to NCCL's groups.
+// The high-priority stream pool is reserved for NCCL's groups.
 CudaLane::CudaLane(at::Device device)
     : device_(device), stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device.index())) {}
 
 CudaLane::~CudaLane() {
   try {
     wait(given_);
-  } catch (const std::exception&) {  // whoever waits for the GPU next meets it again
+  } catch (const std::exception&) {  // the next wait for the GPU reports the error again
   }
 }
 
-// The run's stream waits for this one before it does what the host begins after wait(), and the next work here waits
-// for the run's: memory that one gives back is not used by the other too early.
+// The run's stream is ordered after this one before any work that the host launches after wait(), and the next work
+// here after the run's. So memory that one stream frees is not reused by the other too early.
 void CudaLane::give(Work work) {
   const c10::cuda::CUDAGuard here(device_);
   at::cuda::CUDAEvent before;

@@ -1,6 +1,5 @@
 #pragma once
-// A stream beside the run's: what is given is begun there at once, and the GPU puts it in order. Part of
-// libtitan_cuda.so.
+// A lane on its own CUDA stream: work is launched there at once, ordered by events. Part of libtitan_cuda.so.
 #include <deque>
 
 #include <ATen/cuda/CUDAEvent.h>
@@ -22,7 +21,7 @@ class CudaLane final : public Lane {
  private:
   struct Begun {
     at::cuda::CUDAEvent done;
-    Work work;  ///< what it holds must stay until the run's stream comes after it
+    Work work;  ///< keeps its tensors alive until the run's stream is ordered after it
   };
   at::Device device_;
   c10::cuda::CUDAStream stream_;

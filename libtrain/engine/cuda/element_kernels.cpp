@@ -16,7 +16,7 @@
 namespace titan::train {
 namespace {
 
-constexpr std::int64_t kWidth = 4;  // elements that move together
+constexpr std::int64_t kWidth = 4;  // elements that are loaded together
 constexpr unsigned kBlockThreads = 256;
 
 bool switched_off() {
@@ -37,12 +37,12 @@ bool fit_together(const at::Tensor& first, const Others&... others) {
 
 void* place(const at::Tensor& values) { return reinterpret_cast<void*>(address_of(values)); }
 
-/// Whether kWidth elements from its beginning lie as one value.
+/// Whether kWidth elements can be loaded as one value from the tensor's address.
 bool aligned(const at::Tensor& values) {
   return address_of(values) % (kWidth * c10::elementSize(values.scalar_type())) == 0;
 }
 
-/// How many elements move together where all tensors are rows of `length`.
+/// Number of elements that are loaded together if all tensors consist of rows of `length`.
 template <typename... Tensors>
 std::int64_t width_of(std::int64_t length, const Tensors&... tensors) {
   return length % kWidth == 0 && (aligned(tensors) && ...) ? kWidth : 1;
@@ -68,7 +68,7 @@ void launch(const std::string& name, const at::Tensor& on, dim3 blocks, Argument
   launch_blocks(name, on, blocks, kBlockThreads, arguments...);
 }
 
-/// The rows of a norm: a block computes each. How many threads it has depends on the length alone, as its bits do.
+/// The rows of a norm, one block each. The number of threads, and so the bits, depend only on the row length.
 struct NormRows {
   std::int64_t length, count;
 
@@ -112,7 +112,7 @@ NormedSum ElementKernels::sum_norm(const at::Tensor& x, const at::Tensor& y, con
   return {std::move(sum), std::move(normed)};
 }
 
-// The weight's gradient, a sum over all rows, is LibTorch's.
+// The weight's gradient, a sum over all rows, is computed by LibTorch.
 NormGradients ElementKernels::norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
                                              const at::Tensor& weight, const at::Tensor& scale) {
   if (!norm_fits(x, weight)) return Kernels::norm_gradients(grad, along, x, weight, scale);
@@ -190,7 +190,7 @@ at::Tensor ElementKernels::logit_gradients(at::Tensor log_probabilities, const a
 }
 
 void leaf_squares(std::span<const LeafRun> runs, const at::Tensor& sums) {
-  constexpr std::size_t kRuns = 64;  // of a launch
+  constexpr std::size_t kRuns = 64;  // per launch
   std::int64_t done = 0;
   for (std::size_t begin = 0; begin < runs.size(); begin += kRuns) {
     struct {

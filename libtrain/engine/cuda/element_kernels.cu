@@ -1,9 +1,10 @@
-// Operations on single elements in one pass over memory, where LibTorch's take several. Each rounds where the single
-// operations of device/kernels.cpp round, so that its results are theirs. NVRTC compiles this for the GPU that is there
-// (element_kernels.h); tests compile it for the CPU. It includes nothing.
+// Element-wise operations in one pass over memory, where LibTorch's take several. Each rounds where the single
+// operations of device/kernels.cpp round, so that results have the same bits. NVRTC compiles this file for the present
+// GPU (element_kernels.h); tests compile it for the CPU. It includes nothing.
 //
-// A thread computes W neighbours, which move together. Names end in the type of the elements and W: swiglu_bf16_4.
-// What is added to a product goes through fmaf: a compiler that joins them where it likes could give one line two bits.
+// A thread computes W neighbouring elements, which are loaded together. Names end in element type and W: swiglu_bf16_4.
+// Additions to products use fmaf explicitly: a compiler that chose where to fuse them could give the same line two
+// results.
 
 typedef unsigned short bf16;  // its bits
 
@@ -52,7 +53,7 @@ __device__ void swiglu(const T* gate, const T* up, T* out, long long count) {
   store<T, W>(out, index, result);
 }
 
-/// From `inner`, the gradient of silu(gate) * up: those of gate and up, and the product itself.
+/// From `inner`, the gradient of silu(gate) * up: the gradients of gate and up, and the product itself.
 template <class T, int W>
 __device__ void swiglu_gradients(const T* gate, const T* up, const T* inner, T* of_gate, T* of_up, T* product,
                                  long long count) {
@@ -74,9 +75,8 @@ __device__ void swiglu_gradients(const T* gate, const T* up, const T* inner, T* 
   store<T, W>(product, index, to_product);
 }
 
-/// Turns pairs of neighbours by the angles of `turns` (cosine and sine of each pair of a head), back where `sign` is
-/// -1. x lies as the strides of its rows, tokens and heads say, `out` without gaps; a head has `pieces` times W
-/// elements.
+/// Rotates pairs of neighbours by the angles of `turns` (cosine and sine per pair of a head), backwards if `sign` is
+/// -1. x has the given strides of rows, tokens and heads; `out` is contiguous. A head has `pieces` times W elements.
 template <class T, int W>
 __device__ void turn(const T* x, const float* turns, T* out, long long count, int pieces, int heads, int tokens,
                      long long row_stride, long long token_stride, long long head_stride, int each_row, float sign) {
@@ -98,8 +98,8 @@ __device__ void turn(const T* x, const float* turns, T* out, long long count, in
   store<T, W>(out, index, result);
 }
 
-/// The gradients of logits, of rows of `pieces` times W, from the logarithms of their probabilities; the gradient of a
-/// row's loss is `scale`, and 0 without a target. A block is a part of a row.
+/// The gradients of logits, in rows of `pieces` times W, from log-probabilities. `scale` is the gradient of a row's
+/// loss; it is 0 without a target. A block computes a part of a row.
 template <class T, int W>
 __device__ void logit_gradients(const float* log_probabilities, const long long* targets, T* out, int pieces,
                                 float scale) {
@@ -116,7 +116,7 @@ __device__ void logit_gradients(const float* log_probabilities, const long long*
   store<T, W>(out, row * pieces + piece, result);
 }
 
-/// Rows of one length, added as a tree of pairs.
+/// Adds rows of equal length as a tree of pairs.
 template <class T>
 struct Rows {
   const T* at[8];
@@ -139,7 +139,7 @@ __device__ void add_rows(Rows<T> rows, float* out, long long count) {
 }
 
 #ifndef TITAN_EACH_THREAD  // a test's goes through the threads of a block, one after the other
-/// What each thread of a block does before they meet.
+/// Runs `work` in each thread of a block up to the next barrier.
 template <class Work>
 __device__ void each_thread(Work work) {
   work();
@@ -147,15 +147,15 @@ __device__ void each_thread(Work work) {
 }
 #endif
 
-constexpr int kFour = 4;  // neighbours whose place in a sum is fixed, however they move
+constexpr int kFour = 4;  // neighbours whose position in a sum is fixed, for any W
 constexpr int kParts = 16;
 
-/// Of a block of at most 256 threads: what each found, and sums of some of these.
+/// In a block of at most 256 threads: the partial result of each thread, and sums of some of these.
 template <class S>
 struct BlockSum {
   S of_threads[256], of_parts[kParts];
 };
-/// Before all parts are added: an order that depends on the number of threads alone.
+/// Adds all parts, in an order that depends only on the number of threads.
 template <class S>
 __device__ void add_parts(BlockSum<S>& sums) {
   each_thread([&] {
@@ -172,7 +172,7 @@ __device__ S total(const BlockSum<S>& sums) {
   return all;
 }
 
-/// Four neighbours of a row, from its `at`-th on; where W is 1, those behind its end are 0.
+/// Four neighbours of a row, from index `at` on; with W = 1, those beyond its end are 0.
 template <class T, int W>
 __device__ Some<T, kFour> load_four(const T* row, int at, int length) {
   if constexpr (W == kFour) {
@@ -191,7 +191,7 @@ __device__ void store_four(T* row, int at, int length, const Some<T, kFour>& val
     for (int i = 0; i < kFour && at + i < length; ++i) row[at + i] = values.at[i];
   }
 }
-/// Goes through the neighbours of a row that a thread computes.
+/// Iterates over the groups of neighbours in a row that a thread computes.
 template <class Use>
 __device__ void each_four(int length, Use use) {
   for (int at = kFour * static_cast<int>(threadIdx.x); at < length; at += kFour * static_cast<int>(blockDim.x)) use(at);
@@ -229,7 +229,7 @@ __device__ void norm(const T* x, const T* other, const T* weight, T* sum, T* out
   });
 }
 
-/// The gradient of x from that of its norm, and from `along`, which came another way, where there is one.
+/// The gradient of x from that of its norm, plus `along` (a gradient from another path) if there is one.
 template <class T, int W>
 __device__ void norm_gradients(const T* grad, const T* along, const T* x, const T* weight, const float* scale, T* out,
                                int length) {
@@ -263,16 +263,16 @@ __device__ void norm_gradients(const T* grad, const T* along, const T* x, const 
   });
 }
 
-/// Leaves of `lengths`, which lie behind each other in so many `counts` of values; the last of a run may be shorter.
-/// The blocks of a run begin with `firsts`.
+/// Leaves of `lengths`, adjacent within runs of `counts` values; the last of a run may be shorter. `firsts`: first
+/// block of each run.
 constexpr int kRuns = 64;
 struct LeafRuns {
   const float* values[kRuns];
   long long counts[kRuns];
   int lengths[kRuns], firsts[kRuns];
 };
-/// The sums of squares of the leaves of so many `runs`. A block adds up a leaf, in an order that depends on its length
-/// alone. Squares of fp32 are exact in fp64.
+/// The sums of squares of the leaves of `runs` runs. A block adds up a leaf, in an order that depends only on its
+/// length. Squares of fp32 are exact in fp64.
 __device__ inline void add_squares(const LeafRuns& of, int runs, double* sums) {
   __shared__ BlockSum<double> squares;
   const int block = static_cast<int>(blockIdx.x);

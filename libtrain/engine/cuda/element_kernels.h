@@ -1,7 +1,7 @@
 #pragma once
-// Operations on single elements as one kernel each (element_kernels.cu), where LibTorch's are several: they move what
-// they read and write once. Each rounds where the single operations round, so that its results are theirs. The RMS norm
-// of a GPU is what the kernel here computes, with or without the sums around it.
+// Element-wise operations fused into one kernel each (element_kernels.cu) where LibTorch launches several, so that data
+// is read and written once. Each kernel rounds where the single operations round, so its results have the same bits.
+// RMSNorm on a GPU always uses the kernel here, with or without the fused sums.
 #include <cstdint>
 #include <span>
 
@@ -9,8 +9,8 @@
 
 namespace titan::train {
 
-/// Tensors that are no bf16 or fp32, or have gaps, are left to the single operations. So are all with
-/// TITAN_SINGLE_OPERATIONS=1, for a comparison of bits and of speed: then the norm is by itself.
+/// Tensors that are neither bf16 nor fp32, or not contiguous, use LibTorch's single operations. With
+/// TITAN_SINGLE_OPERATIONS=1 all tensors do, to compare bits and speed; RMSNorm is then computed unfused.
 class ElementKernels : public Kernels {
  public:
   Normed rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) override;
@@ -25,13 +25,13 @@ class ElementKernels : public Kernels {
   at::Tensor add_rows(std::span<const at::Tensor> rows) override;
 };
 
-/// Leaves of `length` that lie behind each other in `values` (fp32, without gaps); the last may be shorter.
+/// Consecutive leaves of `length` elements in `values` (fp32, contiguous); the last may be shorter.
 struct LeafRun {
   at::Tensor values;
   std::int64_t length;
 };
-/// Sets `sums` (fp64, one a leaf) to the sums of squares of the leaves of all runs, in few launches. What a leaf has
-/// depends on its own values and length alone.
+/// Sets `sums` (fp64, one element per leaf) to the leaves' sums of squares, for all runs, in few launches. A leaf's
+/// result depends only on its own values and length.
 void leaf_squares(std::span<const LeafRun> runs, const at::Tensor& sums);
 
 }  // namespace titan::train

@@ -1,4 +1,4 @@
-// The doors of libtitan_cuda.so: what titan-train and scripts/gpu-check look up by name after they have opened the
+// The entry points of libtitan_cuda.so, which titan-train and scripts/gpu-check look up by name after opening the
 // module.
 #include <cstdio>
 #include <exception>
@@ -37,11 +37,11 @@ class CudaAndNccl : public DeviceModule {
 
 #define TITAN_DOOR extern "C" __attribute__((visibility("default")))
 
-// In the file as text, with a version behind it: a module of another LibTorch often cannot be opened to be asked.
+// Stored in the file as text, followed by a version, since a module for another LibTorch often cannot be opened.
 extern "C" __attribute__((visibility("default"), used)) const char titan_cuda_module_mark[] =
     "titan-cuda-module of LibTorch " TORCH_VERSION;
 
-// Plain C, so that a module of another build can be asked before anything else is.
+// Plain C, so that it can be called in a module of another build before anything else.
 TITAN_DOOR const char* titan_cuda_torch_version() { return TORCH_VERSION; }
 TITAN_DOOR const char* titan_cuda_interface() { return TITAN_INTERFACE; }
 
@@ -56,7 +56,7 @@ TITAN_DOOR titan::train::DeviceModule* titan_cuda_module() {
   return &module;
 }
 
-/// Writes lines about the GPU, or why it cannot be used, into `text`. Returns whether it can.
+/// Writes lines about the GPU, or why it cannot be used, into `text`. Returns whether the GPU can be used.
 TITAN_DOOR bool titan_cuda_try(int device, char* text, std::size_t size) {
   std::string lines;
   bool works = true;

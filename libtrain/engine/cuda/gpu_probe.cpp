@@ -8,7 +8,7 @@ namespace titan::train {
 GpuFacts probe_gpus() {
   GpuFacts facts;
   facts.torch = TORCH_VERSION;
-  // 0 without a driver. Errors stay in CUDA's own state, which nobody asks here.
+  // 0 without a driver. Errors stay in CUDA's own error state, which nothing reads here.
   if (cudaRuntimeGetVersion(&facts.runtime) != cudaSuccess) facts.runtime = CUDART_VERSION;
   if (cudaDriverGetVersion(&facts.driver) != cudaSuccess) facts.driver = 0;
   if (facts.driver == 0) return facts;

@@ -1,10 +1,10 @@
 #pragma once
-// The GPUs of this host, as CUDA tells of them. Part of libtitan_cuda.so.
+// Lists the GPUs of this host through CUDA. Part of libtitan_cuda.so.
 #include "libtrain/job/host/gpu_checks.h"
 
 namespace titan::train {
 
-/// Never throws; what is not there is left out. Makes no context on a GPU.
+/// Never throws; facts that are not available are left out. Creates no CUDA context.
 GpuFacts probe_gpus();
 
 }  // namespace titan::train

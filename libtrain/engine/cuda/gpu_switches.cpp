@@ -44,7 +44,7 @@ std::string nccl_version() {
          std::to_string(number % 100);
 }
 
-/// Of the driver itself; where the host does not show that, of the CUDA that it serves.
+/// The driver's version; if the host does not show it, the CUDA version that it supports.
 std::string driver_row() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;
@@ -61,41 +61,44 @@ bool gpu_is_shared() { return std::getenv("TITAN_SHARE_GPU") != nullptr; }
 void set_variables() {
   // Streams that share a queue wait for each other where nothing asks them to.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-  // c10d's threads end no process and hold up no host: a dead rank is found by its heartbeat, an error of CUDA where
-  // the host waits, and both end the run with a message. A launch does not wait either: a receive would, for ever.
+  // c10d's threads neither end the process nor block the host: a dead rank is detected by its heartbeat, a CUDA error
+  // where the host waits, and both end the run with a message. Launches do not block either, since a receive would
+  // block forever.
   for (const char* const off :
        {"CUDA_LAUNCH_BLOCKING", "NCCL_LAUNCH_ORDER_IMPLICIT", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
         "TORCH_NCCL_BLOCKING_WAIT", "TORCH_NCCL_DESYNC_DEBUG", "TORCH_NCCL_DUMP_ON_TIMEOUT",
         "TORCH_NCCL_ENABLE_MONITORING", "TORCH_NCCL_NAN_CHECK", "TORCH_NCCL_PROPAGATE_ERROR",
         "TORCH_NCCL_RETHROW_CUDA_ERRORS", "TORCH_NCCL_USE_COMM_NONBLOCKING", "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC"})
     ::setenv(off, "0", 1);
-  // Two pools of blocks, of the run's stream and of its lane, whose sizes change from the start to the steps: segments
-  // that grow leave no gaps between them.
+  // The sizes of blocks on the run's and the lane's stream change between start and steps: expandable segments avoid
+  // fragmentation.
   if (std::getenv("PYTORCH_CUDA_ALLOC_CONF") == nullptr) ::setenv("PYTORCH_ALLOC_CONF", "expandable_segments:True", 0);
-  // Of collectives, which nothing here uses: their objects cost memory and time at the start, and fail in some
+  // For collectives, which are not used here: their objects cost memory and time at the start, and fail in some
   // containers.
   for (const char* const unused : {"NCCL_COLLNET_ENABLE", "NCCL_NVLS_ENABLE"}) ::setenv(unused, "0", 0);
-  // NCCL connects no two ranks of a host on one GPU. So each is a host of its own, and they meet over loopback.
+  // NCCL does not connect two ranks of one host on the same GPU. So each rank pretends to be its own host, and they
+  // connect over loopback.
   if (const char* const rank = std::getenv("RANK"); gpu_is_shared() && rank != nullptr) {
     ::setenv("NCCL_HOSTID", ("titan-rank-" + std::string(rank)).c_str(), 1);
     ::setenv("NCCL_IB_DISABLE", "1", 0);
     ::setenv("NCCL_SOCKET_IFNAME", "lo", 0);
   }
-  // Their old names would win.
+  // Their old names would take precedence.
   for (const char* const old : {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG"})
     ::unsetenv(old);
 }
 
 void set_gpu_switches(const DeviceSettings& settings) {
-  // Read when cuBLAS is first used: a workspace of its own for each stream, so that none changes another's sums.
+  // Read when cuBLAS is first used: a separate workspace per stream, so that streams cannot affect each other's sums.
   ::setenv(kWorkspace, kOwnWorkspace, 0);
   at::Context& context = at::globalContext();
-  // In strict mode flash computes its backward in one order; cuDNN's attention has none, and is refused.
+  // In strict mode flash attention computes its backward in a fixed order; cuDNN's attention cannot, and is refused.
   const bool strict = settings.deterministic && settings.attention != "cudnn";
   context.setDeterministicAlgorithms(strict, /*warn_only=*/false);
   context.setDeterministicCuDNN(settings.deterministic);
   context.setBenchmarkCuDNN(!settings.deterministic);
-  // Split sums stay: they are fp32 then, and of one order for each shape. LibTorch throws where cuBLAS may not split.
+  // Split-K sums stay enabled: they are fp32 then, with a fixed order per shape. LibTorch throws if cuBLAS may not
+  // split.
   context.setAllowBF16ReductionCuBLAS(!settings.deterministic, /*allow_splitk=*/true);
   context.setFloat32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL, at::Float32Precision::IEEE);
   context.setSDPUseFlash(settings.attention == "flash");
@@ -110,14 +113,14 @@ ckpt::Settings gpu_rows(const DeviceSettings& settings) {
     rows.emplace_back("cublas_workspace", given);
   rows.emplace_back("cuda", cuda_version(CUDART_VERSION));
   rows.emplace_back("cudnn", std::to_string(at::detail::getCUDAHooks().versionCuDNN()));
-  // Given by the user; they take part in the choice of kernels, as the workspace does.
+  // Variables set by the user that affect the choice of kernels, as the workspace does.
   for (const auto& [variable, row] : kChoosing)
     if (const char* given = std::getenv(variable); given != nullptr) rows.emplace_back(row, given);
   if (!settings.deterministic) rows.emplace_back("deterministic", "false");
   const cudaDeviceProp& properties = *at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(settings.index));
   rows.emplace_back("device", properties.name);
   rows.emplace_back("driver", driver_row());
-  // Flash's backward is cut by it, and MPS or a slice of a GPU may show fewer.
+  // It determines how flash attention's backward is split, and MPS or MIG may show fewer multiprocessors.
   rows.emplace_back("multiprocessors", std::to_string(properties.multiProcessorCount));
   rows.emplace_back("nccl", nccl_version());
   rows.emplace_back("torch", TORCH_VERSION);

@@ -13,7 +13,7 @@
 namespace titan::train {
 namespace {
 
-using Clock = RunningClock;  // no transfer ends while the process is stopped
+using Clock = RunningClock;  // stops while the process is stopped, when no transfer ends either
 
 constexpr std::chrono::milliseconds kForEver = std::chrono::hours(24 * 365);
 constexpr const char* kWhereToLook =
@@ -25,8 +25,8 @@ WaitRules& rules() {
   return chosen;
 }
 
-/// Transfers that streams of the run wait for. One whose peers all live, and which does not end, would hold up the run
-/// for ever: nothing else of a GPU notices it.
+/// Transfers that the run's streams wait for. A transfer that never ends although all peers live would block the run
+/// forever; nothing else on a GPU detects this.
 class Transfers {
  public:
   void add(const std::string& group, std::function<void()> look) {

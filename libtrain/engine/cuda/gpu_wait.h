@@ -8,24 +8,24 @@
 
 namespace titan::train {
 
-/// What a wait looks at twice a second. Both throw or return at once.
+/// Functions that a wait calls twice a second. Each returns at once or throws.
 struct WaitRules {
-  std::function<void()> look;  ///< throws where a peer is gone, for whom the GPU would wait for ever
-  std::function<std::chrono::milliseconds()> patience;  ///< how long no transfer need come to its end
+  std::function<void()> look;  ///< throws if a peer has died, for which the GPU would wait forever
+  std::function<std::chrono::milliseconds()> patience;  ///< maximum time without any completed transfer
 };
-/// Before any wait.
+/// Call it before any wait.
 void set_wait_rules(WaitRules rules);
 
-/// Says that the run's current stream waits for a transfer of `group`: once the stream has passed this point, the
-/// transfer is over. Waits of the host call `look`, which throws if the transfer has failed.
+/// Records that the run's current stream waits for a transfer of `group`; the transfer is complete once the stream has
+/// passed this point. The host's waits call `look`, which throws if the transfer has failed.
 void note_transfer(const std::string& group, std::function<void()> look);
 
-/// Returns when the GPU has come to `event`. Any thread. \error what the look throws, CommError where no
-/// transfer has ended within the patience, and CUDA's own errors. Asking takes a lock that launches need: who can wait
-/// asks in a hurry for a short `spin` only.
+/// Returns when the GPU has reached `event`. Any thread. \error what WaitRules::look throws; CommError if no transfer
+/// has completed within the patience; CUDA's errors. `spin`: how long to poll without pause; polling takes a lock that
+/// kernel launches need, so callers that are not in a hurry pass a short time.
 void wait_for_event(const at::cuda::CUDAEvent& event, std::chrono::microseconds spin = std::chrono::milliseconds(2));
 
-/// Returns when the GPU has done what the current stream was given so far.
+/// Returns when the GPU has completed all work launched on the current stream so far.
 void wait_for_gpu();
 
 }  // namespace titan::train

@@ -1,10 +1,10 @@
 #pragma once
-// What the GPU did in a step, as LibTorch's profiler tells it, for scripts/gpu-check. Part of libtitan_cuda.so.
+// Traces the kernels of a step with LibTorch's profiler, for scripts/gpu-check. Part of libtitan_cuda.so.
 
 namespace titan::train {
 
-/// Where TITAN_GPU_TRACE names a file: the third step from now on goes there as a Chrome trace, with every kernel.
-/// Otherwise nothing. Called at the end of each step, in the thread that hands out its work.
+/// Call it at the end of each step, in the thread that launches its work. If TITAN_GPU_TRACE names a file, the third
+/// step after the first call is written there as a Chrome trace with every kernel. Otherwise does nothing.
 void trace_step_end();
 
 }  // namespace titan::train

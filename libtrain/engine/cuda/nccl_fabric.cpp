@@ -24,9 +24,9 @@ std::string name_of(const Channel& channel) {
          kinds[static_cast<std::size_t>(channel.kind)];
 }
 
-// Of the GPU's blocks, which have other work: a receive is there before its tensor is sent, and takes its blocks until
-// then. Few carry what a stage gives in a small part of the time that it computes; sums and weights need the whole
-// link. Each has buffers of about 10 MB for each peer.
+// The GPU's blocks are needed for other work: a receive starts before its tensor is sent, and occupies its blocks until
+// then. A few blocks transfer a stage's output in a small fraction of its compute time; sums and weights need the whole
+// link. Each block has buffers of about 10 MB per peer.
 constexpr int kBlocksOfPipeline = 4, kBlocksOfExchange = 16;
 
 }  // namespace
@@ -56,7 +56,7 @@ std::unique_ptr<NcclGroup> NcclFabric::connect(const std::string& name, int rank
   return NcclGroup::create(c10::make_intrusive<c10d::PrefixStore>(name, store_), std::move(options));
 }
 
-// NCCL connects two ranks when they first send, and holds up their hosts meanwhile: here both are sure to come to it.
+// NCCL connects two ranks when they first send, and blocks their hosts meanwhile: here both ranks are known to arrive.
 void NcclFabric::connect_all(const ExchangeWays& ways) {
   const c10::cuda::CUDAGuard here(static_cast<c10::DeviceIndex>(options_.device));
   all_ = connect("all", rank_, size_);
@@ -89,7 +89,7 @@ void NcclFabric::all_to_all(at::Tensor& out, const std::vector<std::int64_t>& ou
   all_->start_all_to_all(out, out_splits, in, in_splits)->wait();
 }
 
-// NCCL moves nothing between ranks whose splits are zero.
+// NCCL transfers nothing between ranks whose splits are zero.
 void NcclFabric::exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                           const std::vector<std::int64_t>& in_splits, std::uint64_t) {
   all_to_all(out, out_splits, in, in_splits);

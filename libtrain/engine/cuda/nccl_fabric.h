@@ -1,5 +1,5 @@
 #pragma once
-// Tensors between GPUs over NCCL: one group for all-to-all, and a connection of its own for each channel. Part of
+// Transfers between GPUs over NCCL: one group for all-to-all, and a separate connection for each channel. Part of
 // libtitan_cuda.so.
 #include <map>
 #include <memory>
@@ -13,8 +13,8 @@ namespace titan::train {
 
 class NcclFabric : public Fabric {
  public:
-  /// In a pipeline it meets the others, connects with all that it will talk to, and moves an element through each
-  /// connection; for exchanges expect() does, for what is used alone. \error throws CommError
+  /// For a pipeline: meets the other ranks, connects to all peers, and sends one element through each connection. For
+  /// exchanges, expect() connects only what is used. \error throws CommError
   NcclFabric(const FabricRequest& request, int device);
 
   int rank() const override { return rank_; }
@@ -30,16 +30,16 @@ class NcclFabric : public Fabric {
 
  private:
   std::unique_ptr<NcclGroup> connect(const std::string& name, int rank, int size) const;
-  /// One group of all, in which each pair of ranks that will exchange has moved an element.
+  /// Creates one group of all ranks, and sends one element between each pair of ranks that will exchange.
   void connect_all(const ExchangeWays& ways);
   void connect_channel(const Channel& channel);
   NcclGroup& channel(const Channel& channel);
 
-  NcclGroupOptions options_;  ///< of each group, but for its name and members
+  NcclGroupOptions options_;  ///< for all groups, except name and members
   c10::intrusive_ptr<c10d::Store> store_;
   int rank_, size_;
   FabricUse use_;
-  std::unique_ptr<NcclGroup> all_;  ///< null where nobody expects it
+  std::unique_ptr<NcclGroup> all_;  ///< null if it is not expected to be used
   std::map<Channel, std::unique_ptr<NcclGroup>> channels_;
 };
 

@@ -65,7 +65,7 @@ std::vector<char> compiled(int of_gpu) {
   return text;
 }
 
-/// Those of one GPU, for the life of the process.
+/// The compiled kernels of one GPU, kept for the life of the process.
 class KernelLibrary {
  public:
   const void* kernel(const std::string& name) {

@@ -21,7 +21,7 @@ namespace titan::train {
 
 namespace {
 
-/// What each bf16 step computes with: LibTorch refuses some of it where the switches are wrong.
+/// Tests the operations of bf16 steps: LibTorch refuses some of them if the switches are wrong.
 void try_products(int device) {
   const at::TensorOptions bf16 =
       at::TensorOptions().device(at::kCUDA, static_cast<c10::DeviceIndex>(device)).dtype(at::kBFloat16);
@@ -40,7 +40,8 @@ void check_same(const at::Tensor& found, const at::Tensor& expected, const char*
     throw std::runtime_error(std::string("the element kernels give other bits than single operations: ") + what);
 }
 
-/// The norm of a sum has the bits of a sum and its norm, forward and backward; and it is LibTorch's, up to roundings.
+/// The fused sum and norm has the bits of a sum and its norm, forward and backward, and equals LibTorch's up to
+/// rounding.
 void try_norm(Kernels& own, const at::Tensor& x, const at::Tensor& y, const at::Tensor& grad) {
   const at::Tensor weight = x.select(0, 1).contiguous();
   const NormedSum found = own.sum_norm(x, y, weight, 1e-5), expected = own.Kernels::sum_norm(x, y, weight, 1e-5);
@@ -93,7 +94,7 @@ void try_elements(CudaDevice& device) {
   }
 }
 
-/// Sums of squares of leaves are those in fp64, and a leaf's own.
+/// Checks that sums of squares of leaves equal those in fp64, and do not depend on other leaves.
 void try_squares(CudaDevice& device) {
   const at::Tensor values = at::arange(2500, device.options(at::kFloat)).mul_(0.37).sin_();
   const at::Tensor sums = at::empty({3}, device.options(at::kDouble)), last = sums.narrow(0, 2, 1).clone();
@@ -105,7 +106,7 @@ void try_squares(CudaDevice& device) {
   if (!at::allclose(sums.sum(), exact.sum(), 1e-12)) throw std::runtime_error("the sum of squares of a leaf is wrong");
 }
 
-/// Microseconds of a call among several.
+/// Microseconds per call, averaged over several calls.
 template <typename Call>
 std::string spent_on(const Call& call) {
   constexpr int kCalls = 20;
@@ -118,7 +119,7 @@ std::string spent_on(const Call& call) {
   return std::to_string(std::lround(spent.count() / kCalls));
 }
 
-/// Norms at 8B's shape, ours beside LibTorch's fused kernels with the sums around them: which are faster on this GPU.
+/// Times of norms at 8B's shape: the trainer's kernels and LibTorch's, with the surrounding sums.
 std::string time_norms(CudaDevice& device) {
   constexpr double kEps = 1e-5;
   Kernels& own = device.kernels();

@@ -1,5 +1,5 @@
 #pragma once
-// The host as a device: its tensors are in host memory, and every operation is done when its call returns.
+// The CPU as a device: tensors are in host memory, and every operation is complete when its call returns.
 #include "libtrain/engine/device/cpu_kernels.h"
 #include "libtrain/engine/device/device.h"
 

@@ -1,6 +1,5 @@
 #pragma once
-// Operations for which the host has kernels of its own: attention with any mask, and sums whose order is the same on
-// every processor.
+// The CPU's own kernels: attention with any mask, and sums whose order is the same on every processor.
 #include "libtrain/engine/device/kernels.h"
 
 namespace titan::train {

@@ -1,8 +1,8 @@
 #pragma once
-// The device that holds a process's tensors. There is one per process, chosen before the first tensor is made.
+// The device that holds a process's tensors. There is one per process, chosen before the first tensor is created.
 //
-// Code outside this folder makes its tensors with options(), and touches values only on the host: it writes them
-// through host_for() and upload(), and reads them through to_host(). On the CPU these copy nothing.
+// Code outside this folder creates tensors with options() and accesses values only on the host: it writes them through
+// host_for() and upload(), and reads them through to_host(). On the CPU these copy nothing.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,28 +18,29 @@
 
 namespace titan::train {
 
-/// A mark after the work that has been begun on a device. A copy that waits for the mark reads the values that this
-/// work leaves.
+/// A mark after all work started so far on a device. A copy that waits for the mark reads the values that this work
+/// produces.
 class Fence {
  public:
   virtual ~Fence() = default;
 };
 
-/// Approximate numbers of kernel launches: of a layer's backward, of a transfer, and of a weight product with its sum.
+/// Approximate numbers of kernel launches: for a layer's backward, for a transfer, and for a weight product with its
+/// sum.
 inline constexpr std::size_t kLaunchesOfLayer = 100, kLaunchesOfTransfer = 4, kLaunchesOfProduct = 5;
 
-/// In bytes. A value is 0 if the device does not count it.
+/// Memory in bytes. A value is 0 if the device does not count it.
 struct MemoryFigures {
-  std::size_t tensors = 0;  ///< the most that tensors have held at one time
-  std::size_t kept = 0;     ///< what the allocator reserved beyond `tensors`, at the two peaks
+  std::size_t tensors = 0;  ///< peak size of all tensors
+  std::size_t kept = 0;     ///< peak size that the allocator reserved, minus `tensors`
   std::size_t total = 0;    ///< memory of the device, if it has memory of its own
 };
 
-/// One function for each thing that other code may ask of a device.
+/// The interface of a device.
 class Device {
  public:
   virtual ~Device() = default;
-  /// LibTorch's device of its tensors.
+  /// LibTorch's device for the tensors.
   virtual at::Device place() const = 0;
   at::TensorOptions options(at::ScalarType type) const;
   /// For metrics: "cpu", "NVIDIA H100 80GB HBM3".
@@ -47,8 +48,8 @@ class Device {
   /// The identity of the device among all devices anywhere: a GPU's UUID. Empty for a device that processes share (the
   /// CPU).
   virtual std::string unit() const { return {}; }
-  /// What results depend on because of this device: rows such as "device" and versions of its libraries. They are added
-  /// to the host's rows in a checkpoint's environment, or replace them.
+  /// The device's contribution to the environment that results depend on: rows such as "device" and library versions.
+  /// In a checkpoint's environment they are added to the host's rows, or replace them.
   virtual ckpt::Settings environment() const { return {}; }
   virtual MemoryFigures memory() const = 0;
 
@@ -72,21 +73,21 @@ class Device {
   /// The values of one-element fp64 tensors, all in one transfer.
   virtual std::vector<double> read(std::span<const at::Tensor> scalars) = 0;
 
-  /// Call this before each piece of a step; `launches` is about how many kernels the piece launches. Returns when the
-  /// device has done all but the newest few hundred earlier launches, and checks meanwhile whether peers are alive.
-  /// Without it the host would run a step ahead and hold the tensors of all micro-batches; it would then block in the
-  /// driver, whose queue is full, and not notice that a peer is gone.
+  /// Call this before each piece of a step; `launches` is roughly the number of kernels that the piece launches.
+  /// Returns when the device has completed all but the newest few hundred launches, and meanwhile checks that peers are
+  /// alive. Without it the host would run a step ahead, hold the tensors of all micro-batches, then block in the
+  /// driver's full queue and not notice a dead peer.
   virtual void keep_pace(std::size_t launches);
 
-  /// A second queue of work next to the run's. One caller gives work to it and waits for it.
+  /// A second queue of work in addition to the run's. One caller gives it work and waits for it.
   virtual std::unique_ptr<Lane> make_lane() = 0;
 
-  /// For a saver: a mark after all work begun so far. Null on a device whose calls return when their work is done.
+  /// For a saver: a mark after all work started so far. Null on a device whose calls return when their work is done.
   virtual std::shared_ptr<Fence> fence() = 0;
   /// Copies a contiguous tensor to `to` once the work before `fence` is done, and waits for no other work. Any thread.
   virtual void copy_out(const at::Tensor& values, std::span<std::byte> to, const Fence* fence) = 0;
 
-  /// The bytes of a contiguous tensor that nothing writes to: in place if the host can read them, else copied to
+  /// The bytes of a contiguous tensor that nothing is writing to: in place if the host can read them, else copied to
   /// `scratch`.
   virtual std::span<const std::byte> bytes(const at::Tensor& values, std::span<std::byte> scratch);
 

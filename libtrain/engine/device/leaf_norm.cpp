@@ -21,7 +21,7 @@ double in_lanes(const float* data, std::int64_t count, Term term) {
   return lanes[0];
 }
 
-// Products alone: pow() of another libm would have other bits.
+// Only products: pow() of another libm would give other bits.
 double power_of(double x, int power) {
   double result = 1;
   for (; power > 0; power >>= 1) {

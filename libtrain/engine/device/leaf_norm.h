@@ -1,5 +1,5 @@
 #pragma once
-// The contribution of one leaf of a gradient to a norm, added in an order that does not depend on SIMD width.
+// A gradient leaf's contribution to a norm. The order of addition does not depend on SIMD width.
 #include <cstdint>
 
 namespace titan::train {
@@ -14,7 +14,7 @@ double leaf_max(const float* data, std::int64_t count);
 double leaf_power_sum(const float* data, std::int64_t count, int power, int exponent);
 
 /// The exponent of the largest power of two that is at most `most`; 0 if `most` is zero or not finite. Values divided
-/// by that power of two are below 2, so that their powers do not overflow.
+/// by this power of two are below 2, so their powers do not overflow.
 int norm_exponent(double most);
 
 }  // namespace titan::train

@@ -1,6 +1,6 @@
 #pragma once
-// RMSNorm and its gradients by single operations, with the bits of at::rms_norm on the CPU. A device without a kernel
-// of its own for them computes these.
+// RMSNorm and its gradients by single LibTorch operations, with the bits of at::rms_norm on the CPU. For devices
+// without their own kernel.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {
@@ -22,7 +22,7 @@ struct NormGradients {
   at::Tensor x, weight;  ///< in the types of x and weight
 };
 
-/// `along`: a gradient of x from another path, which is added as autograd would add it; undefined if there is none.
+/// `along`: a gradient of x from another path, added as autograd would add it; undefined if there is none.
 NormGradients single_norm_gradients(const at::Tensor& grad, const at::Tensor& along, const at::Tensor& x,
                                     const at::Tensor& weight, const at::Tensor& scale);
 

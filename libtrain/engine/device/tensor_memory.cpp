@@ -34,7 +34,7 @@ TensorMemory::Bytes TensorMemory::bytes() const {
   return bytes_;
 }
 
-/// Gives free pages back to the kernel: at least so many bytes, or all.
+/// Returns free pages to the kernel: at least this many bytes, or all.
 void TensorMemory::unmap(std::size_t bytes) {
   while (bytes > 0 && !free_.empty()) {
     const auto last = std::prev(free_.end());
@@ -47,7 +47,7 @@ void TensorMemory::unmap(std::size_t bytes) {
   }
 }
 
-/// From the smallest free range that holds them, else from the kernel; null: it has none.
+/// From the smallest free range that is large enough, else from the kernel; null if it has none.
 std::byte* TensorMemory::take(std::size_t bytes) {
   auto best = free_.end();
   for (auto range = free_.begin(); range != free_.end(); ++range)
@@ -63,7 +63,8 @@ std::byte* TensorMemory::take(std::size_t bytes) {
   if (held > most) unmap(held - most);
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) return nullptr;
-  // Where the kernel leaves it to programs. Small pages cost a load half of its speed: each is a fault of its own.
+  // Huge pages, if the kernel leaves the choice to programs. With small pages a load runs at half its speed, due to
+  // page faults.
   (void)::madvise(data, bytes, MADV_HUGEPAGE);
   return static_cast<std::byte*>(data);
 }
@@ -74,7 +75,7 @@ c10::DataPtr TensorMemory::allocate(std::size_t bytes) {
   const ckpt::MutexLock lock(mutex_);
   bytes_.most_used = std::max(bytes_.most_used, bytes_.used + size);
   std::byte* const data = take(size);
-  if (data == nullptr) return inner_.allocate(bytes);  // which has the words for it
+  if (data == nullptr) return inner_.allocate(bytes);  // reports the out-of-memory error
   bytes_.used += size;
   used_.emplace(data, size);
   return {data, data, &put_back, c10::DeviceType::CPU};
@@ -85,7 +86,7 @@ void TensorMemory::put_back(void* data) {
   if (!memory.free_pages(static_cast<std::byte*>(data))) memory.inner_.raw_deleter()(data);
 }
 
-/// False: these are not of this memory.
+/// Returns false if `data` is not from this allocator.
 bool TensorMemory::free_pages(std::byte* data) {
   const ckpt::MutexLock lock(mutex_);
   const auto block = used_.find(data);
@@ -107,7 +108,7 @@ bool TensorMemory::free_pages(std::byte* data) {
 }
 
 void use_tensor_memory() {
-  // Tensors of other objects with static storage may end after any of our own.
+  // Never destroyed: static objects may free tensors after our own static objects are destroyed.
   static TensorMemory* const memory = [] {
     auto* made = new TensorMemory(*c10::GetCPUAllocator());
     c10::SetCPUAllocator(made);

@@ -1,7 +1,6 @@
 #pragma once
-// The memory of large tensors on the CPU. Freed pages are reused, and go back to the kernel before a rank holds much
-// more than its tensors needed at one time. (glibc's heap cannot return memory that is freed between blocks still in
-// use.)
+// Allocator for large tensors on the CPU. Freed pages are reused, and returned to the kernel before a rank holds much
+// more than the peak of its tensors. (glibc's heap cannot return memory between blocks that are still in use.)
 #include <cstddef>
 #include <map>
 #include <unordered_map>
@@ -12,7 +11,7 @@
 
 namespace titan::train {
 
-/// Only one exists at a time, for LibTorch's products need memory that a plain function can free.
+/// Only one may exist at a time, since LibTorch's products need memory that a plain function can free.
 class TensorMemory final : public c10::Allocator {
  public:
   /// Tensors below kLarge are allocated by `inner`. `inner` must outlive this object, and this object must outlive its
@@ -24,7 +23,7 @@ class TensorMemory final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override { return &put_back; }
   void copy_data(void* to, const void* from, std::size_t count) const override { default_copy_data(to, from, count); }
 
-  /// Bytes of pages in use, of free pages, and the most that were in use at one time.
+  /// Bytes of pages in use, of free pages, and the peak of pages in use.
   struct Bytes {
     std::size_t used = 0, free = 0, most_used = 0;
   };
@@ -48,7 +47,7 @@ class TensorMemory final : public c10::Allocator {
 
 /// Makes this process allocate tensors through a TensorMemory from now on. A second call does nothing.
 void use_tensor_memory();
-/// The most bytes that large tensors have held at one time; 0 before use_tensor_memory().
+/// Peak bytes of large tensors; 0 before use_tensor_memory().
 std::size_t most_tensor_bytes();
 
 }  // namespace titan::train

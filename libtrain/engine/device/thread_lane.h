@@ -1,5 +1,5 @@
 #pragma once
-// The host's lane: a separate thread, which computes with one core and waits for the network.
+// The CPU's lane: a separate thread that computes with one core and waits for the network.
 #include <deque>
 #include <exception>
 #include <optional>
@@ -31,7 +31,7 @@ class ThreadLane final : public Lane {
   std::size_t done_ TITAN_GUARDED_BY(mutex_) = 0;
   bool ends_ TITAN_GUARDED_BY(mutex_) = false;
   std::exception_ptr error_ TITAN_GUARDED_BY(mutex_);
-  std::thread thread_;  // from the first work on
+  std::thread thread_;  // started with the first work item
 };
 
 }  // namespace titan::train

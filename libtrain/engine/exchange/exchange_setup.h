@@ -1,5 +1,5 @@
 #pragma once
-// What the parts of one exchange share: ranks, parameters and plans of this rank's stages.
+// Common data of an exchange's parts: ranks, parameters and plans of this rank's stages.
 #include <cstdint>
 #include <map>
 
@@ -26,14 +26,14 @@ struct ExchangeSetup {
   const recipe::RunPlan& plan;
   const RankStages& stages;
   StageExchange exchange;
-  Share share;                                      ///< of this rank
+  Share share;                                      ///< this rank's share
   std::map<std::uint32_t, std::size_t> slot_of;     ///< the slot of each parameter; a tied head's slot is not in it
   std::map<std::uint32_t, std::size_t> first_slot;  ///< the first slot of each stage
   RowExchange rows;
   TiedHead tied;
-  Lane* lane = nullptr;  ///< null: everything happens at once
+  Lane* lane = nullptr;  ///< null: everything runs at once in the caller
 
-  /// Runs `work` in the lane, while the run computes, if there is a lane; else at once.
+  /// Runs `work` in the lane, overlapped with computing, if there is a lane; else at once.
   void run(Lane::Work work) const;
   std::size_t slots() const { return stages.parameters().size(); }
 };

@@ -15,7 +15,7 @@ namespace {
 
 bool is_64_byte_aligned(const at::Tensor& tensor) { return address_of(tensor) % 64 == 0; }
 
-/// Slot of a tied head that is summed on this stage.
+/// The slot of a tied head that is summed on this stage.
 std::optional<std::size_t> tied_slot(const ExchangeSetup& setup) {
   if (setup.exchange.parameters.size() == setup.slot_of.size()) return std::nullopt;
   return setup.slot_of.size();
@@ -76,7 +76,7 @@ std::vector<OwnedGradient> GradientExchange::reduce(std::span<TreeSum> sums) {
       return sums_->whole() ? piece_of(piece, summed[slot]) : summed[slot];
     };
     at::Tensor grad = part_of(setup_.slot_of.at(piece.parameter));
-    // The one addition of a tied head's tree to its embedding's, at every PP degree.
+    // The single addition of a tied head's sum to its embedding's, at every PP degree.
     if (head && setup_.exchange.parameters[*head] == piece.parameter) grad.add_(part_of(*head));
     gradients.push_back({piece, is_64_byte_aligned(grad) ? grad : grad.clone()});
   }

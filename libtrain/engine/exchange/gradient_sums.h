@@ -1,6 +1,6 @@
 #pragma once
-// Sums one step's gradients of this rank's stages over the data-parallel ranks: at the end of the step, or in turns,
-// which is after each micro-batch.
+// Sums a step's gradients of this rank's stages over the data-parallel ranks: at the end of the step, or in turns
+// (after each micro-batch).
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,22 +15,21 @@ class GradientSums {
  public:
   virtual ~GradientSums() = default;
   /// Whether a slot of finish() holds the whole parameter, with final sums only in the elements that this rank owns.
-  /// Else it holds just the elements that this rank owns.
+  /// Otherwise a slot holds only the elements that this rank owns.
   virtual bool whole() const = 0;
   /// Takes the gradients of this rank's `local`-th micro-batch of a stage. `sums` is empty if the rank has no such
   /// micro-batch.
   virtual void collect(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
-  /// Begins to exchange the parts that are ready. `sums` are those of all stages.
+  /// Starts to exchange the parts that are ready. `sums` are those of all stages.
   virtual void begin(std::uint32_t stage, std::uint32_t local, std::span<TreeSum> sums) = 0;
   /// The sums by slot; if this rank has the embedding of a tied head, the head's sums come last.
   virtual Slots finish(std::span<TreeSum> sums) = 0;
 };
 
-/// Exchanges partial sums once per step: at the end of the step, or part by part during its last backward. `setup` must
-/// outlive it.
+/// Exchanges partial sums once per step: at its end, or part by part during its last backward. `setup` must outlive it.
 std::unique_ptr<GradientSums> make_late_sums(const ExchangeSetup& setup);
-/// Exchanges the gradients of each micro-batch at once, so that a rank holds only the sums that it owns. `setup` must
-/// outlive it.
+/// Exchanges each micro-batch's gradients at once, so that a rank holds only the sums that it owns (ZeRO-2). `setup`
+/// must outlive it.
 std::unique_ptr<GradientSums> make_turn_sums(const ExchangeSetup& setup);
 
 }  // namespace titan::train

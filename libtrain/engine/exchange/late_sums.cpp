@@ -16,7 +16,7 @@ class LateSums final : public GradientSums {
   bool whole() const override { return true; }
   void collect(std::uint32_t, std::uint32_t, std::span<TreeSum>) override {}
 
-  // Every rank of a stage begins the parts in one order, however many micro-batches it has.
+  // Every rank of a stage starts the parts in the same order, for any number of micro-batches.
   void begin(std::uint32_t, std::uint32_t, std::span<TreeSum> sums) override {
     while (next_part_ > 0 && is_whole(next_part_ - 1, sums)) {
       --next_part_;
@@ -40,10 +40,10 @@ class LateSums final : public GradientSums {
  private:
   const std::vector<StageExchange::Part>& parts() const { return setup_.exchange.parts; }
 
-  /// Whether all sums of a part are there.
+  /// Whether all sums of a part are complete.
   bool is_whole(std::size_t part, std::span<const TreeSum> sums) const {
     const std::vector<std::uint32_t>& slots = parts()[part].slots;
-    // The sums of a tied head come from another rank, when it has all of them.
+    // Another rank sends the sums of a tied head once it has all of them.
     if (setup_.tied.receives() && slots.back() == sums.size()) return false;
     return std::ranges::all_of(slots, [&](std::uint32_t slot) { return sums[slot].complete(); });
   }

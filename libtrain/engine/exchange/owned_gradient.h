@@ -1,5 +1,5 @@
 #pragma once
-// The gradients that the exchange hands to the optimizer.
+// The gradients that the exchange passes to the optimizer.
 #include <ATen/core/Tensor.h>
 
 #include "ckpt/plan/ownership.h"
@@ -7,7 +7,7 @@
 namespace titan::train {
 
 /// The gradient of one owned piece (fp32, 1-D, 64-byte aligned), summed over all M micro-batches; for a tied embedding
-/// the root of the head's tree is included. `grad` may be a view of the memory of the sums, which it then keeps alive.
+/// including the head's sum. `grad` may be a view into the memory of the sums, which it keeps alive.
 struct OwnedGradient {
   ckpt::OwnedPiece piece;
   at::Tensor grad;

@@ -13,16 +13,16 @@
 namespace titan::train {
 namespace {
 
-// Of a swap: its pieces take turns. When one begins, that of four before has arrived on both sides.
+// Tags per swap: pieces reuse them in turn. When a piece starts, the one four before it has arrived on both sides.
 constexpr std::uint64_t kTagsPerSwap = 4;
-// Slices take turns likewise.
+// Slices reuse tags likewise.
 constexpr std::uint64_t kTagsOfSlices = 4;
 
 at::Tensor part(const Slots& slots, const Segment& segment) {
   return slots[segment.slot].narrow(0, segment.begin, segment.length);
 }
 
-/// Calls f(part of the slots, part of the buffer) for what lies in [from, to) of the row.
+/// Calls f(part of the slots, part of the buffer) for each part of the row in [from, to).
 template <typename F>
 void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const Slots& slots, const at::Tensor& buffer,
                const F& f) {
@@ -33,7 +33,7 @@ void for_parts(const SegmentRow& row, std::int64_t from, std::int64_t to, const 
   }
 }
 
-/// Parts of the row that lie in [from, to), each of which is copied by itself.
+/// The number of parts of the row in [from, to), which are copied separately.
 std::size_t parts_in(const SegmentRow& row, std::int64_t from, std::int64_t to) { return row.cut(from, to).size(); }
 
 std::int64_t length_in(const SegmentRow& row, std::int64_t from, std::int64_t to) {
@@ -59,7 +59,7 @@ void RowExchange::swap_rows(Fabric& group, const ExchangePlan& plan, const Swap&
     at::Tensor out, in;
     std::unique_ptr<Transfer> swap;
   };
-  // One piece is packed and added while another one travels.
+  // One piece is packed and added while another is in transit.
   std::array<UnderWay, kSwapsUnderWay> under_way;
   const SegmentRow &give = sums ? swap.theirs : swap.mine, &take = sums ? swap.mine : swap.theirs;
   const std::int64_t pieces = plan.pieces(swap);
@@ -106,7 +106,7 @@ std::uint64_t RowExchange::copy(Fabric& group, const ExchangePlan& plan, std::ui
 
 void RowExchange::sum_by_swaps(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const Slots& sums) const {
   for (const Swap& swap : plan.swaps) {
-    // The lower rank has the lower micro-batches: its sum is the left half.
+    // The lower rank has the lower micro-batches: its sum is the left operand.
     const bool left = plan.me < swap.peer;
     const auto add = [&](at::Tensor own, const at::Tensor& received) {
       if (left) {

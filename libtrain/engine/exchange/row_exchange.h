@@ -1,5 +1,5 @@
 #pragma once
-// Moves rows of tensors between the ranks of a stage by the steps of an ExchangePlan, through one set of buffers.
+// Exchanges rows of tensors between the ranks of a stage as an ExchangePlan says, through one set of buffers.
 #include <cstdint>
 #include <vector>
 
@@ -13,17 +13,17 @@ namespace titan::train {
 /// Tensors by slot: each 1-D, all of one type.
 using Slots = std::vector<at::Tensor>;
 
-/// Const operations: they change tensors, not this object.
+/// Functions are const: they change tensors, not this object.
 class RowExchange {
  public:
-  /// Allocates buffers of `bytes` in all.
+  /// Allocates buffers of `bytes` bytes in total.
   explicit RowExchange(std::int64_t bytes);
 
-  /// Sums `partials` (one entry per tree node) over the ranks of `group`. The elements that `plan` gives to this rank
-  /// end up in partials.front(). Collective. Values travel as fp32.
+  /// Sums `partials` (one entry per tree node) over the ranks of `group`. The elements that `plan` assigns to this rank
+  /// end up in partials.front(). Collective. Values are sent as fp32.
   void sum(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, const std::vector<Slots>& partials) const;
   /// Copies each owner's elements of `slots` to all ranks of `group`, by the steps of sum() in reverse. Collective.
-  /// Values travel as `type`. Returns the first tag that is free after it.
+  /// Values are sent as `type`. Returns the first unused tag.
   std::uint64_t copy(Fabric& group, const ExchangePlan& plan, std::uint64_t tag, at::ScalarType type,
                      const Slots& slots) const;
 
@@ -34,7 +34,7 @@ class RowExchange {
  private:
   using Splits = std::vector<std::int64_t>;  ///< elements, by rank
 
-  /// Elements [from, to) of each owner's row, which travel in one all-to-all.
+  /// Elements [from, to) of each owner's row, sent in one all-to-all.
   struct Slice {
     std::int64_t from = 0, to = 0;
     std::int64_t length = 0;  ///< elements of this rank's own row in the slice

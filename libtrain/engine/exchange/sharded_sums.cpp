@@ -26,7 +26,7 @@ void ShardedSums::add(std::uint32_t turn, const std::vector<at::Tensor>& slots) 
   std::vector<std::int64_t> in_splits(ranks), out_splits(ranks);
   for (std::int64_t index = 0; index < plan_.slices(); ++index) {
     const std::int64_t from = index * plan_.slice, to = from + plan_.slice;
-    // Each part is packed, and what arrives of each rank is kept or added.
+    // Each part is packed, and what arrives from each rank is kept or added.
     std::vector<std::vector<Segment>> parts;
     std::size_t launches = kLaunchesOfTransfer;
     for (const SegmentRow& row : plan_.owners) {

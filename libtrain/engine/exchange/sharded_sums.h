@@ -20,12 +20,12 @@ class ShardedSums {
   ShardedSums(Fabric& domain, const ExchangePlan& plan, std::uint32_t count, Node block, at::ScalarType type,
               const RowExchange& rows);
 
-  /// Exchanges the gradients of one turn. Collective; turns may come in any order. `slots`: the flat gradients of this
-  /// rank's micro-batch; empty if it has none in this turn. \error std::logic_error: a gradient is not of the `type`
-  /// that the constructor got
+  /// Exchanges the gradients of one turn. Collective; turns may be in any order. `slots`: the flat gradients of this
+  /// rank's micro-batch; empty if it has none in this turn. \error std::logic_error: a gradient is not of the
+  /// constructor's `type`
   void add(std::uint32_t turn, const std::vector<at::Tensor>& slots);
-  /// Call this after all turns. \return the sums of the block's maximal nodes, each as long as this rank's row. The
-  /// object can then be used again.
+  /// Call this after all turns. Returns the sums of the block's maximal nodes, each as long as this rank's row. The
+  /// object can then be reused.
   std::vector<at::Tensor> finish();
 
  private:
@@ -35,7 +35,7 @@ class ShardedSums {
   Node block_;
   at::ScalarType type_;
   const RowExchange& rows_;
-  std::vector<TreeSum> sums_;  ///< of each piece of this rank's row
+  std::vector<TreeSum> sums_;  ///< one per piece of this rank's row
 };
 
 }  // namespace titan::train

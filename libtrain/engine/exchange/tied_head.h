@@ -15,8 +15,7 @@ struct RunPlan;
 
 namespace titan::train {
 
-/// Transfers between the two ranks of one pipeline that hold embedding and head. There are none if both are on one
-/// rank.
+/// Transfers between the two ranks of a pipeline that hold embedding and head. If one rank holds both, there are none.
 class TiedHead {
  public:
   /// References must outlive the object.

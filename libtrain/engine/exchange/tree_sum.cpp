@@ -14,14 +14,14 @@
 namespace titan::train {
 namespace {
 
-/// A gradient or a sum; what is `ours` nobody else holds.
+/// A gradient or a sum. `ours`: no other tensor shares its memory.
 struct Operand {
   at::Tensor values;
   bool ours = true;
   bool takes_sums() const { return ours && values.scalar_type() == at::kFloat; }
 };
 
-/// left + right in fp32, in the memory of one of them where that is possible.
+/// left + right in fp32, in the memory of one of them if possible.
 at::Tensor added(const Operand& left, const Operand& right) {
   if (left.takes_sums()) return left.values.add_(right.values);
   if (!right.takes_sums())
@@ -32,7 +32,7 @@ at::Tensor added(const Operand& left, const Operand& right) {
 
 constexpr std::uint32_t kMostRows = 8;  // that are added in one pass
 
-/// The largest nodes below `node` whose leaves make whole pairs, and no more than kMostRows.
+/// The largest nodes below `node` that consist of whole pairs and have at most kMostRows leaves.
 void cut(Node node, std::vector<Node>& cuts) {
   const std::uint32_t leaves = node.hi - node.lo;
   if (leaves <= kMostRows && std::has_single_bit(leaves)) return cuts.push_back(node);
@@ -71,7 +71,7 @@ void TreeSum::insert_node(Node node, at::Tensor values) {
   }
   Operand sum{values.detach().contiguous()};
   values.reset();
-  // Autograd may hand out one tensor as the gradient of two inputs, or keep it; a part of a buffer is used again.
+  // Autograd may return one tensor as the gradient of two inputs, or keep it; a part of a buffer is reused.
   sum.ours = sum.values.storage().use_count() == 1;
   for (Node above = parent(count_, node); above != node && block_.contains(above); above = parent(count_, node)) {
     const bool is_left = node == above.left();

@@ -10,14 +10,14 @@
 
 namespace titan::train {
 
-/// Merges the gradients of one slot as micro-batches finish, in any order: insert() merges upward while the sibling is
+/// Sums the gradients of one slot as micro-batches finish, in any order: insert() merges upward while the sibling is
 /// present. Sums are fp32. A gradient that has not been added to another keeps its type: bf16 takes half the memory,
-/// and adding it to fp32 later loses nothing.
+/// and converting it to fp32 later is exact.
 class TreeSum {
  public:
   TreeSum(std::uint32_t count, Node block) : count_(count), block_(block) {}
-  /// `grad` is consumed: its storage is reused if nothing else holds it, and else copied only if it must be kept.
-  /// \error std::logic_error if the micro-batch is outside of the block or was inserted before
+  /// `grad` is consumed: its storage is reused if nothing else holds it; otherwise it is copied only if it must be
+  /// kept. \error std::logic_error if the micro-batch is outside the block or was inserted before
   void insert(std::uint32_t micro_batch, at::Tensor grad);
   /// Inserts consecutive micro-batches from `first` on, one row each. Subtrees of 2, 4 or 8 micro-batches are added in
   /// one pass.

@@ -69,12 +69,12 @@ class TurnSums final : public GradientSums {
   }
 
  private:
-  /// Of a stage: its parts, [first, end) of sharded_, and how many of them the micro-batch at hand has still to give.
+  /// A stage's parts, [first, end) of sharded_, and how many of them the present micro-batch has not given yet.
   struct StageTurns {
     std::size_t first = 0, end = 0, left = 0;
   };
 
-  /// Exchanges the next part of a micro-batch; nothing of it where `sums`, those of its stage, are none.
+  /// Exchanges the next part of a micro-batch. If `sums` (of its stage) is empty, this rank contributes nothing.
   void take_turn(std::size_t turn, std::uint32_t local, std::span<TreeSum> sums) {
     Slots slots;  // of the stage; those of other parts stay undefined
     if (!sums.empty()) {
@@ -82,14 +82,14 @@ class TurnSums final : public GradientSums {
       for (const std::uint32_t slot : setup_.exchange.turns[turn].slots)
         slots[slot] = sums[slot].take(setup_.share.at(local)).view(-1);
     }
-    // Few parts are on their way at once: their gradients are there in full.
+    // Few parts may be in transit at once, since their full gradients are in memory.
     if (Lane* lane = setup_.lane; lane && lane->given() >= kTurnsUnderWay)
       lane->wait(lane->given() - kTurnsUnderWay + 1);
     ShardedSums& sharded = sharded_[turn];
     setup_.run([&sharded, local, slots = std::move(slots)] { sharded.add(local, slots); });
   }
 
-  /// What this rank owns of each slot, out of its rows by turn.
+  /// The part of each slot that this rank owns, from its rows by turn.
   Slots owned_of(const Slots& rows) const {
     Slots sums(setup_.slots());
     for (std::size_t turn = 0; turn < sharded_.size(); ++turn) {

@@ -26,7 +26,7 @@ void WeightSharing::share_rows(std::size_t part) const {
     const at::ScalarType type = sharing.width == 4 ? at::kFloat : at::kBFloat16;
     tag = setup_.rows.copy(*setup_.world.dp, sharing.plan, tag, type, weights_);
   }
-  // A head beside its embedding: in fp32 they are one tensor.
+  // A head on the same stage as its embedding: in fp32 they are one tensor.
   const StageParameter& head = *setup_.stages.parameters().back();
   if (!head.tied_head || setup_.tied.sends() || !(setup_.plan.bf16 || setup_.plan.chunks > 1)) return;
   const std::size_t embedding = setup_.slot_of.at(head.index);

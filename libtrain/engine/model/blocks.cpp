@@ -32,7 +32,7 @@ Heads project(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tens
   return {turned(w.query, w.query_norm), turned(w.key, w.key_norm), heads(w.value).transpose(1, 2)};
 }
 
-// Of one token to the newest before it and itself: the query heads of a group are rows that share keys and values.
+// Attention of one new token over the window: the query heads of a group are rows that share keys and values.
 at::Tensor of_newest(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, const at::Tensor& v_BGTK,
                      const Window& window) {
   const std::int64_t all = k_BGTK.size(2), seen = window.tokens == 0 ? all : std::min(window.tokens, all);
@@ -51,7 +51,7 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
   float* out = mutable_host_values<float>(table).data();
   for (std::int64_t t = 0; t < max_seq_len; ++t) {
     for (const float frequency : frequencies.inverse) {
-      // Angles round to fp32 where torchtitan's do.
+      // Angles are rounded to fp32 where torchtitan rounds them.
       const double angle = static_cast<float>(t) * frequency;
       *out++ = static_cast<float>(std::cos(angle)) * attention;
       *out++ = static_cast<float>(std::sin(angle)) * attention;

@@ -1,5 +1,5 @@
 #pragma once
-// The functions that a Llama-style model is made of. They keep no state; parameters come in as tensors.
+// The building blocks of a Llama-style model, as stateless functions: parameters are passed as tensors.
 //
 // Shape letters: B sequences of a micro-batch, T tokens, D model dim, H heads, G key/value heads, K head dim, F ffn
 // dim.
@@ -23,14 +23,14 @@ at::Tensor rope_table(std::int64_t max_seq_len, std::int64_t head_dim, double th
 
 struct AttentionWeights {
   LinearWeight query, key, value, out;
-  at::Tensor query_norm, key_norm;  ///< [K], or [H x K] and [G x K]; undefined if queries and keys are not normed
+  at::Tensor query_norm, key_norm;  ///< weights [K], or [H x K] and [G x K]; undefined without query and key norms
   std::int64_t head_dim = 0;
   double norm_eps = 0;
   bool whole_norm = false;  ///< each norm is over all heads of a token
   Window window = {};
 };
-/// Causal attention with grouped key/value heads; within each document if `documents` are kept apart. \source Ainslie
-/// et al., GQA
+/// Causal attention with grouped key/value heads (GQA). With a document mask, attention stays within each document.
+/// \source Ainslie et al., GQA
 at::Tensor attention(const at::Tensor& x_BTD, const AttentionWeights& w, const at::Tensor& rope, const ProductUse& use,
                      const Documents& documents = {});
 

@@ -18,7 +18,7 @@ constexpr std::int64_t kBlock = 512;  // queries
 
 at::Tensor window_mask(std::int64_t tokens, std::int64_t longest, at::ScalarType type) {
   if (tokens == 0 || longest <= tokens) return {};
-  // Query i of a block sees the keys i to i + tokens - 1 of those that the whole block sees.
+  // Query i of a block attends to keys i to i + tokens - 1 of the block's keys.
   const std::int64_t rows = std::min(kBlock, longest), columns = rows + tokens - 1;
   const at::TensorOptions options = device().options(at::kLong);
   const at::Tensor ahead = at::arange(columns, options).unsqueeze(0) - at::arange(rows, options).unsqueeze(1);
@@ -35,7 +35,7 @@ at::Tensor causal_attention(const at::Tensor& q_BHTK, const at::Tensor& k_BGTK, 
   for (std::int64_t begin = 0; begin < length; begin += kBlock) {
     const std::int64_t rows = std::min(kBlock, length - begin), first = begin - (window.tokens - 1),
                        from = std::max<std::int64_t>(first, 0), keys = begin + rows - from;
-    // Those at the begin of a text have fewer keys before them.
+    // Blocks at the beginning of a text have fewer earlier keys.
     const at::Tensor mask = window.mask.narrow(0, 0, rows).narrow(1, from - first, keys);
     blocks.push_back(kernels().masked_attention(q_BHTK.narrow(kTokens, begin, rows), k_BGTK.narrow(kTokens, from, keys),
                                                 v_BGTK.narrow(kTokens, from, keys), mask));

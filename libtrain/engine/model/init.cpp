@@ -16,7 +16,7 @@
 namespace titan::train {
 namespace {
 
-// Logarithm from basic operations: std::log picks an implementation by CPU, and its last bit with it.
+// Logarithm from basic operations: std::log's implementation, and so its last bit, depends on the CPU.
 double portable_log(double x) {
   int exponent = 0;
   double m = std::frexp(x, &exponent);  // in [0.5, 1)
@@ -71,15 +71,15 @@ double normal_quantile(double p) {
 InitRule init_rule(const recipe::ModelDims& dims, std::string_view name) {
   const std::optional<recipe::NamedPart> part = recipe::part_of(name);
   if (!part) throw std::invalid_argument("no initialisation for parameter '" + std::string(name) + "'");
-  // trunc_normal_ cuts the two of layers at +-2 absolute, 100 standard deviations or more: a plain normal never gets
-  // there.
+  // trunc_normal_ truncates both layer distributions at +-2 absolute, 100 standard deviations or more: a plain normal
+  // never reaches that.
   constexpr double kStd = 0.02;
   switch (part->kind->start) {
     case recipe::Start::kOnes: return {InitKind::kOnes, 0};
     case recipe::Start::kZeros: return {InitKind::kZeros, 0};
-    // torchtitan 0.2.2 has no tied llama3. As a head, an N(0,1) matrix gives a token itself a logit of about dim, and
-    // the head's own 1/sqrt(dim) one of sqrt(dim) (first loss 10.7 at dim 128, 256 tokens); 0.02, which tied Llamas are
-    // published with, starts at ln(vocabulary) (5.55).
+    // torchtitan 0.2.2 has no tied llama3. Used as a head, an N(0,1) matrix gives a token itself a logit of about dim,
+    // and the head's own 1/sqrt(dim) one of sqrt(dim) (first loss 10.7 at dim 128, 256 tokens). 0.02, the value of
+    // published tied Llamas, starts at ln(vocabulary) (5.55).
     case recipe::Start::kEmbedding: return {InitKind::kNormal, dims.tied ? kStd : 1};
     case recipe::Start::kHead: return {InitKind::kNormalWithin3Std, 1 / std::sqrt(static_cast<double>(dims.dim))};
     case recipe::Start::kNarrow: return {InitKind::kNormal, kStd};
@@ -114,7 +114,7 @@ void draw_all(const recipe::ModelDims& dims, std::uint64_t seed, const std::vect
   for (const Drawing& drawing : drawings)
     for (std::size_t begin = 0; begin < drawing.out.size(); begin += kPart)
       parts.push_back({&drawing, init_rule(dims, drawing.name), begin});
-  // at::parallel_for would stay on one thread here: it needs OpenMP in whoever calls it.
+  // at::parallel_for would use one thread here: it needs OpenMP in its caller.
   const ckpt::Status status =
       ckpt::parallel_for(parts.size(), static_cast<unsigned>(at::get_num_threads()), [&](std::size_t i) {
         const auto& [drawing, rule, begin] = parts[i];

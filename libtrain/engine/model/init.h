@@ -22,21 +22,21 @@ struct InitRule {
   bool operator==(const InitRule&) const = default;
 };
 
-/// How the parameter called `name` is drawn. \error std::invalid_argument for an unknown name
+/// The distribution of parameter `name`. \error std::invalid_argument for an unknown name
 InitRule init_rule(const recipe::ModelDims& dims, std::string_view name);
 
 /// Draws the elements of parameter `name` from element `first` on, in row-major order, into `out`.
 void draw(const InitRule& rule, std::uint64_t seed, std::string_view name, std::span<float> out,
           std::uint64_t first = 0);
 
-/// Elements of a parameter to be drawn, from element `first` on.
+/// Elements of a parameter to draw, from element `first` on.
 struct Drawing {
   std::string name;
   std::uint64_t first = 0;
   std::span<float> out;
 };
 
-/// Draws all of `drawings`, on the threads that compute.
+/// Draws all of `drawings`, on the compute threads.
 void draw_all(const recipe::ModelDims& dims, std::uint64_t seed, const std::vector<Drawing>& drawings);
 
 /// The quantile function of the standard normal distribution, for 0 < p < 1.

@@ -16,7 +16,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Who computes what. Assignments stand by expert, and by token within one.
+/// The assignment of tokens to experts, sorted by expert, and by token within an expert.
 struct Dispatch {
   at::Tensor weights_A;             ///< of each assignment, fp32
   at::Tensor tokens_A;              ///< its token
@@ -24,14 +24,14 @@ struct Dispatch {
   std::vector<std::int64_t> loads;  ///< assignments of each expert
 };
 
-/// Rows of assignments as the sum of those of each token, in their order.
+/// Sums the rows of each token's assignments, in the order of the assignments.
 at::Tensor sum_of_tokens(const at::Tensor& rows_AD, const at::Tensor& places_NS) {
   at::Tensor sum = rows_AD.index_select(0, places_NS.select(1, 0));
   for (std::int64_t i = 1; i < places_NS.size(1); ++i) sum.add_(rows_AD.index_select(0, places_NS.select(1, i)));
   return sum;
 }
 
-/// The row of its token for each assignment.
+/// Copies a token's row to each of its assignments.
 struct Spread final : torch::autograd::Function<Spread> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x_ND, const at::Tensor& tokens_A,
                             const at::Tensor& places_NS) {
@@ -43,7 +43,7 @@ struct Spread final : torch::autograd::Function<Spread> {
   }
 };
 
-/// The reverse.
+/// The inverse of Spread.
 struct Gather final : torch::autograd::Function<Gather> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& rows_AD, const at::Tensor& tokens_A,
                             const at::Tensor& places_NS) {
@@ -55,7 +55,8 @@ struct Gather final : torch::autograd::Function<Gather> {
   }
 };
 
-/// Passes `probabilities` on, and adds the gradient of the balance loss to theirs: the same for each token.
+/// Returns `probabilities` unchanged, and adds the gradient of the load-balancing loss to theirs: the same for each
+/// token.
 struct Balanced final : torch::autograd::Function<Balanced> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& probabilities_NE, const at::Tensor& grad_E) {
     context->save_for_backward({grad_E});
@@ -72,7 +73,7 @@ std::vector<std::int64_t> on_host(const at::Tensor& counts) {
   return {values.begin(), values.end()};
 }
 
-/// The probabilities with the balance loss's gradient, where somebody takes it.
+/// The probabilities with the load-balancing loss's gradient attached, if there is a sink.
 at::Tensor with_balance(const at::Tensor& probabilities_NE, const at::Tensor& loads_E, const MoeWeights& w,
                         GradientSink* sink) {
   if (sink == nullptr) return probabilities_NE;

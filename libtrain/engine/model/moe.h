@@ -1,10 +1,10 @@
 #pragma once
-// A mixture of experts in place of a feed-forward: a router gives each token to some experts, whose outputs are added.
+// Mixture of experts in place of a feed-forward: a router assigns each token to some experts, whose outputs are added.
 //
-// Experts are computed one after the other, each over its tokens in their order, and a token's outputs are added in the
-// order of its experts: bits do not depend on the order of threads. No token is dropped.
+// Experts are computed one after the other, each over its tokens in order, and a token's outputs are added in the order
+// of its experts, so bits do not depend on thread timing. No token is dropped.
 //
-// Shape letters: B sequences, T tokens, D model dim, N = B x T, E experts, S experts that a token takes.
+// Shape letters: B sequences, T tokens, D model dim, N = B x T, E experts, S experts per token.
 #include <cstdint>
 #include <vector>
 
@@ -16,12 +16,12 @@ struct MoeWeights {
   LinearWeight router;                      ///< [E,D]
   std::vector<FeedForwardWeights> experts;  ///< E
   std::int64_t per_token = 0;               ///< S
-  bool normed = false;                      ///< the S weights of a token are divided by their sum
-  double balance = 0;                       ///< coefficient of the balance loss in gradients; used with a sink only
+  bool normed = false;                      ///< the S weights of a token are normalised to sum 1
+  double balance = 0;                       ///< coefficient of the load-balancing loss in gradients; only with a sink
 };
 
 /// The sum of each token's experts, weighted by the softmax of the router's fp32 logits. With a sink, the gradients of
-/// `balance` times the balance loss are added to the router's gradients, and the sink is told the balance loss: E x the
+/// `balance` times the load-balancing loss are added to the router's gradients, and the sink gets that loss: E x the
 /// sum over experts of (assignments to the expert / N) x (mean probability of the expert over the tokens). The first
 /// factor has no gradient. \source Shazeer et al., Outrageously Large Neural Networks; Fedus et al., Switch
 /// Transformers; Hugging Face transformers 5, load_balancing_loss_func, of one layer

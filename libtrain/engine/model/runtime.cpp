@@ -33,10 +33,10 @@ void setup_determinism(int threads) {
     auto& context = at::globalContext();
     context.setDeterministicAlgorithms(true, /*warn_only=*/false);
     context.setDeterministicMkldnn(true);
-    // Strict mode would otherwise overwrite every at::empty with NaN: time, and no gain for kernels that write all of
-    // it.
+    // Strict mode would fill every at::empty with NaN, which costs time and is useless for kernels that write all
+    // elements.
     context.setDeterministicFillUninitializedMemory(false);
-    // Attention that flash cannot do is an error instead of a silent change of kernel (and of bits).
+    // Attention that flash cannot compute must be an error, not a silent change of kernel (and of bits).
     context.setSDPUseMath(false);
   });
   at::set_num_threads(threads);

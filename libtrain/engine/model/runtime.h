@@ -1,15 +1,14 @@
 #pragma once
-// LibTorch's process-wide switches: the only file that calls at::globalContext(), whose signatures drift between
-// releases.
+// LibTorch's process-wide switches. Only the .cpp calls at::globalContext(), whose signatures change between releases.
 #include <string>
 
 namespace titan::train {
 
-/// Fixes threads, kernels and backends so that equal inputs give equal bits. Call before the first tensor operation, on
-/// the main thread; a later call may only change `threads`. Sums of some kernels depend on `threads`, so it is part of
-/// a run's class.
+/// Fixes threads, kernels and backends so that equal inputs give equal bits. Call it on the main thread before the
+/// first tensor operation; a later call may only change `threads`. The sums of some kernels depend on `threads`, which
+/// is therefore part of a run's class.
 void setup_determinism(int threads);
-/// Call this first in every thread of Titan's that runs tensor operations: BLAS keeps its thread count per thread.
+/// Call this first in every thread that runs tensor operations: BLAS keeps its thread count per thread.
 void setup_thread();
 
 std::string torch_version();  ///< "2.11.0+cu130"

@@ -32,7 +32,7 @@ ShardedAdamW::ShardedAdamW(const recipe::RunPlan& plan, const ckpt::Ownership& o
     const auto length = static_cast<std::int64_t>(grid.begin(piece.leaves.end())) - begin;
     const at::TensorOptions fp32 = device().options(at::kFloat);
     const at::Tensor& master = (*parameter)->master;
-    // Memory that is about to be loaded is not touched before: its readers do that on several threads.
+    // Memory that is about to be loaded is not touched first, since its readers do that on several threads.
     const auto moment = [&] {
       return moments == Moments::kZero ? at::zeros({length}, fp32) : at::empty({length}, fp32);
     };
@@ -76,8 +76,8 @@ void ShardedAdamW::start_ema() {
   for (State& state : states_) state.ema.copy_(state.param);
 }
 
-// ema + (param - ema) x (1 - decay), each operation rounded by itself: the same bits on every layout, number of threads
-// and device. A fused one would round its vector tails in another way than the rest.
+// ema + (param - ema) x (1 - decay), each operation rounded separately: the same bits on every layout, number of
+// threads and device. A fused operation would round the tails of its SIMD vectors differently.
 void ShardedAdamW::average(std::size_t first, std::size_t count) {
   constexpr std::int64_t kAtOnce = 1 << 22;  // elements of a temporary
   for (std::size_t i = first; i < first + count; ++i) {
@@ -102,8 +102,8 @@ void ShardedAdamW::step(std::size_t first, std::span<OwnedGradient> grads, doubl
   const at::NoGradGuard no_grad;
   // The kernel reads the step as already counted. fp32 holds integers up to 2^24 exactly.
   const at::Tensor count = at::scalar_tensor(static_cast<double>(step), device().options(at::kFloat));
-  // One call for all pieces with the same settings: on a device each is a launch. A kernel takes the pieces of a list
-  // one by one; a flat buffer over tensors of odd lengths would move its scalar tails.
+  // One call for all pieces with the same settings, since each call is a launch on a GPU. A kernel processes a list's
+  // pieces one by one; in a flat buffer over tensors of odd lengths its scalar tails would be elsewhere.
   struct Lists {
     std::vector<at::Tensor> params, grads, exp_avgs, exp_avg_sqs, counts;
   };

@@ -11,7 +11,7 @@
 namespace titan::train {
 namespace {
 
-/// As std::max, and NaN where one is.
+/// std::max, but NaN if either argument is NaN.
 double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 }  // namespace
@@ -90,7 +90,7 @@ std::vector<double> GradNorms::parameter_norms(const double* row) const {
 }
 
 std::optional<std::uint32_t> GradNorms::first_non_finite(const double* row) const {
-  // The first entry of a leaf is finite exactly when the leaf is.
+  // The first entry of a leaf is finite if and only if all the leaf's elements are.
   const auto bad = std::ranges::find_if(by_name_, [&](std::uint32_t i) { return !std::isfinite(max_of(i, row)); });
   return bad == by_name_.end() ? std::nullopt : std::optional(*bad);
 }

@@ -8,7 +8,7 @@ namespace titan::train {
 namespace {
 
 constexpr const char* kNews = "beat-news";
-// Each word is a rank's number and one of these; the last word of a rank counts.
+// Each news item is a rank's number and one of these letters; the last item of a rank counts.
 constexpr char kIsQuiet = ';', kBeatsAgain = '+', kHasLeft = 'L';
 
 std::string beat_key(int rank) { return "beat/" + std::to_string(rank); }
@@ -37,7 +37,7 @@ std::map<int, BeatExchange::News> BeatExchange::read_news(std::string_view text,
     int rank = -1;
     std::from_chars(text.data() + at, text.data() + end, rank);
     if (rank < 0 || rank >= world) continue;
-    // Who left stays away: a neighbour may call it quiet later.
+    // A rank that left stays in that state: a neighbour may report it as quiet later.
     const bool left = text[end] == kHasLeft || (news.contains(rank) && news[rank] == News::kLeaves);
     if (left)
       news[rank] = News::kLeaves;
@@ -49,7 +49,7 @@ std::map<int, BeatExchange::News> BeatExchange::read_news(std::string_view text,
   return news;
 }
 
-/// Leaves one word of each rank that is in the news, unless somebody has added one meanwhile.
+/// Keeps one item per rank in the news, unless another rank has added one meanwhile.
 void BeatExchange::shorten(const std::string& text) {
   std::string last(1, kIsQuiet);
   for (const auto& [rank, news] : in_the_news_)
@@ -98,7 +98,7 @@ std::vector<std::string> BeatExchange::operator()(const std::string& own, bool l
     std::string& value = values[static_cast<std::size_t>(rank)];
     if (what == News::kLeaves)
       value = kHasLeft;
-    else if (value.empty())  // else its own beat says more
+    else if (value.empty())  // otherwise its own beat is more informative
       value = neighbours_.contains(rank) ? neighbours_[rank].value : std::string(1, kIsQuiet);
   }
   values[static_cast<std::size_t>(rank_)] = own;

@@ -1,11 +1,11 @@
 #pragma once
 // Point-to-point transfers over connections without tags: the first tensor sent is the first received, and an issued
-// operation holds up all later ones on the same connection.
+// operation blocks all later ones on the same connection.
 //
-// So each channel leads one way, from one rank to one other, and carries one kind of transfer: operations of another
-// direction, peer or kind do not wait for it. Swaps, which both ranks begin in the same way, have one channel for both
-// directions. All members of a group make the group's channels in the same order, before the first step, and use each
-// channel once then, for the first use may block the host until the other side uses it too.
+// So each channel goes in one direction between two ranks and carries one kind of transfer: operations in the other
+// direction, with other peers or of other kinds do not wait for it. Swaps, which both ranks start in the same way, use
+// one channel for both directions. All members of a group create its channels in the same order, before the first step,
+// and use each once at that time, since the first use may block the host until the other side uses it too.
 #include <cstdint>
 #include <vector>
 
@@ -14,7 +14,6 @@ namespace titan::train {
 /// What a group of ranks transfers.
 enum class FabricUse {
   kPipeline,  ///< activations and gradients between neighbours of a pipeline (a ring), and between the first and last
-              ///< stage
   kExchange,  ///< sums and copies among ranks of one stage: all-to-all (among all ranks or a few) and swaps
 };
 
@@ -29,8 +28,8 @@ struct Channel {
   auto operator<=>(const Channel&) const = default;
 };
 
-/// All channels of a pipeline's group, in the order in which the members make them. The order lets channels that share
-/// no rank be made at the same time.
+/// All channels of a pipeline's group, in the order of creation. In this order, channels that share no rank can be
+/// created at the same time.
 std::vector<Channel> pipeline_channels(int size);
 
 /// The channel of two ranks that swap.

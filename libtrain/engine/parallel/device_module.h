@@ -1,6 +1,6 @@
 #pragma once
-// The interface of a shared library that brings a device and the fabrics between such devices: libtitan_cuda.so, and
-// one of the tests. titan-train looks up these functions by name (libtrain/job/host/cuda_module.h).
+// The interface of a shared library that provides a device and fabrics between such devices: libtitan_cuda.so, and one
+// for tests. titan-train looks up these functions by name (libtrain/job/host/cuda_module.h).
 //
 //   const char* titan_cuda_torch_version()                    the LibTorch it was built with; asked before all else
 //   const char* titan_cuda_interface()                        the digest of these headers (cmake/TitanInterface.cmake)
@@ -16,7 +16,7 @@ namespace titan::train {
 class Device;
 
 struct DeviceSettings {
-  int index = 0;  ///< of the GPU, among the GPUs that this process sees
+  int index = 0;  ///< index among the GPUs that this process sees
   bool deterministic = true;
   std::string attention = "flash";  ///< flash, cudnn, math
 };
@@ -24,9 +24,9 @@ struct DeviceSettings {
 class DeviceModule {
  public:
   virtual ~DeviceModule() = default;
-  /// Makes the device of this process and sets LibTorch's switches for it. Call it once. \error throws what CUDA throws
+  /// Creates the device of this process and sets LibTorch's switches for it. Call it once. \error throws CUDA's errors
   virtual std::unique_ptr<Device> make_device(const DeviceSettings& settings) = 0;
-  /// Makes a group of such devices. Call it after make_device(). \error throws CommError
+  /// Creates a group of such devices. Call it after make_device(). \error throws CommError
   virtual std::unique_ptr<Fabric> make_fabric(const FabricRequest& request) = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// A group of ranks that exchanges tensors of the device. A fabric only copies: Titan adds in an order of its own.
+// A group of ranks that exchanges tensors on the device. A fabric only copies; Titan adds values in its own order.
 //
 // All ranks of a group call the same operations in the same order, except send and recv. One thread at a time uses a
 // group. Tensors are contiguous and on the device. Any operation may throw CommError; the group cannot be used
@@ -17,9 +17,9 @@ class Tensor;
 
 namespace titan::train {
 
-/// A transfer under way. Keep it (and the tensor) alive until wait(): before wait(), a received tensor is undefined,
-/// and a sent one must not change. wait() makes later work of the device come after the transfer; the host may continue
-/// at once.
+/// A transfer in progress. Keep it (and the tensor) alive until wait(); until then a received tensor is undefined, and
+/// a sent one must not change. wait() orders later work of the device after the transfer; the host may continue at
+/// once.
 class Transfer {
  public:
   virtual ~Transfer() = default;
@@ -32,15 +32,15 @@ class Fabric {
   virtual int rank() const = 0;  ///< in the group
   virtual int size() const = 0;
 
-  /// Tells which transfers besides send and recv the group will carry. All members call it before the first step, and
-  /// may call it again. A backend that needs connections for them makes them here, while no transfer is under way.
-  /// \error throws CommError
+  /// Announces which transfers besides send and recv the group will carry. All members call it before the first step,
+  /// and may call it again. A backend that needs connections for them creates them here, while no transfer is in
+  /// progress. \error throws CommError
   virtual void expect(const ExchangeWays&) {}
-  /// Sends `in` (1-D), cut by `in_splits` (elements), and receives rows in rank order into `out`. Later work of the
-  /// device comes after it. Both tensors may be freed at once.
+  /// Sends `in` (1-D), split by `in_splits` (elements), and receives rows in rank order into `out`. Later work of the
+  /// device is ordered after it. Both tensors may be freed at once.
   virtual void all_to_all(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                           const std::vector<std::int64_t>& in_splits) = 0;
-  /// Like all_to_all(), among a few ranks (ExchangeWays::few): ranks that exchange no elements do not wait for each
+  /// As all_to_all(), among a few ranks (ExchangeWays::few): ranks that exchange no elements do not wait for each
   /// other. `tag` follows the rules of send().
   virtual void exchange(at::Tensor& out, const std::vector<std::int64_t>& out_splits, const at::Tensor& in,
                         const std::vector<std::int64_t>& in_splits, std::uint64_t tag);
@@ -48,7 +48,8 @@ class Fabric {
   /// time. Both sides agree on the number of bytes.
   virtual std::unique_ptr<Transfer> send(const at::Tensor& tensor, int dst, std::uint64_t tag) = 0;
   virtual std::unique_ptr<Transfer> recv(at::Tensor& tensor, int src, std::uint64_t tag) = 0;
-  /// Send and recv in one, with a peer that calls swap() too. `give` of one rank is as long as `take` of the other.
+  /// Send and receive in one operation, with a peer that also calls swap(). `give` of one rank is as long as `take` of
+  /// the other.
   virtual std::unique_ptr<Transfer> swap(const at::Tensor& give, at::Tensor& take, int peer, std::uint64_t tag);
 };
 

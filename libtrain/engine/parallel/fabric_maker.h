@@ -1,5 +1,5 @@
 #pragma once
-// Makes the groups that carry tensors between ranks: Gloo, unless the device of the process brings fabrics of its own.
+// Creates the groups that carry tensors between ranks: Gloo, unless the device of the process provides its own fabrics.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -17,12 +17,12 @@ struct FabricRequest {
   FabricUse use = FabricUse::kExchange;
   int rank = 0, size = 1;                             ///< rank in the group; size is at least 2
   int global_rank = 0;                                ///< for messages
-  c10::intrusive_ptr<c10d::Store> store;              ///< used by this group alone, the same for all members
-  std::chrono::milliseconds init_timeout{300'000};    ///< the time left to connect
+  c10::intrusive_ptr<c10d::Store> store;              ///< used only by this group; the same store for all members
+  std::chrono::milliseconds init_timeout{300'000};    ///< timeout for connecting
   std::chrono::milliseconds expect_timeout{300'000};  ///< for Fabric::expect
-  /// Throws CommError if a rank of the run is gone. Call it now and then while the host waits. Any thread.
+  /// Throws CommError if a rank of the run has died. Call it repeatedly while the host waits. Any thread.
   std::function<void()> look;
-  /// How long a transfer may take: comm.train_timeout_seconds, more in the first step. Any thread.
+  /// Timeout of a transfer: comm.train_timeout_seconds, longer in the first step. Any thread.
   std::function<std::chrono::milliseconds()> patience;
   /// Makes the same group over Gloo, for a fabric that is built on it. Call it at most once.
   std::function<std::unique_ptr<Communicator>()> gloo;
@@ -30,7 +30,7 @@ struct FabricRequest {
 
 using FabricMaker = std::function<std::unique_ptr<Fabric>(const FabricRequest&)>;
 
-/// Sets who makes fabrics. Call it before connect(). Empty: Gloo. `maker` is not asked for groups of one rank.
+/// Sets the factory of fabrics. Call it before connect(). Empty: Gloo. Not called for groups of one rank.
 void use_fabrics(FabricMaker maker);
 const FabricMaker& fabric_maker();
 

@@ -18,8 +18,7 @@ namespace titan::train {
 
 using std::chrono::milliseconds;
 
-// Gloo's headers are older than the Gloo inside LibTorch: nothing here may call into gloo:: itself, only pass pointers
-// on.
+// Gloo's headers are older than the Gloo inside LibTorch: this code must not call gloo:: itself, only pass pointers on.
 struct GlooDevice::Impl {
   std::vector<std::shared_ptr<::gloo::transport::Device>> devices;
   std::string addresses;
@@ -41,16 +40,17 @@ std::shared_ptr<GlooDevice> GlooDevice::create(const std::vector<std::string>& a
 namespace {
 
 constexpr milliseconds kSlice{500};
-constexpr milliseconds kForEver = std::chrono::hours(24 * 365);  // of Gloo, whose clock knows nothing of a stop
+constexpr milliseconds kForEver = std::chrono::hours(24 * 365);  // Gloo's own timeout; its clock also counts while the
+                                                                 // process is stopped
 
 bool is_timeout(const std::string& text) {
   return text.find("imed out") != std::string::npos || text.find("imeout") != std::string::npos;
 }
 
-/// A flat view of the bytes: Gloo then needs to know no dtype.
+/// A flat byte view, so that Gloo need not know the dtype.
 at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
 
-/// Keeps what Gloo may still write into until the process ends, which is soon: a wait that was given up leaves it.
+/// Keeps tensors that Gloo may still write to (after a wait was abandoned) until the process ends, which is soon.
 void keep(std::vector<at::Tensor> tensors) {
   static ckpt::Mutex& mutex = *new ckpt::Mutex;
   static std::vector<std::vector<at::Tensor>>& kept = *new std::vector<std::vector<at::Tensor>>;
@@ -58,7 +58,7 @@ void keep(std::vector<at::Tensor> tensors) {
   kept.push_back(std::move(tensors));
 }
 
-/// Counts of bytes for counts of elements.
+/// Byte counts for element counts.
 std::vector<std::int64_t> scaled(const std::vector<std::int64_t>& counts, std::int64_t size) {
   std::vector<std::int64_t> result;
   for (std::int64_t count : counts) result.push_back(count * size);
@@ -85,8 +85,8 @@ struct Link {
       watched->abort();
       watcher.join();
     }
-    // After a failure a worker thread may sit in a collective for as long as its deadline, and the destructor would
-    // join it: the process is about to end, so the group is left to it.
+    // After a failure a worker thread may be in a collective until its timeout, and the destructor would join it. The
+    // process is about to end, so the group is leaked.
     if (failed) static_cast<void>(backend.release());
     backend.reset();
   }
@@ -96,7 +96,7 @@ struct Link {
 
 struct GlooCommunicator::Group {
   GlooGroupOptions options;
-  /// Of operations that begin now. Another thread may change it: a lane may still be at work then.
+  /// Timeout of operations that start now. Another thread may change it, since a lane may still be working then.
   std::shared_ptr<std::atomic<milliseconds>> timeout = std::make_shared<std::atomic<milliseconds>>(options.timeout);
   std::shared_ptr<Link> link = std::make_shared<Link>();
 
@@ -122,7 +122,7 @@ struct GlooCommunicator::Group {
     link->failed = true;
     LostRanks loss{where("start"), {}};
     if (options.heartbeat) loss = options.heartbeat->diagnose(where("start"), is_timeout(reason), options.init_timeout);
-    // Where no rank is known to be lost, what Gloo met is all that is known.
+    // If no rank is known to be lost, Gloo's error is all that is known.
     if (loss.ranks.empty()) loss.text += ": " + first_line(reason);
     throw CommError(ckpt::failed(loss.text).with_hint(
                         "this rank told its peers to connect to " + addresses +
@@ -156,7 +156,7 @@ struct GlooCommunicator::Group {
       work.wait(kSlice);
       return true;
     } catch (const std::exception&) {
-      // The slice's end and the operation's own error both arrive as exceptions.
+      // The end of the slice and the operation's own error both arrive as exceptions.
       if (!work.isCompleted()) return false;
     }
     return work.wait();
@@ -177,7 +177,7 @@ struct GlooCommunicator::Group {
     await(operation, std::move(work), std::move(tensors));
   }
 
-  /// One wait, not slices: at the end of a wait Gloo closes the connections.
+  /// A single wait instead of slices, since Gloo closes the connections when a wait times out.
   void await(const char* operation, const c10::intrusive_ptr<c10d::Work>& work, std::vector<at::Tensor> tensors) {
     const milliseconds patience = *timeout;
     bool done = false;
@@ -216,7 +216,7 @@ struct GlooCommunicator::Group {
 
 namespace {
 
-/// Nothing to move: both sides know it, so nothing is sent.
+/// An empty transfer: both sides know that it is empty, so nothing is sent.
 class NoTransfer : public Transfer {
  public:
   void wait() override {}
@@ -254,7 +254,7 @@ std::unique_ptr<GlooCommunicator> GlooCommunicator::create(const c10::intrusive_
     gloo->threads = 1;  // one operation at a time is all that a group does
     group->link->backend =
         c10::make_intrusive<c10d::ProcessGroupGloo>(store, group->options.rank, group->options.size, gloo);
-    group->link->backend->setTimeout(kForEver);  // deadlines are this side's, see RunningClock
+    group->link->backend->setTimeout(kForEver);  // timeouts are implemented on this side, see RunningClock
   } catch (const std::exception& error) {
     group->fail_to_start(error.what(), device->impl().addresses);
   }
@@ -330,7 +330,7 @@ void GlooCommunicator::recv_bytes(std::span<char> bytes, int src, std::uint64_t 
   std::memcpy(bytes.data(), host_bytes(tensor).data(), bytes.size());
 }
 
-// By way of memory of its own: a wait that is given up leaves a thread of Gloo at work on it.
+// Uses its own memory, since an abandoned wait leaves one of Gloo's threads working on it.
 template <typename Value>
 void GlooCommunicator::sum_values(std::span<Value> values, at::ScalarType type) {
   at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, type);
@@ -389,7 +389,7 @@ std::shared_ptr<const std::atomic<bool>> GlooCommunicator::watch(int peer) {
   link.watched = group_->open("recv").recv(nothing, peer, kWatchTag);
   link.watcher = std::thread([work = link.watched, nothing, closed] {
     try {
-      work->wait(kForEver);  // no shorter: at the end of a wait Gloo closes the connections
+      work->wait(kForEver);  // not shorter: Gloo closes the connections when a wait times out
     } catch (const std::exception&) {
       *closed = true;
     }

@@ -31,7 +31,7 @@ struct GlooGroupOptions {
   std::string name;                                                   ///< for messages
   int rank = 0, size = 1;                                             ///< in the group
   std::chrono::milliseconds init_timeout{300'000}, timeout{100'000};  ///< `timeout` is measured by RunningClock
-  std::shared_ptr<Heartbeat> heartbeat;  ///< watched by every wait; if null, errors name no rank
+  std::shared_ptr<Heartbeat> heartbeat;  ///< watched by every wait; if null, errors do not name the dead rank
 };
 
 class GlooCommunicator : public Communicator {
@@ -55,13 +55,13 @@ class GlooCommunicator : public Communicator {
   std::string broadcast(const std::string& bytes, int root) override;
   void barrier() override;
 
-  /// A communicator over the same connections with another name and deadline. Both are used from one thread.
+  /// A communicator over the same connections with another name and timeout. Both are used from one thread.
   std::unique_ptr<GlooCommunicator> beside(std::string name, std::chrono::milliseconds timeout) const;
-  /// Returns a function that sets the deadline of operations that begin later. Any thread may call it.
+  /// Returns a function that sets the timeout of operations that start later. Any thread may call it.
   std::function<void(std::chrono::milliseconds)> deadline() const;
 
-  /// Returns a flag that becomes true when `peer` is gone or its connection is closed, for code that waits for the peer
-  /// by other means. Call it once per group; it starts a thread.
+  /// Returns a flag that becomes true when `peer` has died or its connection is closed, for code that waits for the
+  /// peer in another way. Call it once per group; it starts a thread.
   std::shared_ptr<const std::atomic<bool>> watch(int peer);
 
   /// Returns a function that closes the connections; operations of the group throw afterwards. The function may outlive

@@ -7,8 +7,8 @@
 
 namespace titan::train {
 
-/// A name for the host of each rank, by rank; collective. Ranks with equal names share one kernel and see each other's
-/// files at once.
+/// A host name for each rank, by rank. Collective. Ranks with equal names share one kernel and see each other's files
+/// at once.
 std::vector<std::string> hosts_of_ranks(Control& all);
 
 }  // namespace titan::train

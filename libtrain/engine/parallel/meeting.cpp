@@ -35,7 +35,7 @@ void leave_word(c10d::Store& store, const std::string& word) {
   try {
     store.compareSet(kWord, std::string(), word);
   } catch (const std::exception&) {
-    // Without a store there is nobody to tell.
+    // Without a store no rank can be told.
   }
 }
 

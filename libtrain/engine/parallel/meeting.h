@@ -1,6 +1,6 @@
 #pragma once
-// What a rank is doing while it looks for its peers, and how a rank that leaves before all have met tells the others
-// why.
+// What a rank is doing while it connects to its peers, and how a rank that leaves before all are connected tells the
+// others why.
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -27,10 +27,10 @@ class Meeting {
   std::shared_ptr<Heartbeat> heartbeat_;
 };
 
-/// Tells the other ranks why this rank ends its start. `word` is a sentence that names the rank; only the first rank's
-/// sentence is kept. Does not throw.
+/// Tells the other ranks why this rank gives up its start. `word` is a sentence that names the rank; only the first one
+/// is kept. Does not throw.
 void leave_word(c10d::Store& store, const std::string& word);
-/// The sentence of a rank that left; empty if none left. Throws when the store is lost.
+/// The sentence of a rank that left; empty if none left. Throws if the store is lost.
 std::string word_of_leaver(c10d::Store& store);
 
 }  // namespace titan::train

@@ -34,8 +34,8 @@ using std::chrono::milliseconds;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 constexpr milliseconds kGoodbye{5'000};
-// When the thread that waits for the one that connects says so, and after how long a rank without heartbeat is taken
-// for gone although nobody met an error: machines are full while hundreds of ranks start.
+// kSayAfter: when a slow connect is reported. kGone: after how long a rank without heartbeat counts as dead although no
+// operation has failed; long, since hosts are overloaded while hundreds of ranks start.
 constexpr milliseconds kSayAfter{10'000}, kGone{20'000};
 
 constexpr const char* kProcess = "process ";
@@ -46,14 +46,14 @@ milliseconds left_until(Clock::time_point deadline) {
   return std::max(kLeastOfStore, std::chrono::duration_cast<milliseconds>(deadline - Clock::now()));
 }
 
-/// Of all ranks that left.
+/// The messages of all ranks that left.
 std::string first_words(c10d::Store& store, const std::string& own) {
   return store.compareSet("why", std::string(), own);
 }
 
 std::string left_the_start(const std::string& word) { return "another rank left before all had met: " + word; }
 
-/// A number that is taken already belongs to a process of another run on the same port, or was given twice.
+/// Fails if this rank number is taken: by a process of another run on the same port, or given twice.
 void claim_number(c10d::Store& store, const LaunchEnv& env) {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
@@ -66,7 +66,7 @@ void claim_number(c10d::Store& store, const LaunchEnv& env) {
                        "a MASTER_PORT of its own"));
 }
 
-/// Of all ranks, as claim_number() left them; 0 for one that cannot be read.
+/// Process ids of all ranks, as stored by claim_number(); 0 if unreadable.
 std::vector<pid_t> processes(c10d::Store& store, int world) {
   std::vector<pid_t> pids;
   for (int rank = 0; rank < world; ++rank) {
@@ -81,7 +81,7 @@ std::vector<pid_t> processes(c10d::Store& store, int world) {
 void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_point deadline, Meeting& meeting) {
   const int world = options.env.world;
   RollCall roll(store, world);
-  // The host of the store stays a little longer than its peers, so that they can still ask it who is missing.
+  // The store's host waits slightly longer than its peers, so that they can still ask it who is missing.
   if (options.env.rank == 0) deadline += kLeastOfStore;
   std::vector<int> missing;
   meeting.now("waiting for the other ranks at " + master_text(options.env));
@@ -95,7 +95,7 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
       throw CommError("the rendezvous at " + master_text(options.env) + " was lost while waiting for all ranks" +
                       absent + ": " + first_line(error.what()));
     }
-    // Near the end every rank gives up by itself: then all name those that did not come.
+    // Near the deadline every rank gives up by itself, so that all name the missing ranks.
     if (!word.empty() && Clock::now() + 2 * kLeastOfStore < deadline) throw CommError(left_the_start(word));
     if (!first && !missing.empty()) {
       const std::string there = std::to_string(world - static_cast<int>(missing.size())) + " of " +
@@ -111,12 +111,12 @@ void await_all(c10d::Store& store, const ConnectOptions& options, Clock::time_po
       roll.wait(kLeastOfStore);
       return;
     } catch (const std::exception&) {
-      // Either the slice is over or the store is lost; the next look tells.
+      // Either the slice has ended or the store is lost; the next iteration finds out.
     }
   }
 }
 
-/// What must be closed in order, whoever owns the communicators.
+/// What must be closed in order, independent of who owns the communicators.
 struct Session {
   StorePtr store;
   std::shared_ptr<Heartbeat> heartbeat;
@@ -131,7 +131,7 @@ struct Session {
     heartbeat.reset();
     try {
       if (serves) {
-        // The store's host leaves last: a peer that still talks to it would see a broken connection.
+        // The store's host leaves last: a peer that still uses it would see a broken connection.
         std::vector<std::string> keys;
         for (int i = 1; i < world; ++i) keys.push_back(key("left", i));
         store->wait(keys, kGoodbye);
@@ -139,7 +139,7 @@ struct Session {
         store->set(key("left", rank), "1");
       }
     } catch (const std::exception&) {
-      // A peer that died after the last barrier: there is nothing left to do with it.
+      // A peer that died after the last barrier needs no handling.
     }
     store.reset();
   }
@@ -155,7 +155,7 @@ class Connector {
       return meet_and_group();
     } catch (const std::exception& error) {
       if (may_speak_) leave_word(*store_, (names_itself_ ? "" : rank_name(options_.env) + ": ") + error.what());
-      // The store goes with its host: the others look for word once a second.
+      // The store ends with its host, and the others poll once a second for a message.
       if (session_->serves) std::this_thread::sleep_for(2 * kLeastOfStore);
       throw;
     }
@@ -172,7 +172,7 @@ class Connector {
     world.dp_rank = env.rank % dp;
     session_ = std::make_shared<Session>();
     if (env.world > 1) meet();
-    // The first step waits for more than the others: memory is touched, libraries choose their kernels.
+    // The first step takes longer: memory is touched for the first time, libraries choose kernels.
     const milliseconds first = std::max(options_.init_timeout, options_.train_timeout);
     connect_all(world, first);
     if (options_.met) options_.met(*world.io);
@@ -191,8 +191,7 @@ class Connector {
       };
     world.shutdown = [session = session_, io = world.io.get()] {
       if (!session) return;
-      // Slow storage may hold a peer up here, hence the longer deadline; a silent one is noticed earlier by its
-      // heartbeat.
+      // Slow storage may delay a peer here, hence the longer timeout; a dead one is detected earlier by its heartbeat.
       if (session->store) io->barrier();
       session->close();
     };
@@ -224,15 +223,15 @@ class Connector {
     beat.world = env.world;
     beat.store_on_rank_0 = !env.agent_store;
     beat.train_timeout = options_.train_timeout;
-    // News of a rank that is not watched takes a few beats.
+    // News about a rank that is not watched takes a few beats.
     if (env.world - 1 > BeatExchange::kNeighbours) beat.patience += (BeatExchange::kQuietBeats + 2) * beat.beat;
-    // One launcher's ranks see each other's processes; with more ranks than neighbours news take several beats.
+    // Ranks of one launcher see each other's processes; with more ranks than neighbours, news takes several beats.
     if (env.source == "titan" && env.world - 1 <= BeatExchange::kNeighbours)
       beat.ended = [pids = processes(*store_, env.world)](int rank) {
         return has_ended(pids[static_cast<std::size_t>(rank)]);
       };
     beat.words = [own_line](const std::string& own) { return first_words(*own_line, own); };
-    // On a connection of its own: a wait on the other one must not hold it up.
+    // A separate connection, so that a wait on the other one does not delay heartbeats.
     session_->heartbeat = std::make_shared<Heartbeat>(beat, BeatExchange(own_line, env.rank, env.world));
     meeting_->watch(session_->heartbeat);
     meeting_->now("connecting to its peers");
@@ -245,7 +244,7 @@ class Connector {
     return GlooDevice::create(*addresses);
   }
 
-  /// Two deadlines over one set of connections: a full mesh is what limits the number of ranks.
+  /// Two timeouts over one set of connections, since a full mesh limits the number of ranks.
   void connect_all(World& world, milliseconds first) {
     if (world.size == 1) {
       world.all = std::make_unique<LocalCommunicator>();
@@ -261,7 +260,7 @@ class Connector {
     if (options_.background_saves) world.save = gloo_group("save", world.rank, world.size, options_.io_timeout);
   }
 
-  /// As large as it can be without lying on two nodes: nodes may have different numbers of ranks.
+  /// The largest domain that does not span two nodes; nodes may have different numbers of ranks.
   void settle_nodes(World& world) {
     for (const std::string& ranks : world.all->all_gather(std::to_string(options_.env.local_world)))
       world.node_ranks = std::gcd(world.node_ranks, static_cast<std::uint32_t>(std::stoul(ranks)));
@@ -292,8 +291,8 @@ class Connector {
     return fabric_maker()(request);
   }
 
-  /// Where a device waits for a peer, nobody but the host can notice that the peer is gone. The rank before it in the
-  /// ring does at once, by its connection, and the others by the news of that.
+  /// While a device waits for a peer, only the host can notice that the peer has died. The preceding rank in the ring
+  /// notices at once by its connection, the others through its news.
   static std::function<void()> look_at(const std::weak_ptr<Session>& watched) {
     return [watched] {
       const std::shared_ptr<Session> session = watched.lock();
@@ -304,14 +303,14 @@ class Connector {
         LostRanks loss = heartbeat->explain(what, overdue);
         throw CommError(loss.text, std::move(loss.ranks));
       }
-      // Who leaves may have met what happened to another one, who is then named.
+      // A rank that leaves may have noticed another rank's failure; then that rank is named.
       if (!*session->next_is_gone && heartbeat->leaving().empty()) return;
       LostRanks loss = heartbeat->diagnose(what, /*timed_out=*/false, milliseconds(0));
       throw CommError(loss.text, std::move(loss.ranks));
     };
   }
 
-  /// Its deadline changes with the first step.
+  /// A group whose timeout changes after the first step.
   std::unique_ptr<GlooCommunicator> training_group(const std::string& name, int rank, int size, milliseconds timeout) {
     auto communicator = gloo_group(name, rank, size, timeout);
     deadlines_.push_back(communicator->deadline());
@@ -336,7 +335,7 @@ class Connector {
   std::shared_ptr<Meeting> meeting_;
   Clock::time_point deadline_;
   StorePtr store_;
-  bool may_speak_ = false;     // the store is that of this run, and the number ours
+  bool may_speak_ = false;     // the store is this run's, and this rank's number is confirmed
   bool names_itself_ = false;  // errors of what is done now begin with this rank's name
   std::shared_ptr<GlooDevice> device_;
   std::shared_ptr<Session> session_;
@@ -349,7 +348,7 @@ class Connector {
   throw CommError(stop_signal() == SIGINT ? ckpt::interrupted(text) : ckpt::terminated(text));
 }
 
-/// Throws once a peer is known to have gone while the groups are built.
+/// Throws if a peer is known to have died while the groups are built.
 void look_for_lost_ranks(const LaunchEnv& env, const Meeting& meeting) {
   const std::shared_ptr<Heartbeat> heartbeat = meeting.heartbeat();
   if (!heartbeat) return;
@@ -397,10 +396,11 @@ World connect(const ConnectOptions& options) {
   }
   const auto meeting = std::make_shared<Meeting>();
   if (env.world == 1) return Connector(options, meeting).connect();
-  // Gloo writes to a dead peer's socket with writev: that must become a CommError, not the end of this process.
+  // Gloo writes to a dead peer's socket with writev: this must become a CommError instead of ending the process.
   std::signal(SIGPIPE, SIG_IGN);
   quieten_c10d();
-  // c10d's calls to a store that accepts but does not answer block for ever, so they run in a thread that can be left.
+  // c10d's calls to a store that accepts connections but does not answer block forever, so they run in a thread that
+  // can be abandoned.
   std::promise<World> promise;
   std::future<World> world = promise.get_future();
   std::thread([options, meeting, promise = std::move(promise)]() mutable {

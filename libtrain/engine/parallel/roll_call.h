@@ -1,6 +1,6 @@
 #pragma once
-// Which ranks have come to a start. Ranks count themselves in the store, and the last one tells all. One rank looks up
-// for all others who is missing, so that the number of calls to the store grows only linearly with the number of ranks.
+// Which ranks have arrived at a start. Ranks count themselves in the store, and the last one notifies all. One rank
+// looks up for all others who is missing, so that calls to the store grow only linearly with the number of ranks.
 #include <chrono>
 #include <vector>
 
@@ -12,12 +12,12 @@ class RollCall {
  public:
   RollCall(c10d::Store& store, int world) : store_(store), world_(world) {}
 
-  /// Records that `rank` has come. Each rank calls it once.
+  /// Records that `rank` has arrived. Each rank calls it once.
   static void arrive(c10d::Store& store, int rank, int world);
   /// Returns when all have come. Throws after `timeout`, and when the store is lost.
   void wait(std::chrono::milliseconds timeout);
-  /// The ranks that have not come, as last looked up by this rank or another one; with `exact`, looked up now. Throws
-  /// when the store is lost.
+  /// The ranks that have not arrived, as last looked up by any rank; with `exact`, looked up now. Throws if the store
+  /// is lost.
   std::vector<int> missing(bool exact);
 
  private:

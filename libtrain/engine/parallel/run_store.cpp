@@ -30,7 +30,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const LaunchEnv& env, bool serve, mil
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(env.master_port);
   options.isServer = serve;
-  options.waitWorkers = false;  // its own waiting would not say who is missing
+  options.waitWorkers = false;  // c10d's own waiting would not say who is missing
   options.timeout = timeout;
   const bool launched = env.source == "titan";  // the launcher's socket listens before any rank begins
   if (serve && env.master_fd >= 0) options.masterListenFd = env.master_fd;
@@ -86,7 +86,7 @@ std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std
   if (!env.agent_store || env.world == 1) return ask();
   const std::string mine = env.rank == 0 ? ask() : "";
   quieten_c10d();
-  // In a thread that can be left: a store that accepts but does not answer blocks for ever.
+  // In a thread that can be abandoned: a store that accepts connections but does not answer blocks forever.
   std::promise<std::string> promise;
   std::future<std::string> word = promise.get_future();
   std::thread([env, timeout, mine, promise = std::move(promise)]() mutable {
@@ -108,7 +108,7 @@ std::string word_of_rank_0(const LaunchEnv& env, milliseconds timeout, const std
     while (!stop_requested() && std::chrono::steady_clock::now() < deadline)
       if (word.wait_for(kLookAtStore) == std::future_status::ready) return word.get();
   } catch (const std::exception&) {
-    // connect() will say what is wrong with the rendezvous.
+    // connect() will report what is wrong with the rendezvous.
   }
   return env.rank == 0 ? mine : ask();
 }

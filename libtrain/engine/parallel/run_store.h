@@ -1,6 +1,5 @@
 #pragma once
-// The c10d store by which the ranks of one attempt find each other, and what they ask the store before they are
-// connected.
+// The c10d store through which the ranks of one attempt find each other, and queries to it before ranks are connected.
 #include <chrono>
 #include <functional>
 #include <string>
@@ -13,26 +12,25 @@
 
 namespace titan::train {
 
-/// The shortest timeout of a call to the store, also when less is left of a deadline. A store that works answers within
-/// milliseconds.
+/// Minimum timeout of a call to the store, even if less time is left. A working store answers within milliseconds.
 inline constexpr std::chrono::milliseconds kLeastOfStore{1'000};
-/// How often code that waits for a thread that asks the store checks for other events.
+/// Polling interval of code that waits for a thread that queries the store.
 inline constexpr std::chrono::milliseconds kLookAtStore{100};
 
 /// "rank 3".
 std::string rank_name(const LaunchEnv& env);
 
 /// Opens a separate connection to the store. `serve`: this process hosts the store. Titan connects to the address
-/// itself before c10d does, for c10d's errors do not say what is wrong. `meeting` is told what is waited for. \error
-/// CommError
+/// itself before c10d does, since c10d's errors do not say what is wrong. `meeting` is told what the call waits for.
+/// \error CommError
 c10::intrusive_ptr<c10d::Store> open_store(const LaunchEnv& env, bool serve, std::chrono::milliseconds timeout,
                                            Meeting& meeting);
 
-/// The prefix of the store's keys for one attempt of a run: a store of torchrun's agent outlives attempts.
+/// The prefix of the store's keys for one attempt of a run, since the store of torchrun's agent outlives attempts.
 std::string prefix_of(const LaunchEnv& env);
 
-/// Turns off c10d's own messages about lost peers and GPUs, which would bury Titan's message that names them. A C++
-/// program has to set c10d's log level itself.
+/// Turns off c10d's messages about lost peers and GPUs, which would hide Titan's message that names them. A C++ program
+/// must set c10d's log level itself.
 void quieten_c10d();
 
 /// If `own` is not empty, stores it as the reason why this rank left. If it is empty, returns the reason of a rank that

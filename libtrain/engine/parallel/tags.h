@@ -1,12 +1,12 @@
 #pragma once
-// Ranges of the tags by which two ranks of a fabric match their transfers. Tags below kFirstExchangeTag belong to the
-// executor: one per stage and micro-batch, even for forward and odd for backward.
+// Ranges of the tags that match the transfers of two ranks. Tags below kFirstExchangeTag belong to the executor: one
+// per stage and micro-batch, even for forward and odd for backward.
 #include <cstdint>
 
 namespace titan::train {
 
-/// Tags from here on belong to the exchange of gradients and weights. Each range below is far larger than the number of
-/// swaps of a stage, of pieces of a tied table, and of nodes of a block.
+/// Tags from here on belong to the exchange of gradients and weights. Each range is far larger than the possible number
+/// of swaps of a stage, pieces of a tied table, or nodes of a block.
 inline constexpr std::uint64_t kFirstExchangeTag = 0x70000000;
 
 /// The sums of a tied head, one tag per tree node.
@@ -14,7 +14,7 @@ inline constexpr std::uint64_t kTiedGradientTags = kFirstExchangeTag;
 /// The sums and the weights of parts; each part has kTagsOfPart tags.
 inline constexpr std::uint64_t kSumTags = kFirstExchangeTag + 0x100000, kCopyTags = kFirstExchangeTag + 0x200000;
 inline constexpr std::uint64_t kTagsOfPart = 0x100;
-/// Elements that are handed over, and slices of weights. One tag each is enough, for all ranks of a group do these in
+/// Elements that are handed over, and slices of weights. One tag each suffices, since all ranks of a group do these in
 /// the same order.
 inline constexpr std::uint64_t kHandedTag = kFirstExchangeTag + 0x300000,
                                kWeightSliceTags = kFirstExchangeTag + 0x400000;

@@ -1,5 +1,5 @@
 #pragma once
-// Receive buffers that are reused once nothing holds the received tensor.
+// Reusable receive buffers.
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@ namespace titan::train {
 
 class BufferPool {
  public:
-  /// A contiguous tensor with undefined values. Its memory returns to the pool when the last tensor that shares it is
+  /// A contiguous, uninitialised tensor. Its memory returns to the pool when the last tensor that shares it is
   /// destroyed.
   at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
   std::size_t size() const { return buffers_.size(); }

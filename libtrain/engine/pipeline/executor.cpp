@@ -15,7 +15,7 @@
 namespace titan::train {
 namespace {
 
-// Gradients sent and not yet known to have arrived, per stage.
+// Number of gradients in transit, per stage.
 constexpr std::size_t kGradientsUnderWay = 2;
 
 template <typename T>
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> ranks_of_stages(const recipe::RunPlan& plan, const Sc
   return ranks;
 }
 
-/// As `stage` needs them.
+/// The documents in the form that `stage` needs.
 Documents documents_for(const Stage& stage, const MicroBatch& batch) {
   std::vector<std::vector<std::int64_t>> starts;
   for (const SampleMarks& marks : batch.marks) starts.push_back(marks.starts);
@@ -129,7 +129,7 @@ void Executor::backward(const Held& held, std::uint32_t local, std::vector<Weigh
     if (!transfers_.is_here(stage.index() + 1)) transfers_.settle({stage.index() + 1, local, false});
   }
   held.gradients->begin(sums_of(held, out), share_.at(local), later);
-  // Where W comes later, ranks that lack the micro-batch pass over that, and no gradients leave before it.
+  // If W comes later, ranks without the micro-batch skip it, and no gradients are sent before it.
   StagePass::OnSegment after;
   if (later == nullptr) after = [&](std::size_t) { after_backward(stage, local, out); };
   at::Tensor grad = flight.pass.backward(std::move(seed), after);
@@ -148,7 +148,7 @@ void Executor::multiply_weights(const Held& held, std::uint32_t local, StepOutpu
 
 void Executor::before_use(const Stage& stage, std::size_t segment) {
   if (!exchange_ || !exchange_->beside()) return;
-  // A segment's parameters are one part of what travels.
+  // The parameters of a segment are sent as one part.
   const StepClock::In waiting(clock_, &StepTimes::gather);
   exchange_->await_weights(stage.index(), stage.own_parameters(segment).front());
 }
@@ -259,8 +259,8 @@ std::optional<std::vector<double>> Executor::run_forward(const BatchSource& batc
   StageTransfers transfers(transfers_, {{0, count, 1, {}}, {rows, seq_len, plan_.dims.dim}, type_of(plan_)});
   const Node block = dp_block(count, plan_.mesh.dp, static_cast<std::uint32_t>(world_.dp_rank));
   const std::uint32_t most = (count + plan_.mesh.dp - 1) / plan_.mesh.dp;
-  // Ranks with several stages take as many batches as there are ranks through each of them: one batch after the other
-  // would come back to a rank only when it had been on every other one. All ranks ask goes_on at the same batches.
+  // Ranks with several stages pass as many batches as there are ranks through each stage: a single batch would return
+  // to a rank only after it had been on every other one. All ranks call goes_on at the same batches.
   const std::uint32_t window = plan_.stage_cuts.size() >= plan_.mesh.pp ? plan_.mesh.pp : 1;
   bool whole = true;
   for (std::uint32_t begin = 0; begin < most && whole; begin += window) {

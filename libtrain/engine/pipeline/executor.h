@@ -1,6 +1,6 @@
 #pragma once
-// Runs one rank's row of a lowered pipeline table: forwards, backwards, and the transfers between them. It holds
-// tensors only for the micro-batches in flight: a sent tensor is freed as soon as its receiver has answered.
+// Runs one rank's row of a lowered pipeline table: forwards, backwards, and the transfers between them. Holds tensors
+// only for micro-batches in flight: a sent tensor is freed as soon as its receiver has answered.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -34,14 +34,14 @@ struct MicroBatch {
 /// Makes a micro-batch on the device from host tokens [B,T+1]: the inputs are all but the last token of each row, the
 /// targets all but the first. A target that is not trained on is kNoTarget.
 MicroBatch micro_batch_of(const at::Tensor& tokens, std::vector<SampleMarks> marks = {});
-/// Returns micro-batch `index` (global within the step). Called on the first and the last stage only, or on all stages
-/// if documents are kept apart.
+/// Returns micro-batch `index` (global within the step). Called on the first and last stage only, or on all stages with
+/// document masking.
 using BatchSource = std::function<MicroBatch(std::uint32_t index)>;
 
-/// Balance losses of experts are summed in whole multiples of this, so that the order of additions does not matter.
+/// Load-balancing losses are rounded to multiples of this, so that the order of additions does not matter.
 inline constexpr double kBalanceUnit = 0x1p-30;
 
-/// It has more than a dozen members: all that a step has under way is in one class, where an action finds it by stage
+/// More than a dozen members, since everything in progress in a step is in one class, where actions find it by stage
 /// and micro-batch.
 class Executor {
  public:
@@ -49,11 +49,11 @@ class Executor {
   /// `plan` and the stages must outlive the executor.
   Executor(World& world, const recipe::RunPlan& plan, std::vector<Stage*> stages, const ScheduleTable& compute);
 
-  /// Sets the exchange that takes gradients and provides weights while stages compute; null: none. `exchange` must
-  /// outlive the steps.
+  /// Sets the exchange that takes gradients and provides weights during steps; null: none. `exchange` must outlive the
+  /// steps.
   void work_with(StepExchange* exchange) { exchange_ = exchange; }
 
-  /// From now on every stage asks the BatchSource for a micro-batch's documents.
+  /// From now on every stage asks the BatchSource for a micro-batch's documents (document masking).
   void keep_documents_apart() { documents_apart_ = true; }
 
   /// The clock of the step. The executor adds data, forward, backward and waiting times; the caller adds the rest.
@@ -65,19 +65,19 @@ class Executor {
   struct StepOutput {
     std::vector<TreeSum> sums;   ///< one per parameter, stage after stage, complete for this rank's block
     std::vector<double> losses;  ///< [M], sums over tokens; zero if another rank computes the micro-batch
-    /// The sum of the balance losses of this rank's expert layers and micro-batches. A multiple of kBalanceUnit, so
-    /// that sums over ranks are exact in any order.
+    /// The sum of the load-balancing losses of this rank's expert layers and micro-batches. A multiple of kBalanceUnit,
+    /// so sums over ranks are exact in any order.
     double balance = 0;
   };
-  /// Runs all micro-batches of this rank once; each token's loss is scaled by 1 / `tokens` in the gradients.
-  /// \error CommError when a peer is lost.
+  /// Runs all micro-batches of this rank once. Gradients are those of each token's loss / `tokens`.
+  /// \error CommError if a peer is lost.
   StepOutput run_step(const BatchSource& batches, std::uint64_t tokens);
 
-  /// Forward only: the losses of this rank's share of `count` validation batches of shape [rows, seq_len]; entry i is
-  /// the sum over the first valid_rows(i) rows. Entries are zero if another rank computes the batch, and on stages
-  /// without the loss. Every rank calls `goes_on` before each batch, as often as the rank with the most batches; ranks
-  /// with several stages call it for as many batches at once as the pipeline has ranks. `goes_on` must give all ranks
-  /// the same answer. Returns nothing once it returns false.
+  /// Forward only: the losses of this rank's share of `count` validation batches of shape [rows, seq_len]. Entry i is
+  /// the sum over the first valid_rows(i) rows; it is zero if another rank computes the batch, and on stages without
+  /// the loss. Every rank calls `goes_on` before each batch, as often as the rank with the most batches; ranks with
+  /// several stages call it once per group of as many batches as the pipeline has ranks. It must return the same on all
+  /// ranks. Once it returns false, the result is nullopt.
   std::optional<std::vector<double>> run_forward(const BatchSource& batches, std::uint32_t count, std::int64_t rows,
                                                  std::int64_t seq_len,
                                                  const std::function<std::int64_t(std::uint32_t)>& valid_rows,
@@ -87,7 +87,7 @@ class Executor {
   /// A stage that this rank holds.
   struct Held {
     Stage* stage;
-    std::size_t first_sum;  ///< place of the stage's sums in StepOutput::sums
+    std::size_t first_sum;  ///< index of the stage's first sum in StepOutput::sums
     std::unique_ptr<StageGradients> gradients;
   };
   struct Flight {
@@ -107,12 +107,12 @@ class Executor {
   MicroBatch load(const BatchSource& batches, std::uint32_t index);
   void forward(const Held& held, std::uint32_t local, const BatchSource& batches, std::uint64_t tokens,
                StepOutput& out);
-  /// `later` takes the weight products; null: they are multiplied at once.
+  /// `later` collects the weight products; null: they are computed at once.
   void backward(const Held& held, std::uint32_t local, std::vector<WeightProduct>* later, StepOutput& out);
   void multiply_weights(const Held& held, std::uint32_t local, StepOutput& out);
   /// The output of a whole stage, without a backward.
   at::Tensor run_through(const Stage& stage, at::Tensor x, const MicroBatch& batch);
-  /// Sets the entries of micro-batches whose losses this rank computed. Only here does the host wait for losses.
+  /// Sets the entries of micro-batches whose losses this rank computed. The host waits for losses only here.
   void read_losses(std::vector<double>& losses);
   double read_balance();
   std::span<TreeSum> sums_of(const Held& held, StepOutput& out) const;

@@ -1,5 +1,5 @@
 #pragma once
-// Sends that are under way, with their tensors, which must stay alive.
+// Sends in progress, with their tensors, which must stay alive.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -14,9 +14,9 @@ class SendQueue {
  public:
   /// Sends `tensor` under `tag`. \error CommError; so do settle() and keep_newest()
   void send(Fabric& group, const at::Tensor& tensor, int to, std::uint64_t tag);
-  /// Waits for the send under `tag` and forgets it. Does not block when the receiver has answered already.
+  /// Waits for the send under `tag` and removes it. Does not block if the receiver has answered already.
   void settle(std::uint64_t tag);
-  /// Waits for the oldest sends until `count` are left.
+  /// Waits for the oldest sends until only `count` are left.
   void keep_newest(std::size_t count);
   std::size_t size() const { return sends_.size(); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Adds the gradients of one stage and micro-batch to the canonical sums, each as soon as it exists.
+// Adds the gradients of one stage and micro-batch to the canonical sums, each as soon as it is computed.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -28,7 +28,7 @@ class StageGradients final : public GradientSink {
     later_->push_back(std::move(product));
   }
   void note_balance(at::Tensor loss) override { balance_.push_back(std::move(loss)); }
-  /// The balance losses given to note_balance() since the last call; forgets them.
+  /// Returns and removes the load-balancing losses given to note_balance().
   std::vector<at::Tensor> take_balance() { return std::exchange(balance_, {}); }
   /// Computes and inserts the gradients of `products`, in the order in which the backward gave them: last layer first.
   /// Call begin() for their micro-batch before. Frees the operands of each product once it is computed, then calls

@@ -1,5 +1,5 @@
 #pragma once
-// The forward and backward of one micro-batch through a stage, and what segments keep between the two.
+// Forward and backward of one micro-batch through a stage, and the tensors kept in between.
 #include <functional>
 #include <utility>
 #include <vector>

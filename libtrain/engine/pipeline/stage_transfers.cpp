@@ -14,7 +14,7 @@ StageTransfers::StageTransfers(const World& world, std::vector<std::uint32_t> ra
                             " micro-batches each need more tags than there are");
 }
 
-// One tag per sending stage, micro-batch and direction, so that transfers under way at once never share one.
+// One tag per sending stage, micro-batch and direction, so that transfers in progress never share one.
 std::uint64_t StageTransfers::tag_of(const TransferPlace& place) const {
   return (std::uint64_t{place.from()} * form_.share.count + place.micro_batch) * 2 + (place.backward ? 1 : 0);
 }

@@ -20,7 +20,7 @@ namespace titan::train {
 /// A tensor for `stage`: its input, or the gradient of its output.
 struct TransferPlace {
   std::uint32_t stage = 0;
-  std::uint32_t micro_batch = 0;  ///< its number within Form::share
+  std::uint32_t micro_batch = 0;  ///< its index within Form::share
   bool backward = false;
   auto operator<=>(const TransferPlace&) const = default;
 
@@ -40,23 +40,23 @@ class StageTransfers {
   /// `rank_of`: the pipeline rank of each stage. `world` must outlive it. Throws std::length_error where there
   /// are more stages and micro-batches than tags.
   StageTransfers(const World& world, std::vector<std::uint32_t> rank_of, Form form);
-  /// Between the same stages.
+  /// Transfers of another form between the same stages.
   StageTransfers(const StageTransfers& like, Form form) : StageTransfers(like.world_, like.rank_of_, std::move(form)) {}
 
   bool is_here(std::uint32_t stage) const { return rank_of(stage) == world_.stage; }
-  /// Begins to receive what another rank sends for `place`.
+  /// Starts to receive what another rank sends for `place`.
   void post_receive(const TransferPlace& place);
   /// Whether `place` was posted, so that take() may wait.
   bool is_posted(const TransferPlace& place) const;
-  /// The tensor for `place`. \error CommError, with the names of both stages, where it does not come
+  /// The tensor for `place`. \error CommError naming both stages if it does not arrive
   at::Tensor take(const TransferPlace& place);
-  /// A tensor that is ready: for a stage of this rank at once, else to be sent.
+  /// Provides the tensor for `place`: directly if its stage is on this rank, otherwise for send().
   void hand_over(const TransferPlace& place, at::Tensor tensor);
   /// Sends what was handed over for `place`. \error CommError, as the waits below
   void send(const TransferPlace& place);
-  /// Waits until the input that was sent for `place` has arrived. Does not block once its receiver has answered.
+  /// Waits until the input that was sent for `place` has arrived. Does not block if its receiver has answered.
   void settle(const TransferPlace& place);
-  /// Waits for the oldest inputs, or gradients, that are under way until `count` are left.
+  /// Waits for the oldest inputs (or gradients) in transit until only `count` are left.
   void keep_newest(bool backward, std::size_t count) { sends(backward).keep_newest(count); }
 
  private:
@@ -76,7 +76,7 @@ class StageTransfers {
   BufferPool buffers_;
   std::map<TransferPlace, Incoming> incoming_;
   std::map<TransferPlace, at::Tensor> to_send_;
-  SendQueue inputs_, gradients_;  ///< sends under way
+  SendQueue inputs_, gradients_;  ///< sends in progress
 };
 
 }  // namespace titan::train

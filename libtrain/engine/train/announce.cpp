@@ -22,7 +22,7 @@
 namespace titan::train {
 namespace {
 
-// What bits depend on. On a device of its own nothing of the host does.
+// The environment that bits depend on. With a device of its own, the host does not matter.
 ckpt::Settings runtime_environment(int threads, recipe::CpuGemm gemm) {
   if (!device().place().is_cpu()) return ckpt::with_rows({{"torch", torch_version()}}, device().environment());
   ckpt::Settings rows = {{"blas", blas_name()},

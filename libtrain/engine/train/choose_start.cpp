@@ -18,7 +18,7 @@ namespace {
 
 using ckpt::Status;
 
-// Rank 0 holds them from here on: the folder that they came from may be gone before the next save.
+// Rank 0 keeps them in memory, since their folder may be gone before the next save.
 Status take_model_files(RunState& run) {
   run.model_files.reset();
   if (!run.root()) return ckpt::ok_status();
@@ -36,7 +36,7 @@ Status take_model_files(RunState& run) {
   return ckpt::ok_status();
 }
 
-// The tokenizer of the data goes along, in place of another one that came with the weights or the checkpoint.
+// The tokenizer of the data replaces another one that came with the weights or the checkpoint.
 Status take_data_tokenizer(RunState& run) {
   TITAN_ASSIGN_OR_RETURN(const DataTokenizer tokenizer,
                          tokenizer_of_data(reading_tokens(run.start.loaded.config, run.start.texts)));
@@ -60,7 +60,7 @@ std::uint64_t draw_seed(const recipe::Config& config) {
   return ckpt::random_number() >> 1;
 }
 
-// Where the data cannot be read, an older step would meet the same: it is not the step's damage.
+// If the data cannot be read, an older step would fail in the same way: the step is not damaged.
 void check_prepared(RunState& run, const Status& status) {
   const Status agreed = agree(*run.world.io, status);
   if (!agreed.ok()) run.start.decision.may_fall_back = false;
@@ -69,7 +69,7 @@ void check_prepared(RunState& run, const Status& status) {
 
 }  // namespace
 
-// The launcher's look was without the lock, so that its decision is not taken over; the threads that it chose are.
+// The launcher chose without holding the lock, so its decision is made again; the threads that it chose are kept.
 void choose_start(RunState& run) {
   run.forget_start();
   run.on_root([&]() -> Status {
@@ -121,7 +121,7 @@ void settle(RunState& run) {
   if (run.root()) status = prepare_start(run.inputs, run.permission, start);
   if (run.root() && status.ok() && start.dataset) status = take_data_tokenizer(run);
   check_prepared(run, status);  // before the others read what it did not
-  // One rank reads the data whole, and 64 blocks of each file; the others two blocks, and more where these are others.
+  // One rank reads the data completely, and 64 blocks of each file; the others two blocks, and more if these differ.
   const std::string checked =
       run.world.io->broadcast(run.root() && start.dataset ? encode_files(start.dataset->known()) : "", 0);
   if (!run.root()) {
@@ -137,14 +137,14 @@ void settle(RunState& run) {
     check(start.dataset->continue_from(run.progress.data));  // the same on all ranks
     run.progress.data.samples_per_epoch =
         start.dataset->samples_per_epoch();  // of whole documents in the order of before
-    // An epoch that a change begins is a new one for the log, and so is epoch 0 of data that begin anew. Those before
-    // it, which sets of a mixture have gone through by themselves, never began for all of them.
+    // An epoch that starts because of a change is logged as a new one, and so is epoch 0 of data that start over.
+    // Earlier epochs, which sets of a mixture have passed by themselves, were never epochs of the whole mixture.
     run.progress.next_epoch = start.continuation.fresh_data
                                   ? run.progress.data.first_epoch
                                   : std::max(run.progress.data.first_epoch, ckpt::last_epoch(start.stored->data) + 1);
   }
   run.resolved = recipe::resolved_config(run.config(), run.plan(), run.state.seed, run.options.threads);
-  // What lies in a folder must not name a command that somebody else's start would run.
+  // A file in the folder must not set a command that another user's start would run.
   run.resolved.checkpoint.on_publish.reset();
   check(agree_on_settings(*run.world.io, shared_settings(run.state.accepted, run.resolved, run.plan())));
 }

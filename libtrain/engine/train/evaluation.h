@@ -16,7 +16,7 @@ namespace titan::train {
 
 struct EvaluationReport {
   std::uint64_t rows = 0, tokens = 0;
-  std::uint64_t predictions = 0;  ///< every token of a row but the first is predicted from those before it
+  std::uint64_t predictions = 0;  ///< number of predicted tokens: every token of a row except the first
   double loss = 0;                ///< nats per prediction; meaningless without predictions
 };
 

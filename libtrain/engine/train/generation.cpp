@@ -29,7 +29,7 @@ class Writer {
   Writer(const Stage& stage, std::int64_t layers, bool kv_cache)
       : stage_(stage), cache_(static_cast<std::size_t>(layers)), kv_cache_(kv_cache) {}
 
-  /// The logits of what follows `more` behind all that was given before, fp32 [V], on the host.
+  /// The next-token logits after `more` is appended to the text so far, fp32 [V], on the host.
   at::Tensor next(const std::vector<std::int64_t>& more) {
     if (kv_cache_) return logits_of(stage_.extend(tokens_of(more), cache_));
     text_.insert(text_.end(), more.begin(), more.end());

@@ -9,7 +9,7 @@ namespace {
 
 using ckpt::Status;
 
-// The losses that earlier starts found, for the steps that are kept by them.
+// Validation losses from earlier starts, for the steps that keep_best keeps.
 void recall_losses(RunState& run) {
   const std::string path = ckpt::join_path(run.config().job.dump_folder, "metrics.jsonl");
   const auto read = recipe::read_metrics(run.fs, path, [&](const recipe::MetricsLine& line) {
@@ -31,8 +31,7 @@ void begin_publishing(RunState& run, bool own) {
 }
 
 void keep_house(RunState& run) {
-  // What cannot be read counts as what is damaged does: it is never deleted, and moved aside when its number is saved
-  // again.
+  // Unreadable steps are treated as damaged ones: never deleted, and moved aside when their number is saved again.
   std::set<std::uint64_t> lost = run.lost.damaged;
   lost.insert(run.lost.unreadable.begin(), run.lost.unreadable.end());
   run.engine.checkpointer->mark_damaged(run.checkpoint_dir, lost);
@@ -53,7 +52,7 @@ void keep_house(RunState& run) {
                   [](const std::string& problem) { log_warn("retention: " + problem); },
                   [&run](std::uint64_t step) { return run.house.hook && run.house.hook->in_use(step); }});
   for (const std::uint64_t step : lost) run.house.retention->judge(step, ckpt::Verdict::kDamaged);
-  // Every digest of it held, unless the optimizer was left out.
+  // Every digest matched, unless the optimizer was not loaded.
   const StartDecision& decision = run.start.decision;
   const bool own = run.start.source != nullptr && decision.origin.empty() && decision.durable;
   if (own && !decision.near && !run.start.continuation.fresh_optimizer)

@@ -15,10 +15,10 @@
 namespace titan::train {
 namespace {
 
-/// Median seconds of `work`, after two rounds that warm up.
+/// Median seconds of `work`, after two warm-up rounds.
 double seconds_of(const std::function<void()>& work) {
   constexpr int kWarm = 2, kRounds = 7;
-  // A device has only begun the work until something is read that comes after it.
+  // A device may only have started the work until a later value is read.
   const at::Tensor after = at::zeros({1}, device().options(at::kDouble));
   std::vector<double> seconds;
   for (int round = 0; round < kWarm + kRounds; ++round) {

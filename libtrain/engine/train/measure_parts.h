@@ -1,5 +1,5 @@
 #pragma once
-// Measures the times of the parts of stages: embedding, one layer, head.
+// Measures the compute times of embedding, one layer and head, for the stage cost model.
 #include "libtrain/job/host/measured_costs.h"
 
 namespace titan::recipe {
@@ -8,7 +8,7 @@ struct RunPlan;
 
 namespace titan::train {
 
-/// Times of forward and backward of one micro-batch as in `plan`, on `threads` threads: medians of a few rounds.
+/// Forward and backward times of one micro-batch as in `plan`, on `threads` threads: medians of a few rounds.
 PartTimes measure_parts(const recipe::RunPlan& plan, int threads);
 
 }  // namespace titan::train

@@ -13,7 +13,7 @@ namespace titan::train {
 
 using ckpt::Status;
 
-// What the first reader meets a second one confirms, as after a load.
+// A second reader confirms what the first one found, as after a load.
 void prove_last_step(RunState& run) {
   const Status first =
       agree(*run.world.io, run.root() ? read_whole(run.fs, run.start.decision.path, run.start.id, run.inputs.stop)
@@ -57,7 +57,7 @@ void pass_over(RunState& run, const Status& error) {
   run.watch.forget();
 }
 
-// What manifest and JSON members say has one reader for all, and the save that replaces such a step looks again.
+// One rank reads manifest and JSON members for all; the save that replaces such a step checks again.
 void confirm_damage(RunState& run, const Status& error) {
   const std::optional<int> first = first_rank(*run.world.io, run.lost.met_here);
   run.lost.met_here = false;

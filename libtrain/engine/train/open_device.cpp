@@ -22,7 +22,7 @@ Status open_device(const CudaModule& module, const recipe::Config& config, int i
   if (door == nullptr)
     return ckpt::invalid("libtitan_cuda.so is older than titan-train: it makes no device")
         .with_hint("build both together: cmake --build build");
-  // The switches of the device come after those of the host, which are set once.
+  // The device's switches are set after the host's, which are set once.
   setup_determinism(threads);
   DeviceModule* const maker = door();
   try {

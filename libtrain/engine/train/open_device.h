@@ -9,9 +9,9 @@ struct Config;
 
 namespace titan::train {
 
-/// Call this before the first tensor and before connect(). Afterwards device() is GPU `index` of this host, and the
-/// module makes the fabrics. \error kInvalid: training.attention does not fit, or the module lacks a function; kFailed:
-/// CUDA's error
+/// Call it before the first tensor and before connect(). Afterwards device() is GPU `index` of this host, and the
+/// module creates the fabrics. \error kInvalid: training.attention does not fit, or the module lacks a function;
+/// kFailed: CUDA's error
 ckpt::Status open_device(const CudaModule& module, const recipe::Config& config, int index, int threads);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Everything that one rank of a run holds between its start and its end.
+// Everything that one rank of a run holds from its start to its end.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -28,8 +28,8 @@
 
 namespace titan::train {
 
-/// What rank 0 keeps in addition to training; empty on the other ranks. Each member is destroyed before those above it;
-/// `files` holds the lock of the run.
+/// What only rank 0 has; empty on other ranks. Each member is destroyed before those above it. `files` holds the run
+/// lock.
 struct House {
   std::unique_ptr<RunFiles> files;
   std::unique_ptr<PublishHook> hook;  ///< only if a publish command is set
@@ -39,13 +39,13 @@ struct House {
 
 /// Steps that a start does not resume from.
 struct LostSteps {
-  std::set<std::uint64_t> damaged;     ///< found corrupt while loading
-  std::set<std::uint64_t> unreadable;  ///< passed over, since a place of theirs could be read by neither of two ranks
+  std::set<std::uint64_t> damaged;     ///< found damaged while loading
+  std::set<std::uint64_t> unreadable;  ///< skipped, since neither of two ranks could read some part of them
   std::set<std::uint64_t> near;        ///< steps of the near folder that are damaged or unreadable
   bool met_here = false;               ///< this rank found damage in what it loaded last
 };
 
-/// The objects that compute and save on this rank. Made once a start is settled; they live to the end of the run.
+/// The objects that compute and save on this rank, from the end of the start to the end of the run.
 struct RankEngine {
   std::shared_ptr<const ckpt::Ownership> owners;  ///< of the plan's parameters, computed once
   std::vector<std::uint32_t> makers;              ///< ranks that create the shard files, see ckpt::Snapshot
@@ -56,16 +56,16 @@ struct RankEngine {
   std::unique_ptr<Checkpointer> checkpointer;
 };
 
-/// How far training is. Changes with each step, and is set back as a whole when training goes back to a checkpoint.
+/// How far training is. Changes with each step, and is reset as a whole when training returns to a checkpoint.
 struct Progress {
-  std::uint64_t step = 0;  ///< the last that is done
+  std::uint64_t step = 0;  ///< last completed step
   std::uint64_t tokens = 0;
   std::uint64_t optimizer_step = 0;  ///< Adam's t of the last update
-  std::uint64_t next_epoch = 1;      ///< the log has named the earlier epochs
-  ckpt::DataPosition data;           ///< where the next step begins
+  std::uint64_t next_epoch = 1;      ///< epochs before this one have been logged
+  ckpt::DataPosition data;           ///< data position at the beginning of the next step
 };
 
-/// All that a rank has while it trains, grouped by lifetime; members are destroyed from the last to the first. Modules
+/// Everything that a rank has while it trains, grouped by lifetime; members are destroyed from last to first. Modules
 /// take the whole struct.
 struct RunState {
   explicit RunState(const TrainOptions& o)
@@ -91,20 +91,19 @@ struct RunState {
     check(agree(*world.io, root() ? body() : ckpt::ok_status()));
   }
 
-  /// Makes every rank throw if any rank has been asked to stop. For a start and other work outside of training.
-  /// Collective.
+  /// Makes every rank throw if any rank was asked to stop. For a start and other work outside of training. Collective.
   void heed_stop() { check(agree(*world.io, inputs.stop.check())); }
 
-  /// How long rank 0 waits for the store: a little less than the other ranks wait for rank 0.
+  /// How long rank 0 waits for the store: slightly less than the other ranks wait for rank 0.
   std::chrono::milliseconds store_patience() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(900 * config().checkpoint.io_timeout_seconds));
   }
 
-  /// The configuration; once a start is settled, with the model of the checkpoint that is loaded.
+  /// The configuration; once the start is decided, with the model of the loaded checkpoint.
   const recipe::Config& config() const { return start.loaded.config; }
   const recipe::RunPlan& plan() const { return start.plan; }
 
-  // What the run was begun with.
+  // The inputs of the run.
   const TrainOptions& options;
   ckpt::Fs& fs;
   std::string checkpoint_dir;
@@ -112,22 +111,22 @@ struct RunState {
   std::string no_log_file;  ///< why this rank has no log file; empty: it has one
   recipe::Permission permission;
 
-  // A start: it is decided again if a step turns out to be lost.
+  // The start. It is decided again if a step turns out to be lost.
   StartInputs inputs;
   Start start;
-  ckpt::MediaWatch watch{fs};  ///< reads the checkpoint that is resumed
+  ckpt::MediaWatch watch{fs};  ///< reads the checkpoint to resume from
   LostSteps lost;
-  recipe::Config resolved;  ///< the configuration with everything filled in, for people and checkpoints
+  recipe::Config resolved;  ///< the configuration with all values filled in, for users and checkpoints
   /// Rank 0 only: files that came with the model, for every checkpoint of this run; null: none.
   std::shared_ptr<const std::vector<ckpt::ModelFile>> model_files;
 
-  // The other ranks, and the run folder. Both outlive what trains.
+  // Connections to the other ranks, and the run folder. They outlive the training objects.
   World world;
   House house;
 
   // Training.
   RankEngine engine;
-  ckpt::TrainState state;  ///< as stored in checkpoints, without what changes with each step
+  ckpt::TrainState state;  ///< as stored in checkpoints, without what changes in each step
   Progress progress;
   std::chrono::steady_clock::time_point attempt_start = std::chrono::steady_clock::now();
 };

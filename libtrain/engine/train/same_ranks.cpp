@@ -32,8 +32,8 @@ std::int64_t digest_number(const at::Tensor& values) {
 }  // namespace
 
 ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const RankStages& stages) {
-  // Per parameter: the sum of the holders' digests, and their number. All are equal when each one's digest times the
-  // number is the sum.
+  // Per parameter: the sum of its holders' digests, and their number. All digests are equal if each rank's digest times
+  // the number equals the sum.
   const std::size_t count = plan.parameters.size();
   std::vector<std::int64_t> mine(count), sums(2 * count);
   for (const StageParameter* parameter : stages.parameters()) {
@@ -54,7 +54,7 @@ ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const R
 }
 
 void check_devices(Control& all) {
-  // A number, for the CPUs of thousands of ranks; texts are for GPUs.
+  // A number for the CPUs of thousands of ranks; texts only for GPUs.
   std::int64_t gpus = device().name() == "cpu" ? 0 : 1;
   all.sum({&gpus, 1});
   if (gpus == 0) return;

@@ -6,10 +6,9 @@
 
 namespace titan::train {
 
-/// Compares digests of the masters of `stages` over data-parallel copies and tied embeddings, since each rank has drawn
-/// or read its masters itself, perhaps from a copy of the weights on its own machine. A resume does not need this: rank
-/// 0 has sent the digests of the leaves. Collective, all ranks return the same. \error kIncompatible, naming a
-/// parameter
+/// Compares digests of the master weights of `stages` between data-parallel copies and tied embeddings, since each rank
+/// has drawn or read them itself, perhaps from its own copy of the weights. Not needed for a resume, where rank 0 has
+/// sent the leaf digests. Collective; all ranks return the same. \error kIncompatible, naming a parameter
 ckpt::Status agree_on_weights(Control& all, const recipe::RunPlan& plan, const RankStages& stages);
 
 /// Checks that all ranks compute on CPUs, or all on GPUs of one model with the same kernels and libraries. Warns if

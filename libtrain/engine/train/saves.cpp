@@ -25,15 +25,15 @@ namespace {
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
 
-// Between tries of a save that must succeed. Who stops a run may kill it soon: 30 s is a usual grace.
+// Pauses between attempts of a save that must succeed. A stopped run may be killed soon: 30 s is a usual grace period.
 constexpr int kPauses[] = {1, 2, 4, 8};  // seconds
 
-// A save that goes on after failures waits so long for lines of metrics, and again only when they are taken.
+// A save that continues after failures waits this long for metrics lines, and again only once they are accepted.
 constexpr std::chrono::milliseconds kLines{5'000};
 
 std::string name(std::uint64_t step) { return "step " + std::to_string(step); }
 
-/// A line about a save, unless the watcher shows it in its own way.
+/// Logs a line about a save, unless the watcher displays saves itself.
 void log_save(const RunWatcher& watcher, const std::string& line) {
   if (watcher.shows_saves()) {
     log_debug(line);
@@ -42,7 +42,7 @@ void log_save(const RunWatcher& watcher, const std::string& line) {
   }
 }
 
-/// Leaves that a save reads of this rank: of weights and of both moments.
+/// Number of leaves of this rank that a save reads: of weights and of both moments.
 std::uint64_t leaves_of(const ShardedAdamW& optimizer) {
   std::uint64_t count = 0;
   for (const ShardedAdamW::State& state : optimizer.states()) count += 3 * state.piece.leaves.count;
@@ -87,10 +87,10 @@ bool Saves::time_is_up() {
   if (!schedule_) return false;
   tell_copied();
   if (schedule_->time_is_up(now_s())) return true;
-  // A save under way answers by itself.
+  // A save in progress will show whether the store accepts files.
   if ((background_ && background_->busy()) || !schedule_->may_be_early(now_s())) return false;
   if (answer_ && *answer_ == StoreAnswer::kYes) return true;
-  // Each question takes a place among the lines: it is asked anew when it was answered.
+  // Each query is a job in the writer's queue, so it is repeated only after it was answered.
   if (!answer_ || *answer_ == StoreAnswer::kNo) answer_ = run_.house.files->ask_store(run_.checkpoint_dir, needed_);
   return false;
 }
@@ -133,7 +133,7 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
     run_.options.watcher->saving(step);
     run_.house.files->event(step, "save_begin", {});
     needed_ = ckpt::space_for_save(snap);
-    // Right behind another save the step that this one took the place of may still be on its way out.
+    // Right after another save, the step that this one replaces may still be in deletion.
     const auto begin = Clock::now();
     const auto patience = run_.store_patience();
     const bool near = goes_near(snap, patience / 2);
@@ -149,7 +149,7 @@ Status Saves::announce(const ckpt::Snapshot& snap) {
   return status;
 }
 
-// Lines first, checkpoint second: a published step lacks its lines only where the store refuses those.
+// Lines first, checkpoint second: a published step lacks its lines only if the store refuses them.
 Status Saves::sync_lines(std::chrono::milliseconds patience) {
   if (run_.config().checkpoint.on_save_error == "stop") return run_.house.files->sync(patience);
   const std::chrono::milliseconds wait = lines_late_ ? std::chrono::milliseconds{0} : kLines;
@@ -226,7 +226,7 @@ bool Saves::finish() {
   return rescued;
 }
 
-// The state in memory is newer than what could not be saved, and good.
+// The state in memory is newer than the failed save's, and valid.
 bool Saves::rescue(const SaveOutcome& failed) {
   const std::uint64_t step = run_.progress.step;
   if (run_.root())
@@ -254,7 +254,7 @@ void Saves::settle() {
   }
 }
 
-// All ranks have the same outcome, and go the same way.
+// All ranks have the same outcome, and decide the same.
 bool Saves::worth_another(const SaveOutcome& outcome) const {
   return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
 }

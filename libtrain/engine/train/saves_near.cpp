@@ -1,4 +1,4 @@
-// The part of saves.h that a near folder (checkpoint.near) adds: where a save goes, and what becomes of it afterwards.
+// The part of saves.h for a near folder (checkpoint.near): where a save goes, and its copy to the run folder.
 #include <cerrno>
 #include <chrono>
 
@@ -14,7 +14,7 @@ namespace {
 
 using ckpt::Status;
 
-// Copies that fail at the end of a run are tried so long; who stops a run may kill it soon.
+// How long failing copies are retried at the end of a run; a stopped run may be killed soon.
 constexpr std::chrono::milliseconds kLastCopies{15'000};
 
 std::string quoted_step(std::uint64_t step) { return "step " + std::to_string(step); }
@@ -57,7 +57,7 @@ void Saves::tell_copied() {
   }
 }
 
-// The near folder holds three steps at most: one that is durable, one on its way, and the one that is written.
+// The near folder holds at most three steps: one that is durable, one being copied, and one being written.
 bool Saves::goes_near(const ckpt::Snapshot& snap, std::chrono::milliseconds patience) {
   if (!run_.house.near || past_near_) return false;
   NearTier& near = *run_.house.near;

@@ -16,8 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Nanoseconds that the threads of this process were ready to run and had no core; 0 where the kernel does not count
-/// them.
+/// Nanoseconds that the threads of this process were runnable without a core; 0 if the kernel does not count them.
 std::uint64_t waited_for_cores() {
   std::uint64_t sum = 0;
   std::error_code error;
@@ -30,11 +29,11 @@ std::uint64_t waited_for_cores() {
   return sum;
 }
 
-/// Idle threads that make more OpenMP threads than cores, with those that compute; at most 1: there are as many
-/// already.
+/// Number of idle threads that, together with the compute threads, exceed the number of cores; at most 1 means that
+/// there are enough threads already.
 int idle_threads() { return omp_get_num_procs() - omp_get_max_threads() + 2; }
 
-/// libgomp ends the process when it gets no thread: it is asked for none where the system has none.
+/// libgomp ends the process if it cannot start a thread, so this checks whether the system has threads left.
 bool can_start(int threads) {
   std::vector<std::thread> tried;
   std::atomic<bool> enough{false};
@@ -54,7 +53,7 @@ SpinGuard::SpinGuard() : last_(Clock::now()), waited_ns_(waited_for_cores()) {
   const int idle = idle_threads();
   watches_ =
       omp_get_max_threads() > 1 && idle > 1 && idle <= kMost && !user_has_chosen(ckpt::environment) && can_start(idle);
-  if (watches_) hold(true);  // a start beside other work would otherwise take several times as long
+  if (watches_) hold(true);  // next to other work, a start would otherwise take several times as long
 }
 
 SpinGuard::~SpinGuard() { hold(false); }

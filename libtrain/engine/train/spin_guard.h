@@ -1,5 +1,5 @@
 #pragma once
-// Keeps libgomp's waiting threads from taking processor time from the threads that they wait for.
+// Keeps libgomp's waiting threads from taking cores from the threads that they wait for.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace titan::train {
 
 /// libgomp's threads spin for milliseconds before they sleep. That is the fastest way to wait if each thread has its
 /// own core (sleeping costs tens of percent in small models), and by far the slowest if cores are shared;
-/// docs/performance.md has figures. The guard measures how long threads are ready but have no core. A run begins with
-/// threads that sleep at once, and lets them spin if cores prove to be free. To make threads sleep, the guard holds
-/// idle threads: a process with more OpenMP threads than cores hardly spins, as libgomp's manual says of
-/// GOMP_SPINCOUNT. Results do not change.
+/// docs/performance.md has figures. The guard measures how long threads are runnable without a core. A run starts with
+/// threads that sleep at once, and lets them spin if cores turn out to be free. To make threads sleep, the guard holds
+/// idle threads: in a process with more OpenMP threads than cores, libgomp hardly spins (its manual: GOMP_SPINCOUNT).
+/// Results do not change.
 class SpinGuard {
  public:
   SpinGuard();
@@ -25,8 +25,8 @@ class SpinGuard {
   /// Measures and decides, at most a few times a second. Call it after every step.
   void look();
 
-  /// Whether waiting threads should sleep at once. `waited_share`: the time that all threads together waited for a
-  /// core, as a share of the elapsed time.
+  /// Whether waiting threads should sleep at once. `waited_share`: time that all threads together waited for a core,
+  /// divided by the elapsed time.
   static bool should_sleep(double waited_share, bool sleeps);
   /// Whether the user has set how threads wait (OMP_WAIT_POLICY, GOMP_SPINCOUNT, KMP_BLOCKTIME). The guard then does
   /// nothing.

@@ -1,5 +1,5 @@
 #pragma once
-// A deliberate fault for tests: writes a NaN into one rank's part of one gradient.
+// Fault injection for tests: writes a NaN into one rank's part of one gradient.
 #include <optional>
 #include <string>
 #include <vector>

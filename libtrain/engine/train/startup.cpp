@@ -44,14 +44,14 @@ void open_run_folder(RunState& run) {
     run.house.files = std::move(*files);
     return ckpt::ok_status();
   });
-  // Without checkpoints nothing but rank 0's own files is written.
+  // Without checkpoints only rank 0's own files are written.
   if (!run.config().checkpoint.enable) return;
   check(check_shared_folder(*run.world.io, run.fs, run.checkpoint_dir, run.root() ? run.house.files->mark() : "",
                             ckpt::lock_wait()));
   open_near_folder(run);
 }
 
-// Of shard files; none where ranks share none.
+// Makers of shard files; empty if ranks share none.
 std::vector<std::uint32_t> agree_on_makers(Control& io, std::int64_t files_per_host) {
   const std::vector<std::string> hosts = hosts_of_ranks(io);
   if (files_per_host == 0) return {};
@@ -60,8 +60,8 @@ std::vector<std::uint32_t> agree_on_makers(Control& io, std::int64_t files_per_h
 
 void load_or_init(RunState& run) {
   const std::int64_t max_seq = std::max(run.plan().batch.seq_len, run.start.dataset->validation_seq_len());
-  // Whole masters beside the moments would need more of a device than any step. What is drawn or loaded here is what
-  // this rank owns; weights of others are read whole, on the host.
+  // Whole master weights in addition to the moments would need more device memory than any step. What is drawn or
+  // loaded here is what this rank owns; weights of others are read whole, on the host.
   run.engine.stages = std::make_unique<RankStages>(run.plan(), static_cast<std::uint32_t>(run.world.stage), max_seq,
                                                    run.start.weight_source ? Masters::kOnHost : Masters::kNone);
   run.engine.owners = std::make_shared<const ckpt::Ownership>(recipe::owners_of(run.plan()));
@@ -76,7 +76,7 @@ void load_or_init(RunState& run) {
   run.engine.checkpointer = std::make_unique<Checkpointer>(run.fs, run.world, run.checkpoint_dir);
 
   if (run.start.weight_source) {
-    // Copies of weights may differ between hosts, which shows only where every rank has read all of its own.
+    // Copies of weights may differ between hosts; this shows only after every rank has read all of its own.
     run.engine.stages->init_weights(run.state.seed);
     check(agree(*run.world.io,
                 load_weights(*run.start.weight_source, run.start.match, *run.engine.stages, run.inputs.stop)));
@@ -103,12 +103,12 @@ ScheduleTable planned_table(const RunState& run) {
   return std::move(*table);
 }
 
-// What a rank has drawn or read is what it owns. Now all ranks of a stage get all of its weights.
+// A rank has drawn or read what it owns. Now all ranks of a stage get all its weights.
 void share_start(RunState& run) {
   run.engine.optimizer->own_masters(*run.engine.stages);
   run.engine.exchange =
       std::make_unique<GradientExchange>(run.world, run.plan(), *run.engine.owners, *run.engine.stages);
-  // A rank whose memory did not suffice until here is noticed before the others wait for its connection.
+  // A rank that ran out of memory up to here is noticed before the others wait for its connection.
   run.world.io->barrier();
   run.engine.exchange->connect();
   run.engine.exchange->share(run.engine.optimizer->params());
@@ -121,7 +121,7 @@ void build_executor(RunState& run) {
   run.engine.executor->work_with(run.engine.exchange.get());
 }
 
-// A disk that cannot take the saves to come is better known now than at the save that fails.
+// A disk that is too small for the coming saves is better reported now than by a failing save.
 void check_store(RunState& run) {
   run.on_root([&]() -> Status {
     const SpaceVerdict space = look_at_space(run.fs, run.config(), run.plan(), run.start.decision.step);
@@ -130,7 +130,7 @@ void check_store(RunState& run) {
   });
 }
 
-// Once the run folder is this run's.
+// Runs once the run folder belongs to this run.
 StartOutcome start_in_folder(RunState& run) {
   while (true) {
     try {
@@ -171,14 +171,14 @@ StartOutcome start_in_folder(RunState& run) {
   run.heed_stop();
   keep_house(run);
   begin_attempt(run);
-  // What rank 0 cannot write all hear of, so that one error is reported and not also that rank 0 is gone.
+  // An error of rank 0 in writing reaches all ranks, so that one error is reported, and not also a lost rank 0.
   run.on_root([&] {
     return run.house.files->start(run.resolved, run.start.decision.step, run.state.attempts.back(),
                                   run.start.source ? run.start.decision.path : "", run.start.decision.durable);
   });
   if (!run.no_log_file.empty()) log_warn(run.no_log_file);
   announce(run);
-  // Nothing reads them any more; their files would keep the space of a step that retention deletes.
+  // No longer needed; open files would keep the space of a step that retention deletes.
   run.start.source.reset();
   run.start.weight_source.reset();
   share_start(run);

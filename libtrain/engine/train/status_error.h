@@ -1,5 +1,5 @@
 #pragma once
-// A Status as an exception, for code in which an error can only end the run.
+// A Status as an exception, for code where an error can only end the run.
 #include <stdexcept>
 #include <utility>
 
@@ -7,8 +7,8 @@
 
 namespace titan::train {
 
-/// Which ranks meet an error. kByAll: all ranks (rank 0 reports it). kHere: this one alone (it reports the error, the
-/// others lose a peer). kHereToo: this one and another, which reports it (the rest lose a peer).
+/// Which ranks have an error. kByAll: all (rank 0 reports it). kHere: only this one (it reports the error; the others
+/// lose a peer). kHereToo: this one and another, which reports it (the rest lose a peer).
 enum class Met { kByAll, kHere, kHereToo };
 
 /// For an error in samples on pipeline rank `stage`. The first stage and the last both read samples; the first reports

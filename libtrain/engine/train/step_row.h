@@ -1,6 +1,6 @@
 #pragma once
-// The numbers of a step that are summed over all ranks, in one row: losses, requests to stop, the memory of each rank,
-// and each leaf's contribution to the norm.
+// The values of a step that are summed over all ranks in one array: losses, stop requests, the memory of each rank, and
+// each leaf's contribution to the gradient norm.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -24,7 +24,7 @@ class StepRow {
   struct Words {
     bool stop = false;      ///< this rank was asked to stop
     bool trouble = false;   ///< rank 0 has an error to report
-    bool saved = false;     ///< the background save is over on this rank
+    bool saved = false;     ///< the background save is done on this rank
     bool save_due = false;  ///< rank 0's clock asks for a save
   };
   /// Sets this rank's entries. `losses` has one element per micro-batch, each set by one rank.
@@ -33,8 +33,8 @@ class StepRow {
   void note_memory(int rank, const PeakMemory& memory);
   /// Sets StepOutput::balance, for a model with experts.
   void note_balance(double balance);
-  /// Sums the row over all ranks, within each node first. Except for flags only one rank sets each value, so that bits
-  /// do not depend on the order.
+  /// Sums the array over all ranks, within each node first. Only one rank sets each value (except flags), so bits do
+  /// not depend on the order.
   void add_up(Control& all);
 
   double loss_sum() const;
@@ -42,11 +42,11 @@ class StepRow {
   double largest_loss() const;
   /// The maximum over ranks; absent if no rank knows its memory.
   PeakMemory memory() const;
-  /// The balance loss, as mean over layers and micro-batches; nothing without experts.
+  /// The load-balancing loss, averaged over layers and micro-batches; nullopt without experts.
   std::optional<double> balance() const;
   bool stop() const;
   bool trouble() const;
-  /// On how many ranks the background save is over.
+  /// The number of ranks on which the background save is done.
   int saved() const;
   bool save_due() const;
   double grad_norm() const { return norms_.norm(leaves()); }

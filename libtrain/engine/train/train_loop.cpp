@@ -29,7 +29,7 @@ PeakMemory memory_here() {
   return {peak_resident_bytes(), tensors > 0 ? std::optional<std::uint64_t>(tensors) : std::nullopt};
 }
 
-/// Of any rank.
+/// The maximum over ranks.
 PeakMemory memory_of(const StepRow& row) {
   PeakMemory memory = row.memory();
   if (const std::size_t total = device().memory().total; total > 0) memory.device = total;
@@ -59,7 +59,7 @@ TrainLoop::TrainLoop(RunState& run, Saves& saves)
 int TrainLoop::run() {
   note(StopPhase::kTraining);
   run_.options.watcher->begins(run_.start.decision.step, steps_, run_.world.size);
-  spin_guard_.look();  // how it was at the start is no matter of the first step
+  spin_guard_.look();  // the state at the start does not matter for the first step
   for (std::uint64_t number = run_.start.decision.step + 1; number <= steps_;) {
     Step step{number};
     compute(step);
@@ -106,7 +106,7 @@ void TrainLoop::compute(Step& step) {
     const ActionTrace::In traced(trace, "exchange");
     row_.add_up(*run_.world.all);
   });
-  // A save that failed ends no run that stops: the save of the stop takes its place.
+  // A failed save does not end a run that is stopping: the save of the stop replaces it.
   if (row_.saved() == run_.world.size && !row_.stop()) saves_.over_everywhere();
   if (row_.trouble()) run_.on_root([&] { return trouble(); });
   step.loss = row_.loss_sum() / static_cast<double>(step.trained);
@@ -118,7 +118,7 @@ void TrainLoop::apply(Step& step) {
   run_.engine.executor->clock().time(&StepTimes::save, [&] { saves_.let_change(); });
   const double lr = ckpt::lr_at(run_.start.lr.phases, step.number);
   update(step, lr);
-  // What is logged is what was applied, and what the schedule in the checkpoint says.
+  // The logged rate is the applied one, and must equal the one of the checkpoint's schedule.
   if (run_.engine.optimizer->applied_lr() != lr)
     throw std::logic_error("step " + std::to_string(step.number) + ": the learning rate applied is not the schedule's");
   if (run_.world.first_step_done) std::exchange(run_.world.first_step_done, nullptr)();
@@ -184,7 +184,7 @@ std::optional<int> TrainLoop::boundary(std::uint64_t step) {
   return code;
 }
 
-// What is not trained on is counted by one rank of each pipeline, in its share of the step.
+// One rank of each pipeline counts the tokens that are not trained on, in its share of the step.
 std::uint64_t TrainLoop::trained_tokens() {
   if (run_.start.dataset->is_plain()) return tokens_per_step_;
   double left_out[1] = {0};
@@ -193,7 +193,7 @@ std::uint64_t TrainLoop::trained_tokens() {
     for (const SampleMarks& row : read_batch(share.at(local), run_.progress.data.samples).marks)
       left_out[0] += static_cast<double>(row.untrained.size());
   run_.world.all->sum(left_out);
-  // A step of documents of one token each trains nothing, and divides by 1.
+  // A step of only one-token documents trains nothing; it divides by 1.
   return std::max<std::uint64_t>(1, tokens_per_step_ - static_cast<std::uint64_t>(left_out[0]));
 }
 
@@ -220,7 +220,7 @@ TrainLoop::HostBatch TrainLoop::read_batch(std::uint32_t index, std::uint64_t po
   return batch;
 }
 
-// The samples that a step reads from here, with what it leaves out between them.
+// The samples that a step reads from here, including excluded ones in between.
 ckpt::SampleRange TrainLoop::samples_of_step() const {
   const auto last = static_cast<std::uint64_t>(run_.plan().batch.global) - 1;
   const std::uint64_t first = ckpt::kept_sample(run_.progress.data.excluded, run_.progress.data.samples, 0);
@@ -232,7 +232,7 @@ void TrainLoop::move_to(std::uint64_t sample) {
   run_.progress.data.excluded = ckpt::ahead_of(run_.progress.data.excluded, sample);
 }
 
-// Nothing was updated: what was found leaves no trace but the position. All ranks found the same.
+// Nothing was updated, so the step leaves no trace except the position. All ranks found the same.
 std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
   using enum NonFinitePolicy::Action;
   const NonFinite found =
@@ -274,7 +274,7 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
 
 void TrainLoop::go_back(SavedPoint& saved, ckpt::SampleRange left_out) {
   reload(run_, saved.path, saved.id, saved.moments);
-  // A second time back to here leaves out both.
+  // A second rollback to this checkpoint excludes both.
   saved.progress.data.excluded = ckpt::with_ranges(saved.progress.data.excluded, {left_out});
   run_.progress = saved.progress;
   run_.on_root([&] {
@@ -345,7 +345,7 @@ void TrainLoop::update(Step& step, double lr) {
 }
 
 void TrainLoop::write_trace(const Step& step) {
-  // All count from the begin of rank 0.
+  // All times are relative to rank 0's start of the step.
   const std::string ticks = std::to_string(step.trace_begin.time_since_epoch().count());
   const ActionTrace::Clock::duration origin(std::stoll(run_.world.io->broadcast(run_.root() ? ticks : "", 0)));
   std::string rows;

@@ -1,5 +1,5 @@
 #pragma once
-// The steps of a run, from where its start left it to its end or to a stop.
+// The steps of a run, from its start to its end or to a stop.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -19,13 +19,13 @@
 
 namespace titan::train {
 
-/// Loads weights and, with `moments`, Adam's moments again from the checkpoint `id` at `path`; without `moments`, sets
-/// the moments to zero. Only rank 0 looks the checkpoint up and compares its id; the others read with rank 0's manifest
-/// and check leaves by its digests. Collective. \error StatusError on all ranks: kIncompatible if another checkpoint is
-/// at `path` by now. Also if a rank is asked to stop meanwhile; the tensors then belong to no step.
+/// Reloads weights from the checkpoint `id` at `path`; with `moments` also Adam's moments, otherwise sets them to zero.
+/// Only rank 0 looks up the checkpoint and compares its id; the others use rank 0's manifest and check leaves by its
+/// digests. Collective. \error StatusError on all ranks: kIncompatible if another checkpoint is at `path`; also if a
+/// rank is asked to stop meanwhile (the tensors are then in no consistent state)
 void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments);
 
-/// Every rank runs a TrainLoop, and all take the same decisions.
+/// Every rank runs a TrainLoop, and all make the same decisions.
 class TrainLoop {
  public:
   /// `run` must have started. `run` and `saves` must outlive the loop.
@@ -35,16 +35,16 @@ class TrainLoop {
   int run();
 
  private:
-  /// The step that is under way.
+  /// The step in progress.
   struct Step {
     std::uint64_t number = 0;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
     ActionTrace::Clock::time_point trace_begin = ActionTrace::Clock::now();
-    std::optional<ActionTrace> trace = std::nullopt;  ///< if this step is traced
+    std::optional<ActionTrace> trace = std::nullopt;  ///< set if this step is traced
     ckpt::SampleRange samples = {};
-    std::vector<OwnedGradient> grads = {};  ///< the part that this rank owns, summed over all samples
-    std::uint64_t trained = 0;              ///< tokens that have a loss
-    double loss = 0, norm = 0;              ///< loss: mean over `trained` tokens; norm: of the whole gradient
+    std::vector<OwnedGradient> grads = {};  ///< the gradients that this rank owns, summed over all samples
+    std::uint64_t trained = 0;              ///< number of tokens with a loss
+    double loss = 0, norm = 0;              ///< loss: mean over `trained` tokens; norm: of the global gradient
   };
 
   /// Computes gradients, loss and norm, and exchanges the flags of all ranks (StepRow).
@@ -64,14 +64,14 @@ class TrainLoop {
   HostBatch read_batch(std::uint32_t index, std::uint64_t position);
   /// The number of tokens of the next step that have a loss. Collective if some may have none.
   std::uint64_t trained_tokens();
-  /// Notes `phase` and step for the message that answers a stop signal.
+  /// Records `phase` and step for the message that answers a stop signal.
   void note(StopPhase phase) const { note_progress(phase, run_.progress.step, saves_.newest()); }
-  /// The error that rank 0 has to report, if any.
+  /// The error that rank 0 must report, if any.
   ckpt::Status trouble() const { return run_.house.files->lost(); }
   bool is_last(std::uint64_t step) const { return step == steps_; }
   /// Returns false if a stop signal came meanwhile.
   bool validate(std::uint64_t step);
-  /// Reports that the validation of `step` was left out.
+  /// Reports that the validation of `step` was skipped.
   void left_out(std::uint64_t step) const;
   /// Ends the run early after `step`, and saves `step` first if it is not saved. `asked`: a signal asked for it.
   /// Returns the exit code.
@@ -83,9 +83,9 @@ class TrainLoop {
   void write_trace(const Step& step);
   ckpt::SampleRange samples_of_step() const;
   void move_to(std::uint64_t sample);
-  /// Applies training.on_nonfinite to a step whose loss or gradient is not finite. Returns the step that the run is at
-  /// afterwards; throws to end the run. `stop`: the run ends at that step, so that no checkpoint is loaded. Returns
-  /// nothing if a stop signal came during the load.
+  /// Applies training.on_nonfinite to a step whose loss or gradient is not finite. Returns the step at which the run is
+  /// afterwards; throws to end the run. `stop`: the run ends at that step, so no checkpoint is loaded. Returns nullopt
+  /// if a stop signal came during the load.
   std::optional<std::uint64_t> survive(const Step& step, bool stop);
   void go_back(SavedPoint& saved, ckpt::SampleRange left_out);
 

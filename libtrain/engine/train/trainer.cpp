@@ -28,8 +28,9 @@ namespace {
 using ckpt::Status;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kLastLines{10};     // for the store to take them at the end of a run
-constexpr std::chrono::seconds kLastDeletions{1};  // for those under way, once the run is to stop: few files take less
+constexpr std::chrono::seconds kLastLines{10};     // for the store to accept them at the end of a run
+constexpr std::chrono::seconds kLastDeletions{1};  // for running deletions, once the run is stopping: less for few
+                                                   // files
 
 class Trainer {
  public:
@@ -40,17 +41,17 @@ class Trainer {
   int run();
   /// Whether this rank had found its peers.
   bool met() const { return run_.world.all != nullptr; }
-  /// What an error means that LibTorch or the library met on this rank.
+  /// The meaning of an exception from LibTorch or the standard library on this rank.
   Status explain(const std::string& what) const;
-  /// Tells the other ranks why this one leaves alone; whether none has before it.
+  /// Tells the other ranks why this one leaves; returns whether it is the first.
   bool tell_peers(const Status& status) const { return !run_.world.leave || run_.world.leave(log_text(status)); }
   bool at_stop() const { return is_at_stop(run_.config(), run_.start.decision); }
-  /// Leaves the ranks first: nobody waits for rank 0's commands and deletions.
+  /// Disconnects from the ranks first, so that no rank waits for rank 0's commands and deletions.
   void shut_down();
 
  private:
   RunState run_;
-  Saves saves_{run_};  // ends before what it reads
+  Saves saves_{run_};  // destroyed before what it refers to
 };
 
 int Trainer::run() {
@@ -74,7 +75,7 @@ int Trainer::run() {
     throw;
   }
   if (run_.house.near && code == 0) run_.house.near->clear();
-  // What a save promised is durable; a run does not fail for the lines behind it.
+  // What a save promised is durable; a run does not fail because of later log lines.
   run_.on_root([&] {
     const Status closed =
         run_.house.files->close(std::min<std::chrono::milliseconds>(kLastLines, run_.store_patience()));
@@ -150,7 +151,7 @@ TrainOutcome train(const TrainOptions& given) {
     outcome.exit_code = ckpt::exit_code(error.status.code);
     outcome.lost_rank = trainer.met();
     outcome.is_cause = outcome.lost_rank && error.lost.empty();
-    // Every survivor notices. Where they share a terminal, the first of them says so.
+    // Every survivor notices. If they share a terminal, the first of them reports it.
     const bool first =
         outcome.is_cause ? trainer.tell_peers(error.status) : options.env.rank == first_survivor(error.lost);
     outcome.report = first || options.env.own_terminal();

@@ -18,13 +18,13 @@
 namespace titan::train {
 namespace {
 
-/// Asks all ranks whether one of them is to stop: at the first batches each time, then about twice a second. A sum over
-/// many ranks takes as long as a small batch.
+/// Asks all ranks whether one of them is stopping: at each of the first batches, then about twice a second, since a sum
+/// over many ranks takes as long as a small batch.
 class StopLook {
  public:
   StopLook(World& world, const std::function<bool()>& stopped) : world_(world), stopped_(stopped) {}
 
-  /// Before each batch, on every rank; the same answer on all.
+  /// Called before each batch, on every rank; returns the same on all.
   bool goes_on() {
     if (left_-- > 0) return true;
     const bool root = world_.rank == 0;
@@ -60,7 +60,7 @@ std::optional<ValidationResult> run_validation(World& world, Executor& executor,
   const auto valid_rows = [&](std::uint32_t index) {
     return std::min<std::int64_t>(rows, static_cast<std::int64_t>(samples) - static_cast<std::int64_t>(index) * rows);
   };
-  // By batch: tokens without a loss, as one rank of each pipeline counts them.
+  // By batch: number of tokens without a loss, counted by one rank of each pipeline.
   std::map<std::uint32_t, std::uint64_t> without_loss;
   const auto batches = [&](std::uint32_t index) {
     const at::Tensor tokens = device().host_tensor({rows, seq_len + 1}, at::kLong);

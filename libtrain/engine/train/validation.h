@@ -1,5 +1,5 @@
 #pragma once
-// Loss on held-back data, with the same bits on every layout.
+// Loss on held-out data, with the same bits on every layout.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,14 +14,14 @@ struct Config;
 namespace titan::train {
 
 struct ValidationResult {
-  double loss = 0;           ///< mean over tokens, nats; on every rank
-  std::uint64_t tokens = 0;  ///< predictions that it is the mean of
+  double loss = 0;           ///< mean over tokens in nats; on every rank
+  std::uint64_t tokens = 0;  ///< number of predicted tokens
 };
 
-/// Evaluates validation.steps batches of validation.local_batch_size samples (-1: all held-back samples). The last
-/// batch is padded to the full shape, and its padding is left out of the sum, because matrix products depend on the
-/// shape. Once `stopped` is true on any rank, all ranks end the validation between two batches, within about a second,
-/// and return nothing.
+/// Evaluates validation.steps batches of validation.local_batch_size samples (-1: all held-out samples). The last batch
+/// is padded to the full shape, since matrix products depend on the shape; its padding is excluded from the sum. Once
+/// `stopped` is true on any rank, all ranks end the validation between two batches, within about a second, and return
+/// nullopt.
 std::optional<ValidationResult> run_validation(World& world, Executor& executor, const Dataset& dataset,
                                                const recipe::Config& config, const std::function<bool()>& stopped);
 

@@ -22,7 +22,7 @@ std::string with_extension(const std::string& path, const char* extension) {
   return fs::path(path).replace_extension(extension).string();
 }
 
-/// Lines to paste stand below the hint.
+/// Commands to paste, below the hint.
 std::string lines(std::initializer_list<std::string> list) {
   std::string text;
   for (const std::string& line : list) text += "\n    " + line;
@@ -33,7 +33,7 @@ constexpr const char* kMakeText =
     "make a text file of it and name that one; to train on it as it stands, rename it to .txt (a run goes on with a "
     "renamed file):";
 
-/// Three lines of Python that write the column "text" of `path` to a text file: an import, what is opened beside it,
+/// Three lines of Python that write the column "text" of `path` to a text file: the import, the call that opens it, and
 /// its rows.
 std::string text_lines(const std::string& path, const std::string& import, const std::string& beside,
                        const std::string& rows) {
@@ -61,7 +61,7 @@ std::string arrow_rows(const std::string& path) {
   return kMakeLines + lines({"from datasets import Dataset", "Dataset.from_file(" + toml_string(path) + ").to_json(" +
                                                                  toml_string(with_extension(path, ".jsonl")) + ")"});
 }
-/// MosaicML's and Lightning's folders are read by a class of one name.
+/// MosaicML's and Lightning's folders are read by classes of the same name.
 std::string streamed_rows(const std::string& folder, const std::string& module, const std::string& argument) {
   return kMakeLines + lines({"import json; from " + module + " import StreamingDataset as Data",
                              "open(\"rows.jsonl\", \"w\").writelines(json.dumps(row) + \"\\n\" for row in Data(" +
@@ -75,7 +75,7 @@ std::string the_text_itself(const std::string&) {
   return "give the text itself, or token ids with --training.dataset=tokens";
 }
 
-/// What makes data of a kind of file (ckpt/base/what_is_this.h).
+/// How to make training data from a kind of file (ckpt/base/what_is_this.h).
 struct WayOn {
   FileKind kind;
   std::string (*hint)(const std::string& path);  ///< nullptr: it is unpacked
@@ -134,7 +134,7 @@ bool any_entry(const std::string& folder, Predicate is) {
   return false;
 }
 
-/// Steps of this toolkit or of torchtitan.
+/// Whether the folder has steps of Titan or torchtitan.
 bool holds_steps(const std::string& folder) {
   return any_entry(folder, [](const fs::directory_entry& entry) {
     const std::string path = entry.path().string();
@@ -147,14 +147,14 @@ bool holds_weights(const std::string& folder) {
   return any_entry(folder, [](const fs::directory_entry& entry) { return entry.path().extension() == ".safetensors"; });
 }
 
-/// Files of a stream's shards, by what their names have, beside the index of all.
+/// Whether the folder has shards of a streaming dataset, recognised by names, next to their common index.
 bool holds_shards(const std::string& folder, const char* part) {
   return there(folder, "index.json") && any_entry(folder, [part](const fs::directory_entry& entry) {
            return entry.path().filename().string().find(part) != std::string::npos;
          });
 }
 
-/// What only a file of another kind begins with: ids may begin as a shorter magic does.
+/// The kind of file, if the beginning can be nothing else: short magic numbers may also begin a file of ids.
 Status sure_kind(const std::string& path, std::string_view beginning) {
   constexpr std::size_t kSure = 5;  // bytes
   const FileKind found = ckpt::what_is_this(beginning);
@@ -212,7 +212,7 @@ Status check_data_bytes(const std::string& path, std::string_view beginning, Tok
 Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) {
     if (const Status sure = sure_kind(path, beginning); !sure.ok()) return sure;
-    // Every id is at least 8,224: no tokenizer gives such tokens.
+    // Every id is at least 8,224, which no tokenizer's output is.
     constexpr std::size_t kEnough = 64;
     if (beginning.size() >= kEnough && is_plain_text(beginning))
       return ckpt::invalid("'" + path + "' is text, not tokens").with_hint("add --training.dataset=text");

@@ -1,6 +1,6 @@
 #pragma once
-// Checks a dataset before anything trains on it. Refuses files that are obviously not training data, with a hint how to
-// make them readable.
+// Checks a dataset before training. Refuses files that are obviously not training data, with a hint on how to convert
+// them.
 #include <string>
 #include <string_view>
 
@@ -16,17 +16,17 @@ inline constexpr std::size_t kLookBytes = 65536;
 /// \error kInvalid
 ckpt::Status check_data_folder(const std::string& folder, const std::string& key);
 
-/// Refuses a file whose name says that it is neither text nor bare tokens: JSON, Parquet, an archive. \error kInvalid
+/// Refuses a file whose name shows that it is neither text nor raw tokens: JSON, Parquet, an archive. \error kInvalid
 ckpt::Status check_data_name(const std::string& path, TokenKind kind);
 
 /// Refuses a file whose beginning shows that it is not text: an archive, UTF-16. \error kInvalid
 ckpt::Status check_data_bytes(const std::string& path, std::string_view beginning, TokenKind kind);
 
-/// Not ok for data that can be read as `kind` but are probably something else: binary read as text, text read as
-/// tokens, ids of another width (id_looks.h). A run that has trained on such data may resume.
+/// Not ok for data that can be read as `kind` but are probably something else: binary data read as text, text read as
+/// tokens, ids of another width (id_looks.h). A run that has already trained on such data may resume.
 ckpt::Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind);
 
-/// Another oddity of a file, such as "looks like a log"; "" if there is none.
+/// Another suspicious property of a file, such as "looks like a log"; empty if there is none.
 std::string odd_look(std::string_view beginning, TokenKind kind);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// How many samples each set of a mixture gives; ckpt/plan/mixture decides their order. Pure.
+// The share of samples of each set of a mixture; ckpt/plan/mixture decides their order. Pure.
 #include <cstdint>
 #include <span>
 
@@ -9,7 +9,7 @@
 
 namespace titan::train {
 
-/// The set of `choice`, without a share yet. One pass over its `files` files has `samples` samples.
+/// The set of `choice`, without a share. It has `files` files, and one pass over them has `samples` samples.
 ckpt::MixedSet set_of(const recipe::DataSetChoice& choice, std::uint64_t samples, std::uint64_t files);
 
 /// Gives each of `position.sets` its share by the weight in `choices`. Shares do not depend on the order in which the

@@ -24,7 +24,7 @@ constexpr const char *kTokenizer = "hf/tokenizer.json", *kTokenizerConfig = "hf/
                      *kConfig = "hf/config.json", *kGeneration = "hf/generation_config.json";
 constexpr const char *kBos = "bos_token_id", *kEos = "eos_token_id";
 
-/// One id stands for one text. \error kInvalid: one of `folders`, which `key` names, is of another tokenizer
+/// All folders must have the same tokenizer. \error kInvalid: one of `folders`, given by `key`, has another one
 ckpt::Status check_same(const TokenFolder& first, const std::vector<TokenFolder>& folders, const char* key) {
   for (const TokenFolder& folder : folders)
     if (folder.tokenizer != first.tokenizer)
@@ -34,7 +34,7 @@ ckpt::Status check_same(const TokenFolder& first, const std::vector<TokenFolder>
   return ckpt::ok_status();
 }
 
-/// Of files that do not say by which tokenizer they were made the configuration may: what is there of it.
+/// For files that do not record their tokenizer, the one that the configuration names, as far as its files exist.
 DataTokenizer named_tokenizer(const recipe::Config& config) {
   DataTokenizer out;
   const std::string path =
@@ -59,7 +59,8 @@ std::string_view text_in(const std::vector<ckpt::ModelFile>& files, const char* 
   return file == nullptr ? std::string_view() : ckpt::text_of(file->bytes);
 }
 
-/// Whether the tokenizers among `a` and `b` give the same tokens the same ids. One that is not read is another.
+/// Whether the tokenizers in `a` and `b` give equal tokens equal ids. A tokenizer that cannot be read counts as
+/// different.
 bool same_ids(const std::vector<ckpt::ModelFile>& a, const std::vector<ckpt::ModelFile>& b) {
   const auto one = recipe::Tokenizer::parse(kTokenizer, text_in(a, kTokenizer), text_in(a, kTokenizerConfig));
   const auto two = recipe::Tokenizer::parse(kTokenizer, text_in(b, kTokenizer), text_in(b, kTokenizerConfig));
@@ -73,7 +74,7 @@ bool same_ids(const std::vector<ckpt::ModelFile>& a, const std::vector<ckpt::Mod
   return true;
 }
 
-/// `value`, a number or a list, with `ids` in it. Nothing where they are in it.
+/// `value`, a number or a list, with `ids` added. nullopt if it contains them already.
 std::optional<JsonValue> with_ids(const JsonValue* value, const std::vector<std::uint32_t>& ids) {
   std::vector<JsonValue> all;
   if (value != nullptr) all = value->kind() == JsonValue::Kind::kList ? value->items() : std::vector{*value};
@@ -85,8 +86,8 @@ std::optional<JsonValue> with_ids(const JsonValue* value, const std::vector<std:
   return all.size() == 1 ? all.front() : JsonValue::list(std::move(all));
 }
 
-/// Writes into generation_config.json, which is made where there is none, and into config.json, which is not, what
-/// begins and ends documents of the data. `other`: what they say is of another tokenizer.
+/// Writes the ids at the beginning and end of the data's documents into generation_config.json (created if missing) and
+/// config.json (not created). `other`: their present ids are of another tokenizer.
 void say_ends(TakenFiles& taken, const DataTokenizer& tokenizer, bool other) {
   for (const char* member : {kConfig, kGeneration}) {
     const ckpt::ModelFile* file = find(taken.files, member);

@@ -1,5 +1,5 @@
 #pragma once
-// The tokenizer that the data were made with, as files to be stored with the model.
+// The tokenizer that the data were made with, as files to store with the model.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,11 +14,11 @@ struct Config;
 
 namespace titan::train {
 
-/// What token folders made by `titan-ckpt tokenize` say about their tokenizer.
+/// The tokenizer recorded in token folders by `titan-ckpt tokenize`.
 struct DataTokenizer {
   std::vector<ckpt::ModelFilePlace> places;  ///< the files of the tokenizer
-  std::optional<std::uint32_t> begin;        ///< the id that each document begins with
-  std::vector<std::uint32_t> ends;           ///< the ids that documents end with, ascending
+  std::optional<std::uint32_t> begin;        ///< id at the beginning of each document
+  std::vector<std::uint32_t> ends;           ///< ids at the end of documents, ascending
 };
 /// The tokenizer of the training data; if they are not token folders, the files of model.tokenizer, if these exist.
 /// \error kInvalid: the folders of training and validation were made with several tokenizers; also as find_data_files()
@@ -30,9 +30,9 @@ struct TakenFiles {
   std::vector<std::string> of_data;    ///< names of those that come from the data's tokenizer
   std::vector<std::string> notes;      ///< messages for the log
 };
-/// Replaces the tokenizer files among `files` by those of the data's tokenizer (`read`, which were read from its
-/// places): with another tokenizer the same ids would mean other texts. generation_config.json and config.json then
-/// name the ids that end documents of the data as the ids that end a generated text.
+/// Replaces the tokenizer files among `files` by those of the data's tokenizer (`read` from its places), since the same
+/// ids would mean other text with another tokenizer. Also sets the end-of-document ids of the data as end-of-text ids
+/// in generation_config.json and config.json.
 TakenFiles with_data_tokenizer(std::vector<ckpt::ModelFile> files, const DataTokenizer& tokenizer,
                                std::vector<ckpt::ModelFile> read);
 

@@ -26,7 +26,7 @@ std::vector<KnownFile> Dataset::known() const {
 
 namespace {
 
-/// What was read of a pass is known by its numbers: they must be those of the same samples.
+/// A started pass is identified by sample numbers, so the number of samples must be unchanged.
 Status check_count(std::uint64_t stored, std::uint64_t there, const std::string& what) {
   if (stored == there) return {};
   return ckpt::incompatible("the checkpoint counts " + std::to_string(stored) + " samples" + what +
@@ -52,16 +52,16 @@ Status Dataset::continue_from(const ckpt::DataPosition& stored) {
   return check_count(stored.samples_per_epoch, origin_.samples_per_epoch, "");
 }
 
-/// Whole documents lie in other samples where files lie in another order.
+/// Whole-document samples depend on the order of files.
 void Dataset::arrange(Set& set, const ckpt::FileMatch& match) const {
   if (in_order_ || !match.reordered()) return;
   set.stream->arrange(match.order);
   if (!whole_) return;
   auto rows = PackedRows::of(*set.stream, set.tokens, origin_.seq_len);
-  set.rows = rows.ok() ? std::move(*rows) : PackedRows();  // every sample then says that it is not there
+  set.rows = rows.ok() ? std::move(*rows) : PackedRows();  // every access to a sample then fails
 }
 
-/// Puts sets and files into the order of `stored`, whose sets are those that are there.
+/// Puts sets and files into the order of `stored`, which has the same sets.
 Status Dataset::continue_mixture(const ckpt::DataPosition& stored) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < sets_.size(); ++i) places[ckpt::contents_of(ckpt::files_of_set(origin_, i)).hex()] = i;
@@ -81,8 +81,8 @@ Status Dataset::continue_mixture(const ckpt::DataPosition& stored) {
   return {};
 }
 
-/// The order of samples follows from the sets; that of those that are held back, too, so that each set has its share
-/// of the first few.
+/// Computes the order of samples from the sets; also that of held-out samples, so that each set has its share among the
+/// first few.
 void Dataset::mix() {
   mixture_.emplace(origin_);
   ckpt::DataPosition held_back;

@@ -1,5 +1,6 @@
 #pragma once
-// Training data as one token stream, samples as a per-epoch permutation of a global index, state as one number.
+// Training data as one token stream; samples in a per-epoch permutation of a global index; the data state is one
+// number.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,10 +27,10 @@ namespace titan::train {
 struct TextCache;
 struct OpenedFiles;
 
-/// How a sample differs from a row of tokens of one document that are all trained on.
+/// Differences between a sample and a row of a single document whose tokens are all trained on.
 struct SampleMarks {
-  std::vector<std::int64_t> starts;  ///< places at which another document begins than at the place before; ascending
-  /// Places whose tokens are not trained on: the model need not predict them.
+  std::vector<std::int64_t> starts;  ///< positions of tokens with which another document begins; ascending
+  /// Positions of tokens that are not trained on (loss mask).
   std::vector<std::int64_t> untrained;
 };
 
@@ -37,46 +38,48 @@ struct SampleMarks {
 class TokenStream {
  public:
   virtual ~TokenStream() = default;
-  virtual std::uint64_t size() const = 0;  ///< tokens
-  /// Puts the stream's non-empty files into another order: `order` lists their present places in the new order.
+  virtual std::uint64_t size() const = 0;  ///< number of tokens
+  /// Reorders the stream's non-empty files: `order` lists their present indexes in the new order.
   virtual void arrange(std::span<const std::size_t> order) = 0;
   /// Copies tokens [begin, begin + out.size()) into `out`.
   virtual void read(std::uint64_t begin, std::span<std::int64_t> out) const = 0;
-  /// Appends to `starts` the places in (begin, end) at which a document begins, ascending. A document begins with each
-  /// file, and where the index file next to it says so. \error kCorrupt: the index is not ascending
+  /// Appends to `starts` the positions in (begin, end) at which a document begins, ascending. A document begins with
+  /// each file, and where the index file next to it says so. \error kCorrupt: the index is not ascending
   virtual ckpt::Status starts(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& starts) const = 0;
-  /// Appends the places in [begin, end) that are not trained on, ascending. \error as starts()
+  /// Appends the positions in [begin, end) that are not trained on, ascending. \error as starts()
   virtual ckpt::Status untrained(std::uint64_t begin, std::uint64_t end, std::vector<std::uint64_t>& places) const = 0;
-  virtual bool all_trained() const = 0;  ///< untrained() never returns a place
-  /// The largest id that can occur, plus one, if the kind of file bounds it (bytes: 256), else 0.
+  virtual bool all_trained() const = 0;  ///< untrained() never returns a position
+  /// Upper bound of ids (exclusive), if the kind of file implies one (bytes: 256); else 0.
   virtual std::uint64_t id_bound() const = 0;
-  /// Where token `position` is, for error messages: "data/b.bin, token 17".
+  /// The location of token `position`, for error messages: "data/b.bin, token 17".
   virtual std::string describe(std::uint64_t position) const = 0;
 };
 
-/// Refuses a training.dataset_path that is job.dump_folder: the run's files would be data at its next start. \error
-/// kInvalid
+/// Refuses a training.dataset_path that is job.dump_folder, since the run's own files would be data at its next start.
+/// \error kInvalid
 ckpt::Status check_not_run_folder(const std::string& path, const std::string& run_folder, const std::string& key);
 
-/// A data file that was read before: when the run began, or by another rank.
+/// A data file that was read before, at an earlier start or by another rank.
 struct KnownFile {
   ckpt::DataFile file;
-  std::optional<ckpt::Digest> ends;  ///< of its first and last block; absent: only its whole fingerprint identifies it
+  std::optional<ckpt::Digest> ends;  ///< digest of its first and last block; absent: only its whole fingerprint
+                                     ///< identifies it
   bool operator==(const KnownFile&) const = default;
 };
 
-/// Samples of seq_len + 1 tokens each. Training and held-back samples come from the same files, by one position, so one
+/// Samples of seq_len + 1 tokens each. Training and held-out samples come from the same files and one position, so one
 /// class has both.
 class Dataset {
  public:
-  /// Opens training.dataset_path (a file, a folder: its regular files sorted by name, or a comma-separated list), or
-  /// the sets of training.datasets, and, if validation is enabled without a path of its own, holds back the tail of
-  /// each. Relative paths are relative to the working directory. \error kInvalid: missing or empty dataset, not UTF-8
-  /// (file and offset), too short for one sample, size not a multiple of the token size, a vocabulary smaller than the
-  /// tokenizer's, two sets with the same contents. kUnsupported: a tokenizer or file kind that is not built yet.
-  /// kInterrupted, kTerminated: `stop` is polled meanwhile. `checked`: files that were read whole and found to be text.
-  /// A file with the fingerprint of one is not read again; a file with the name, size and ends of one is taken to have
-  /// its fingerprint. `texts`: the tokens made of texts, for each set, then for a validation with a path of its own.
+  /// Opens training.dataset_path (a file; a folder: its regular files sorted by name; or a comma-separated list), or
+  /// the sets of training.datasets. If validation is enabled without a path of its own, the tail of each set is held
+  /// out. Relative paths are relative to the working directory. `stop` is polled meanwhile. `checked`: files that were
+  /// completely read and found to be text. A file with the same fingerprint is not read again; a file with the same
+  /// name, size and ends is assumed to have the same fingerprint. `texts`: the tokens made of texts, for each set, then
+  /// for a validation with a path of its own. \error kInvalid: missing or empty dataset, not UTF-8 (file and offset),
+  /// too short for one sample, size not a multiple of the token size, a vocabulary smaller than the tokenizer's, two
+  /// sets with the same contents; kUnsupported: a tokenizer or kind of file that is not implemented; kInterrupted,
+  /// kTerminated (by `stop`)
   static ckpt::Result<std::unique_ptr<Dataset>> open(const recipe::Config& config, std::uint64_t seed,
                                                      std::uint64_t vocab_size, std::span<const KnownFile> checked = {},
                                                      const ckpt::CancelToken& stop = {},
@@ -84,17 +87,16 @@ class Dataset {
 
   /// Fingerprints of all files, validation's last.
   std::vector<ckpt::DataFile> files() const;
-  /// files(), in the form that another rank's open() takes as `checked`. Call it before continue_from().
+  /// files(), in the form for `checked` in another rank's open(). Call it before continue_from().
   std::vector<KnownFile> known() const;
   /// Position at the start: samples 0, with fingerprint.
   const ckpt::DataPosition& origin() const { return origin_; }
   std::uint64_t samples_per_epoch() const { return origin_.samples_per_epoch; }
-  /// The order of a mixture; null: one set.
+  /// The order of a mixture; null for a single set.
   const ckpt::Mixture* mixture() const { return mixture_ ? &*mixture_ : nullptr; }
-  /// Counts epochs from now on as `stored` does (a dataset that changed in mid-run starts a new epoch). If the files
-  /// have the contents of the files in `stored`, they are read in the order of `stored`, and origin() takes the names
-  /// in `stored` too. \error kIncompatible: a pass was begun, and the files have another number of samples than
-  /// `stored` counts
+  /// From now on counts epochs as `stored` does (a changed dataset starts a new epoch). If the files have the contents
+  /// of the files in `stored`, they are read in the order of `stored`, and origin() also takes the names in `stored`.
+  /// \error kIncompatible: a pass was started, and the number of samples in the files differs from `stored`
   ckpt::Status continue_from(const ckpt::DataPosition& stored);
   /// Epoch of global sample number `sample`.
   std::uint64_t epoch(std::uint64_t sample) const {
@@ -105,21 +107,21 @@ class Dataset {
   ckpt::Status sample(std::uint64_t sample, std::span<std::int64_t> out) const;
   /// The marks of sample `sample`, whose tokens are in `out`.
   ckpt::Result<SampleMarks> marks(std::uint64_t sample, std::span<const std::int64_t> out) const;
-  /// Whether the documents of a sample are kept apart: its marks say where they begin.
+  /// Whether attention stays within documents (document masking): marks then say where documents begin.
   bool keeps_documents_apart() const { return documents_; }
   /// Whether all tokens of all samples are trained on, so that marks() need not be called.
   bool is_plain() const { return plain_; }
 
-  /// Not ok if the data can be read but are probably something else: a new run is refused, a resume continues with a
+  /// Not ok if the data can be read but are probably something else: a new run is refused; a resume continues with a
   /// warning.
   const ckpt::Status& doubt() const { return doubt_; }
-  /// Files of the data that look like something else.
+  /// Warnings about data files that look like something else.
   const std::vector<std::string>& warnings() const { return warnings_; }
-  /// What the data's folders contain besides data files: "sub (a folder)". Validation's folders come last.
+  /// Ignored contents of the data's folders: "sub (a folder)". Validation's folders come last.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
-  /// Held-back samples of validation_seq_len() + 1 tokens, in stream order, without permutation; several sets are mixed
-  /// by their weights. 0 if validation is off.
+  /// Number of held-out samples of validation_seq_len() + 1 tokens, in stream order, without permutation; several sets
+  /// are mixed by their weights. 0 if validation is off.
   std::uint64_t validation_samples() const { return validation_samples_; }
   /// How many of them one validation reads.
   std::uint64_t validation_read() const { return validation_read_; }
@@ -135,7 +137,7 @@ class Dataset {
   struct Set {
     std::unique_ptr<TokenStream> stream;
     PackedRows rows;              // if samples are whole documents, else empty
-    std::uint64_t tokens = 0;     // for training; the rest is held back
+    std::uint64_t tokens = 0;     // for training; the rest is held out
     std::uint64_t held_back = 0;  // samples
   };
   ckpt::Status open_set(const recipe::Config& config, const Source& source, std::span<const KnownFile> checked,
@@ -164,13 +166,13 @@ class Dataset {
 
   bool in_order_ = false;  // origin_ names other files than those that are read; their tokens are in the stored order
   bool raw_ = false;       // some files are ids without a header
-  bool unended_ = false;   // for some files nothing says where documents end
+  bool unended_ = false;   // for some files the end of documents is not known
   void arrange(Set& set, const ckpt::FileMatch& match) const;
 
   std::vector<Set> sets_;  // one, or those of the mixture
   std::unique_ptr<TokenStream> validation_;
   std::optional<ckpt::Mixture> mixture_;
-  std::optional<ckpt::Mixture> held_back_;  // the order of a mixture's held-back samples
+  std::optional<ckpt::Mixture> held_back_;  // the order of a mixture's held-out samples
   ckpt::DataPosition origin_;
   ckpt::Status doubt_;
   std::vector<ckpt::DataFile> validation_files_;

@@ -1,4 +1,4 @@
-// How the data of a run are opened: files, sets, what is held back, and how many samples they are.
+// Opens a run's data: files, sets, held-out samples, and numbers of samples.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -64,7 +64,7 @@ Status check_not_run_folder(const std::string& path, const std::string& run_fold
       .with_hint("give the data or the run a folder of its own: --job.dump_folder=FOLDER");
 }
 
-/// A set as the configuration has it, and the key that errors name.
+/// A set as configured, and the key that errors name.
 struct Dataset::Source {
   std::string key;
   recipe::DataSetChoice choice;
@@ -144,7 +144,7 @@ Result<OpenedFiles> Dataset::open_files(const recipe::Config& config, const std:
   return opened;
 }
 
-/// Opens one set behind those that are there.
+/// Opens one set and appends it.
 Status Dataset::open_set(const recipe::Config& config, const Source& source, std::span<const KnownFile> checked,
                          const ckpt::CancelToken& stop) {
   TITAN_RETURN_IF_ERROR(check_not_run_folder(source.choice.path, config.job.dump_folder, source.key));
@@ -159,7 +159,7 @@ Status Dataset::open_set(const recipe::Config& config, const Source& source, std
   return {};
 }
 
-/// Counts the samples of each set, once it is known what is held back.
+/// Counts the samples of each set, once the held-out part is known.
 Status Dataset::count_sets(std::span<const Source> sources, const ckpt::CancelToken& stop) {
   for (std::size_t i = 0; i < sets_.size(); ++i) {
     Set& set = sets_[i];
@@ -187,7 +187,7 @@ Result<std::uint64_t> Dataset::count_samples(Set& set, const ckpt::CancelToken& 
 
 namespace {
 
-/// Whether an id that ends documents can be one of the data.
+/// Whether the end-of-document id can occur in the data.
 Status doubt_of_end(const std::optional<std::int64_t>& end, std::uint64_t vocab_size) {
   if (!end || static_cast<std::uint64_t>(*end) < vocab_size) return {};
   return ckpt::invalid("training.document_end = " + std::to_string(*end) + " is outside the vocabulary of " +
@@ -197,7 +197,7 @@ Status doubt_of_end(const std::optional<std::int64_t>& end, std::uint64_t vocab_
 
 }  // namespace
 
-/// Whether the ids of the data can be in the vocabulary, and whether what is said of documents has an effect.
+/// Whether the ids of the data can be in the vocabulary, and whether document settings have an effect.
 Status Dataset::check_ids(const recipe::Config& config) {
   const std::optional<std::int64_t>& end = config.training.document_end;
   if (doubt_.ok()) doubt_ = doubt_of_end(end, vocab_size_);
@@ -219,7 +219,7 @@ Status Dataset::check_ids(const recipe::Config& config) {
       .with_hint("add --model.vocab_size=256 (or more)");
 }
 
-/// Opens or holds back the validation tokens: the tail of each set.
+/// Opens the validation tokens, or holds out the tail of each set.
 Status Dataset::prepare_validation(const recipe::Config& config, std::span<const Source> sources, const TextCache* text,
                                    std::span<const KnownFile> checked, const ckpt::CancelToken& stop) {
   const recipe::Config::Validation& options = config.validation;
@@ -256,7 +256,7 @@ Status Dataset::prepare_validation(const recipe::Config& config, std::span<const
   return count_validation(config);
 }
 
-/// How many of the validation samples are read, and in how many micro-batches.
+/// Computes how many validation samples are read, and in how many micro-batches.
 Status Dataset::count_validation(const recipe::Config& config) {
   const recipe::Config::Validation& options = config.validation;
   TITAN_RETURN_IF_ERROR(check_positive("validation.local_batch_size", options.local_batch_size));

@@ -24,8 +24,7 @@ Word word_at(std::string_view bytes, std::size_t index) {
   return word;
 }
 
-/// Whether the bytes read as `Word` are wider ids: each is `parts` words, the first a number, the second below `high`,
-/// the others 0.
+/// Whether the bytes, read as `Word`, are wider ids: each has `parts` words, the second below `high`, the others 0.
 template <typename Word>
 bool are_wider(std::string_view bytes, std::size_t parts, std::uint32_t high) {
   const std::size_t ids = bytes.size() / sizeof(Word) / parts;
@@ -38,7 +37,7 @@ bool are_wider(std::string_view bytes, std::size_t parts, std::uint32_t high) {
   return 2 * numbers > ids;
 }
 
-/// \source https://github.com/karpathy/llm.c, dev/data/data_common.py: 256 numbers of 32 bits stand before the tokens.
+/// \source https://github.com/karpathy/llm.c, dev/data/data_common.py: 256 32-bit numbers before the tokens.
 bool has_llmc_header(std::string_view bytes) {
   constexpr std::size_t kHeader = 1024;
   if (bytes.size() < kHeader) return false;
@@ -73,7 +72,7 @@ Status doubt_of_ids(const std::string& path, std::string_view beginning, std::si
   return {};
 }
 
-// Frequent tokens have low ids, so that high bytes are low.
+// Frequent tokens have low ids, so high bytes are low.
 bool looks_big_endian(std::string_view beginning) {
   constexpr std::size_t kVariety = 64;
   std::uint64_t as_read = 0, swapped = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // Checks whether raw token ids have the width that they are read with. With a wrong width all ids may be in the
-// vocabulary, but are noise. Pure.
+// vocabulary although they are noise. Pure.
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -13,7 +13,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
 
-/// Whether `text` begins as `form` does, where 'd' stands for a digit.
+/// Whether `text` matches `form` at its beginning; 'd' stands for a digit.
 bool has_form(std::string_view text, std::string_view form) {
   return text.size() >= form.size() && std::ranges::equal(text.substr(0, form.size()), form, [](char c, char wanted) {
            return wanted == 'd' ? is_digit(c) : c == wanted;
@@ -35,7 +35,7 @@ bool is_date(std::string_view text) {
          std::ranges::any_of(kForms, [&](std::string_view form) { return has_form(text, form); });
 }
 
-/// A word alone, in capitals or before a bracket: prose has "error", too.
+/// A log level as a word of its own, in capitals or before a bracket, since prose also has "error".
 bool is_level(std::string_view text) {
   constexpr std::string_view kLevels[] = {"TRACE", "DEBUG",    "INFO",  "NOTICE", "WARN",  "WARNING",
                                           "ERROR", "CRITICAL", "FATAL", "info",   "error", "warn"};
@@ -45,7 +45,7 @@ bool is_level(std::string_view text) {
          (is_upper(word[0]) || (end != text.end() && *end == ']'));
 }
 
-/// The marks of a log that a line begins with.
+/// The log-like fields at the beginning of a line.
 struct Marks {
   bool date = false, time = false, level = false, process = false;
   int count() const { return date + time + level + process; }

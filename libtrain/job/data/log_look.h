@@ -1,5 +1,5 @@
 #pragma once
-// Checks whether a text is the log of a program. Pure.
+// Checks whether a text is a program's log. Pure.
 #include <string_view>
 
 namespace titan::train {

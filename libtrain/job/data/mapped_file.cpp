@@ -18,8 +18,8 @@
 namespace titan::train {
 namespace {
 
-/// How many files may be mapped at once: all that the kernel allows a process but a sixteenth, which is for libraries,
-/// threads and the heap. At the kernel's own limit the next allocation of any size may fail.
+/// Maximum number of files to map: the kernel's limit per process, minus a sixteenth for libraries, threads and the
+/// heap. At the limit, the next allocation of any size may fail.
 std::size_t most_mapped() {
   static const std::size_t most = [] {
     std::size_t allowed = 0;
@@ -33,7 +33,7 @@ std::atomic<std::size_t> g_mapped = 0;
 
 ckpt::Status open_error(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR) return ckpt::invalid("data file '" + path + "' does not exist");
-  if (error == ENOMEM)  // of files as small as data mostly are: their number
+  if (error == ENOMEM)  // for small files such as data files usually due to their number
     return ckpt::failed("cannot map data file '" + path + "': this process has no room for another mapping")
         .with_hint("a dataset of more files than `sysctl vm.max_map_count` says: join small ones (cat), or raise it");
   return ckpt::invalid("cannot read data file '" + path + "': " + std::strerror(error))

@@ -12,7 +12,7 @@ namespace {
 
 using ckpt::Status;
 
-/// Calls `take` with the place and the value of each of the `count` ids of one type from `from` on.
+/// Calls `take` with the index and value of `count` ids of one type, from `from` on.
 template <typename Id, typename Take>
 void each_of(const std::byte* from, std::uint64_t count, const Take& take) {
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -22,7 +22,7 @@ void each_of(const std::byte* from, std::uint64_t count, const Take& take) {
   }
 }
 
-/// The same of the ids of `segment` from `skip` on.
+/// As above, for the ids of `segment` from index `skip` on.
 template <typename Take>
 void each_id(const DataSegment& segment, std::uint64_t skip, std::uint64_t count, const Take& take) {
   const corpus::TokenFile& layout = segment.layout;
@@ -42,7 +42,7 @@ void read_ids(const DataSegment& segment, std::uint64_t skip, std::span<std::int
   each_id(segment, skip, out.size(), [out](std::uint64_t i, std::int64_t id) { out[i] = id; });
 }
 
-/// The numbers beside a file ascend, up to its tokens.
+/// Checks that the numbers next to a file ascend and do not exceed its number of tokens.
 Status check_ascends(const MappedNumbers& numbers, std::uint64_t place, std::uint64_t before, bool strictly,
                      std::uint64_t most) {
   const std::uint64_t value = numbers.at(place);
@@ -53,7 +53,7 @@ Status check_ascends(const MappedNumbers& numbers, std::uint64_t place, std::uin
       .with_hint("`titan-ckpt tokens --verify` of the folder says what is damaged");
 }
 
-/// Appends the ends of documents of `segment` that lie in (begin, end), as places in the stream.
+/// Appends the document ends of `segment` in (begin, end), as stream positions.
 Status add_ends(const DataSegment& segment, std::uint64_t begin, std::uint64_t end,
                 std::vector<std::uint64_t>& starts) {
   const MappedNumbers& ends = segment.ends;
@@ -68,7 +68,7 @@ Status add_ends(const DataSegment& segment, std::uint64_t begin, std::uint64_t e
   return {};
 }
 
-/// Appends the places in (begin, end) of `segment` behind an id that is `last`, as places in the stream.
+/// Appends the positions in (begin, end) of `segment` that follow an id `last`, as stream positions.
 void add_behind(const DataSegment& segment, std::int64_t last, std::uint64_t begin, std::uint64_t end,
                 std::vector<std::uint64_t>& starts) {
   if (end < begin + 2) return;
@@ -77,12 +77,12 @@ void add_behind(const DataSegment& segment, std::int64_t last, std::uint64_t beg
   });
 }
 
-/// Appends the places of [begin, end) in `segment` that are not trained on, as places in the stream.
+/// Appends the positions in [begin, end) of `segment` that are not trained on, as stream positions.
 Status add_untrained(const DataSegment& segment, std::uint64_t begin, std::uint64_t end,
                      std::vector<std::uint64_t>& places) {
   const MappedNumbers& answers = segment.answers;
   if (!answers.has_file()) return {};
-  // Begins stand at even places, ends at odd ones. The first above `begin` says in what it lies.
+  // Range begins have even indexes, ends odd ones. The first number above `begin` tells whether `begin` is in a range.
   std::uint64_t next = answers.first_above(begin), last = next == 0 ? 0 : answers.at(next - 1);
   for (std::uint64_t at = begin; at < end; ++next) {
     std::uint64_t until = end;

@@ -1,6 +1,6 @@
 #pragma once
-// A stream of tokens over memory-mapped files, one after the other. Number files next to each say where documents end,
-// and which tokens are trained on. \source docs/data.md, "The folder"
+// A stream of tokens over consecutive memory-mapped files. Number files next to each give document ends, and the tokens
+// that are trained on. \source docs/data.md, "The folder"
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -27,8 +27,8 @@ class MappedNumbers {
     numbers.place_.count = numbers.file_->bytes().size() / sizeof(std::uint64_t);
     return numbers;
   }
-  /// Opens the document ends of an index, in tokens. They may repeat, for documents may be empty. \error as
-  /// MappedFile::open; kFailed: the file is shorter than it was
+  /// Opens the document ends of an index, in tokens. They may repeat, since documents may be empty. \error as
+  /// MappedFile::open; kFailed: the file has become shorter
   static ckpt::Result<MappedNumbers> of_index(const std::string& path, const corpus::IndexedEnds& place) {
     MappedNumbers numbers;
     TITAN_ASSIGN_OR_RETURN(numbers.file_, MappedFile::open(path));
@@ -42,13 +42,13 @@ class MappedNumbers {
   bool may_repeat() const { return repeat_; }
   const std::string& path() const { return file_->path(); }
   std::uint64_t size() const { return place_.count; }
-  /// The number at `place`, in tokens. The largest u64 if it is not a whole number of tokens.
+  /// The number at index `place`, in tokens. The largest u64 if it is not a whole number of tokens.
   std::uint64_t at(std::uint64_t place) const {
     std::uint64_t value = 0;
     std::memcpy(&value, file_->bytes().data() + place_.offset + place * sizeof value, sizeof value);
     return value % place_.unit == 0 ? value / place_.unit : std::numeric_limits<std::uint64_t>::max();
   }
-  /// The place of the first number above `least`, in ascending numbers.
+  /// The index of the first number above `least`; numbers ascend.
   std::uint64_t first_above(std::uint64_t least) const {
     std::uint64_t low = 0, high = size();
     while (low < high) {
@@ -71,13 +71,13 @@ class MappedNumbers {
 struct DataSegment {
   MappedFile file;
   corpus::TokenFile layout;
-  std::uint64_t begin;    ///< place of its first token in the stream
+  std::uint64_t begin;    ///< position of its first token in the stream
   MappedNumbers ends;     ///< ends of its documents
-  MappedNumbers answers;  ///< begins and ends of stretches that are trained on; no file: all tokens are
+  MappedNumbers answers;  ///< begin and end of each range that is trained on; no file: all tokens are
 };
 
-/// The stream of `segments`, which are not empty and have `tokens` tokens together. `bound`: every id is below it; 0:
-/// ids are not checked. `document_end`: a document also ends after each token with this id.
+/// The stream of `segments`, which are not empty and have `tokens` tokens in total. `bound`: upper bound of ids
+/// (exclusive); 0: ids are not checked. `document_end`: a document also ends after each token with this id.
 std::unique_ptr<TokenStream> make_mapped_stream(std::vector<DataSegment> segments, std::uint64_t tokens,
                                                 std::uint64_t bound,
                                                 std::optional<std::int64_t> document_end = std::nullopt);

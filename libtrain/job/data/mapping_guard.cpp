@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kFailed = 3;
 
-// Read by the handler, which may interrupt anything: entries are never freed, and one with `begin` 0 is free for
-// another mapping.
+// Read by the signal handler at any time: entries are never freed, and one with `begin` 0 can be reused for another
+// mapping.
 struct Watched {
   std::atomic<std::uintptr_t> begin = 0;
   std::size_t size = 0;
@@ -26,7 +26,7 @@ struct Watched {
   Watched* next = nullptr;
 };
 
-/// Finds the entry of a mapping when one is added or removed; datasets have thousands of files. Never destroyed, like
+/// Finds the entry of a mapping, for adding and removing, since datasets have thousands of files. Never destroyed, like
 /// the entries.
 struct Places {
   std::mutex mutex;
@@ -52,7 +52,7 @@ extern "C" void on_bus_error(int, siginfo_t* info, void*) {
     note_said_why(kFailed);
     _exit(kFailed);
   }
-  // Not ours: the instruction runs again and meets the former handler.
+  // Not a watched mapping: the instruction is repeated and reaches the previous handler.
   ::sigaction(SIGBUS, &g_before, nullptr);
 }
 

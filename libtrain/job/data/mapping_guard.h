@@ -1,6 +1,6 @@
 #pragma once
-// What happens when a mapped file is cut short, or its disk fails, while it is read: the kernel sends SIGBUS. The
-// process then ends with a line that names the file and exit code 3, instead of dying without a reason.
+// Handles SIGBUS, which the kernel sends if a mapped file is truncated or its disk fails while it is read. The process
+// then prints the name of the file and ends with exit code 3.
 #include <cstddef>
 #include <string>
 

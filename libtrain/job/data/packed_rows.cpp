@@ -16,7 +16,7 @@ ckpt::Result<PackedRows> PackedRows::of(const TokenStream& stream, std::uint64_t
                                         const ckpt::CancelToken& stop) {
   const std::uint64_t room = seq_len + 1;
   PackedRows rows;
-  std::uint64_t begin = 0, end = 0;  // of the row that is being filled
+  std::uint64_t begin = 0, end = 0;  // of the row being filled
   const auto close = [&] {
     if (end - begin < 2) return;  // nothing in it is predicted
     rows.begins_.push_back(begin);
@@ -38,7 +38,7 @@ ckpt::Result<PackedRows> PackedRows::of(const TokenStream& stream, std::uint64_t
   for (std::uint64_t from = 0; from < tokens; from += kWindow) {
     TITAN_RETURN_IF_ERROR(stop.check());
     starts.clear();
-    // The first place of a window counts as one in the middle of it.
+    // The first position of a window is treated as one in the middle of it.
     TITAN_RETURN_IF_ERROR(stream.starts(from == 0 ? 0 : from - 1, std::min(from + kWindow, tokens), starts));
     for (const std::uint64_t start : starts) add(start);
     if (rows.size() > kMostRows)

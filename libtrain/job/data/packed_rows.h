@@ -1,11 +1,11 @@
 #pragma once
-// Samples of whole documents: which stretch of the token stream each sample holds. FORMAT CONTRACT: a checkpoint stores
-// only the number of a sample, so the rule never changes.
+// Samples of whole documents: which range of the token stream each sample holds. FORMAT CONTRACT: a checkpoint stores
+// only the number of a sample, so this rule must never change.
 //
-// A sample has room for seq_len + 1 tokens. Documents go into it in stream order, as long as they fit whole; the first
-// document that does not fit begins the next sample. A document that is longer than a sample begins a new sample and is
-// cut into pieces; neighbouring pieces share a token, so that each token of the document but the first is predicted
-// once. Further documents follow its last piece. Documents of one token are packed too, although alone they train
+// A sample has room for seq_len + 1 tokens. Documents are added in stream order as long as they fit completely; the
+// first document that does not fit begins the next sample. A document that is longer than a sample begins a new sample
+// and is cut into pieces; neighbouring pieces share a token, so that each token of the document except the first is
+// predicted once. Further documents follow its last piece. Documents of one token are packed too, although they train
 // nothing.
 #include <cstdint>
 #include <vector>

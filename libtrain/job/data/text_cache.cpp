@@ -26,7 +26,7 @@ using ckpt::Status;
 
 constexpr const char* kVersion = "titan.text-cache/1";
 
-/// "<digest of tokenizer.json>; before 1; behind 2": what shapes the ids besides the texts.
+/// "<digest of tokenizer.json>; before 1; behind 2": what determines the ids, apart from the texts.
 std::string tokenizer_word(const ckpt::Digest& digest, const corpus::Borders& borders) {
   std::string word = digest.hex();
   const auto add = [&word](const char* where, const std::vector<std::uint32_t>& ids) {
@@ -38,8 +38,8 @@ std::string tokenizer_word(const ckpt::Digest& digest, const corpus::Borders& bo
   return word;
 }
 
-/// The same texts in the order in which a run has read them, as its data or as one set of them; those that are new to
-/// it stay as they are.
+/// Puts texts that the run has read (as its data or as one set of them) into the order in which it read them. Other
+/// texts keep their order.
 void order_as_stored(const ckpt::DataPosition& stored, TextCache& cache) {
   std::vector<ckpt::DataFile> there;
   for (const KnownFile& known : cache.files) there.push_back(known.file);
@@ -59,7 +59,7 @@ void order_as_stored(const ckpt::DataPosition& stored, TextCache& cache) {
   }
 }
 
-/// Of all that shapes a byte of the folder.
+/// A digest of everything that determines the folder's bytes.
 std::string cache_key(const corpus::TokenizerFiles& tokenizer, const std::string& field, const TextCache& cache) {
   std::string all = std::string(kVersion) + "\n" + ckpt::digest_of(tokenizer.json).hex() + "\n" +
                     ckpt::digest_of(tokenizer.config).hex() + "\n" + field + "\n";
@@ -76,11 +76,11 @@ corpus::TokenizeOptions options_of(const recipe::Config& config, const TextCache
   options.dst = cache.folder;
   options.tokenizer = cache.path;
   options.in_own_run = true;
-  options.force = true;  // what lies there is not whole
+  options.force = true;  // what is there is incomplete or damaged
   return options;
 }
 
-/// Makes sure that the tokens can be made: of the kind of each text, and of what the tokenizer says.
+/// Checks that the tokens can be made: the kind of each text, and the tokenizer.
 Status look_before(const corpus::TokenizerFiles& files, const corpus::TokenizeOptions& options, const TextCache* other,
                    TextCache& cache) {
   TITAN_ASSIGN_OR_RETURN(corpus::DocumentReader reader, corpus::DocumentReader::open(ckpt::posix_fs(), options.input));
@@ -114,7 +114,7 @@ bool take_folder(TextCache& cache) {
   return true;
 }
 
-/// Says every now and then how many percent are `done`.
+/// Reports from time to time how many percent are `done`.
 std::function<void(std::uint64_t, std::uint64_t)> slow_progress(const std::function<void(const std::string&)>& say,
                                                                 const char* done_what) {
   static constexpr std::chrono::seconds kBetween{30};
@@ -125,7 +125,7 @@ std::function<void(std::uint64_t, std::uint64_t)> slow_progress(const std::funct
   };
 }
 
-/// The hint speaks of flags that a run does not have.
+/// Replaces a hint about flags that a run does not have.
 Status for_a_run(const Status& status) {
   if (status.code != ckpt::Code::kInvalid || !status.hint.starts_with("--")) return status;
   if (status.hint.starts_with("--field"))
@@ -134,7 +134,7 @@ Status for_a_run(const Status& status) {
                           status.hint);
 }
 
-/// The same of a warning.
+/// As above, for a warning.
 std::string for_a_run(std::string warning) {
   constexpr std::string_view kFlag = "--field";
   if (const std::size_t at = warning.find(kFlag); at != std::string::npos)

@@ -1,5 +1,5 @@
 #pragma once
-// Turns texts into ids with a tokenizer.json: once, before a run reads them, into a token folder in the run folder.
+// Tokenizes texts with a tokenizer.json before a run reads them: once, into a token folder in the run folder.
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -21,15 +21,15 @@ std::string text_tokenizer(const recipe::Config& config, std::string* note = nul
 /// The texts of one dataset path, and the folder with their tokens.
 struct TextCache {
   std::string folder;     ///< RUN/cache/text-<key>; key: digest of tokenizer, settings and fingerprints of the texts
-  bool there = false;     ///< the folder exists and is whole
-  std::string path;       ///< of the tokenizer
-  std::string tokenizer;  ///< as a data position names it
+  bool there = false;     ///< the folder exists and is undamaged
+  std::string path;       ///< path of the tokenizer
+  std::string tokenizer;  ///< the tokenizer's name in a data position
   std::uint32_t token_bytes = 2;
-  std::uint64_t vocabulary = 0;    ///< all ids are below it
+  std::uint64_t vocabulary = 0;    ///< upper bound of ids (exclusive)
   std::vector<std::string> paths;  ///< of the texts, in the order of their tokens
   std::vector<KnownFile> files;    ///< the texts, in the form for another rank
   std::vector<std::string> left_out;
-  std::vector<std::string> warnings;  ///< of make_text_cache(): what looks like something else than text
+  std::vector<std::string> warnings;  ///< from make_text_cache(): texts that look like something else
 };
 
 /// Finds the texts of `dataset_path`, the value of configuration key `key`, and the folder of their tokens; writes
@@ -42,13 +42,13 @@ ckpt::Result<TextCache> find_text_cache(const recipe::Config& config, const std:
                                         std::span<const KnownFile> known, const ckpt::DataPosition* stored,
                                         const TextCache* other = nullptr);
 
-/// Reads the whole folder, if it exists, and compares it with its digests. If it is damaged or unreadable, sets
-/// `cache.there` to false and passes a line to `say`. \error kInterrupted, kTerminated (by `stop`), kFailed
+/// Reads the whole folder, if it exists, and checks its digests. If it is damaged or unreadable, sets `cache.there` to
+/// false and passes a message to `say`. \error kInterrupted, kTerminated (by `stop`), kFailed
 ckpt::Status prove_text_cache(const ckpt::CancelToken& stop, const std::function<void(const std::string&)>& say,
                               TextCache& cache);
 
-/// Makes the folder, whole or not at all; called by the rank that holds the run's lock. `say` gets lines for the log.
-/// \error as corpus::tokenize; kInterrupted, kTerminated (by `stop`)
+/// Creates the folder atomically; called by the rank that holds the run lock. `say` gets log messages. \error as
+/// corpus::tokenize; kInterrupted, kTerminated (by `stop`)
 ckpt::Status make_text_cache(const recipe::Config& config, const ckpt::CancelToken& stop,
                              const std::function<void(const std::string&)>& say, TextCache& cache);
 

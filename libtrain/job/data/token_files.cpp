@@ -37,7 +37,7 @@ constexpr std::size_t kSlice = 16 << 20;  // of text between two looks for a sto
 
 std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
 
-/// What an entry of a data folder is that holds no data.
+/// Describes an entry of a data folder that is not a data file.
 const char* what_it_is(const fs::directory_entry& entry) {
   std::error_code error;
   switch (entry.status(error).type()) {
@@ -66,7 +66,7 @@ Status add_token_folder(const std::string& path, const std::string& key, FoundFi
 
 Status add_path(const std::string& path, const std::string& key, FoundFiles* files);
 
-/// `paths`, each index as the ids that it is of; what is not there falls out.
+/// `paths`, with each index replaced by its file of ids; missing ones are dropped.
 std::vector<std::string> with_ids_of_indexes(const std::vector<std::string>& paths) {
   std::vector<std::string> kept;
   std::error_code error;
@@ -79,7 +79,7 @@ std::vector<std::string> with_ids_of_indexes(const std::vector<std::string>& pat
   return kept;
 }
 
-/// Appends what fits a pattern of the shell, by name: files, and those of folders.
+/// Appends what matches a shell pattern, by name: files, and the files of folders.
 Status add_pattern(const std::string& pattern, const std::string& key, FoundFiles* files) {
   auto found = corpus::paths_that_fit(ckpt::posix_fs(), pattern);
   if (!found.ok()) return found.status().wrapped(key + ": cannot look for '" + pattern + "'");
@@ -92,7 +92,7 @@ Status add_pattern(const std::string& pattern, const std::string& key, FoundFile
   for (const std::string& path : paths) {
     if (fs::exists(path, error)) {
       TITAN_RETURN_IF_ERROR(add_path(path, key, files));
-    } else {  // a link that leads nowhere: whoever opens it says so
+    } else {  // a dead link: opening it gives the error
       files->paths.push_back(path);
       files->beside.emplace_back();
     }
@@ -100,7 +100,7 @@ Status add_pattern(const std::string& pattern, const std::string& key, FoundFile
   return {};
 }
 
-/// Appends the file or the files of the folder at `path`.
+/// Appends the file at `path`, or the files of the folder at `path`.
 Status add_path(const std::string& path, const std::string& key, FoundFiles* files) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -144,7 +144,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
     return ckpt::invalid(key + ": folder '" + path + "' has no data files (hidden files and subfolders do not count)");
   std::ranges::sort(found);
   std::ranges::sort(left_out);
-  // An index is read beside its ids, not as ids.
+  // An index is read with its ids, not as ids.
   std::erase_if(found, [all = found](const std::string& one) {
     return std::ranges::binary_search(all, corpus::ids_of_index(one));
   });
@@ -154,7 +154,7 @@ Status add_path(const std::string& path, const std::string& key, FoundFiles* fil
   return {};
 }
 
-/// Names of files by what is odd about them.
+/// File names by their suspicious property.
 using Oddities = std::map<std::string, std::vector<std::string>>;
 
 Result<ckpt::TextScan> scan_slices(std::string_view text, const ckpt::CancelToken& stop) {
@@ -167,14 +167,14 @@ Result<ckpt::TextScan> scan_slices(std::string_view text, const ckpt::CancelToke
     if (control != std::string_view::npos && scan.control == std::string_view::npos)
       scan.control = scan.valid + control;
     scan.valid += valid;
-    // What the end of a slice may have cut, the next one begins with.
+    // A character that the end of a slice may have cut is read with the next slice.
     const bool cut = scan.valid < text.size() && slice.size() == kSlice && slice.size() - valid < kLongest;
     if (valid < slice.size() && !cut) break;
   }
   return scan;
 }
 
-/// Reads all of the text: UTF-8 is asked for, control characters are noted with the offset of the first.
+/// Reads the whole text: it must be UTF-8; control characters are noted with the offset of the first.
 Status check_text(const MappedFile& file, std::string_view text, const ckpt::CancelToken& stop, Oddities* odd) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::TextScan scan, scan_slices(text, stop));
   if (text.starts_with(ckpt::kByteOrderMark))
@@ -191,7 +191,7 @@ Status check_text(const MappedFile& file, std::string_view text, const ckpt::Can
       .with_hint("convert it (iconv -t UTF-8), or read binary token files with --training.dataset=tokens");
 }
 
-/// How the ids of a file lie in it.
+/// The layout of ids in a file.
 Result<corpus::TokenFile> layout_of(const MappedFile& file, TokenKind kind) {
   if (kind == TokenKind::kUtf8Bytes) {
     corpus::TokenFile text;
@@ -205,7 +205,7 @@ Result<corpus::TokenFile> layout_of(const MappedFile& file, TokenKind kind) {
   if (!layout.ok() && layout.status().code == ckpt::Code::kInvalid && file.bytes().size() % width != 0)
     return layout.status().with_hint("is training.token_dtype (" + std::string(width == 2 ? "uint16" : "uint32") +
                                      ") the type of this file?");
-  // Nothing may be read beyond what was mapped, whatever was read since.
+  // Nothing beyond the mapping may be read, whatever was read about the file since.
   if (layout.ok() && layout->offset + layout->tokens * layout->width > file.bytes().size())
     return ckpt::failed("'" + file.path() + "' changes while it is read");
   return layout;
@@ -264,7 +264,7 @@ ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> c
 
 namespace {
 
-/// Of the first and the last block; absent where there are few.
+/// A digest of the first and last block; nullopt for small files.
 std::optional<ckpt::Digest> ends_of(std::span<const std::byte> content) {
   if (content.size() < kBlock * kBlocks) return std::nullopt;
   ckpt::Hasher hasher;
@@ -280,7 +280,7 @@ Result<KnownFile> known_file(const std::string& path, std::span<const std::byte>
   const std::string name = base_name(path);
   const std::optional<ckpt::Digest> ends = ends_of(content);
   const KnownFile* same = nullptr;
-  bool several = false;  // which differ in what lies beside them
+  bool several = false;  // files that differ in what is next to them
   for (const KnownFile& other : known) {
     if (!ends || other.ends != ends || other.file.bytes != content.size() || other.file.name != name) continue;
     several |= same != nullptr && !(same->file == other.file);
@@ -308,14 +308,14 @@ Result<KnownFile> known_file(const std::string& path, std::span<const std::byte>
 
 namespace {
 
-/// The files that belong to one of ids.
+/// The files that belong to a file of ids.
 std::vector<std::string> belongings(const BesideTokens& beside, const corpus::TokenFile& layout) {
   std::vector<std::string> files = {beside.ends, beside.answers, layout.index, layout.metadata};
   std::erase(files, "");
   return files;
 }
 
-/// Where the documents of one file end; none where nobody asks.
+/// The document ends of one file; none if they are not asked for.
 Result<MappedNumbers> open_ends(const BesideTokens& beside, const corpus::TokenFile& layout, const DocumentRule& rule) {
   if (!rule.asked) return MappedNumbers();
   if (!layout.index.empty() && !rule.end_id) return MappedNumbers::of_index(layout.index, corpus::indexed_ends(layout));
@@ -351,7 +351,7 @@ Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, Toke
     const bool known = std::ranges::find(checked, opened.files.back(), &KnownFile::file) != checked.end();
     if (kind == TokenKind::kUtf8Bytes && !(known && opened.doubt.ok()))
       TITAN_RETURN_IF_ERROR(check_text(file, text, stop, &odd));
-    // An index belongs to the fingerprint: who has read it whole once need not again.
+    // An index is part of the fingerprint: a rank that knows the fingerprint need not check the index again.
     if (!layout.index.empty() && !known)
       TITAN_RETURN_IF_ERROR(
           corpus::read_ends(ckpt::posix_fs(), layout, [&](std::span<const std::uint64_t>) { return stop.check(); }));

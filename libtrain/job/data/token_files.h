@@ -1,5 +1,5 @@
 #pragma once
-// Data files: finding them, fingerprinting them, and reading them as one token stream.
+// Data files: finds them, computes their fingerprints, and reads them as one token stream.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,23 +20,23 @@ enum class TokenKind { kUtf8Bytes, kUint16, kUint32 };
 struct TokenFolder {
   std::string path;
   std::uint32_t token_bytes = 2;
-  std::uint64_t vocabulary = 0;                   ///< all ids are below it
+  std::uint64_t vocabulary = 0;                   ///< upper bound of ids (exclusive)
   ckpt::Digest tokenizer;                         ///< digest of the tokenizer.json in it
-  std::vector<std::uint32_t> before{}, behind{};  ///< ids that each document begins and ends with
+  std::vector<std::uint32_t> before{}, behind{};  ///< ids at the beginning and end of each document
 };
 
-/// Paths of the files next to a token file; "": there is none.
+/// Paths of the files next to a token file; empty if there is none.
 struct BesideTokens {
-  std::string ends;     ///< says where documents end
-  std::string answers;  ///< says which stretches are trained on
+  std::string ends;     ///< file of document ends
+  std::string answers;  ///< file of ranges that are trained on
 };
 
 struct FoundFiles {
   std::vector<std::string> paths;     ///< in stream order
-  std::vector<BesideTokens> beside;   ///< of each
-  std::vector<TokenFolder> folders;   ///< whose shards are among `paths`
-  std::vector<std::string> left_out;  ///< ignored contents of folders: "sub (a folder)", without hidden names
-  std::vector<std::string> twice;     ///< paths that are named, and therefore read, more than once
+  std::vector<BesideTokens> beside;   ///< one per path
+  std::vector<TokenFolder> folders;   ///< token folders whose shards are among `paths`
+  std::vector<std::string> left_out;  ///< ignored contents of folders: "sub (a folder)"; hidden names are not listed
+  std::vector<std::string> twice;     ///< paths that are given, and therefore read, more than once
 };
 
 /// Turns a dataset path (a file, a folder, a pattern with `*`, `?` or `[...]`, or a comma-separated list of these; an
@@ -56,16 +56,16 @@ ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::u
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
 
 /// The file, in the form for other ranks. If a file of `known` has the same name, size and ends, its fingerprint is
-/// taken. `beside`: files that say where documents end and what is trained on. They are part of the fingerprint, unless
-/// `known` has the file without them: a run that began so continues so. Part of the format's contract. \error of
-/// `beside`, as MappedFile::open
+/// reused. `beside`: the files of document ends and of ranges that are trained on; they are part of the fingerprint,
+/// unless `known` has the file without them (a run that started so continues so). Part of the format's contract. \error
+/// of `beside`, as MappedFile::open
 ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
                                    std::span<const KnownFile> known, std::span<const std::string> beside = {});
 
-/// How to find out where documents end.
+/// How document ends are found.
 struct DocumentRule {
-  bool asked = false;  ///< the files next to the tokens are read
-  /// A document also ends after this id. It replaces the indexes of other programs.
+  bool asked = false;  ///< read the files next to the tokens
+  /// A document also ends after this id. It takes precedence over other programs' indexes.
   std::optional<std::int64_t> end_id{};
 };
 
@@ -73,10 +73,10 @@ struct OpenedFiles {
   std::unique_ptr<TokenStream> stream;
   std::vector<ckpt::DataFile> files;              ///< fingerprints, in stream order
   std::vector<std::optional<ckpt::Digest>> ends;  ///< of each file (KnownFile)
-  bool raw = false;                               ///< some files are ids or text without a header or an index
-  bool unended = false;                           ///< the rule asks, and for some ids nothing says where documents end
+  bool raw = false;                               ///< some files are ids or text without header or index
+  bool unended = false;                           ///< document ends are asked for, but are not known for some ids
   std::vector<std::string> warnings;              ///< about files that do not look like data
-  ckpt::Status doubt;                             ///< not ok: a new run does not start on them (data_looks.h)
+  ckpt::Status doubt;                             ///< not ok: a new run refuses these data (data_looks.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Checks that each text is UTF-8,
 /// except files whose fingerprint is in `checked`. For a file whose name, size and ends are in `checked`, not all

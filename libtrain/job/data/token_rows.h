@@ -1,5 +1,5 @@
 #pragma once
-// Rows of token ids from one file, for evaluation: a NumPy array of integers, or raw little-endian ids cut into rows.
+// Rows of token ids from one file, for evaluation: a NumPy array of integers, or raw little-endian ids split into rows.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,10 +15,10 @@ namespace titan::train {
 class TokenRows {
  public:
   struct Options {
-    std::optional<std::uint64_t> row_length;      ///< tokens of a row
-    std::optional<std::uint64_t> default_length;  ///< tokens of a row if `row_length` is unset and the file has no rows
+    std::optional<std::uint64_t> row_length;      ///< tokens per row
+    std::optional<std::uint64_t> default_length;  ///< tokens per row if `row_length` is unset and the file has no rows
     std::uint32_t raw_bytes = 2;                  ///< bytes of a raw id: 2 or 4, unsigned
-    bool text = false;  ///< UTF-8, each byte is an id; a text shorter than the default length is one row
+    bool text = false;  ///< UTF-8 text, one id per byte; a text shorter than the default length is one row
   };
   /// Maps `path`. A file that begins like a NumPy file is read as one: integers of 1, 2, 4 or 8 bytes, C order, [B, T]
   /// or one stream [N]. \error kInvalid: the file is missing, the array has another kind, rows have another length than
@@ -32,7 +32,7 @@ class TokenRows {
   std::uint64_t rows() const { return rows_; }
   std::uint64_t length() const { return length_; }        ///< tokens of a row
   bool by_default() const { return by_default_; }         ///< whether length() is Options::default_length
-  std::uint64_t left_over() const { return left_over_; }  ///< tokens of a stream after its last whole row
+  std::uint64_t left_over() const { return left_over_; }  ///< tokens after the last whole row
   const std::string& path() const { return path_; }
   /// Copies row `row` into `out`. \error kInvalid: an id that is negative or not below `vocab_size` (row, column)
   ckpt::Status read(std::uint64_t row, std::uint64_t vocab_size, std::span<std::int64_t> out) const;
@@ -50,7 +50,7 @@ class TokenRows {
   bool is_signed_ = false, by_default_ = false;
 };
 
-/// Looks whether a text begins with a byte order mark. \error kInvalid: it does
+/// Checks that a text does not begin with a byte order mark (BOM). \error kInvalid: it does
 ckpt::Status check_no_mark(const std::string& path, std::string_view text);
 
 }  // namespace titan::train

@@ -15,13 +15,14 @@ namespace {
 using ckpt::Result;
 
 constexpr double kTera = 1e12;
-constexpr std::uint32_t kLookedAt = 64;  // data-parallel ranks whose exchange is counted; they differ by a leaf
+constexpr std::uint32_t kLookedAt = 64;  // data-parallel ranks whose exchange is computed; others differ by at most a
+                                         // leaf
 
-/// AdamW reads parameter, gradient and both moments, and writes all but the gradient; the norm reads the gradient once
-/// more; bf16 weights are written beside.
+/// Bytes per element. AdamW reads parameter, gradient and both moments, and writes all except the gradient; the norm
+/// reads the gradient once more; bf16 weights are written in addition.
 constexpr double kOptimizerBytes = 28 + 4, kCopyBytes = 2;
 
-/// How often the probabilities of attention are written or read where it is not fused.
+/// How often attention probabilities are written or read without a fused kernel.
 constexpr double kForwardPasses = 4, kBackwardPasses = 8;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
@@ -59,7 +60,7 @@ Result<StageTimes> stage_times(const recipe::RunPlan& plan, const recipe::Device
   return times;
 }
 
-/// Whether neighbours of the pipeline are always on one node. Rank = pipeline rank x DP degree + data-parallel rank.
+/// Whether pipeline neighbours are always on one node. Rank = pipeline rank x DP degree + data-parallel rank.
 bool pipeline_in_node(const recipe::RunPlan& plan, std::uint32_t per_node) {
   const Nodes nodes{per_node};
   for (std::uint32_t rank = 0; rank + plan.mesh.dp < plan.mesh.world(); ++rank)
@@ -67,7 +68,7 @@ bool pipeline_in_node(const recipe::RunPlan& plan, std::uint32_t per_node) {
   return true;
 }
 
-/// Of all micro-batches of the data-parallel rank that has most.
+/// Seconds of all micro-batches, for the data-parallel rank with the most.
 Result<double> pipeline_seconds(const recipe::RunPlan& plan, const ScheduleCosts& costs) {
   std::uint32_t count = 0;
   for (std::uint32_t rank = 0; rank < plan.mesh.dp; ++rank) count = std::max(count, share_of(plan, rank).count);
@@ -92,7 +93,7 @@ struct Exchanged {
   std::vector<PartSeconds> turns;  ///< of one micro-batch, where each is exchanged at once
 };
 
-/// Looks at ranks, and keeps what the slowest of them exchanges of each.
+/// Goes through ranks, and keeps the slowest exchange of each kind.
 class Exchanges {
  public:
   Exchanges(const recipe::RunPlan& plan, const recipe::DeviceFigures& device) : plan_(plan), device_(device) {}
@@ -133,7 +134,7 @@ class Exchanges {
     if (rank.copies.seconds > copies_.copies.seconds) copies_ = rank;
   }
 
-  /// `forecast` has the times of its stages and of the optimizer.
+  /// Writes the results; `forecast` must have the times of its stages and of the optimizer.
   void write(DeviceForecast& forecast) const {
     forecast.gradients = sums_.sums.bytes;
     forecast.weights = copies_.copies.bytes;

@@ -1,6 +1,6 @@
 #pragma once
-// Forecasts a run on GPUs from the figures of the GPU: the memory that a rank needs, and where the time of a step goes.
-// Pure; nothing is measured.
+// Forecasts a run on GPUs from device specifications: memory per rank, and the time of a step by part. Pure; nothing is
+// measured.
 #include <cstdint>
 #include <vector>
 
@@ -22,10 +22,10 @@ struct StageSeconds {
 
 /// Seconds of the parts of a step.
 struct StepSeconds {
-  double pipeline = 0;   ///< all micro-batches, with idle time and transfers between stages
-  double gradients = 0;  ///< sent to their owners and summed
+  double pipeline = 0;   ///< all micro-batches, including idle time and transfers between stages
+  double gradients = 0;  ///< sending gradients to their owners and summing them
   double optimizer = 0;
-  double weights = 0;           ///< sent from their owners to all ranks
+  double weights = 0;           ///< sending weights from their owners to all ranks
   double hidden_gradients = 0;  ///< the part of `gradients` that overlaps with computing, if the exchange has parts
   double hidden_weights = 0;
   double total() const { return pipeline + gradients + optimizer + weights - hidden_gradients - hidden_weights; }
@@ -35,18 +35,18 @@ struct DeviceForecast {
   recipe::DeviceFigures device;
   std::vector<RankMemory> memory;  ///< of each rank of the pipeline
   std::vector<StageSeconds> stages;
-  double hop_seconds = 0;  ///< to send a hidden tensor between the two stages with the slowest link
+  double hop_seconds = 0;  ///< sending a hidden tensor between the two stages with the slowest link
   StepSeconds step;
-  LinkBytes gradients, weights;  ///< of the rank that moves most in a step
+  LinkBytes gradients, weights;  ///< of the rank that transfers most in a step
   double tokens_per_second = 0;  ///< of all ranks
-  double mfu = 0;                ///< share of the peak, as torchtitan counts it
+  double mfu = 0;                ///< model FLOP utilisation, as torchtitan computes it
 
   /// Device memory of the rank that needs most.
   std::uint64_t rank_bytes() const;
   bool fits() const { return rank_bytes() <= device.memory_bytes; }
 };
 
-/// \error kInvalid: a schedule that does not fit
+/// Forecasts the run. \error kInvalid: a schedule that does not fit
 ckpt::Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe::DeviceFigures& device);
 
 /// The forecast's memory only, which is quick: bytes of the rank that needs most, with the device's reserve. \error as

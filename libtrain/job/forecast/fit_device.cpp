@@ -23,7 +23,7 @@ Option option(const std::string& key, const std::string& value, std::function<vo
   return {"--" + key + "=" + value, std::move(set)};
 }
 
-/// Each entry is one thing to change, with the ways to do so.
+/// Each entry is one setting to change, with its possible values.
 using Choices = std::vector<std::vector<Option>>;
 
 Choices choices_of(const recipe::Config& config, const recipe::RunPlan& plan) {
@@ -55,7 +55,7 @@ Choices choices_of(const recipe::Config& config, const recipe::RunPlan& plan) {
   return choices;
 }
 
-/// The configuration of `plan` on as many ranks, with another mesh if need be, and the same batch.
+/// The configuration of `plan` for the same number of ranks, with another mesh if needed, and the same batch.
 recipe::Config keep_batch(recipe::Config config, const recipe::RunPlan& plan, std::vector<std::string>& words) {
   const std::uint32_t world = plan.mesh.world();
   const auto pp = static_cast<std::uint32_t>(config.parallelism.pipeline_parallel_degree);

@@ -1,5 +1,5 @@
 #pragma once
-// Finds settings with which a run fits into the memory of its GPUs, with the same number of GPUs. Pure.
+// Finds settings with which a run fits into the memory of its GPUs, for the same number of GPUs. Pure.
 #include <string>
 #include <vector>
 
@@ -14,9 +14,9 @@ namespace titan::train {
 /// A few settings that differ from the run's.
 struct FittingSettings {
   std::vector<std::string> words;  ///< as typed: "--activation_checkpoint.mode=full"
-  std::uint64_t rank_bytes = 0;    ///< of the rank that needs most, reserve included
+  std::uint64_t rank_bytes = 0;    ///< memory of the rank that needs most, including the reserve
   double step_seconds = 0;
-  bool same_curve = true;  ///< no setting shapes the loss curve, so that a run that has begun may take them too
+  bool same_curve = true;  ///< no setting shapes the loss curve, so a started run may use them too
 };
 
 struct FittingSearch {

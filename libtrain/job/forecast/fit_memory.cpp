@@ -18,7 +18,7 @@ using ckpt::Status;
 constexpr const char* kKey = "parallelism.memory_limit";
 constexpr std::uint64_t kMiB = 1 << 20;
 
-/// What ranks need by the number of their layers.
+/// Memory of each rank by its number of layers.
 class Needs {
  public:
   Needs(const recipe::RunPlan& plan, RankWork work) : plan_(plan), work_(std::move(work)) {}
@@ -30,7 +30,7 @@ class Needs {
   }
   std::uint64_t of_plan(std::uint32_t rank) { return need(plan_, rank); }
 
-  /// Layers that fit on each rank; 0 also where not even its other parts do.
+  /// Number of layers that fit on each rank; 0 also if its other parts alone do not fit.
   std::vector<std::uint32_t> most_layers(std::uint64_t limit) {
     std::vector<std::uint32_t> most;
     for (std::uint32_t rank = 0; rank < plan_.mesh.pp; ++rank) {
@@ -47,7 +47,7 @@ class Needs {
     }
     return most;
   }
-  /// The rank whose embedding or head alone is too much, if there is one.
+  /// The rank whose embedding or head alone is too large, if there is one.
   std::optional<std::uint32_t> rank_without_room(std::uint64_t limit) {
     for (std::uint32_t rank = 0; rank < plan_.mesh.pp; ++rank)
       if (bytes(rank, 0) > limit) return rank;
@@ -58,7 +58,7 @@ class Needs {
   std::uint64_t need(const recipe::RunPlan& plan, std::uint32_t rank) const {
     return rank_memory(plan, rank, work_.row(rank), work_.in_flight[rank]).total();
   }
-  /// The plan with so many layers on the rank, and the others elsewhere.
+  /// The plan with this many layers on the rank, and the others elsewhere.
   recipe::RunPlan with_layers(std::uint32_t rank, std::uint32_t layers) const {
     recipe::RunPlan plan = plan_;
     std::vector<std::uint32_t> of_stage(plan.stage_count(), 0);
@@ -82,7 +82,7 @@ std::optional<std::uint32_t> rank_above(Needs& needs, const recipe::RunPlan& pla
 
 std::string in_mib(std::uint64_t bytes) { return std::to_string((bytes + kMiB - 1) / kMiB) + "MiB"; }
 
-/// Adds what would do instead. `least`: the lowest limit that does.
+/// Adds settings that would work. `least`: the lowest limit that works.
 Status with_way_out(Status status, std::uint64_t least) {
   return status.with_hint("set --" + std::string(kKey) + "=" + in_mib(least) +
                           ", the least that suffices on these ranks, or --activation_checkpoint.mode=full, a smaller "
@@ -111,7 +111,7 @@ Status fit_memory(const recipe::Config& config, std::int64_t stored_global_batch
       return ckpt::invalid(std::string(kKey) + " " + word + ": pipeline rank " + std::to_string(*rank) +
                            " needs about " + ckpt::size_text(needs.bytes(*rank, 0)) + " without any layer");
     std::vector<std::uint32_t> most = needs.most_layers(bytes);
-    // Which layers are computed again depends on where they lie, so that a cut is looked at once more.
+    // Which layers are recomputed depends on the cut, so a new cut is checked again.
     for (;;) {
       auto made = recipe::make_run_plan(config, plan.mesh.world(), stored_global_batch, most);
       if (!made.ok()) return made;
@@ -129,7 +129,7 @@ Status fit_memory(const recipe::Config& config, std::int64_t stored_global_batch
     plan = std::move(*fitting);
     return ckpt::ok_status();
   }
-  // The plan as it is fits into what its largest rank needs.
+  // The plan fits into the memory of its largest rank.
   std::uint64_t low = *limit / kMiB, high = 0;
   for (std::uint32_t rank = 0; rank < plan.mesh.pp; ++rank) high = std::max(high, needs.of_plan(rank) / kMiB + 1);
   while (high - low > 1) {

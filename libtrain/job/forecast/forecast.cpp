@@ -35,13 +35,13 @@ struct PipelineForecast {
   DrawnSchedule drawn;
   std::vector<std::uint32_t> in_flight;
 
-  /// None of a long step.
+  /// Empty for a long step.
   std::span<const Action> row(std::uint32_t rank) const {
     return drawn.cut ? std::span<const Action>() : std::span<const Action>(drawn.table[rank]);
   }
 };
 
-/// Simulates `count` micro-batches. A long step is simulated with fewer, so that fill and drain are whole; each further
+/// Simulates `count` micro-batches. A long step is simulated with fewer, but with complete fill and drain; each further
 /// micro-batch takes the time of the slowest rank.
 Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uint32_t count) {
   const std::uint32_t stages = plan.stage_count(), ranks = plan.mesh.pp,
@@ -98,7 +98,7 @@ void judge_balance(Forecast& forecast) {
 }  // namespace
 
 std::uint32_t simulated_micro_batches(const recipe::RunPlan& plan, std::uint32_t count) {
-  // A number that the schedule takes and whose fill and drain are whole.
+  // A valid number of micro-batches with complete fill and drain.
   const std::uint32_t few = 2 * plan.stage_count();
   const bool is_long = std::uint64_t{plan.stage_count()} * count * 2 > kSimulated;
   return !plan.has_schedule_file() && is_long && count > few ? few : count;
@@ -153,7 +153,7 @@ SaveForecast forecast_saves(const recipe::Config& config, const recipe::RunPlan&
     saves.count = last / every - start_step / every + (last % every != 0 ? 1 : 0);
     if (checkpoint.enable_first_step_checkpoint && start_step == 0 && last > 1 && every != 1) ++saves.count;
   }
-  // Retention deletes after a save: while a full folder gets another step, it holds one more than it keeps.
+  // Retention deletes after a save: while a folder at its limit gets another step, it holds one more than it keeps.
   std::uint64_t room = saves.kept >= steps_there ? saves.kept - steps_there + 1 : 1;
   room += saves.keep_best;
   if (saves.keep_every > 0) room += last / saves.keep_every - start_step / saves.keep_every;
@@ -206,13 +206,12 @@ Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPl
   forecast.schedule = std::move(pipeline.drawn);
   forecast.saves = forecast_saves(config, plan, start_step, steps_there);
   if (forecast.saves.enabled && config.checkpoint.async_mode != "disabled") {
-    // A rank saves what it owns: of each parameter fp32 weights beside the two moments, and an average where it is
-    // kept.
+    // A rank saves what it owns: for each parameter fp32 weights, two moments, and an EMA if the run keeps one.
     const std::uint64_t slots = plan.ema ? 3 : 2;
     std::uint64_t owned = 0;
     for (const StageForecast& row : forecast.stages)
       owned = std::max(owned, row.memory.optimizer / slots * (slots + 1));
-    // Of a host that is not this one it is not known what it has: as much as the run would take there.
+    // The memory of another host is not known: assumes as much as the run would use.
     forecast.saves.staged_bytes = staging_room(static_cast<std::uint64_t>(config.checkpoint.staging_bytes), owned,
                                                config.training.device == "cuda", UINT64_MAX, 1);
   }

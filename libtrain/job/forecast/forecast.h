@@ -1,6 +1,6 @@
 #pragma once
-// What a run would do, from its plan alone: stages with cost and memory, the pipeline's bubble, batches, data, saves.
-// Pure; `titan-train plan` prints it.
+// Forecast of a run from its plan: stages with cost and memory, pipeline bubble, batches, data, saves. Pure;
+// `titan-train plan` prints it.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,48 +22,50 @@ namespace titan::train {
 
 using ckpt::Result;
 
-/// A stage of the model, and the pipeline rank that has it.
+/// A stage of the model, and the pipeline rank that holds it.
 struct StageForecast {
   StageParts parts;
   std::uint32_t rank = 0;
   std::uint64_t parameters = 0;  ///< elements; a tied head counts where the embedding is
-  double cost_share = 0;         ///< of a step's matrix products
-  std::uint32_t in_flight = 0;   ///< most micro-batches between forward and backward, over all stages of the rank
+  double cost_share = 0;         ///< fraction of a step's matrix products
+  std::uint32_t in_flight = 0;   ///< maximum number of micro-batches between forward and backward, over all stages of
+                                 ///< the rank
   RankMemory memory;             ///< of the rank with all its stages
 };
 
-/// Idle time as a share of the time of all pipeline ranks, if a backward takes as long as two forwards and transfers
-/// take no time.
+/// Pipeline bubble: idle time divided by the time of all pipeline ranks, if a backward takes as long as two forwards
+/// and transfers take no time.
 struct Bubble {
   double equal = 0;       ///< if all stages cost the same: the schedule alone
   double with_costs = 0;  ///< with the costs of these stages
 };
 
-/// The order of work of the data-parallel rank with the most micro-batches, on stages that all cost the same: a forward
-/// takes one unit of time, a backward two. If a step is too long to be simulated, one with fewer micro-batches.
+/// The timeline of the data-parallel rank with the most micro-batches, with equal stage costs: a forward takes one unit
+/// of time, a backward two. If a step is too long to simulate, a step with fewer micro-batches.
 struct DrawnSchedule {
   ScheduleTable table;
   std::vector<std::vector<Span>> spans;  ///< of each action
   double makespan = 0;
   std::uint32_t micro_batches = 0;
-  bool cut = false;                           ///< the step has more micro-batches
+  bool cut = false;                           ///< the real step has more micro-batches
   std::vector<std::uint32_t> peak_in_flight;  ///< of each rank: pairs of stage and micro-batch
 };
 
 struct SaveForecast {
   bool enabled = true;
   std::uint64_t model_bytes = 0,
-                optimizer_bytes = 0;  ///< of one checkpoint without compression, leaf tables and JSON not counted
-  std::uint64_t count = 0;            ///< until the last step; 0 also if the interval does not tell it
+                optimizer_bytes = 0;  ///< for one uncompressed checkpoint, without leaf tables and JSON
+  std::uint64_t count = 0;            ///< number of saves until the last step; 0 also if the interval does not
+                                      ///< determine it
   recipe::SaveInterval interval;
   double mtbf_seconds = 0;                      ///< mean time between failures, for the interval "auto"
   std::uint64_t kept = 0;                       ///< 0: all
   std::uint64_t keep_every = 0, keep_best = 0;  ///< kept in addition to `kept`
-  /// The most new checkpoints that exist at once, including the one being written. If `count` is not known: the most
-  /// that are kept, or one if all are kept.
+  /// Maximum number of new checkpoints on disk at once, including the one being written. If `count` is not known: the
+  /// number that are kept, or one if all are kept.
   std::uint64_t peak_count = 0;
-  std::uint64_t one_save = 0;  ///< bytes that must be free for a save to begin
-  /// Most bytes that a rank copies so that it can train during a save; 0: training waits for saves.
+  std::uint64_t one_save = 0;  ///< free bytes needed to start a save
+  /// Maximum bytes that a rank stages so that training can continue during a save; 0: training waits for saves.
   std::uint64_t staged_bytes = 0;
   std::uint64_t each() const { return model_bytes + optimizer_bytes; }
   /// Bytes of peak_count checkpoints, the last of which is being saved.
@@ -73,11 +75,12 @@ struct SaveForecast {
 /// What a run reads of one set of a mixture.
 struct SetForecast {
   std::string name;
-  double share = 0;  ///< of the samples, 0 to 1
+  double share = 0;  ///< fraction of the samples, 0 to 1
   std::uint64_t samples = 0, tokens = 0;
   double first_epoch = 0, end_epoch = 0;  ///< passes over the set, counted before and after the steps
-  std::uint64_t most_epochs = 0;          ///< 0: without end
-  bool stops = false;                     ///< data end after most_epochs; else other sets take its share
+  std::uint64_t most_epochs = 0;          ///< 0: no limit
+  bool stops = false;                     ///< after most_epochs: true ends the data, false gives its share to the other
+                                          ///< sets
 };
 
 struct DataForecast {
@@ -97,7 +100,7 @@ struct Forecast {
   std::uint64_t parameters = 0;
   std::uint64_t first_step = 1, last_step = 0;
   std::vector<StageForecast> stages;
-  double largest_over_average = 1;  ///< cost of the pipeline rank that costs most
+  double largest_over_average = 1;  ///< cost of the most expensive pipeline rank / mean cost
   Bubble bubble;
   DrawnSchedule schedule;
   std::vector<std::uint32_t> rank_micro_batches;  ///< per data-parallel rank
@@ -117,7 +120,7 @@ ScheduleCosts stage_costs(const recipe::RunPlan& plan);
 Result<Forecast> make_forecast(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t start_step,
                                std::uint64_t tokens_before, std::uint64_t steps_there = 0);
 
-/// What decides the memory of a pipeline's ranks.
+/// What determines the memory of a pipeline's ranks.
 struct RankWork {
   std::vector<std::uint32_t> in_flight;  ///< of each rank: most micro-batches between forward and backward
   ScheduleTable table;                   ///< empty if a step is too long to be simulated

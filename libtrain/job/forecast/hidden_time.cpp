@@ -5,7 +5,7 @@
 namespace titan::train {
 
 double wait_for_sums(std::span<const PartSeconds> parts, double backward) {
-  double now = 0, done = 0;  // of the backward, and of the exchange beside it
+  double now = 0, done = 0;  // of the backward, and of the overlapping exchange
   for (std::size_t i = parts.size(); i-- > 0;) {
     now += parts[i].share * backward;
     done = std::max(done, now) + parts[i].sums;

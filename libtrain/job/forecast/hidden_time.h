@@ -1,5 +1,5 @@
 #pragma once
-// How much of an exchange overlaps with computing, if the exchange has parts (RunPlan::exchange_parts). Pure.
+// How much of an exchange overlaps with computing, if it has several parts (RunPlan::exchange_parts). Pure.
 #include <cstdint>
 #include <span>
 
@@ -7,9 +7,9 @@ namespace titan::train {
 
 /// A part of what a rank exchanges, in model order.
 struct PartSeconds {
-  double share = 0;    ///< part of the rank's elements
-  double sums = 0;     ///< seconds to bring its gradients to their owners
-  double weights = 0;  ///< seconds to bring its weights to all ranks
+  double share = 0;    ///< fraction of the rank's elements
+  double sums = 0;     ///< seconds to send its gradients to their owners
+  double weights = 0;  ///< seconds to send its weights to all ranks
 };
 
 /// How long a rank waits after its last backward, which takes `backward` seconds and finishes the last part first.

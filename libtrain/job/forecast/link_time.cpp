@@ -5,13 +5,13 @@
 namespace titan::train {
 namespace {
 
-/// Sent and received by one kind of link.
+/// Bytes sent and received over one kind of link.
 struct TwoWays {
   std::int64_t sent = 0, received = 0;
   std::uint64_t most(std::uint32_t width) const { return static_cast<std::uint64_t>(std::max(sent, received)) * width; }
 };
 
-/// Of an all-to-all.
+/// Bytes of an all-to-all.
 LinkBytes all_to_all(const ExchangePlan& plan, std::uint32_t width, const Peers& peers, const Nodes& nodes) {
   TwoWays in_node, between;
   for (const std::uint32_t rank : plan.partners()) {

@@ -1,6 +1,6 @@
 #pragma once
-// How long exchanges between GPUs take, from the bandwidth of their links. Pure. Latency is left out: messages are
-// megabytes. Only the two directions of a link, and the two kinds of links in an all-to-all, are assumed to overlap.
+// Duration of exchanges between GPUs, from link bandwidths. Pure. Latency is ignored, since messages are megabytes.
+// Only the two directions of a link, and the two kinds of links in an all-to-all, are assumed to overlap.
 #include <cstdint>
 
 #include "libtrain/job/order/stage_exchange.h"
@@ -12,7 +12,7 @@ inline constexpr double kGiga = 1e9;  ///< bytes in a GB of GB/s
 
 /// What one rank sends and receives in an exchange, by the kind of link.
 struct LinkBytes {
-  std::uint64_t in_node = 0, between_nodes = 0;  ///< of the direction that carries more
+  std::uint64_t in_node = 0, between_nodes = 0;  ///< bytes in the direction that carries more
   std::uint64_t total() const { return in_node + between_nodes; }
 };
 
@@ -36,7 +36,7 @@ double link_seconds(const ExchangePlan& plan, std::uint32_t width, const Peers& 
                     const recipe::DeviceFigures& device);
 /// Seconds of a message of `bytes` bytes.
 double message_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFigures& device);
-/// Seconds of a message from stage to stage, which only few blocks of a GPU carry
+/// Seconds of a message between stages, for which NCCL uses only few blocks of a GPU
 /// (libtrain/engine/cuda/nccl_fabric.cpp).
 double hop_seconds(std::uint64_t bytes, bool in_node, const recipe::DeviceFigures& device);
 

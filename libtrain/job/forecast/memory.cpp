@@ -23,12 +23,12 @@ std::uint64_t size(std::int64_t value) { return static_cast<std::uint64_t>(value
 std::uint64_t queries(const recipe::ModelDims& dims) { return recipe::extent(recipe::Extent::kQueries, dims); }
 std::uint64_t keys(const recipe::ModelDims& dims) { return recipe::extent(recipe::Extent::kKeys, dims); }
 
-/// Width of what a token takes of the feed-forward.
+/// Feed-forward width that a token uses (of all its experts).
 std::uint64_t inner(const recipe::ModelDims& dims) {
   return size(dims.experts ? dims.experts_per_token * dims.ffn_dim : dims.ffn_dim);
 }
 
-/// fp32 numbers of the data-parallel rank that owns most of the stage.
+/// Numbers of fp32 values of the data-parallel rank that owns most of the stage.
 struct Owned {
   std::uint64_t moments = 0, masters = 0;
 };
@@ -40,7 +40,7 @@ Owned largest_share(const recipe::RunPlan& plan, const ckpt::Ownership& ownershi
       const ckpt::LeafGrid grid = plan.parameters[piece.parameter].grid(plan.leaf_elements);
       const std::uint64_t elements = grid.begin(piece.leaves.end()) - grid.begin(piece.leaves.first);
       owned.moments += (plan.ema ? 3 : 2) * elements;
-      // What is computed with in fp32 is its own master.
+      // A parameter whose compute dtype is fp32 is its own master.
       if (compute_width(plan, piece.parameter) != 4) owned.masters += elements;
     }
     if (owned.moments + owned.masters > most.moments + most.masters) most = owned;
@@ -48,22 +48,23 @@ Owned largest_share(const recipe::RunPlan& plan, const ckpt::Ownership& ownershi
   return most;
 }
 
-// Per token: probabilities of experts, and of each that it takes the weight, its place and its token, some of them
-// twice.
+// Per token: probabilities of all experts, and for each expert of the token its weight, position and token, some of
+// them twice.
 std::uint64_t routing_bytes(const recipe::ModelDims& dims) {
   return dims.experts ? 4 * size(dims.n_experts) + 48 * size(dims.experts_per_token) : 0;
 }
 
 }  // namespace
 
-// What the functions of libtrain/engine/model/functions keep; a test compares it with what a forward leaves allocated.
+// What the functions of libtrain/engine/model/functions save for the backward; a test compares it with the memory that
+// a forward leaves allocated.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
   const std::uint64_t h = size(dims.dim), q = queries(dims), kv = keys(dims);
   const std::uint64_t statistics = 4 * size(dims.n_heads) + 8;  // of attention and both norms
-  // A norm of heads keeps what comes in, and a number for each head.
+  // A query or key norm saves its input, and one number per head.
   const std::uint64_t normed = dims.qk_norm ? q + kv : 0,
                       of_heads = dims.whole_qk_norm ? 8 : 4 * size(dims.n_heads + dims.n_kv_heads);
-  // Of an expert, what comes in and goes out beside gate and up.
+  // For an expert: its input and output, in addition to gate and up.
   const std::uint64_t rows = dims.experts ? 2 * size(dims.experts_per_token) * h : 0;
   return (bf16 ? 2 : 4) * (4 * h + 2 * q + 2 * kv + 2 * inner(dims) + rows + normed) + statistics +
          (dims.qk_norm ? of_heads : 0) + routing_bytes(dims);
@@ -74,18 +75,18 @@ std::uint64_t score_bytes(const recipe::ModelDims& dims, std::int64_t seq_len, b
   return 4 * (size(dims.n_heads * seq_len) + 3 * q) - (bf16 ? 2 : 4) * (q + 2 * kv);
 }
 
-// What comes into the norm, what goes out, and its gradient, for head and loss are computed forward and backward at
+// The norm's input and output, and the output's gradient, since head and loss are computed forward and backward at
 // once.
 std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16) {
   constexpr std::uint64_t kStatistic = 4;
   return (bf16 ? 6 : 12) * size(dims.dim) + kStatistic;
 }
 
-// Logits, under bf16 in both dtypes, and log-probabilities.
+// Logits (with bf16 in both dtypes) and log-probabilities.
 std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16) { return (bf16 ? 10 : 8) * size(dims.vocab_size); }
 
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block) {
-  // A block is cut into few nodes, each of them as wide as its depth: beyond this size the bound is close enough.
+  // A block consists of few nodes, at most as many as the tree is deep: beyond this size the bound is close enough.
   if (block.hi - block.lo > kCounted) return static_cast<std::uint32_t>(std::bit_width(block.hi - block.lo)) + 1;
   TreeCount sums(count, block);
   std::size_t peak = 0;
@@ -106,7 +107,7 @@ StageParts stage_parts(const recipe::RunPlan& plan, std::uint32_t stage) {
 
 namespace {
 
-/// Elements of which the data-parallel rank that has most of them holds the sums of a stage in turns.
+/// Elements of a stage whose sums the rank holds in turns: the maximum over data-parallel ranks.
 std::uint64_t most_summed(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t stage) {
   std::int64_t most = 0;
   for (const SegmentRow& row : domain_rows(turn_rows(plan, ownership, stage), domain_size(plan)))
@@ -114,17 +115,17 @@ std::uint64_t most_summed(const recipe::RunPlan& plan, const ckpt::Ownership& ow
   return size(most);
 }
 
-/// Per token: what a layer keeps. Of a window, several blocks are put together into what the next product keeps.
+/// Per token: what a layer saves. With a window, the outputs of several blocks are concatenated for the next product.
 std::uint64_t kept_bytes(const recipe::RunPlan& plan) {
   const bool blocks = plan.dims.window.tokens != 0 && plan.dims.window.tokens < plan.batch.seq_len;
   return layer_activation_bytes(plan.dims, plan.bf16) + (blocks ? (plan.bf16 ? 2 : 4) * queries(plan.dims) : 0) +
          (plan.keeps_scores ? score_bytes(plan.dims, plan.batch.seq_len, plan.bf16) : 0);
 }
 
-/// Per token: what is on top while the backward of a layer is where it needs most, and the gradient that came in. That
-/// is in its feed-forward, with four tensors of that width; or where attention is not fused in that, with the gradients
-/// of the probabilities and of the scores, when two of the feed-forward are gone. A layer that is computed again has
-/// all but its input on top, and its output.
+/// Per token: additional memory at the peak of a layer's backward, and the incoming gradient. The peak is in the
+/// feed-forward, with four tensors of that width; or, without fused attention, in attention, with the gradients of
+/// probabilities and scores, when two feed-forward tensors are gone. A recomputed layer adds everything except its
+/// input, and its output.
 std::uint64_t layer_backward_bytes(const recipe::RunPlan& plan, std::int64_t layer) {
   const std::uint64_t width = plan.bf16 ? 2 : 4, hidden = width * size(plan.dims.dim),
                       again = recipe::recomputes(plan, layer) ? kept_bytes(plan) : 0, wide = width * inner(plan.dims),
@@ -132,11 +133,11 @@ std::uint64_t layer_backward_bytes(const recipe::RunPlan& plan, std::int64_t lay
   return std::max(4 * wide, scores - std::min(scores, 2 * wide)) + hidden + again;
 }
 
-/// Per token: what an own norm's backward computes with, in fp32.
+/// Per token: fp32 temporaries in the backward of our own norm.
 std::uint64_t norm_backward_bytes(const recipe::ModelDims& dims) { return 4 * 4 * size(dims.dim); }
 
-/// What is there at once of a micro-batch's gradients where they leave part by part: that of a layer which is computed,
-/// and two parts on their way.
+/// Gradients of a micro-batch in memory at once if they are sent part by part: those of the layer being computed, and
+/// two parts in transit.
 std::uint64_t in_turns_at_once(const recipe::RunPlan& plan, std::uint32_t stage) {
   constexpr std::size_t kParts = 3;
   const std::vector<std::uint32_t> part_of = recipe::exchange_parts(plan);
@@ -173,7 +174,7 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
       of_lowest += elements;
   }
   bytes.lowest_sum = 4 * of_lowest;
-  // Gradients of bf16 products travel as they are, or are widened for a sum.
+  // Gradients of bf16 products are sent as they are, or converted to fp32 for a sum.
   const std::uint64_t new_gradient = (plan.bf16 ? (exchanges_in_turns(plan) ? 2 : 6) : 4) * largest;
   bytes.last_sum = parts.embedding ? 4 * table : new_gradient;
   bytes.head_sum = parts.head ? 4 * table : 0;
@@ -187,7 +188,7 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   if (parts.head) bytes.forward = chunk * logits_bytes(dims, plan.bf16);
   bytes.backward = tokens * norm_backward_bytes(dims);
   if (parts.end_layer > parts.first_layer) {
-    // Below the head the norm's output and the gradient that came in are gone.
+    // Below the head, the norm's output and the incoming gradient have been freed.
     const std::uint64_t highest = layer_backward_bytes(plan, parts.end_layer - 1) - (parts.head ? 2 * hidden : 0);
     bytes.backward = std::max(bytes.backward, tokens * highest + new_gradient);
     bytes.lowest = tokens * ((recipe::recomputes(plan, parts.first_layer) ? hidden : layer) +
@@ -195,7 +196,7 @@ StageBytes stage_bytes(const recipe::RunPlan& plan, const ckpt::Ownership& owner
                    new_gradient;
   }
   bytes.last = tokens * (parts.embedding ? hidden + (plan.bf16 ? 4 * size(dims.dim) : 0) : 4 * hidden);
-  // Inputs of a layer's seven products, of which some share one, and the gradients of their outputs.
+  // Inputs of a layer's seven products, some of which share one, and the gradients of their outputs.
   const std::uint64_t of_experts = dims.experts ? 2 * size(dims.experts_per_token * dims.dim) : 0;
   bytes.operands = tokens * size(parts.end_layer - parts.first_layer) * width *
                    (4 * size(dims.dim) + 2 * queries(dims) + 2 * keys(dims) + 3 * inner(dims) + of_experts);
@@ -212,7 +213,7 @@ StepBytes step_bytes(const recipe::RunPlan& plan, const std::vector<StageBytes>&
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
   const std::uint32_t domain = domain_size(plan);
   StepBytes most;
-  // Blocks differ by one micro-batch at most, but lie differently in the tree; a few thousand of them show every way.
+  // Blocks differ by at most one micro-batch, but have different positions in the tree; a few thousand cover all cases.
   for (std::uint32_t number = 0; number < std::min(plan.mesh.dp / domain, 4096U); ++number) {
     const SumOrder order{count, share_of(plan, number * domain), domain > 1 ? domain : 0};
     const std::uint32_t sums = row.empty() ? peak_gradient_sums(count, order.share.block) : 0;
@@ -251,7 +252,7 @@ RankMemory rank_memory(const recipe::RunPlan& plan, const ckpt::Ownership& owner
     elements += count;
     memory.weights += size(compute_width(plan, i)) * count;
   }
-  // A tied head beside its embedding is the same tensor in fp32.
+  // A tied head on the stage of its embedding is the same tensor in fp32.
   if (tied_head && (plan.bf16 || !embedding || plan.chunks > 1)) memory.weights += (plan.bf16 ? 2 : 4) * table;
   memory.weights += 4 * owned.masters;
   memory.optimizer = 4 * owned.moments;
@@ -259,8 +260,8 @@ RankMemory rank_memory(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   StepBytes step = step_bytes(plan, stages, row, in_flight);
   const auto count = static_cast<std::uint32_t>(plan.batch.count);
   const StageExchange exchange = plan_stage_exchange(plan, ownership, pp_rank, 0);
-  // After the step: in turns the sums and the row of them that the optimizer takes; else what is left of the sums,
-  // beside what comes from a tied head.
+  // After the step: in turns, the sums and the row of them that the optimizer takes; otherwise the remaining sums, and
+  // what comes from a tied head.
   const std::uint64_t nodes = maximal_nodes(count, share_of(plan, 0).block).size();
   std::uint64_t left = 0;
   for (const StageBytes& stage : stages) left += 2 * stage.owned * nodes;
@@ -271,7 +272,8 @@ RankMemory rank_memory(const recipe::RunPlan& plan, const ckpt::Ownership& owner
   memory.exchange = size(exchange.buffer_bytes);
 
   const std::uint64_t hidden = size(plan.batch.micro * plan.batch.seq_len) * (plan.bf16 ? 2 : 4) * size(plan.dims.dim);
-  // A tensor that arrives while the one before is worked on, and gradients until the stage before has taken them.
+  // A tensor that arrives while the previous one is processed, and gradients that the previous stage has not received
+  // yet.
   const std::uint64_t others = share_of(plan, 0).count - 1, early = std::min<std::uint64_t>(others, 1),
                       late = std::min<std::uint64_t>(others, 2);
   for (const StageParts& stage : parts)

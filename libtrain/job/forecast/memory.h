@@ -1,7 +1,7 @@
 #pragma once
-// The memory of a rank while it trains, term by term. Weights, optimizer state and the buffers of the exchange are
-// exact; gradients, activations and transfers are estimates of what this trainer's own functions hold at their peak.
-// The libraries themselves come on top.
+// Training memory of a rank, by term, in bytes. Weights, optimizer state and exchange buffers are exact; gradients,
+// activations and transfers are estimates of the peak of this trainer's own functions. Memory of the libraries is not
+// included.
 #include <cstdint>
 #include <span>
 
@@ -16,12 +16,13 @@ struct RunPlan;
 namespace titan::train {
 
 struct RankMemory {
-  std::uint64_t weights = 0;      ///< that the rank computes with; with bf16 copies, also the fp32 masters that it owns
-  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree, when sums and activations together need most
-  std::uint64_t optimizer = 0;    ///< both moments of the rank that owns most
-  std::uint64_t activations = 0;  ///< of the micro-batches in flight at that time, with temporaries
-  std::uint64_t exchange = 0;     ///< buffers in which gradients and weights travel between data-parallel ranks
-  std::uint64_t transfers = 0;    ///< hidden tensors and their gradients under way between stages
+  std::uint64_t weights = 0;      ///< compute weights; with bf16 copies, also the fp32 master weights that the rank
+                                  ///< owns
+  std::uint64_t gradients = 0;    ///< fp32 sums of the canonical tree, at the peak of sums and activations together
+  std::uint64_t optimizer = 0;    ///< both moments, for the rank that owns most
+  std::uint64_t activations = 0;  ///< of the micro-batches in flight at that peak, with temporaries
+  std::uint64_t exchange = 0;     ///< buffers for gradients and weights sent between data-parallel ranks
+  std::uint64_t transfers = 0;    ///< hidden tensors and their gradients in transit between stages
   std::uint64_t slack = 0;        ///< free pages that the allocator of tensors keeps
   std::uint64_t tensors() const { return weights + gradients + optimizer + activations + exchange + transfers; }
   std::uint64_t total() const { return tensors() + slack; }
@@ -30,16 +31,15 @@ struct RankMemory {
 
 /// Bytes per token that one decoder layer keeps for its backward: fused attention, nothing recomputed.
 std::uint64_t layer_activation_bytes(const recipe::ModelDims& dims, bool bf16);
-/// Bytes per token that a layer keeps in addition if attention is not a fused kernel: a token's probabilities for each
-/// head; and queries, keys and values in fp32 for each head, in place of the given ones. \source LibTorch's
-/// _scaled_dot_product_attention_math
+/// Additional bytes per token that a layer keeps without a fused attention kernel: the attention probabilities of each
+/// head, and per-head fp32 copies of queries, keys and values. \source LibTorch's _scaled_dot_product_attention_math
 std::uint64_t score_bytes(const recipe::ModelDims& dims, std::int64_t seq_len, bool bf16);
 /// Bytes per token that final norm, head and loss keep.
 std::uint64_t head_activation_bytes(const recipe::ModelDims& dims, bool bf16);
 /// Bytes per token needed in addition while the loss or its gradient is computed.
 std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 
-/// The most gradient sums that exist at once while the micro-batches of `block` are added in order to the tree over
+/// Maximum number of gradient sums in memory while the micro-batches of `block` are added in order to the tree over
 /// 0..count-1.
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
@@ -48,11 +48,11 @@ std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 /// most pairs of stage and micro-batch between forward and backward.
 RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
                        std::uint32_t in_flight);
-/// The same for a known ownership of the plan, which takes long to compute for thousands of ranks.
+/// As above, for a given ownership of the plan, which takes long to compute for thousands of ranks.
 RankMemory rank_memory(const recipe::RunPlan& plan, const ckpt::Ownership& ownership, std::uint32_t pp_rank,
                        std::span<const Action> row, std::uint32_t in_flight);
 
-/// The parts of the model that a stage holds, from the plan's cuts: layers [first_layer, end_layer).
+/// The part of the model on a stage, from the plan's cuts: layers [first_layer, end_layer).
 struct StageParts {
   std::int64_t first_layer = 0, end_layer = 0;
   bool embedding = false, head = false;

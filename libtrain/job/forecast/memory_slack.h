@@ -4,8 +4,7 @@
 
 namespace titan::train {
 
-/// Free pages are at most 1/kMemorySlack of the peak use, which is enough that few pages are given back only to be
-/// needed again.
+/// Free pages are at most 1/kMemorySlack of peak use. This suffices to rarely return pages that are needed again.
 inline constexpr std::size_t kMemorySlack = 32;
 
 }  // namespace titan::train

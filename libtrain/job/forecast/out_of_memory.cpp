@@ -7,10 +7,10 @@
 namespace titan::train {
 namespace {
 
-/// Only the memory counts here; rates decide which of several settings is named, and theirs are close enough.
+/// Only memory matters here; rates decide which of several settings is named, and this GPU's are close enough.
 constexpr const char* kLikeThis = "h100";
 
-/// Settings that need no more than `most`.
+/// Settings that need at most `most` bytes.
 std::string way_out(const recipe::Config& config, const recipe::RunPlan& plan, std::uint64_t most, bool on_gpu) {
   auto device = recipe::device_figures(kLikeThis);
   if (!device.ok()) return "";
@@ -44,7 +44,7 @@ ckpt::Status out_of_memory(const recipe::Config& config, const recipe::RunPlan& 
   add("for activations", needs.activations);
   add("for exchange and transfers", needs.exchange + needs.transfers);
   add("for all of it, as plan says", needs.total());
-  // Where nobody says how much there is, a quarter less is worth a try.
+  // If the total is not known, aims at a quarter less.
   const std::uint64_t most = use.total > 0 ? use.total : needs.total() / 4 * 3;
   return status.with_hint(way_out(config, plan, most, use.total > 0));
 }

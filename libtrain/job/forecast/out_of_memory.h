@@ -1,5 +1,5 @@
 #pragma once
-// The error of a rank that ran out of memory: what needs how much, and which setting would save memory. Pure.
+// The error of a rank that ran out of memory: what uses how much, and which setting would save memory. Pure.
 #include <cstdint>
 #include <string>
 
@@ -12,12 +12,12 @@ struct RunPlan;
 
 namespace titan::train {
 
-/// What is known of the memory at the time of the error.
+/// What is known about memory at the time of the error, in bytes.
 struct MemoryUse {
   std::string owner;          ///< "rank 3", "the GPU of rank 3"
   std::uint64_t total = 0;    ///< of the host or GPU; 0: not known
   std::uint64_t tensors = 0;  ///< held by tensors
-  std::uint64_t kept = 0;     ///< kept by the allocator in addition, in fragments
+  std::uint64_t kept = 0;     ///< held by the allocator in addition (fragmentation)
 };
 
 /// `pp_rank`: the pipeline rank that ran out of memory. `what`: the library's error text.

@@ -8,7 +8,7 @@
 namespace titan::train {
 namespace {
 
-/// A rank while its row is walked.
+/// Walks a rank's row of the schedule.
 class Walk {
  public:
   Walk(const std::vector<StageBytes>& stages, const SumOrder& order) : order_(order) {
@@ -41,7 +41,7 @@ class Walk {
   const StepBytes& peak() const { return peak_; }
 
  private:
-  /// The head's sums lie in a tree of their own, for they are there before the others.
+  /// The head's sums are in a tree of their own, since they are complete before the others.
   struct Held {
     const StageBytes& bytes;
     TreeCount head, rest;
@@ -69,7 +69,7 @@ class Walk {
     if (now.total() > peak_.total()) peak_ = now;
   }
 
-  // What is new stands beside the sums for a moment before it is added to them.
+  // A new gradient is in memory together with the sums until it has been added.
   void add_head(Held& held, std::uint32_t local) {
     if (held.bytes.head_sum == 0) return;
     look(held.bytes.head_sum, 0);
@@ -95,7 +95,7 @@ class Walk {
     if (!mine) return;
     const std::uint64_t before = held.rest.held();
     held.rest.insert(order_.share.at(local));
-    // What the layers above gave is in its sums already, what comes later is not.
+    // Gradients of higher layers are already in the sums; those of lower layers do not exist yet.
     const auto look_back = [&](std::uint64_t old_sums, std::uint64_t new_gradient, std::uint64_t more) {
       look((before - held.rest.held()) * old_sums + new_gradient, more);
     };

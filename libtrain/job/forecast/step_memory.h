@@ -1,6 +1,6 @@
 #pragma once
-// Bytes of a rank's gradient sums and activations at the worst moment of a step, found by walking the rank's row of the
-// schedule action by action. Pure.
+// Peak bytes of a rank's gradient sums and activations in a step, found by walking the rank's row of the schedule
+// action by action. Pure.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,23 +16,23 @@ struct StageBytes {
   /// Held for one micro-batch between its forward and its backward (`flight`), and between actions I and W
   /// (`operands`).
   std::uint64_t flight = 0, operands = 0;
-  /// In addition while a forward computes, and while the backward of the highest layer computes.
+  /// Additional bytes while a forward computes, and while the backward of the highest layer computes.
   std::uint64_t forward = 0, backward = 0;
   /// Held for a micro-batch whose backward is at the lowest layer, and at the last gradient.
   std::uint64_t lowest = 0, last = 0;
-  /// `sum`: one gradient sum of the stage without the head. `head_sum`: the head's, which the forward gives.
-  /// `lowest_sum`: the part of `sum` that is given after the other layers' gradients. `last_sum`: the part that is
-  /// given last.
+  /// `sum`: one gradient sum of the stage without the head. `head_sum`: the head's, produced in the forward.
+  /// `lowest_sum`: the part of `sum` that is produced after the other layers' gradients. `last_sum`: the part that is
+  /// produced last.
   std::uint64_t sum = 0, head_sum = 0, lowest_sum = 0, last_sum = 0;
-  /// The part of a sum that the rank owns, if gradients are exchanged in turns.
+  /// The part of a sum that the rank owns, if gradients are exchanged in turns (after each micro-batch).
   std::uint64_t owned = 0;
 };
 
-/// How micro-batches become sums.
+/// How gradients of micro-batches are summed.
 struct SumOrder {
   std::uint32_t count = 0;  ///< micro-batches of the step
   Share share;              ///< the rank's micro-batches
-  /// Ranks of a domain, which exchange each micro-batch at once; 0: sums stay until the end of the step.
+  /// Number of ranks in a domain that exchanges after each micro-batch; 0: sums stay until the end of the step.
   std::uint32_t ranks = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which kernel computes attention on a GPU. It is always a fixed kernel, since it decides bits. Pure.
+// Chooses the attention kernel on a GPU. It is fixed for a run, since it determines bits. Pure.
 #include <string>
 
 #include "ckpt/base/result.h"
@@ -10,9 +10,9 @@ struct Config;
 
 namespace titan::train {
 
-/// The kernel for training.attention: "flash", "cudnn" or "math". \error kInvalid: the kernel cannot compute in this
-/// run's dtype, or lacks a deterministic backward that the run promises; kUnsupported: training.document_mask is not
-/// built for GPUs
+/// The kernel for training.attention: "flash", "cudnn" or "math". \error kInvalid: the kernel does not support the
+/// run's dtype, or lacks the deterministic backward that the run needs; kUnsupported: training.document_mask is not
+/// implemented for GPUs
 ckpt::Result<std::string> attention_kernel(const recipe::Config& config);
 
 }  // namespace titan::train

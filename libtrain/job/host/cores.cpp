@@ -12,7 +12,7 @@
 namespace titan::train {
 namespace {
 
-/// The affinity of a process, of however many cores the machine has; empty when it cannot be read.
+/// The CPU affinity of a process, for any number of cores; empty if it cannot be read.
 std::vector<unsigned char> affinity(pid_t pid) {
   for (std::size_t bytes = sizeof(cpu_set_t); bytes <= 64 * sizeof(cpu_set_t); bytes *= 2) {
     std::vector<unsigned char> mask(bytes, 0);
@@ -25,7 +25,7 @@ int count(const std::vector<unsigned char>& mask) {
   return CPU_COUNT_S(mask.size(), reinterpret_cast<const cpu_set_t*>(mask.data()));
 }
 
-/// The least quota of this process's control group and those around it.
+/// The smallest quota of this process's cgroup and its ancestors.
 std::optional<int> group_quota() {
   std::ifstream groups("/proc/self/cgroup");
   std::string line, path;

@@ -1,5 +1,5 @@
 #pragma once
-// How many cores this process may use, by its CPU affinity and its control group.
+// Number of cores that this process may use, by CPU affinity and cgroup.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -7,19 +7,19 @@
 
 namespace titan::train {
 
-/// The number of cores in this process's affinity, or fewer if a control group allows less processor time; at least 1.
+/// The number of cores in this process's affinity, or fewer if a cgroup quota is lower; at least 1.
 int allowed_cores();
 
 /// The cores of several ranks on one host.
 struct CoreShare {
   int cores = 1;
-  bool each = false;  ///< each rank has `cores` cores of its own; else the ranks share them
+  bool each = false;  ///< true: each rank has `cores` cores of its own; false: the ranks share them
 };
 /// The cores of `local_ranks` ranks. This process is one of them, or starts them. Ranks that a batch system has bound
 /// one by one have another affinity than their parent.
 CoreShare core_share(int local_ranks);
 
-/// The whole cores of a quota in cgroup v2's cpu.max ("max 100000", "150000 100000"); nothing if there is no quota.
+/// The whole cores of a quota in cgroup v2's cpu.max ("max 100000", "150000 100000"); nullopt if there is no quota.
 std::optional<int> cores_of_quota(const std::string& cpu_max);
 
 /// A warning for a start that has more threads than cores; else empty.

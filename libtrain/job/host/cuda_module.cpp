@@ -33,7 +33,7 @@ Status not_this_one(const std::string& path, const std::string& why) {
       .with_hint("build it together with titan-train, or --training.device=cpu");
 }
 
-/// Why `path` cannot be opened: for another LibTorch, where its mark says so.
+/// Why `path` cannot be opened: built for another LibTorch, if its mark says so.
 Status not_opened(const std::string& path, const std::string& torch) {
   const std::string why = last_error();
   std::ifstream file(path, std::ios::binary);

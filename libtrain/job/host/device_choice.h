@@ -1,5 +1,5 @@
 #pragma once
-// Whether a run computes on the CPU or on GPUs: what training.device means on this host. Pure.
+// Whether a run computes on CPU or GPUs: the meaning of training.device on this host. Pure.
 #include <string>
 
 #include "libtrain/job/host/gpu_checks.h"
@@ -13,7 +13,7 @@ struct DeviceChoice {
   std::string note;  ///< a message if the choice may surprise the user; else empty
 };
 
-/// Facts that cost nothing to find out.
+/// Host facts that are cheap to find out.
 struct HostFacts {
   bool driver = false;  ///< libcuda.so.1 exists
   bool hidden = false;  ///< CUDA_VISIBLE_DEVICES is set and names no GPU
@@ -23,8 +23,8 @@ struct HostFacts {
 /// `word` is training.device. "auto" means GPUs if there are a driver and the module.
 DeviceChoice choose_device(const std::string& word, const HostFacts& host);
 
-/// The choice once the module has looked for GPUs. "auto" then means the CPU if a suitable driver shows no GPU.
-/// Everything else that check_gpus() refuses is refused there.
+/// The final choice after the module has looked for GPUs: "auto" means the CPU if a suitable driver shows no GPU. All
+/// other problems are left to check_gpus().
 DeviceChoice confirm_device(const std::string& word, const GpuFacts& found);
 
 }  // namespace titan::train

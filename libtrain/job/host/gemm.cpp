@@ -18,12 +18,12 @@ using recipe::CpuGemm;
 
 constexpr const char *kRow = "gemm", *kLibraries = "blas";
 constexpr std::string_view kAmd = "AuthenticAMD family ";
-// Measured: on family 25 (Zen 4) both libraries are alike in fp32, and MKL's product for the weights is faster; on
-// family 26 (Zen 5) oneDNN is twice as fast.
+// Measured: on family 25 (Zen 4) both libraries are equally fast in fp32, and MKL's product for weight gradients is
+// faster; on family 26 (Zen 5) oneDNN is twice as fast.
 constexpr unsigned int kFirstForOneDnn = 26;
 
 #if defined(__x86_64__) || defined(__i386__)
-/// As cpuid's first leaf says it: what exceeds 15 lies apart.
+/// Decodes cpuid's first leaf: the part of the family above 15 is in a separate field.
 unsigned int family_of(unsigned int signature) {
   const unsigned int base = signature >> 8 & 0xf, extended = signature >> 20 & 0xff;
   return base == 0xf ? base + extended : base;
@@ -34,7 +34,7 @@ unsigned int family_of(unsigned int signature) {
 
 std::string processor_name() {
 #if defined(__x86_64__) || defined(__i386__)
-  unsigned int leaves = 0, words[3] = {};  // the name lies in ebx, edx, ecx
+  unsigned int leaves = 0, words[3] = {};  // the name is in ebx, edx, ecx
   unsigned int signature = 0, rest[3] = {};
   if (__get_cpuid(0, &leaves, &words[0], &words[2], &words[1]) != 0 &&
       __get_cpuid(1, &signature, &rest[0], &rest[1], &rest[2]) != 0) {

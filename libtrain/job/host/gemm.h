@@ -1,6 +1,6 @@
 #pragma once
-// Which library computes the fp32 matrix products of a run. Each library has its own bits, so it is chosen once per run
-// and never by timing: the same machine always chooses the same.
+// Chooses the library for a run's fp32 matrix products. Libraries differ in bits, so the choice is made once per run
+// and never by timing: the same host always makes the same choice.
 #include <optional>
 #include <string>
 
@@ -16,19 +16,19 @@ namespace titan::train {
 /// Vendor and family of this processor from cpuid: "AuthenticAMD family 25"; "unknown" on processors without cpuid.
 std::string processor_name();
 
-/// The faster library on `processor`: oneDNN on AMD's family 26 and later, where MKL reaches half of the possible
-/// speed; else MKL.
+/// The faster library on `processor`: oneDNN on AMD family 26 and later, where MKL reaches half of the possible speed;
+/// else MKL.
 recipe::CpuGemm gemm_of(const std::string& processor);
 
-/// The library named in the environment of a checkpoint; MKL if none is named, as in checkpoints from before there was
-/// a choice. Nothing if no CPU computed the checkpoint: it was imported, or trained on a GPU.
+/// The library named in a checkpoint's environment; MKL if none is named, as in checkpoints of versions without a
+/// choice. nullopt if the checkpoint was not computed on a CPU: it was imported, or trained on a GPU.
 std::optional<recipe::CpuGemm> stored_gemm(const ckpt::Settings& environment);
 
 /// training.cpu_gemm if set, else `stored`, else gemm_of(processor).
 recipe::CpuGemm resolve_gemm(const recipe::Config& config, std::optional<recipe::CpuGemm> stored,
                              const std::string& processor);
 
-/// The rows that name `gemm` in the environment of a checkpoint. MKL has no row, as before there was a choice.
+/// The environment rows that name `gemm`. MKL has no row, as in versions without a choice.
 ckpt::Settings gemm_rows(recipe::CpuGemm gemm);
 
 }  // namespace titan::train

@@ -11,7 +11,7 @@ namespace {
 using ckpt::Status;
 
 constexpr const char* kOnTheCpu = "to compute on the CPU: --training.device=cpu";
-constexpr int kLeastMajor = 8;  // flash attention and bfloat16 products
+constexpr int kLeastMajor = 8;  // required for flash attention and bfloat16 products
 
 Status no_device(const std::string& why) { return ckpt::invalid("no CUDA device: " + why).with_hint(kOnTheCpu); }
 
@@ -32,7 +32,7 @@ std::string ranges(const std::vector<std::size_t>& ranks) {
   return text;
 }
 
-/// Names and who has them, in the order of the first.
+/// Model names with their ranks, in order of the first rank.
 std::string holders(const std::vector<std::string>& models, const std::string& who) {
   std::map<std::string, std::vector<std::size_t>> of_model;
   for (std::size_t i = 0; i < models.size(); ++i) of_model[models[i]].push_back(i);

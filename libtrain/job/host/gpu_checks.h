@@ -1,5 +1,5 @@
 #pragma once
-// Whether a run can use the GPUs of a host, and of all ranks together. Pure: the facts come from the CUDA module
+// Checks whether a run can use the GPUs of a host, and of all ranks together. Pure: the facts come from the CUDA module
 // (libtitan_cuda.so).
 #include <cstdint>
 #include <string>
@@ -19,9 +19,9 @@ struct Gpu {
 /// What the CUDA module finds on this host.
 struct GpuFacts {
   std::string torch;         ///< the LibTorch that the module was built with
-  int driver = 0;            ///< CUDA version that the driver supports, as CUDA's number: 13000; 0: there is no driver
+  int driver = 0;            ///< CUDA version supported by the driver, as CUDA encodes it: 13000; 0: no driver
   int runtime = 0;           ///< CUDA version of LibTorch
-  std::vector<Gpu> gpus;     ///< that this process may use
+  std::vector<Gpu> gpus;     ///< GPUs that this process may use
   std::string no_gpu_since;  ///< CUDA's error if there is no GPU
 };
 
@@ -32,25 +32,25 @@ bool driver_serves(const GpuFacts& facts);
 /// GPU, too few of them, GPUs of several models, or one that is too old for this trainer's attention
 ckpt::Status check_gpus(const GpuFacts& facts, int local_ranks);
 
-/// Whether the module belongs to this program. `torch`: the LibTorch that the program runs with. \error kInvalid
+/// Checks that the module was built for this program. `torch`: the program's LibTorch version. \error kInvalid
 ckpt::Status check_module(const GpuFacts& facts, const std::string& torch);
 
-/// Whether all ranks have GPUs of one model: results of two models differ in their bits. `models`: the name of each
-/// rank's GPU. \error kInvalid: lists the ranks of each model
+/// Checks that all ranks have GPUs of one model, since results of different models differ in bits. `models`: the name
+/// of each rank's GPU. \error kInvalid, listing the ranks of each model
 ckpt::Status check_one_model(const std::vector<std::string>& models);
 
-/// A warning with the driver versions by rank if they differ, else "".
+/// A warning with the driver versions by rank if they differ; else empty.
 std::string drivers_differ(const std::vector<std::string>& drivers);
 
 /// Whether each rank has a GPU of its own. `units`: Device::unit() of each rank. \error kInvalid: lists the ranks that
 /// share one
 ckpt::Status check_own_gpus(const std::vector<std::string>& units);
 
-/// Whether cuBLAS gives the same bits each time with this CUBLAS_WORKSPACE_CONFIG, as debug.deterministic asks; null:
-/// it is not set. LibTorch refuses other values in the first product. \error kInvalid
+/// Checks that cuBLAS is deterministic with this CUBLAS_WORKSPACE_CONFIG (null: not set), as debug.deterministic needs.
+/// LibTorch refuses other values at the first product. \error kInvalid
 ckpt::Status check_workspace(const char* given);
 
-/// Which of the GPUs that a rank sees is its own: the first one if a batch system shows each task only its own GPU.
+/// Index of this rank's GPU among those that it sees: 0 if a batch system shows each task only its own GPU.
 int gpu_of_rank(const GpuFacts& facts, int local_rank);
 
 /// The error of a rank whose NCCL communicator cannot be made. `group`: "data-parallel group of stage 3".

@@ -6,16 +6,16 @@
 namespace titan::train {
 namespace {
 
-/// Tokens of a block of keys, which is not divided.
+/// Tokens per block of keys; a block is not divided.
 constexpr std::int64_t kKeys = 128;
 
-/// Of a call, for zeros and sums of its parts, in what a multiprocessor alone would take for a head. Estimated from
-/// 0.5 ms at 8,192 tokens, where 32 heads on 132 take 8.3 ms.
+/// Overhead of a call (zeroing, and summing its parts), in units of the time that one multiprocessor needs for a head.
+/// Estimated from 0.5 ms at 8,192 tokens, where 32 heads on 132 multiprocessors take 8.3 ms.
 constexpr double kCall = 0.024;
 
 std::int64_t divided(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
-/// Of one call, in the same unit.
+/// The cost of one call, in the same unit.
 double cost(const AttentionShape& shape, std::int64_t heads, std::int64_t multiprocessors) {
   const std::int64_t rows = shape.batch * heads, keys = divided(shape.tokens, kKeys),
                      parts = divided(multiprocessors, rows), waves = divided(parts * rows, multiprocessors);
@@ -26,7 +26,7 @@ double cost(const AttentionShape& shape, std::int64_t heads, std::int64_t multip
 
 std::vector<std::int64_t> head_pieces(const AttentionShape& shape, std::int64_t multiprocessors) {
   const auto groups = static_cast<std::size_t>(shape.heads / shape.group);
-  // The cheapest way for the first so many groups, and how many of them its last call takes.
+  // For each number of leading groups: the lowest cost, and the number of groups in its last call.
   std::vector<double> least(groups + 1, 0);
   std::vector<std::size_t> last(groups + 1, 0);
   for (std::size_t count = 1; count <= groups; ++count) {

@@ -1,5 +1,5 @@
 #pragma once
-// How the heads of an attention are divided for its backward. Pure.
+// Splits the heads of an attention into several backward calls. Pure.
 #include <cstdint>
 #include <vector>
 

@@ -21,7 +21,7 @@ using ckpt::Status;
 
 constexpr const char* kHint = "`titan-train plan CONFIG --measure` times a layer, the embedding and the head here";
 
-/// What the times depend on, but for the machine.
+/// What the times depend on, except the host.
 Result<std::string> subject_of(const recipe::Config& config) {
   TITAN_ASSIGN_OR_RETURN(const recipe::ModelDims dims, recipe::model_dims(config));
   std::string text;

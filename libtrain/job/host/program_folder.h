@@ -4,8 +4,7 @@
 
 namespace titan::train {
 
-/// The path of the file `name`: next to the program if it exists there, else in ../`folder`, whether or not it exists
-/// there.
+/// The path of file `name`: next to the program if it exists there, else in ../`folder` (existing or not).
 std::string path_beside_program(const std::string& name, const std::string& folder);
 
 }  // namespace titan::train

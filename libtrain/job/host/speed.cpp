@@ -11,7 +11,7 @@
 namespace titan::train {
 namespace {
 
-/// What the newest start computed otherwise than `plan`, in a few words; empty: nothing.
+/// In a few words, how the newest start's computation differed from `plan`; empty if it did not.
 std::string difference(const std::string& run_dir, const SpeedReader& metrics, const recipe::RunPlan& plan,
                        int threads) {
   const std::string mesh = std::to_string(metrics.dp()) + "x" + std::to_string(metrics.pp());
@@ -22,7 +22,7 @@ std::string difference(const std::string& run_dir, const SpeedReader& metrics, c
   if (!earlier.ok() || earlier->dims != plan.dims || earlier->bf16 != plan.bf16) return "trained another model";
   if (!(earlier->batch == plan.batch) || earlier->schedule != plan.schedule) return "had another batch or schedule";
   if (earlier->recompute_each != plan.recompute_each) return "recomputed other layers";
-  // The file of a run that started says which library it took.
+  // The config.toml of a started run names its GEMM library.
   const std::string& gemm = loaded->config.training.cpu_gemm;
   if (gemm != "auto" && gemm != recipe::gemm_name(plan.gemm)) return "had its products by " + gemm;
   if (earlier->loss_chunk != plan.loss_chunk) return "had another training.loss_chunk";

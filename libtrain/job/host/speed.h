@@ -20,11 +20,11 @@ class Fs;
 namespace titan::train {
 
 struct SpeedGuess {
-  double seconds_per_step = 0;  ///< 0: there is no guess
-  std::uint64_t steps = 0;      ///< the guess is the median of so many steps
+  double seconds_per_step = 0;  ///< 0: no estimate
+  std::uint64_t steps = 0;      ///< the estimate is the median over this many steps
   std::uint32_t attempt = 0;
-  std::string why_none;           ///< empty if there is a guess, and if the run folder has no attempt
-  std::optional<double> stall_s;  ///< how long training waited for a save; none if there was no save
+  std::string why_none;           ///< reason; empty if there is an estimate, or if the run folder has no attempt
+  std::optional<double> stall_s;  ///< seconds that training waited for a save; unset if there was no save
 };
 
 /// Takes the lines of metrics.jsonl in order. Finds the newest attempt, its ranks, and its last steps, without the

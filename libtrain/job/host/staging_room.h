@@ -1,19 +1,19 @@
 #pragma once
-// How much host memory the copies of a save may take.
+// How much host memory a save may use for staging copies.
 #include <cstdint>
 #include <string_view>
 
 namespace titan::train {
 
-/// Bytes that processes can still allocate, by the contents of /proc/meminfo and by limit and use of the control group
-/// (bytes, or "max"). 0: not known.
+/// Bytes that processes can still allocate, from the content of /proc/meminfo and the cgroup's limit and usage (bytes,
+/// or "max"). 0: not known.
 std::uint64_t free_memory(std::string_view meminfo, std::string_view group_limit, std::string_view group_use);
 /// Bytes that processes can still allocate on this host. 0: not known.
 std::uint64_t free_memory();
 
-/// Bytes of staging of a rank, at most `owned`. `configured` is checkpoint.staging_bytes, `owned` the bytes that a save
-/// of the rank reads, `free` the host memory that `ranks` ranks share. If tensors are on a GPU, the default of
-/// `configured` grows to `owned`, provided that the host has twice that for every rank.
+/// Staging bytes of a rank, at most `owned`. `configured` is checkpoint.staging_bytes, `owned` the bytes that a save of
+/// the rank reads, `free` the host memory that `ranks` ranks share. With tensors on a GPU, the default of `configured`
+/// grows to `owned` if the host has twice that for every rank.
 std::uint64_t staging_room(std::uint64_t configured, std::uint64_t owned, bool on_device, std::uint64_t free,
                            std::uint64_t ranks);
 

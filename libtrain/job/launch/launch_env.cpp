@@ -44,7 +44,7 @@ Status half_set(const char* set, const char* missing) {
       .with_hint(kContract);
 }
 
-/// Several tasks of a batch system without RANK would silently become several runs of one rank.
+/// Several tasks of a batch system without RANK would silently become several runs with one rank each.
 Status check_foreign_tasks(const GetEnv& get) {
   struct Contract {
     const char* system;
@@ -54,7 +54,7 @@ Status check_foreign_tasks(const GetEnv& get) {
   constexpr Contract kOpenMpi{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"};
   constexpr Contract kSlurmStep{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"};
   constexpr Contract kSlurmJob{"Slurm", "SLURM_PROCID", "SLURM_NTASKS"};
-  // SLURM_NTASKS counts the job's tasks; inside a step the step's own count is the truth.
+  // SLURM_NTASKS counts the job's tasks; inside a step, the step's own count applies.
   const Contract& slurm = value_of(get, kSlurmStep.count) ? kSlurmStep : kSlurmJob;
   for (const Contract& contract : {kOpenMpi, slurm}) {
     const auto count = value_of(get, contract.count);

@@ -1,5 +1,5 @@
 #pragma once
-// The launch contract of this process: torchrun's variables, Open MPI's, Slurm's, or none.
+// How this process was launched: environment variables of torchrun, Open MPI or Slurm, or none.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,11 +17,11 @@ struct LaunchEnv {
   std::uint32_t restart_count = 0;
   std::string run_id;           ///< prefix for store keys; unique per job and restart if the launcher gives one
   std::string source = "none";  ///< "titan", "torchrun", "none"
-  int threads = 0;              ///< per rank, decided by our launcher for all of its ranks; 0: each rank decides itself
-  int master_fd = -1;           ///< rank 0 of our launcher: the listening socket behind master_port, inherited
-  bool agent_store = false;     ///< torchrun's agent already serves a store on master_port: every rank is a client
+  int threads = 0;              ///< per rank, chosen by Titan's launcher for all its ranks; 0: each rank chooses itself
+  int master_fd = -1;           ///< rank 0 of Titan's launcher: the inherited listening socket of master_port
+  bool agent_store = false;     ///< torchrun's agent already hosts a store on master_port: every rank is a client
 
-  /// Whether this rank must print to its stderr itself. Ranks of our launcher share one stderr, and one rank prints for
+  /// Whether this rank prints to its own stderr. Ranks of Titan's launcher share one stderr, and one rank prints for
   /// all.
   bool own_terminal() const { return source != "titan"; }
 };
@@ -33,8 +33,8 @@ using GetEnv = std::function<std::optional<std::string>(const char*)>;
 /// set).
 ckpt::Result<std::optional<LaunchEnv>> read_launch_env(const GetEnv& get);
 
-/// Whether the variable `name` makes a process a rank of a job (for Titan or for torch), or belongs to one rank.
-/// Programs that a rank starts must not inherit it.
+/// Whether the variable `name` describes a rank of a job (for Titan or torch). Programs started by a rank must not
+/// inherit it.
 bool is_of_rank(std::string_view name);
 
 }  // namespace titan::train

@@ -38,7 +38,7 @@ struct Rank {
   bool ended_by_us = false;
 };
 
-/// A listening socket on 127.0.0.1: rank 0 inherits it, so that nobody can take the port in between.
+/// A listening socket on 127.0.0.1, inherited by rank 0, so that no other process can take the port in between.
 struct Rendezvous {
   int fd = -1;
   int port = 0;
@@ -54,7 +54,7 @@ struct Rendezvous {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof address;
     auto* generic = reinterpret_cast<sockaddr*>(&address);
-    // The socket listens already, so that ranks can connect before rank 0 is ready.
+    // The socket already listens, so ranks can connect before rank 0 is ready.
     if (fd < 0 || bind(fd, generic, length) != 0 || listen(fd, SOMAXCONN) != 0) return false;
     if (getsockname(fd, generic, &length) != 0) return false;
     port = ntohs(address.sin_port);
@@ -67,11 +67,10 @@ std::string signal_text(int signal) {
   return "signal " + std::to_string(signal) + (name ? " (SIG" + std::string(name) + ")" : "");
 }
 
-/// Of waitpid.
+/// Whether a waitpid status is a success.
 bool is_well(int status) { return WIFEXITED(status) && ckpt::ended_well(WEXITSTATUS(status)); }
 
-/// The pipe by which ranks report to the launcher (rank_process.h). No rank closes it, so that each can write whatever
-/// happened to the others.
+/// The pipe through which ranks report to the launcher (rank_process.h). No rank closes it, so each can always write.
 class ReportPipe {
  public:
   ~ReportPipe() {
@@ -93,7 +92,7 @@ class ReportPipe {
   std::string text_;
 };
 
-// The ranks of one start, from fork to the exit code: what each told, how each ended, and what is asked of them.
+// The ranks of one start, from fork to exit code: what each reported, how each ended, and the signals sent to them.
 class Job {
  public:
   Job(const LaunchOptions& options, const LaunchEvents& events)
@@ -101,7 +100,7 @@ class Job {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGCHLD);
     for (int signal : stop_signals()) sigaddset(&signals_, signal);
-    std::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would reap the ranks behind our back
+    std::signal(SIGCHLD, SIG_DFL);  // an inherited SIG_IGN would make the kernel reap the ranks
     pthread_sigmask(SIG_BLOCK, &signals_, &old_mask_);
   }
   ~Job() {
@@ -109,8 +108,7 @@ class Job {
     for (Rank& rank : ranks_) {
       if (!rank.status) waitpid(rank.pid, nullptr, 0);
     }
-    // All ranks have ended: a stop signal that still waits, or comes late, would kill this process in place of their
-    // verdict.
+    // All ranks have ended: a pending or late stop signal must not kill this process before it returns their exit code.
     for (int signal : stop_signals()) std::signal(signal, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
   }
@@ -200,7 +198,7 @@ class Job {
     if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
     if (inherited_fd >= 0) fcntl(inherited_fd, F_SETFD, 0);
     fcntl(reports_.writing_end(), F_SETFD, 0);
-    // The launcher's handlers would speak here, once more for each rank.
+    // The launcher's handlers would print messages in each rank.
     for (const int signal : stops)
       if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
@@ -239,12 +237,13 @@ class Job {
   }
 
   void reap() {
-    reports_.read_all();  // a full pipe would hold nobody up, but lose words
+    reports_.read_all();  // a full pipe would block no rank, but lose reports
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       Rank& rank = ranks_[i];
       siginfo_t gone{};
       if (rank.status || waitid(P_PID, rank.pid, &gone, WEXITED | WNOHANG | WNOWAIT) != 0 || gone.si_pid == 0) continue;
-      // Children of the rank would outlive it; as long as it is not reaped, its group's number cannot be another's.
+      // Kills children of the rank, which would outlive it. Until the rank is reaped, no other process group can have
+      // its number.
       kill(-rank.pid, SIGKILL);
       int status = 0;
       waitpid(rank.pid, &status, 0);
@@ -260,21 +259,21 @@ class Job {
     if (!first_failed_) {
       first_failed_ = rank;
       deadline_ = Clock::now() + options_.failure_grace;
-      // A stopped rank makes the others time out: it is the cause, they are not.
+      // A stopped rank makes the others time out: it is the cause.
       for (std::size_t i = 0; i < ranks_.size() && WIFEXITED(status) && !stopped_; ++i) {
         if (!ranks_[i].status && is_stopped(ranks_[i].pid)) stopped_ = static_cast<int>(i);
       }
       if (stopped_) report(who(*stopped_) + " is stopped (SIGSTOP) and was silent for too long", log_hint(*stopped_));
     }
-    // Report soon: the exit codes of the others, a few seconds later, are only consequences. Ranks that are killed
-    // together are reaped one by one.
+    // Report soon: the exit codes of the others, a few seconds later, are only consequences. Ranks killed together are
+    // reaped one by one.
     if (WIFSIGNALED(status) && !killed_) {
       killed_ = rank;
       say_killed_at_ = Clock::now() + kTogether;
     }
   }
 
-  /// Names all ranks that were killed as the first one was.
+  /// Names all ranks that were killed by the same signal as the first one.
   void say_killed() {
     if (!std::exchange(say_killed_at_, std::nullopt)) return;
     const int signal = WTERMSIG(*ranks_[*killed_].status);
@@ -288,7 +287,7 @@ class Job {
            signal == SIGKILL ? sigkill_hint(memory_kills_) : log_hint(*killed_));
   }
 
-  /// With ranks that stay behind the first that ended well.
+  /// How long to wait for the remaining ranks after the first one ended successfully.
   std::chrono::milliseconds patience() const {
     return options_.success_grace +
            std::chrono::milliseconds(static_cast<std::int64_t>(reports_.reports().finishing * 1000));
@@ -307,7 +306,7 @@ class Job {
     }
   }
 
-  /// After a second Ctrl-C. A rank 0 that left by itself has said what was lost.
+  /// The exit code after a second Ctrl-C. A rank 0 that ended by itself has said what was lost.
   int verdict_of_abort() {
     if (std::ranges::all_of(ranks_, [](const Rank& rank) { return is_well(*rank.status); })) return verdict();
     const int status = *ranks_[0].status;
@@ -328,12 +327,12 @@ class Job {
     if (well) return same ? code : int{ckpt::kExitSaved};
     const RankReports reports = reports_.reports();
     if (killed_ && forwarded_ != 0 && WTERMSIG(*ranks_[*killed_].status) == forwarded_) {
-      // This rank was still loading its libraries. A rank that had come further has reported that it stops.
+      // This rank was still loading its libraries. A rank beyond that has reported that it stops.
       if (!reports.said_code)
         report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
       return forwarded_ == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
     }
-    // A rank that has reported why it ends is the cause. Ranks that then miss it are not worth a second error.
+    // A rank that has reported why it ends is the cause. Errors of ranks that then lose it are not reported.
     if (!reports.said_code && !reports.lost.empty()) report(reports.lost, reports.hint);
     if (same) {
       const bool stopped = code == ckpt::kExitInterrupted || code == ckpt::kExitTerminated;
@@ -343,7 +342,7 @@ class Job {
     }
     if (killed_ || stopped_ || code <= 0) return ckpt::kExitFailed;
     if (!reports.said_code) report(who(first) + " exited with code " + std::to_string(code), log_hint(first));
-    // Who is reaped first may have lost the one that is the cause.
+    // The rank that is reaped first may have lost the one that is the cause.
     const int cause = reports.said_code.value_or(code);
     return ckpt::is_exit_code(cause) ? cause : int{ckpt::kExitFailed};
   }
@@ -376,7 +375,7 @@ class Job {
     return std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.status; });
   }
 
-  /// A stopped rank does nothing with the time it is given.
+  /// Whether only stopped ranks are left, which do not use the time that they are given.
   bool only_stopped_left() const {
     return std::all_of(ranks_.begin(), ranks_.end(),
                        [](const Rank& rank) { return rank.status || is_stopped(rank.pid); });

@@ -1,5 +1,5 @@
 #pragma once
-// Runs local ranks: starts them, forwards stop signals, ends all of them when one dies, and ends only after them.
+// Runs local ranks: starts them, forwards stop signals, ends all of them when one dies, and ends after them.
 #include <chrono>
 #include <functional>
 #include <string>
@@ -15,8 +15,8 @@ struct LaunchOptions {
   int threads_per_rank = 1;                ///< OMP_NUM_THREADS and MKL_NUM_THREADS of the ranks
   std::string run_dir;                     ///< for a hint that names a rank's log, if it has content; may be empty
   std::string program = "/proc/self/exe";  ///< what the ranks execute
-  /// How long the other ranks have to end by themselves after one died (failure_grace), and after one ended well
-  /// (success_grace). The time that rank 0 announces with note_finishing() is added to success_grace.
+  /// How long the other ranks have to end by themselves after one died (failure_grace), and after one ended
+  /// successfully (success_grace). The time that rank 0 announces with note_finishing() is added to success_grace.
   std::chrono::milliseconds failure_grace{5'000}, success_grace{60'000};
   /// How long the ranks have after a second SIGINT.
   std::chrono::milliseconds abort_grace{2'000};
@@ -36,7 +36,7 @@ struct LaunchEvents {
 /// dead rank; 130 or 143 if a stop signal killed the ranks before they could save.
 ///
 /// The calling process should have one thread: the ranks die with the thread that started them. Afterwards the process
-/// ignores SIGTERM, SIGHUP, SIGUSR1 and SIGINT, for it only has to end with this code.
+/// ignores SIGTERM, SIGHUP, SIGUSR1 and SIGINT, since it only has to end with this code.
 int launch_local(const LaunchOptions& options, const LaunchEvents& events);
 
 }  // namespace titan::train

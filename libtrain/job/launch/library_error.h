@@ -7,7 +7,7 @@
 namespace titan::train {
 
 std::string first_line(const std::string& what);
-/// The lines before the stack.
+/// The lines before the call stack.
 std::string without_stack(const std::string& what);
 /// An error with `before` and the first line of `what` as its message, and the other lines as causes. \error
 /// Code::kFailed

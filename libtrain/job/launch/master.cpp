@@ -34,7 +34,7 @@ class Socket {
   int fd_;
 };
 
-/// 0, or the errno of a connection to `address`.
+/// Connects to `address`; returns 0 or an errno.
 int try_connect(const SocketAddress& address, milliseconds timeout) {
   const Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0) return errno;
@@ -53,12 +53,12 @@ int try_connect(const SocketAddress& address, milliseconds timeout) {
   return ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
-/// 0, or an errno: a socket that listens on `port` for one family of addresses.
+/// Listens on `port` for one address family; returns 0 or an errno.
 int try_listen(int family, int port, int* fd) {
   Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return errno;
   const int on = 1, off = 0;
-  // Connections of a job that has ended do not hold the port.
+  // Closed connections of an earlier job do not block the port.
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   SocketAddress any;
   any.bytes.ss_family = static_cast<sa_family_t>(family);
@@ -187,7 +187,7 @@ Status reach_master(const LaunchEnv& env, const ReachOptions& options) {
       if (error == 0) return ckpt::ok_status();
     }
     const bool loopback = std::ranges::all_of(resolved.addresses, &SocketAddress::loopback);
-    // Rank 0 listens already: an address that does not lead to it now will not do so later.
+    // Rank 0 already listens: an address that does not lead to it now will not do so later.
     const bool own = env.rank == 0 && !env.agent_store;
     if (!resolved.addresses.empty() && (own || Clock::now() - began >= options.timeout))
       return not_reached(env, error, loopback, options.timeout);

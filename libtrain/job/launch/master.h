@@ -21,8 +21,8 @@ struct SocketAddress {
 
 struct ResolvedHost {
   std::vector<SocketAddress> addresses;
-  std::string error;      ///< why there are none
-  bool may_pass = false;  ///< the resolver did not answer; it may later
+  std::string error;      ///< why there are no addresses
+  bool may_pass = false;  ///< the resolver did not answer; a later attempt may succeed
 };
 ResolvedHost resolve_host(const std::string& host, int port);
 
@@ -38,12 +38,12 @@ struct ReachOptions {
   std::chrono::milliseconds resolver_patience{5'000};  ///< for a resolver that does not answer
   std::function<void(const std::string&)> note;        ///< told why it does not work yet; may be empty
 };
-/// Connects to the master and closes the connection. Tries refused connections again until the time-out, for rank 0 may
-/// start later. An unknown name is an error at once. \error kFailed: the reason, and a hint what to check
+/// Connects to the master and closes the connection. Retries refused connections until the timeout, since rank 0 may
+/// start later. An unknown name is an error at once. \error kFailed: the reason, with a hint on what to check
 ckpt::Status reach_master(const LaunchEnv& env, const ReachOptions& options);
 
-/// A hint what to check after `error` (errno; 0: no answer) of a connection to the master. `loopback`: every address of
-/// the name is a loopback address. Pure.
+/// A hint on what to check after `error` (errno; 0: no answer) of a connection to the master. `loopback`: the name has
+/// only loopback addresses. Pure.
 std::string unreachable_hint(const LaunchEnv& env, int error, bool loopback);
 
 }  // namespace titan::train

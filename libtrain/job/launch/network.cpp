@@ -56,7 +56,7 @@ Result<std::string> address_of(const NetworkView& view, const LaunchEnv& env, co
 }
 
 Result<std::string> address_between_hosts(const NetworkView& view, const LaunchEnv& env) {
-  // Rank 0's own host may know its name as 127.0.1.1: the route to that says nothing.
+  // Rank 0's own host may resolve its name to 127.0.1.1; the route to that is meaningless.
   for (const std::string& text : {view.toward_master, view.outward}) {
     const LocalAddress* found = find_text(view, text);
     if (found != nullptr && !found->loopback && !found->link_local) return text;
@@ -83,7 +83,7 @@ Result<std::string> address_on_this_host(const NetworkView& view) {
   return ckpt::failed("this host has no network address at all, not even loopback").with_hint("ip link set lo up");
 }
 
-/// The numeric form; empty for another family. Sets what only the number tells.
+/// The numeric form; empty for another address family. Sets facts that follow from the number.
 std::string number_of(const sockaddr* address, LocalAddress* facts) {
   char text[INET6_ADDRSTRLEN] = {};
   if (address->sa_family == AF_INET) {
@@ -99,7 +99,7 @@ std::string number_of(const sockaddr* address, LocalAddress* facts) {
   return text;
 }
 
-/// The own address from which `target` would be reached. A datagram socket that is connected sends nothing.
+/// This host's address on the route to `target`. Connecting a datagram socket sends nothing.
 std::string source_toward(const SocketAddress& target) {
   const int fd = socket(target.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return {};
@@ -126,7 +126,7 @@ std::string source_toward(const std::string& host) {
 Result<std::vector<std::string>> choose_addresses(const NetworkView& view, const LaunchEnv& env,
                                                   const std::string& wanted) {
   std::vector<std::string> addresses;
-  // As PyTorch reads it: names with commas between them.
+  // Comma-separated names, as in PyTorch.
   for (std::size_t begin = 0; begin < wanted.size();) {
     const std::size_t end = std::min(wanted.find(',', begin), wanted.size());
     TITAN_ASSIGN_OR_RETURN(std::string address, address_of(view, env, wanted.substr(begin, end - begin)));
@@ -156,7 +156,7 @@ NetworkView look_at_network(const std::string& master_addr) {
   std::stable_partition(view.addresses.begin(), view.addresses.end(),
                         [](const LocalAddress& address) { return address.text.find(':') == std::string::npos; });
   view.toward_master = source_toward(master_addr);
-  // Addresses that are kept for documentation: the default route, if there is one, leads to them.
+  // An address range reserved for documentation: the default route, if there is one, leads to it.
   view.outward = source_toward("192.0.2.1");
   if (view.outward.empty()) view.outward = source_toward("2001:db8::1");
   return view;

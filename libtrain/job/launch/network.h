@@ -13,15 +13,15 @@ namespace titan::train {
 struct LocalAddress {
   std::string interface, text;  ///< "eth0", "10.0.0.1"
   bool loopback = false;
-  bool link_local = false;  ///< IPv6 fe80::/10: useless without the number of an interface
+  bool link_local = false;  ///< IPv6 fe80::/10: needs an interface number
   bool operator==(const LocalAddress&) const = default;
 };
 
 /// The network of this host.
 struct NetworkView {
   std::vector<LocalAddress> addresses;  ///< IPv4 before IPv6
-  std::string toward_master;            ///< own address on the route to MASTER_ADDR; empty: there is no route
-  std::string outward;                  ///< own address on the default route; empty: there is no route
+  std::string toward_master;            ///< this host's address on the route to MASTER_ADDR; empty if there is no route
+  std::string outward;                  ///< this host's address on the default route; empty if there is no route
 };
 
 /// The addresses on which this rank meets its peers: one for each interface named in `wanted` (GLOO_SOCKET_IFNAME; may

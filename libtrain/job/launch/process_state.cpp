@@ -10,7 +10,7 @@
 namespace titan::train {
 namespace {
 
-/// The letter of /proc/PID/stat, see proc(5); 0 where there is none.
+/// The state letter in /proc/PID/stat, see proc(5); 0 if there is none.
 char state_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -39,7 +39,7 @@ ckpt::Status check_open_files(std::uint64_t limit) {
 
 ckpt::Status check_process_limits() {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return ckpt::ok_status();  // then the first failing open says so
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return ckpt::ok_status();  // then the first failing open reports it
   return check_open_files(files.rlim_cur);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel tells about processes of this host: whether another one runs, and which limits this one has.
+// Facts from the kernel about processes of this host: whether another process runs, and the limits of this one.
 #include <sys/types.h>
 
 #include <cstdint>
@@ -16,17 +16,17 @@ bool is_stopped(pid_t pid);
 /// been reused.
 bool has_ended(pid_t pid);
 
-/// How many processes the kernel has killed for lack of memory since it started; nothing if it does not tell.
+/// Number of processes killed by the kernel's OOM killer since boot; nullopt if not known.
 std::optional<unsigned long long> memory_kills();
-/// A hint who may have sent a SIGKILL. `before` is an earlier value of memory_kills(). The sender of a signal is not
-/// known, but the kernel counts the kills for lack of memory.
+/// A hint about who may have sent a SIGKILL. `before` is an earlier value of memory_kills(): the sender of a signal is
+/// not known, but the kernel counts OOM kills.
 std::string sigkill_hint(std::optional<unsigned long long> before);
 
-/// The least number of descriptors that a rank needs for files, sockets and events, with room for the files of a save.
+/// Minimum number of file descriptors for a rank: files, sockets, events and the files of a save.
 inline constexpr std::uint64_t kLeastOpenFiles = 64;
 
-/// Refuses a limit of open files with which ranks could not connect, which would show later as a time-out. \error
-/// kFailed
+/// Refuses a limit of open files that is too low for ranks to connect, which would otherwise show as a timeout.
+/// \error kFailed
 ckpt::Status check_open_files(std::uint64_t limit);
 /// check_open_files() with the limit of this process.
 ckpt::Status check_process_limits();

@@ -38,13 +38,13 @@ bool tell_launcher(const std::string& record) {
 
 }  // namespace
 
-// So short a record needs no memory.
+// A record this short needs no allocation.
 void note_said_why(int code) { (void)tell_launcher("S" + std::to_string(code)); }
 
 void note_finishing(double seconds) { (void)tell_launcher("W" + std::to_string(seconds)); }
 
 bool leave_to_launcher(Left what, const std::string& message, const std::string& hint) {
-  // One write of at most PIPE_BUF bytes stays in one piece among those of other ranks.
+  // A write of at most PIPE_BUF bytes is atomic among those of other ranks.
   std::string record = (what == Left::kCause ? "C" : "L") + message + kBetween + hint;
   std::ranges::replace(record, '\0', ' ');
   return tell_launcher(record.substr(0, PIPE_BUF - 1));
@@ -70,7 +70,7 @@ RankReports decode_reports(const std::string& bytes) {
 ckpt::Status bind_to_launcher() {
   const char* launcher = std::getenv("TITAN_LAUNCHER_PID");
   if (!launcher) {
-    // Not in general: a rank that a shell started in the background shall outlive the shell.
+    // Only under torchrun: a rank that a shell started in the background must outlive the shell.
     if (std::getenv("TORCHELASTIC_RUN_ID")) prctl(PR_SET_PDEATHSIG, SIGTERM);
     return ckpt::ok_status();
   }

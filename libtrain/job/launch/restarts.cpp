@@ -36,7 +36,7 @@ class Restarter {
 
   int run() {
     std::optional<std::uint64_t> began = options_.newest();
-    unsigned barren = 0;  // starts in a row that left no newer step than they began from
+    unsigned barren = 0;  // consecutive starts that made no newer step
     for (unsigned restart = 0;; ++restart) {
       const int code = run_once(restart);
       if (code != ckpt::kExitFailed || stopped_ != 0) return code;
@@ -82,7 +82,7 @@ class Restarter {
     }
   }
 
-  /// Behind a fork: system calls alone.
+  /// Runs after fork: system calls only.
   [[noreturn]] void become(char* const* words, pid_t parent) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -93,7 +93,7 @@ class Restarter {
     _exit(127);
   }
 
-  /// The stop signal that came within `wait`; 0: none.
+  /// The stop signal that arrived within `wait`; 0 if none did.
   int stop_within(std::chrono::milliseconds wait) {
     for (const Clock::time_point end = Clock::now() + wait;;) {
       const auto left =

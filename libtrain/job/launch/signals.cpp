@@ -30,12 +30,12 @@ std::atomic<std::uint64_t> finished{0}, saved{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free,
               "used inside a signal handler");
 
-// Written before `speaks` is set, and never again.
+// Written before `speaks` is set, and never changed again.
 std::atomic<bool> speaks{false};
 bool saves_at_all = true;
 int log_file = -1;
 char go_on[2048];
-// Written before the handlers are there.
+// Written before the handlers are installed.
 char who[32];
 bool silent = false;
 
@@ -93,13 +93,13 @@ void last_words() {
   line.write_out(log_file);
 }
 
-/// Of a process that has nothing else to say.
+/// The message of a process that has nothing else to say.
 void say_ended() {
   const char* parts[] = {"note: ", who, "stopped at once by a second Ctrl-C\n"};
   for (const char* part : parts) (void)!::write(STDERR_FILENO, part, std::strlen(part));
 }
 
-/// One of our launcher's ranks speaks for all.
+/// One rank of Titan's launcher prints messages for all.
 void learn_who_speaks() {
   const char* rank = std::getenv("RANK");
   if (rank != nullptr) std::snprintf(who, sizeof who, "rank %.16s was ", rank);
@@ -184,7 +184,7 @@ std::string stop_name(int signal) {
   return name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name);
 }
 
-// A launcher tells its ranks one after the other: the signal that another rank has heard may be on its way.
+// A launcher signals its ranks one after the other: the signal that another rank got may still be on its way.
 std::string who_asks() {
   for (int look = 0; look < 20 && stop_signal() == 0; ++look)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -11,7 +11,7 @@ using ckpt::Status;
 
 namespace {
 
-constexpr std::size_t kMostKept = 64 << 20;  // of a run that never syncs
+constexpr std::size_t kMostKept = 64 << 20;  // for a run that never syncs
 
 Status closed(const std::string& path) { return ckpt::failed("'" + path + "' is closed"); }
 
@@ -37,7 +37,7 @@ Status AppendFile::append(std::string_view record) {
 
 Status AppendFile::put(std::uint64_t at, std::string_view record) {
   Status status = file_->pwrite(at, std::as_bytes(std::span(record)));
-  // A full disk may have taken half a record; a later one must not follow it.
+  // A full disk may have stored half a record; a later record must not follow it.
   if (!status.ok() && !file_->truncate(at).ok()) status.causes.push_back("and the partial line could not be removed");
   return status;
 }

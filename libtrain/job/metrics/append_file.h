@@ -1,5 +1,5 @@
 #pragma once
-// A file that grows by whole records, and recovers after the store refused a write.
+// A file that grows by whole records, and recovers from refused writes.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,8 +24,8 @@ class AppendFile {
 
   /// Appends all of `record`, or nothing.
   ckpt::Status append(std::string_view record);
-  /// Makes the appended records durable. After a failure the next call writes them again: the kernel reports a failure
-  /// once, and the next sync would succeed although the bytes are lost.
+  /// Makes the appended records durable. After a failure the next call writes them again, since the kernel reports a
+  /// failure only once: the next sync would succeed although the bytes are lost.
   ckpt::Status sync();
   /// sync() and close; reports late errors.
   ckpt::Status close();
@@ -37,9 +37,9 @@ class AppendFile {
   ckpt::Fs& fs_;
   std::unique_ptr<ckpt::File> file_;  ///< null: closed
   std::string path_;
-  std::uint64_t end_, durable_;  ///< end_: where the next record goes; durable_: end of what a sync has made durable
-  std::string since_;            ///< the bytes after durable_
-  bool lost_ = false;            ///< a sync has failed since then
+  std::uint64_t end_, durable_;  ///< end_: offset of the next record; durable_: end of what is durable
+  std::string since_;            ///< bytes after durable_
+  bool lost_ = false;            ///< a sync has failed since durable_ was set
 };
 
 }  // namespace titan::train

@@ -1,6 +1,5 @@
 #pragma once
-// The scalars that TensorBoard shows for a step, a validation and a save. They have torchtitan's names if torchtitan
-// has them. Pure.
+// TensorBoard scalars for a step, a validation and a save, under torchtitan's names where it has them. Pure.
 #include <vector>
 
 #include "libtrain/job/metrics/event_record.h"

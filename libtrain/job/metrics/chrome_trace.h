@@ -1,5 +1,5 @@
 #pragma once
-// Writes what ranks did, or would do, and when, as a trace for chrome://tracing and ui.perfetto.dev. \source "Trace
+// Writes the timeline of ranks (real or simulated) as a trace for chrome://tracing and ui.perfetto.dev. \source "Trace
 // Event Format", the JSON object form with complete events ("ph": "X")
 #include <string>
 #include <vector>

@@ -33,7 +33,7 @@ std::optional<double> known_peak_tflops(std::string_view device) {
     std::string_view part, also;
     double tflops;
   };
-  // The first that fits: an H100 of another kind than these two is an SXM.
+  // The first match counts: an H100 that is neither of the first two kinds is an SXM.
   constexpr std::array<Known, 6> kKnown{{{"A100", "", 312},
                                          {"H100", "NVL", 835},
                                          {"H100", "PCIe", 756},

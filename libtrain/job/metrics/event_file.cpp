@@ -51,7 +51,7 @@ ckpt::Result<std::unique_ptr<EventFile>> EventFile::open(ckpt::Fs& fs, const std
       ckpt::join_path(folder, event_file_name(static_cast<std::uint64_t>(now), host_name(), ::getpid(), names));
   TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> made, fs.create(path));
   std::unique_ptr<EventFile> file(new EventFile({fs, std::move(made), path, 0}));
-  // Python's reader passes over the first START of a folder and forgets by every later one: each file has one.
+  // Python's reader ignores the first START in a folder and handles later ones, so each file has one.
   TITAN_RETURN_IF_ERROR(file->file_.append(file_version_record(now) + start_record(now, step + 1)));
   TITAN_RETURN_IF_ERROR(file->sync());
   TITAN_RETURN_IF_ERROR(fs.sync_dir(folder));

@@ -1,5 +1,5 @@
 #pragma once
-// A TensorBoard event file: one for each start of a run. All are in one folder, so that TensorBoard shows one curve.
+// TensorBoard event files, one per start of a run. All are in one folder, so that TensorBoard shows one curve.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,9 +16,8 @@ namespace titan::train {
 /// Appends whole records. One writer (rank 0, under the run's lock), not thread-safe.
 class EventFile : public std::enable_shared_from_this<EventFile> {
  public:
-  /// Makes a new file in `folder`, and `folder` if it is missing. Readers read the files in the order of their names:
-  /// the new name sorts after the existing ones, and the file tells that the steps after `step` are written again.
-  /// \error kFailed (I/O)
+  /// Creates a new file in `folder`, and `folder` if missing. Readers read files in name order, so the new name sorts
+  /// after the existing ones. The file states that steps after `step` are written again. \error kFailed (I/O)
   static ckpt::Result<std::unique_ptr<EventFile>> open(ckpt::Fs& fs, const std::string& folder, std::uint64_t step);
 
   /// See MetricsFile::leave_to.

@@ -16,9 +16,9 @@ struct BoardScalar {
 
 /// The first record of a file. `wall_time`: seconds since 1970, as in all of these.
 std::string file_version_record(double wall_time);
-/// SessionLog START: points of `step` and later in earlier files are superseded.
+/// SessionLog START: points of `step` and later steps in earlier files are superseded.
 std::string start_record(double wall_time, std::uint64_t step);
-/// All points of one step in one record: a reader finds all of them or none.
+/// All points of one step in one record, so that a reader sees all of them or none.
 std::string scalars_record(double wall_time, std::uint64_t step, const std::vector<BoardScalar>& scalars);
 
 /// CRC-32C (Castagnoli).

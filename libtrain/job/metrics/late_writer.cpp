@@ -34,7 +34,7 @@ struct LateWriter::State {
   const Options options;
   ckpt::Mutex mutex;
   ckpt::Condition changed;
-  std::deque<Waiting> waiting TITAN_GUARDED_BY(mutex);  // the first may be under way
+  std::deque<Waiting> waiting TITAN_GUARDED_BY(mutex);  // the first may be in progress
   std::size_t bytes TITAN_GUARDED_BY(mutex) = 0;
   std::size_t dropped TITAN_GUARDED_BY(mutex) = 0;       // since the store last took one
   std::uint64_t number TITAN_GUARDED_BY(mutex) = 0;      // of the newest job
@@ -80,7 +80,7 @@ struct LateWriter::State {
     }
   }
 
-  /// Returns what is to be said.
+  /// Ends an attempt; returns a message to report.
   std::string end_try(const Job& job, const Status& status) TITAN_REQUIRES(mutex) {
     busy = false;
     std::string line;
@@ -108,14 +108,14 @@ struct LateWriter::State {
     return std::ranges::any_of(waiting, [&](const Waiting& one) { return one.number == wanted; });
   }
 
-  /// But for one that is under way.
+  /// Removes the job, unless it is being written.
   void take_back(std::uint64_t unwanted) TITAN_REQUIRES(mutex) {
     const auto begin = waiting.begin() + (busy ? 1 : 0);
     waiting.erase(std::remove_if(begin, waiting.end(), [&](const Waiting& one) { return one.number == unwanted; }),
                   waiting.end());
   }
 
-  /// Drops the oldest that may go until the rest has room.
+  /// Drops the oldest droppable jobs until the rest fits.
   void make_room() TITAN_REQUIRES(mutex) {
     const auto may_go = [](const Waiting& job) { return job.keep == Keep::kWhileThereIsRoom; };
     auto from = waiting.begin() + (busy ? 1 : 0);

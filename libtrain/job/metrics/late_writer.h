@@ -1,6 +1,6 @@
 #pragma once
-// Writes what a run records (metrics lines, points of curves, its log) in a separate thread. Only a caller that asks
-// for durability waits for a store that refuses or hangs.
+// Writes a run's records (metrics lines, TensorBoard points, logs) in a background thread. Only a caller that asks for
+// durability waits for a store that refuses or hangs.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -18,24 +18,25 @@ class LateWriter {
   using Job = std::function<ckpt::Status()>;
 
   struct Options {
-    std::string what;              ///< what is written, in messages to `say`
-    std::size_t limit = 64 << 20;  ///< bytes of jobs that may wait; beyond it the oldest droppable jobs are dropped
-    std::chrono::milliseconds again{1'000};            ///< from a refusal to the next try
-    std::function<void(const std::string& line)> say;  ///< told of refusals and of their end, in the writer's thread
+    std::string what;              ///< what is written, for messages
+    std::size_t limit = 64 << 20;  ///< maximum bytes of queued jobs; beyond it the oldest droppable jobs are dropped
+    std::chrono::milliseconds again{1'000};            ///< from a refusal to the next attempt
+    std::function<void(const std::string& line)> say;  ///< gets a message when refusals start and end, in the writer's
+                                                       ///< thread
   };
-  /// Whether a job may be dropped if not all fit into `limit`.
+  /// Whether a job may be dropped if the queue exceeds `limit`.
   enum class Keep { kAlways, kWhileThereIsRoom };
 
   explicit LateWriter(Options options);
-  /// Waits up to 2 s for waiting jobs if the store accepts them, and drops the rest.
+  /// Waits up to 2 s for queued jobs if the store accepts them, and drops the rest.
   ~LateWriter();
   LateWriter(const LateWriter&) = delete;
   LateWriter& operator=(const LateWriter&) = delete;
 
-  /// Returns at once. `job` must own what it needs, for it may outlive this object.
+  /// Returns at once. `job` must own its data, since it may outlive this object.
   void add(Keep keep, std::size_t bytes, Job job);
-  /// Runs `job` after all added jobs and waits for it. \error the error of `job`, or of an earlier job, in its latest
-  /// try; ETIMEDOUT: not done within `timeout`
+  /// Runs `job` after all queued jobs and waits for it. \error the latest error of `job` or of an earlier job;
+  /// ETIMEDOUT: not done within `timeout`
   ckpt::Status sync(Job job, std::chrono::milliseconds timeout);
 
  private:

@@ -32,7 +32,7 @@ std::mutex g_mutex;
 Logger g_logger;
 std::function<void(LogLevel, const std::string&)> g_show;
 
-/// Hands messages on, without time and rank.
+/// Passes messages on, without time and rank.
 class ShowSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit ShowSink(std::function<void(LogLevel, const std::string&)> show) : show_(std::move(show)) {}
@@ -67,7 +67,7 @@ class LogFile {
     return status;
   }
   bool is_open() const { return fd_ >= 0; }
-  /// Goes on at `at`, and moves it on.
+  /// Continues at `at`, and advances it.
   ckpt::Status append(const std::string& line, std::size_t& at) const {
     while (at < line.size()) {
       const ssize_t count = ::write(fd_, line.data() + at, line.size() - at);
@@ -82,12 +82,12 @@ class LogFile {
   const int fd_;
 };
 
-/// Lines go to the file from another thread: a store that stands still holds up none that logs.
+/// Writes lines from a background thread, so that a hanging store blocks no logging thread.
 class FileSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   FileSink(std::shared_ptr<LogFile> file, LateWriter::Options options)
       : file_(std::move(file)), late_(std::move(options)) {}
-  /// Waits for what was logged, but not for a store that takes nothing.
+  /// Waits for the logged lines, but not for a store that accepts nothing.
   void finish() {
     (void)late_.sync([] { return ckpt::ok_status(); }, kGoodbye);
   }
@@ -110,7 +110,7 @@ class FileSink : public spdlog::sinks::base_sink<std::mutex> {
 
 std::shared_ptr<FileSink> g_file;  // of g_logger; under g_mutex
 
-/// Null where the file cannot be opened.
+/// Null if the file cannot be opened.
 std::shared_ptr<FileSink> open_file_sink(const std::string& path, const spdlog::sink_ptr& console, std::string* error) {
   const ckpt::Status made = ckpt::make_dirs(ckpt::posix_fs(), ckpt::parent_path(path));
   const auto file = std::make_shared<LogFile>(path);
@@ -120,7 +120,7 @@ std::shared_ptr<FileSink> open_file_sink(const std::string& path, const spdlog::
   }
   LateWriter::Options options;
   options.what = path;
-  // Not through the logger: the line would wait behind what it tells of.
+  // Not through the logger: the message would be queued after the lines that it is about.
   options.say = [console](const std::string& line) {
     console->log({spdlog::source_loc{}, "titan", spdlog::level::warn, ckpt::printable(line)});
   };

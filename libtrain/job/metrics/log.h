@@ -1,6 +1,6 @@
 #pragma once
-// Log lines "2026-01-02T03:04:05.678Z I r0 message key=value" on stderr and in logs/rank-N.log. spdlog stays in
-// log.cpp.
+// Log lines "2026-01-02T03:04:05.678Z I r0 message key=value" on stderr and in logs/rank-N.log. Only log.cpp uses
+// spdlog.
 #include <functional>
 #include <string>
 
@@ -8,10 +8,10 @@
 
 namespace titan::train {
 
-/// Sets up this process's log: rank 0 shows info and above on stderr, others warnings and above; everything from debug
-/// on goes to `<run_dir>/logs/rank-N.log` when `run_dir` is not empty, written by a thread that log calls do not wait
-/// for. Call it again to change the setup. Returns why there is no such file, else "". A run continues without the
-/// file; if the run folder cannot be used at all, the returned reason is the error to report.
+/// Sets up this process's log. stderr: info and above on rank 0, warnings and above on other ranks. If `run_dir` is not
+/// empty, `<run_dir>/logs/rank-N.log` gets everything from debug on, written by a background thread. Call it again to
+/// change the setup. Returns why there is no log file, else empty. A run continues without the file; if the run folder
+/// cannot be used at all, the returned reason is the error to report.
 std::string init_log(int rank, const std::string& run_dir);
 enum class LogLevel { kInfo, kWarn, kError };
 /// From the next init_log() on, messages for stderr go to `show` instead, for a program that draws on the terminal
@@ -24,7 +24,7 @@ void log_debug(const std::string& message);
 void log_info(const std::string& message);
 void log_warn(const std::string& message);
 void log_error(const std::string& message);
-/// Waits until the log file has all messages, but at most 2 s for a store that hangs.
+/// Waits until the log file has all messages, but at most 2 s if the store hangs.
 void flush_log();
 /// Message, causes and hint of `status` as one log line.
 std::string log_text(const ckpt::Status& status);

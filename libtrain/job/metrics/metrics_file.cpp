@@ -57,7 +57,7 @@ ckpt::Result<std::unique_ptr<MetricsFile>> MetricsFile::open(ckpt::Fs& fs, const
     scan.feed(ckpt::text_of(part));
     return ckpt::ok_status();
   }));
-  // The tail is stored elsewhere before it is cut here. A crash in between keeps it twice; it is never lost.
+  // The tail is stored elsewhere before it is cut here. A crash in between duplicates it, but never loses it.
   if (scan.cut() < scan.whole_lines()) {
     const std::string kept = path + ".attempt-" + std::to_string(attempt);
     TITAN_RETURN_IF_ERROR(keep_tail(fs, file, scan.cut(), scan.whole_lines(), kept));

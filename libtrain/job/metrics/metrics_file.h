@@ -1,5 +1,5 @@
 #pragma once
-// metrics.jsonl: the figures that rank 0 reports, step by step. The file is the source of truth for them.
+// metrics.jsonl: the values that rank 0 reports for each step. This file is their source of truth.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,18 +23,19 @@ using EventFields = std::vector<std::pair<std::string, EventValue>>;
 /// non-finite as strings. One writer (rank 0, under the run's lock), not thread-safe.
 class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
  public:
-  /// Opens for a start that continues after `step` (0 = fresh). Lines from the first one with a larger step on, events
-  /// included, are moved to metrics.jsonl.attempt-<attempt>. Lines and events of `step` itself stay, also events that
-  /// were written late. An incomplete last line (no newline, or not a whole object) is dropped. \error kFailed (I/O).
+  /// Opens the file for a start that continues after `step` (0: a new run). From the first line with a larger step on,
+  /// lines (including events) are moved to metrics.jsonl.attempt-<attempt>. Lines and events of `step` itself stay,
+  /// even if they were written late. An incomplete last line (no newline, or not a whole object) is dropped. \error
+  /// kFailed (I/O).
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
-  /// From now on the thread of `late` writes lines and reports errors; nullptr: lines are written at once, as before.
-  /// This object must then be owned by a shared_ptr.
+  /// From now on the thread of `late` writes lines and reports errors; nullptr: lines are written at once. This object
+  /// must then be owned by a shared_ptr.
   void leave_to(LateWriter* late) { late_ = late; }
   ckpt::Status step(const StepMetrics& metrics);
-  /// An event "validation".
+  /// Writes an event "validation".
   ckpt::Status validation(const ValidationMetrics& metrics);
-  /// An event "parameter_norms" with an object `norms` of these names and values.
+  /// Writes an event "parameter_norms" with an object `norms` of these names and values.
   ckpt::Status parameter_norms(std::uint64_t step, const std::vector<std::string>& names,
                                const std::vector<double>& norms);
   /// `{"schema":..,"step":..,"time":..,"attempt":..,"event":name, fields...}`

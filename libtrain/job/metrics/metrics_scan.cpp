@@ -7,7 +7,7 @@
 namespace titan::train {
 namespace {
 
-/// The step of a whole line of ours. Control bytes (blocks of zeros after a power loss) make it none.
+/// The step of a complete line of ours; nullopt if it has control bytes (zero blocks after a power loss).
 std::optional<std::uint64_t> step_of(std::string_view line) {
   if (!line.starts_with(kMetricsLineStart) || !line.ends_with('}')) return {};
   if (std::any_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) return {};

@@ -1,5 +1,5 @@
 #pragma once
-// Finds where to cut a metrics.jsonl for a start that continues after some step. Pure.
+// Finds where to cut a metrics.jsonl for a start that continues after a given step. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,17 +9,16 @@ namespace titan::train {
 /// Every line starts with this; the step's digits follow.
 inline constexpr std::string_view kMetricsLineStart = R"({"schema":"titan.metrics/1","step":)";
 
-/// Reads a file piece by piece. Keeps everything up to the end of the last line with step <= `step` before the first
-/// line with a larger step. Lines of another form stay if they are in between, and are cut if they are at the end.
-/// Events with step <= `step` after the first larger step are "late" (a save's last line is written when the save is
-/// done).
+/// Reads a file in parts. Keeps everything up to the end of the last line with step <= `step` before the first line
+/// with a larger step. Malformed lines in between are kept; at the end they are cut. Events with step <= `step` after
+/// the first larger step are "late" (a save's last line is written when the save is done).
 class MetricsScan {
  public:
   explicit MetricsScan(std::uint64_t step) : step_(step) {}
   void feed(std::string_view piece);
 
   std::uint64_t cut() const { return cut_; }                  ///< bytes to keep
-  const std::string& late() const { return late_; }           ///< late events from after the cut, to be kept too
+  const std::string& late() const { return late_; }           ///< late events after the cut, to be kept too
   std::uint64_t whole_lines() const { return whole_lines_; }  ///< end of the last newline
   std::uint64_t size() const { return whole_lines_ + line_.size(); }
 

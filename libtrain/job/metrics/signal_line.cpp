@@ -19,7 +19,7 @@ static_assert(std::atomic<std::size_t>::is_always_lock_free, "used inside a sign
 void signal_lines_for_terminal(std::size_t columns) { terminal_columns = columns; }
 
 SignalLine& SignalLine::operator<<(std::string_view text) {
-  const std::size_t bytes = std::min(text.size(), sizeof line_ - 1 - size_);  // the line's end has a place
+  const std::size_t bytes = std::min(text.size(), sizeof line_ - 1 - size_);  // room for the line's end
   std::memcpy(line_ + size_, text.data(), bytes);
   size_ += bytes;
   return *this;
@@ -53,7 +53,7 @@ void SignalLine::write_out(int log) {
   line_[size_++] = '\n';
   const std::size_t columns = terminal_columns;
   for (const int fd : {log, columns > 0 ? -1 : STDERR_FILENO})
-    if (fd >= 0 && ::write(fd, line_, size_) < 0) continue;  // nobody is left to be told
+    if (fd >= 0 && ::write(fd, line_, size_) < 0) continue;  // there is nobody left to tell
   if (columns > 0) write_to_terminal(columns);
 }
 

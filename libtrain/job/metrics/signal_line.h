@@ -1,13 +1,13 @@
 #pragma once
-// A log line that a signal handler may write: it allocates no memory, takes no lock and does not use spdlog.
+// An async-signal-safe log line: allocates no memory, takes no lock and does not use spdlog.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace titan::train {
 
-/// Formats lines to stderr for a terminal with `columns` columns, which may show a progress bar: without time and rank,
-/// broken between words. 0: formats them for a file. Any thread may call it.
+/// `columns` > 0: formats lines on stderr for a terminal of that width with a possible progress bar: without time and
+/// rank, wrapped between words. 0: formats them for a file. Thread-safe.
 void signal_lines_for_terminal(std::size_t columns);
 
 class SignalLine {

@@ -113,7 +113,7 @@ void StatusFile::write_soon() {
   }
   late_.add(LateWriter::Keep::kAlways, 0, [self = shared_from_this()] {
     self->write();
-    return ckpt::ok_status();  // what the store refuses comes with the next step: lines wait behind it
+    return ckpt::ok_status();  // refused content is written with the next step, since log lines are queued behind it
   });
 }
 
@@ -125,7 +125,7 @@ void StatusFile::write() {
     waiting_ = false;
     written_ = std::chrono::steady_clock::now();
   }
-  // The disk is not waited for: the text is old in a second.
+  // Not durable: the text is outdated in a second.
   const ckpt::Status status = ckpt::put_file(fs_, path_, text, ckpt::Lasting::kNo);
   if (!status.ok() && !std::exchange(refused_, true)) log_warn("metrics.status_file: " + log_text(status));
   if (status.ok()) refused_ = false;

@@ -1,5 +1,5 @@
 #pragma once
-// metrics.status_file: the state of a run in Prometheus' text format, for example for node_exporter's textfile
+// metrics.status_file: the state of a run in Prometheus text format, for example for node_exporter's textfile
 // collector.
 #include <chrono>
 #include <cstdint>
@@ -19,19 +19,19 @@ class Fs;
 namespace titan::train {
 
 struct RunStatus {
-  std::string run;  ///< the label of every line
+  std::string run;  ///< label value of every line
   std::uint32_t attempt = 1;
-  std::optional<StepMetrics> step;                            ///< of the last finished step
-  std::optional<std::uint64_t> durable;                       ///< the last step that is durable; none: no step is
-  double durable_at = 0;                                      ///< seconds since 1970
-  std::uint64_t save_failures = 0, skips = 0, rollbacks = 0;  ///< of this start
+  std::optional<StepMetrics> step;                            ///< last completed step
+  std::optional<std::uint64_t> durable;                       ///< last durable step; unset if there is none
+  double durable_at = 0;                                      ///< seconds since 1970-01-01 UTC
+  std::uint64_t save_failures = 0, skips = 0, rollbacks = 0;  ///< counts of this start
 };
 
 /// The whole file. `now`: seconds since 1970. \source prometheus.io/docs/instrumenting/exposition_formats
 std::string status_text(const RunStatus& status, double now);
 
-/// Writes the newest status into a file and replaces the file as a whole, so that a reader never sees a part. The run's
-/// late writer writes it: at once if a save or a failure changed the status, else at most once a second.
+/// Writes the newest status and replaces the file atomically. The run's late writer writes it: at once if a save or a
+/// failure changed the status, else at most once a second.
 class StatusFile : public std::enable_shared_from_this<StatusFile> {
  public:
   /// `status`: the status at the start.
@@ -40,7 +40,7 @@ class StatusFile : public std::enable_shared_from_this<StatusFile> {
   void saved(std::uint64_t step);
   /// Counts "save_failed", "skip" and "rollback"; other events change nothing.
   void event(std::string_view name);
-  /// Asks for the file to be written with the present status. Returns at once.
+  /// Queues a write of the present status. Returns at once.
   void write_soon();
 
  private:

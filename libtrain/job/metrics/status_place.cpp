@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kMostStatus = std::uint64_t{1} << 20;  // bytes
 
-/// A line of a run's status, or a comment of one. Those of `titan-ckpt scrub` are another file's.
+/// A line or comment of a run's status file. Those of `titan-ckpt scrub` are another file's.
 bool is_line(const std::string& line) {
   return line.empty() || line[0] == '#' ||
          (line.starts_with("titan_") && !line.starts_with("titan_scrub_") &&
@@ -28,19 +28,19 @@ bool is_status(const std::vector<std::string>& lines) {
          std::any_of(lines.begin(), lines.end(), [](const std::string& line) { return line.starts_with("titan_"); });
 }
 
-/// The run that a status is of. Empty if it names none.
+/// The run named in a status text; empty if there is none.
 std::string run_of(std::string_view text) {
   constexpr std::string_view kLabel = "{run=";
   const std::size_t at = text.find(kLabel);
   return at == std::string_view::npos ? "" : ckpt::unquoted_label(text.substr(at + kLabel.size()));
 }
 
-/// Whether two paths name one run: one of them may be relative to a folder that is not known any more.
+/// Whether two paths name the same run; one of them may be relative to an unknown folder.
 bool is_same_run(const std::string& a, const std::string& b) {
   return a == b || a.ends_with("/" + b) || b.ends_with("/" + a);
 }
 
-/// The path of `name` in the folder of the run; empty if it lies elsewhere.
+/// The path of `name` relative to the run folder; empty if it is elsewhere.
 std::string below_run(ckpt::Fs& fs, const std::string& run, const std::string& name) {
   namespace stdfs = std::filesystem;
   const auto real_or_same = [&fs](const std::string& folder) {
@@ -55,7 +55,7 @@ std::string below_run(ckpt::Fs& fs, const std::string& run, const std::string& n
   return relative.empty() || relative == "." || relative == ".." || relative.starts_with("../") ? "" : relative;
 }
 
-/// Whether the run writes `below`, a path in its folder, or the folder that it is in.
+/// Whether the run itself writes `below`, a path in its folder, or a folder that contains it.
 bool written_by_run(const recipe::Config& config, const std::string& below) {
   const std::string_view first = std::string_view(below).substr(0, below.find('/'));
   for (const std::string_view file : {"config.toml", "metrics.jsonl", "run.lock", "on_publish.done", "on_publish.log"})
@@ -90,7 +90,7 @@ ckpt::Status check_status_place(ckpt::Fs& fs, const recipe::Config& config) {
     return ckpt::invalid(there + "no status of a run: it is never replaced")
         .with_hint("choose another name, or move it away");
   const std::string other = run_of(**text);
-  // A run that was moved takes its status along.
+  // The status file of a run that was moved belongs to it.
   if (other.empty() || !below.empty() || is_same_run(other, run)) return ckpt::ok_status();
   return ckpt::invalid(there + "the status of the run " + other + ": it is never replaced")
       .with_hint("choose another name, or move it away");

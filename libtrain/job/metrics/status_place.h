@@ -1,5 +1,5 @@
 #pragma once
-// Checks where metrics.status_file is written.
+// Checks the path of metrics.status_file.
 #include <string>
 
 #include "ckpt/base/status.h"
@@ -17,7 +17,7 @@ namespace titan::train {
 /// The path of metrics.status_file = `name` of a run in `run_dir`.
 std::string status_path(const std::string& run_dir, const std::string& name);
 
-/// Refuses a metrics.status_file where the run writes other files, or that has something other than the status of this
+/// Refuses a metrics.status_file at a path that the run writes otherwise, or that holds anything but the status of this
 /// run, since it would be replaced. \error kInvalid: another file, the status of another run, a folder; kFailed,
 /// kMediaError
 ckpt::Status check_status_place(ckpt::Fs& fs, const recipe::Config& config);

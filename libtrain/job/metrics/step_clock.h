@@ -1,5 +1,5 @@
 #pragma once
-// Measures where the time of a step goes. One part is measured at a time, so that parts never overlap.
+// Measures the time of a step by part. One part is measured at a time, so parts never overlap.
 #include <chrono>
 
 namespace titan::train {
@@ -26,7 +26,7 @@ class StepClock {
  public:
   using Part = double StepTimes::*;
 
-  /// Sets all times to zero: a new step begins.
+  /// Sets all times to zero for a new step.
   void start() {
     times_ = {};
     last_ = Clock::now();
@@ -43,7 +43,7 @@ class StepClock {
     return times_;
   }
 
-  /// Adds the time of its lifetime to `part`, except time within a nested In.
+  /// Adds its lifetime to `part`, except the time of a nested In.
   class In {
    public:
     In(StepClock& clock, Part part) : clock_(clock), before_(clock.enter(part)) {}

@@ -16,14 +16,15 @@ std::int64_t whole_lines(std::int64_t elements) { return std::max(elements / kLi
 
 std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
 
-/// The rows of the owners whose ranks are `rank` modulo `stride`.
+/// The rows of owners with rank number `rank` modulo `stride`.
 SegmentRow rows_of_class(const std::vector<SegmentRow>& owners, std::uint32_t rank, std::uint32_t stride) {
   SegmentRow row;
   for (std::size_t owner = rank % stride; owner < owners.size(); owner += stride) row.add(owners[owner]);
   return row;
 }
 
-/// The butterfly between groups, and what is handed to ranks that hold nothing. The all-to-all is still to be planned.
+/// Plans the butterfly between groups, and what is handed to ranks that are not holders. The all-to-all is planned
+/// later.
 ExchangePlan plan_between_groups(const std::vector<SegmentRow>& owners, const RankGroups& groups, std::uint32_t me,
                                  std::int64_t elements) {
   ExchangePlan plan{.me = me};
@@ -106,7 +107,7 @@ ExchangePlan plan_sums(const std::vector<SegmentRow>& owners, std::uint32_t me, 
   const RankGroups groups = groups_of(ranks, count);
   ExchangePlan plan = plan_between_groups(owners, groups, me, elements);
   if (groups.groups == ranks) return plan;
-  // The same slices on all ranks: those for which the rank that gives most and the group that takes most have room.
+  // Equal slices on all ranks: they fit the rank that sends most and the group that receives most.
   std::vector<std::int64_t> taken(groups.groups);
   std::vector<std::vector<Node>> nodes(ranks);
   std::size_t given = 0;
@@ -170,7 +171,7 @@ std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::
   return rows;
 }
 
-// Stages begin at multiples of dp, and nodes at multiples of their ranks: so no domain is on two nodes.
+// Stages begin at multiples of dp, and nodes at multiples of their ranks, so no domain spans two nodes.
 std::uint32_t domain_size(const recipe::RunPlan& plan) {
   if (plan.exchange == recipe::ExchangeDomain::kNode) return std::gcd(plan.node_ranks, plan.mesh.dp);
   return plan.exchange == recipe::ExchangeDomain::kAlways || plan.shard_gradients ? plan.mesh.dp : 1;

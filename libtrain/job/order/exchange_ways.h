@@ -1,5 +1,5 @@
 #pragma once
-// With which ranks a rank exchanges gradients and weights, so that connections can be made before the first step.
+// The ranks with which a rank exchanges gradients and weights, so that connections can be made before the first step.
 #include <vector>
 
 namespace titan::train {

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of a stage's tensors, one after the other, as one row of elements from which buffers are cut. Pure.
+// Parts of a stage's tensors, concatenated into one row of elements from which buffers are cut. Pure.
 #include <cstdint>
 #include <span>
 #include <vector>

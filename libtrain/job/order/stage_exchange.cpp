@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kSumWidth = 4, kHalfWidth = 2;
 
-/// Of the ranks with this rank's place in their domains, in order of the domains: the lengths of what they own.
+/// For the ranks with this rank's position in their domains, in order of domains: the lengths of what they own.
 std::vector<std::int64_t> lengths_of_place(const std::vector<SegmentRow>& rows, std::uint32_t domain,
                                            std::uint32_t dp_rank) {
   std::vector<std::int64_t> lengths;
@@ -29,14 +29,14 @@ struct StagePart {
   std::vector<SegmentRow> rows;
 };
 
-/// Bytes of an element of a head's gradient: chunks of logits are added up in fp32.
+/// Bytes per element of a head's gradient: chunks of logits are summed in fp32.
 std::int64_t head_width(const recipe::RunPlan& plan) {
   const bool chunks = plan.loss_chunk > 0 && plan.loss_chunk < plan.batch.micro * plan.batch.seq_len;
   return plan.bf16 && !chunks ? kHalfWidth : kSumWidth;
 }
 
-/// In the order of the rank's stages, then of their parts, and of those by width. A tied head goes with the norm beside
-/// it.
+/// In the order of the rank's stages, then of their parts, then by width. A tied head is in the part of the norm next
+/// to it.
 std::vector<StagePart> stage_parts_of(const recipe::RunPlan& plan, const ckpt::Ownership& owners,
                                       std::uint32_t pp_rank) {
   const std::vector<std::uint32_t> part_of = recipe::exchange_parts(plan);
@@ -78,7 +78,7 @@ std::vector<StageExchange::Turns> plan_turns(const recipe::RunPlan& plan, std::v
   return turns;
 }
 
-/// Among the ranks with this rank's place: each has summed the same elements, over the micro-batches of its domain.
+/// Among the ranks with this rank's position: each has summed the same elements, over the micro-batches of its domain.
 ExchangePlan plan_between_domains(const recipe::RunPlan& plan, const std::vector<StagePart>& parts,
                                   std::uint32_t dp_rank) {
   const std::uint32_t domain = domain_size(plan), domains = plan.mesh.dp / domain;

@@ -1,5 +1,5 @@
 #pragma once
-// What one rank exchanges with the other ranks of its stages, with which buffers. Pure, planned once.
+// What one rank exchanges with the other ranks of its stages, and its buffers. Pure, planned once.
 #include <cstdint>
 #include <vector>
 
@@ -14,9 +14,9 @@ struct StageExchange {
     std::int64_t width = 4;  ///< bytes of an element: 4 float32, 2 bfloat16
     ExchangePlan plan;
   };
-  /// Parameters whose sums and weights travel together.
+  /// Parameters whose sums and weights are sent together.
   struct Part {
-    std::vector<std::uint32_t> slots;  ///< that are summed
+    std::vector<std::uint32_t> slots;  ///< slots that are summed
     ExchangePlan sums;                 ///< at the end of the step, by slot; empty if gradients are exchanged in turns
     std::vector<Sharing> sharings;
   };
@@ -24,7 +24,7 @@ struct StageExchange {
   /// domain.
   struct Turns {
     std::uint32_t chunk = 0;           ///< the stage's place among those of the rank
-    std::int64_t width = 4;            ///< bytes of an element of the gradients, also when they travel
+    std::int64_t width = 4;            ///< bytes of a gradient element, in memory and in transit
     std::vector<std::uint32_t> slots;  ///< of the stage's parameters in the part; a tied head's slot comes last
     ExchangePlan plan;
     SegmentRow own;          ///< the elements of the part that this rank owns
@@ -37,7 +37,7 @@ struct StageExchange {
   std::vector<Turns> turns;            ///< of each stage and part if gradients are exchanged in turns; else empty
   ExchangePlan between_domains;        ///< after turns, at the end of the step; each row summed in turns is a slot
   bool sends_tied = false, receives_tied = false;  ///< the tied head is on another stage than its embedding
-  std::int64_t tied_piece = 0;                     ///< elements of a tied weight that travel at once
+  std::int64_t tied_piece = 0;                     ///< elements of a tied weight per message
   std::int64_t buffer_bytes = 0;                   ///< of all buffers together
 };
 
@@ -59,8 +59,8 @@ StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Owner
 /// What one rank with `micro_batches` micro-batches sends in a step: gradients and weights.
 Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches);
 
-/// The most rounds and messages of a rank of the first stage in a step. Only some ranks are counted, for groups are
-/// alike.
+/// The maximum of rounds and messages of a rank of the first stage in a step. Only some ranks are counted, since groups
+/// are alike.
 Traffic busiest_traffic(const recipe::RunPlan& plan);
 
 /// The transfers of the groups of a stage's ranks. `nodes`: World::node and World::between_nodes exist

@@ -15,9 +15,9 @@ struct Node {
   Node right() const { return {mid(), hi}; }
 };
 
-/// The micro-batches of DP rank `r` of `d`. Numbers of micro-batches of two ranks differ by at most one. As long as d
-/// is even, the range and d are halved at the middle of the tree node; if d is a power of two, each rank has one node.
-/// With an odd d, the rest of a node with M micro-batches is divided into [floor(r*M/d), floor((r+1)*M/d)).
+/// The micro-batches of DP rank `r` of `d`. Ranks differ by at most one micro-batch. While d is even, the range and d
+/// are halved at the middle of the tree node; if d is a power of two, each rank has one node. With an odd d, the rest
+/// of a node with M micro-batches is divided into [floor(r*M/d), floor((r+1)*M/d)).
 Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r);
 /// The micro-batches of one rank in its order: number i is first + i * stride. All are within `block`.
 struct Share {

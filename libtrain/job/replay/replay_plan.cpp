@@ -22,7 +22,7 @@ using ckpt::Settings;
 
 constexpr std::uint64_t kNever = 1'000'000'000;  // an interval that no replay reaches
 
-/// A full step of the run, and the whole of its manifest.
+/// A full step of the run, with its complete manifest.
 const ckpt::StepEntry* full_step(const ckpt::RunScan& scan, std::uint64_t step) {
   for (const ckpt::StepEntry& entry : scan.steps)
     if (entry.step == step && entry.validity.ok() && entry.full) return &entry;
@@ -38,7 +38,7 @@ Result<const ckpt::StepEntry*> start_at(const ckpt::RunScan& scan, const ReplayR
       .with_hint("`titan-ckpt ls " + ckpt::shell_word(range.run) + "` shows the steps there are");
 }
 
-/// The oldest valid step behind `from`: its configuration computed the steps between.
+/// The oldest valid step after `from`: its configuration computed the steps in between.
 Result<const ckpt::StepEntry*> configured_by(const ckpt::RunScan& scan, const ReplayRange& range, std::uint64_t from) {
   const ckpt::StepEntry* oldest = nullptr;
   for (const ckpt::StepEntry& entry : scan.steps)
@@ -48,7 +48,7 @@ Result<const ckpt::StepEntry*> configured_by(const ckpt::RunScan& scan, const Re
                          ", whose configuration computed the steps between");
 }
 
-/// A save at each published step, and at few others.
+/// A save interval that saves at each recorded step, and at few others.
 std::uint64_t interval_of(const recipe::RunRecord& published, std::uint64_t from, std::uint64_t to) {
   std::uint64_t interval = 0;
   for (const auto& [step, id] : published.ids)
@@ -78,7 +78,7 @@ Settings replay_rows(const Settings& stored, const ReplayLayout& layout, std::ui
                 {"profiling.enable_profiling", "false"},
                 {"validation.freq", std::to_string(kNever)}};
   if (layout.nproc > 0) ours.emplace_back("parallelism.pipeline_parallel_degree", std::to_string(layout.pp));
-  // A later start was given more steps, which its curve allowed: the curve stays that of the fewer ones.
+  // A later start was given more steps, which the LR settings allowed: the LR schedule stays that of the fewer steps.
   const std::string steps = ckpt::setting(stored, "training.steps");
   if (const auto known = ckpt::number_of<std::uint64_t>(steps); known && *known < to) {
     ours.emplace_back("training.steps", std::to_string(to));
@@ -88,7 +88,7 @@ Settings replay_rows(const Settings& stored, const ReplayLayout& layout, std::ui
   return ckpt::with_rows(std::move(rows), ours);
 }
 
-/// The ends of segments: the steps behind which a start changed what shapes the curve.
+/// The ends of segments: steps after which a start changed a setting that shapes the loss curve.
 std::vector<std::uint64_t> cuts_of(const ckpt::RunHistory& history, const ReplayRange& range) {
   std::set<std::uint64_t> cuts{range.from, range.to};
   for (const ckpt::HistoryEntry& entry : history.attempts) {
@@ -99,8 +99,8 @@ std::vector<std::uint64_t> cuts_of(const ckpt::RunHistory& history, const Replay
   return {cuts.begin(), cuts.end()};
 }
 
-/// The keys that the start behind `from` was allowed to change. A stored configuration says also what follows from one
-/// of them, and so a replay has to be allowed that, too.
+/// The keys that the start after `from` was allowed to change. A stored configuration also has settings that follow
+/// from these, so a replay must be allowed to change those, too.
 std::vector<std::string> allowed_behind(const ckpt::RunHistory& history, std::uint64_t from) {
   std::set<std::string> keys;
   for (const ckpt::HistoryEntry& entry : history.attempts) {

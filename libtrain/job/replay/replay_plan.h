@@ -1,5 +1,5 @@
 #pragma once
-// Plans to compute steps of a run again: from which checkpoints, with which configuration.
+// Plans a replay (steps of a run computed again): from which checkpoints, with which configuration.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,10 +19,10 @@ struct ReplayRange {
   std::string run;
   std::uint64_t from = 0, to = 0;
 };
-/// \error kInvalid: the text has another form, or A is not less than B
+/// Parses RUN@A..B. \error kInvalid: the text has another form, or A is not less than B
 ckpt::Result<ReplayRange> parse_replay_range(const std::string& text);
 
-/// The layout for computing them again. `nproc` 0: the layout that the run had.
+/// The layout of a replay. `nproc` 0: the layout that the run had.
 struct ReplayLayout {
   std::uint32_t nproc = 0, pp = 1;
 };
@@ -43,8 +43,8 @@ struct ReplayPlan {
 };
 
 /// Reads the run; writes nothing. A segment's configuration is that of the oldest step after its beginning. \error
-/// kNotFound (there is no run; no full step at A, or before a start that changed a setting that shapes the curve; no
-/// step after A; nothing was published of these steps); errors of reading them
+/// kNotFound: no run; no full step at A, or before a start that changed a setting that shapes the loss curve; no step
+/// after A; no records of these steps. Errors of reading them
 ckpt::Result<ReplayPlan> plan_replay(ckpt::Fs& fs, const ReplayRange& range, const ReplayLayout& layout);
 
 /// The rows as a TOML file.

@@ -73,7 +73,7 @@ std::string class_text(const std::string& batch, const recipe::RunPlan& plan, co
   return text;
 }
 
-/// What has to be known of a run on GPUs.
+/// Facts about a run on GPUs.
 std::vector<std::string> gpu_lines(const ckpt::Settings& environment) {
   if (value_of(environment, "device") == "cpu") return {};
   std::vector<std::string> lines{

@@ -13,20 +13,20 @@ struct RunPlan;
 namespace titan::train {
 
 struct BannerFacts {
-  std::string start;  ///< the resume decision with its reason; empty: a new run from nothing
+  std::string start;  ///< the resume decision with its reason; empty: a new run without weights
   std::string run_dir;
   std::uint64_t first_step = 1, last_step = 0;
   ckpt::Settings environment;
-  std::uint64_t seed = 0;             ///< of the run's random numbers
+  std::uint64_t seed = 0;             ///< seed of the run's random numbers
   std::string data;                   ///< kind, files, samples per epoch
-  std::vector<std::string> left_out;  ///< what the data's folders contain besides data files
+  std::vector<std::string> left_out;  ///< ignored contents of the data's folders
 };
 
 /// One line each: mesh, stages with their share and parameters, batches, environment, class, start.
 std::vector<std::string> banner_lines(const recipe::RunPlan& plan, const BannerFacts& facts);
 
-/// "gradients: 2 groups of 4 data-parallel ranks ..." and "exchange: in 10 parts ..."; empty if gradients go to all
-/// ranks of a stage in one all-to-all.
+/// "gradients: 2 groups of 4 data-parallel ranks ..." and "exchange: in 10 parts ..."; empty if a stage's ranks
+/// exchange gradients in one all-to-all.
 std::vector<std::string> exchange_lines(const recipe::RunPlan& plan);
 
 /// "exchange: the busiest rank sends 990 messages a step ..."; empty if each rank of a stage swaps with log2 of the

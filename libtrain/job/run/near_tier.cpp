@@ -21,8 +21,8 @@ namespace {
 using ckpt::Code;
 using ckpt::Status;
 
-constexpr int kNice = 10;          // as the threads of a save beside training
-constexpr unsigned kLastRead = 2;  // one reading that finds damage proves nothing
+constexpr int kNice = 10;          // as the threads of a background save
+constexpr unsigned kLastRead = 2;  // a single read that finds damage proves nothing
 
 }  // namespace
 
@@ -93,7 +93,7 @@ ckpt::Result<ckpt::Published> NearTier::copy(std::uint64_t step) {
   return ckpt::copy_step(fs_, path_of(step), options_.checkpoint_dir, how);
 }
 
-// What the near folder has lost no other try brings back.
+// A step that the near folder has lost cannot be recovered by another attempt.
 bool NearTier::is_lost(std::uint64_t step, const Status& status) {
   if (status.code == Code::kNotFound)
     return fs_.stat(ckpt::join_path(path_of(step), ckpt::kManifestFile)).status().code == Code::kNotFound;

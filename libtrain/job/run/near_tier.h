@@ -1,6 +1,6 @@
 #pragma once
-// The steps that a run has published in checkpoint.near, and the thread of rank 0 that copies them to the run folder,
-// oldest first. \source docs/operations.md, "Saves in two tiers"
+// The steps published in checkpoint.near, and rank 0's thread that copies them to the run folder, oldest first. \source
+// docs/operations.md, "Saves in two tiers"
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -38,7 +38,7 @@ class NearTier {
   };
   /// `fs` must outlive this object.
   NearTier(ckpt::Fs& fs, Options options);
-  /// Gives up the copy that is under way; the run's next start makes it.
+  /// Abandons the copy in progress; the run's next start makes it.
   ~NearTier();
   NearTier(const NearTier&) = delete;
   NearTier& operator=(const NearTier&) = delete;
@@ -52,13 +52,14 @@ class NearTier {
   std::size_t waiting();
   /// Why the last copy failed; ok if the last copy worked.
   ckpt::Status refused();
-  /// Waits until at most `most` steps are not durable. \error kFailed: that takes longer than `limit`; the error of a
-  /// copy: copies have failed for `patience`
+  /// Waits until at most `most` steps are not durable. \error kFailed: not within `limit`; the error of a copy: copies
+  /// have failed for `patience`
   ckpt::Status wait(std::size_t most, std::chrono::milliseconds limit, std::chrono::milliseconds patience);
-  /// Removes all steps from the near folder that the run folder has too. Without this call the newest of them is kept.
+  /// Removes all steps from the near folder that are also in the run folder. Without this call the newest of them is
+  /// kept.
   void make_room();
-  /// Removes waiting steps from the near folder without copying them, oldest first, until only one waits or is under
-  /// way. Returns the removed steps.
+  /// Removes queued steps from the near folder without copying them, oldest first, until only one is queued or being
+  /// copied. Returns the removed steps.
   std::vector<std::uint64_t> drop_older();
   /// Removes the near folder if every step in it is durable. For a run that copies nothing more and whose later starts
   /// do not need the near folder.
@@ -81,9 +82,10 @@ class NearTier {
   std::vector<Drained> drained_ TITAN_GUARDED_BY(mutex_);
   ckpt::Status refused_ TITAN_GUARDED_BY(mutex_);
   bool under_way_ TITAN_GUARDED_BY(mutex_) = false;  ///< the first step of queue_ is being copied
-  bool hurry_ TITAN_GUARDED_BY(mutex_) = false;      ///< a caller waits: no pause before the next try
+  bool hurry_ TITAN_GUARDED_BY(mutex_) = false;      ///< a caller waits: no pause before the next attempt
   bool stopping_ TITAN_GUARDED_BY(mutex_) = false;
-  std::map<std::uint64_t, unsigned> unreadable_;  ///< tries that found a step damaged; used by the thread only
+  std::map<std::uint64_t, unsigned> unreadable_;  ///< number of attempts that found a step damaged; used only by the
+                                                  ///< thread
   ckpt::CancelSource stop_;
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// A step whose loss or gradient is not finite: its messages, and what the run does. Pure.
+// Non-finite loss or gradient: messages, and what the run does. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,11 +17,11 @@ namespace titan::train {
 
 struct NonFinite {
   std::uint64_t step = 0;
-  ckpt::SampleRange samples;  ///< that this step read, including excluded samples inside the range
+  ckpt::SampleRange samples;  ///< samples read by the step, including excluded samples inside the range
   double loss = 0, norm = 0;
   std::string tensor;                  ///< the first parameter by name whose gradient is not finite; empty: none
-  std::optional<std::uint64_t> layer;  ///< of the tensor, if it is in a layer
-  std::uint32_t stage = 0;             ///< of the tensor
+  std::optional<std::uint64_t> layer;  ///< layer of the tensor, if it is in one
+  std::uint32_t stage = 0;             ///< stage of the tensor
 };
 
 /// Whether loss and norm are finite.
@@ -45,9 +45,9 @@ class NonFinitePolicy {
   enum class Action { kStop, kSkip, kRollback };
 
   explicit NonFinitePolicy(const recipe::Config::Training& training);
-  /// Whether the policy may go back to a checkpoint.
+  /// Whether the policy may return to a checkpoint.
   bool goes_back() const { return wanted_ == Action::kRollback; }
-  /// The action for a step that is not finite. `saved`: there is a checkpoint.
+  /// The action for a non-finite step. `saved`: there is a checkpoint.
   Action meet(bool saved);
   /// Call this after a step that is finite.
   void passed() { skips_ = 0; }

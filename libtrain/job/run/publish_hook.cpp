@@ -21,16 +21,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLook = 20ms;     // at a command that runs
+constexpr auto kLook = 20ms;     // polling interval for a running command
 constexpr auto kLastWords = 1s;  // between SIGTERM and SIGKILL
-constexpr auto kStopWait = 1s;   // for a command, once the run is to stop: what it missed runs at the next start
+constexpr auto kStopWait = 1s;   // for a running command once the run is stopping; it runs again at the next start
 
-// The command takes the place of the shell that runs this. A watcher beside it, in the same process group, reads from a
-// pipe whose other end this process alone holds: a line ends it, and the end of the pipe ends the group.
+// The shell that runs this is replaced by the command. A watcher in the same process group reads from a pipe whose
+// other end only this process holds: a line ends the watcher, and the end of the pipe makes it kill the group.
 constexpr const char* kWatched = "{ read -r line <&3 || kill -KILL 0; } & exec 3<&-; exec /bin/sh -c \"$1\"";
 constexpr int kWatch = 3;  // the watcher's end
 
-/// This process's environment with `more`, and without what makes it a rank.
+/// This process's environment plus `more`, without the variables that make it a rank.
 std::vector<std::string> environment_with(const std::vector<std::string>& more) {
   std::vector<std::string> all = more;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -189,7 +189,7 @@ void PublishHook::run(const Publish& one) {
                             (Clock::now() >= deadline ? "it took longer than checkpoint.on_publish_timeout_seconds"
                                                       : "the run has ended; it runs at the next start"));
   }
-  (void)!::write(watch.ends[1], "\n", 1);  // its children may go on
+  (void)!::write(watch.ends[1], "\n", 1);  // its children may continue
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return options_.done(one);
   options_.problem(what + " failed: " +
                    (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))

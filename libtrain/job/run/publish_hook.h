@@ -25,30 +25,30 @@ struct Publish {
 class PublishHook {
  public:
   struct Options {
-    std::string command;  ///< for /bin/sh; its environment has TITAN_STEP and TITAN_CHECKPOINT, without the variables
-                          ///< of this rank
+    std::string command;  ///< for /bin/sh, with TITAN_STEP and TITAN_CHECKPOINT in its environment, without the
+                          ///< variables
     std::string output;   ///< file that its output is appended to
     double limit_s = 0;   ///< a command that takes longer is killed
     /// Called by the thread right before a command. The command runs only if the result is ok: its step still exists.
     std::function<ckpt::Status(const Publish&)> still_there;
-    std::function<void(const std::string&)> problem;  ///< called by the thread
-    std::function<void(const std::string&)> say;      ///< told of steps that are skipped; called by published()
-    std::function<void(const Publish&)> done;         ///< its command ended with exit code 0; called by the thread
+    std::function<void(const std::string&)> problem;  ///< called by the thread with an error
+    std::function<void(const std::string&)> say;      ///< gets a message about each skipped step; called by published()
+    std::function<void(const Publish&)> done;         ///< called by the thread after a command with exit code 0
   };
   explicit PublishHook(Options options);
-  /// Kills a command that is under way.
+  /// Kills a running command.
   ~PublishHook();
   PublishHook(const PublishHook&) = delete;
   PublishHook& operator=(const PublishHook&) = delete;
 
-  /// Asks to run the command for `one`. Returns at once. A step that still waits for its command is skipped.
+  /// Requests the command for `one`. Returns at once. An earlier step whose command has not started is skipped.
   void published(Publish one);
-  /// Whether a command is under way, or waits for its turn.
+  /// Whether a command is running or waiting.
   bool busy();
-  /// Whether a command works on `step`, or will, so that the step must not be deleted. Thread-safe.
+  /// Whether a command is running or waiting for `step`, so that the step must not be deleted. Thread-safe.
   bool in_use(std::uint64_t step);
-  /// Waits until every command is over: two at most, each for its limit. Once `stopped` returns true, waits for one
-  /// more second at most; then the command under way is killed, and no other begins.
+  /// Waits until all commands have ended: at most two, each up to its limit. Once `stopped` returns true, waits at most
+  /// one more second; then kills the running command, and starts no other.
   void finish(const std::function<bool()>& stopped);
 
  private:

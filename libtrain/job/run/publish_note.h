@@ -1,6 +1,6 @@
 #pragma once
-// RUN/on_publish.done: the last step whose checkpoint.on_publish command ended well. If the newest step is not noted,
-// the next start runs its command.
+// RUN/on_publish.done: the last step whose checkpoint.on_publish command succeeded. If it is not the newest step, the
+// next start runs the command for the newest step.
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,8 +22,8 @@ struct PublishTells {
   std::function<void(const std::string&)> problem, say;
 };
 
-/// Makes the hook of this configuration, which writes the note after each command that ended well; null if no command
-/// is configured. `fs` must outlive the hook.
+/// Creates the configured hook, which writes this note after each successful command; null if no command is configured.
+/// `fs` must outlive the hook.
 std::unique_ptr<PublishHook> make_publish_hook(ckpt::Fs& fs, const recipe::Config& config, const PublishTells& tells);
 
 /// Runs the command for the run's newest step, at `path`, unless the note says that it ran. The caller must hold the

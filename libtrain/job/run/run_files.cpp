@@ -23,7 +23,7 @@ namespace titan::train {
 using ckpt::Result;
 using ckpt::Status;
 
-constexpr std::chrono::milliseconds kAgain{500};  // between questions to a store that refuses
+constexpr std::chrono::milliseconds kAgain{500};  // between queries to a store that refuses
 
 Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text) {
   const std::string path = ckpt::join_path(dir, name);
@@ -35,7 +35,7 @@ Result<std::unique_ptr<RunFiles>> RunFiles::open(ckpt::Fs& fs, const recipe::Con
                                                  const std::string& checkpoint_dir) {
   std::unique_ptr<RunFiles> files(new RunFiles(fs));
   files->run_dir_ = config.job.dump_folder;
-  // A run that saves nothing makes no folder for it.
+  // A run without checkpoints creates no folder for them.
   const bool without = !config.checkpoint.enable && fs.stat(checkpoint_dir).status().code == ckpt::Code::kNotFound;
   TITAN_ASSIGN_OR_RETURN(ckpt::OpenRun run,
                          ckpt::open_run(fs, files->run_dir_, without ? files->run_dir_ : checkpoint_dir));
@@ -50,9 +50,9 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
                        const std::string& resumed_from, bool durable) {
   TITAN_RETURN_IF_ERROR(check_status_place(fs_, config));
   recipe::Config lasting = config;
-  lasting.debug.stop_at_step.reset();  // of one start: a run from this file would end where it began
+  lasting.debug.stop_at_step.reset();  // applies to one start only: a run from this file would stop at once
   if (!lasting.model.rope_scaling)
-    lasting.model.rope_scaling = recipe::kPlainRope;  // said, for whoever reads the model from it
+    lasting.model.rope_scaling = recipe::kPlainRope;  // explicit, for readers of the model from this file
   TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", recipe::config_toml(lasting)));
   if (config.metrics.enable_tensorboard) board_folder_ = ckpt::join_path(run_dir_, config.metrics.save_tb_folder);
   TITAN_RETURN_IF_ERROR(open_at(step, attempt.number));
@@ -130,7 +130,7 @@ void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string 
   late_->add(LateWriter::Keep::kWhileThereIsRoom, bytes, [&fs = fs_, path, step, text = std::move(text)] {
     Status status = ckpt::make_dirs(fs, path);
     if (status.ok()) status = replace_file(fs, path, "step-" + std::to_string(step) + ".json", text);
-    // One that the store refuses is not tried again: lines wait behind it.
+    // A refused trace is not retried, since log lines are queued behind it.
     if (!status.ok()) log_warn("no trace of step " + std::to_string(step) + ": " + log_text(status));
     return ckpt::ok_status();
   });

@@ -1,5 +1,6 @@
 #pragma once
-// What rank 0 keeps open in a run folder: the lock with its heartbeat, metrics.jsonl, TensorBoard's file, config.toml.
+// Files that rank 0 keeps open in a run folder: the lock with its heartbeat, metrics.jsonl, the TensorBoard file,
+// config.toml.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -28,22 +29,23 @@ class RunFiles {
   static ckpt::Result<std::unique_ptr<RunFiles>> open(ckpt::Fs& fs, const recipe::Config& config,
                                                       const std::string& checkpoint_dir);
 
-  /// Writes config.toml and opens metrics.jsonl and TensorBoard's file for steps after `step`. `durable`: the run
-  /// folder has `step`.
+  /// Writes config.toml and opens metrics.jsonl and the TensorBoard file for steps after `step`. `durable`: `step` is
+  /// in the run folder.
   ckpt::Status start(const recipe::Config& config, std::uint64_t step, const ckpt::Attempt& attempt,
                      const std::string& resumed_from, bool durable = true);
-  /// For a run that goes back to `step`: removes lines of later steps from metrics.jsonl as at a resume, and supersedes
-  /// their TensorBoard points. If the store refuses, tries again up to `timeout`.
+  /// For a run that returns to `step`: removes lines of later steps from metrics.jsonl as at a resume, and supersedes
+  /// their TensorBoard points. If the store refuses, retries up to `timeout`.
   ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout);
-  /// Reads the locks again. Any thread. \error kLocked once another process has taken over the folder: nothing may be
+  /// Reads the locks again. Any thread. \error kLocked if another process has taken over the folder: nothing may be
   /// written into it any more
   ckpt::Status still_ours() const { return locks_.still_ours(); }
-  /// kLocked once a heartbeat has found that the lock is lost; reads nothing.
+  /// kLocked once a heartbeat has found the lock lost. Does no I/O.
   ckpt::Status lost() const { return locks_.lost(); }
   /// A mark by which other ranks check that they see the same checkpoint folder.
   std::string mark() const { return locks_.mark(); }
-  // Once the run has started, a separate thread writes for these functions: they do not wait for the store, and errors
-  // become warnings.
+  // Once the run has started, a background thread writes for these functions: they do not wait for the store, and
+  // errors become warnings. Writes the same values to metrics.jsonl and, if `due`, to the TensorBoard file, if there is
+  // one.
   /// Writes the same values to metrics.jsonl and, if `due`, to TensorBoard's file, if there is one.
   void step(const StepMetrics& metrics, bool due);
   void validated(const ValidationMetrics& metrics);
@@ -53,8 +55,8 @@ class RunFiles {
   void parameter_norms(std::uint64_t step, const std::vector<std::string>& names, const std::vector<double>& norms);
   /// Writes a trace of `step` into the run's `folder`; replaces an existing one.
   void trace(const std::string& folder, std::uint64_t step, std::string text);
-  /// Asks the store whether it accepts files in `folder` and has room for `bytes`. The result changes from kNoneYet
-  /// once there is an answer.
+  /// Tests whether the store accepts files in `folder` and has room for `bytes`. The result changes from kNoneYet once
+  /// there is an answer.
   std::shared_ptr<const std::atomic<StoreAnswer>> ask_store(const std::string& folder, std::uint64_t bytes);
   /// Makes the written lines and points durable; waits up to `timeout`.
   ckpt::Status sync(std::chrono::milliseconds timeout);
@@ -74,7 +76,7 @@ class RunFiles {
   std::shared_ptr<StatusFile> status_;  ///< null: not configured
   std::string run_dir_, board_folder_;
   ckpt::RunGuard locks_;
-  std::unique_ptr<LateWriter> late_;  ///< destroyed first, for it writes into the files
+  std::unique_ptr<LateWriter> late_;  ///< destroyed first, since it writes into the files
 };
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Events of a run that a rank reports while it trains, for a program that shows them to people.
+// Events of a run that a rank reports while it trains, for a program that displays them.
 #include <cstdint>
 #include <string>
 
@@ -17,8 +17,8 @@ class RunWatcher {
   /// After each step. `due`: metrics.log_freq asks for a line.
   virtual void step(const StepMetrics& /*metrics*/, bool /*due*/) {}
   virtual void validated(const ValidationMetrics& /*metrics*/) {}
-  /// Whether saving() and saved(), which only rank 0 calls, are shown to people. If true, the log writes about saves to
-  /// its file only.
+  /// Whether saving() and saved(), which only rank 0 calls, are displayed. If true, the log writes about saves only to
+  /// its file.
   virtual bool shows_saves() const { return false; }
   virtual void saving(std::uint64_t /*step*/) {}
   /// The store refused the save, and the run continues. The log says why.

@@ -11,7 +11,7 @@
 namespace titan::train {
 namespace {
 
-/// A row per line: values are TOML, which escapes the ends of lines.
+/// One row per line: values are TOML, which escapes newlines.
 std::string text_of(const ckpt::Settings& rows) {
   std::string text;
   for (const auto& [key, value] : rows) text += key + "=" + value + "\n";

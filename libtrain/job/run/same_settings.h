@@ -1,6 +1,6 @@
 #pragma once
-// Checks that all ranks have the same settings, since each rank reads its configuration itself, perhaps from a copy on
-// its own machine.
+// Checks that all ranks have the same settings, since each rank reads the configuration itself, perhaps from its own
+// copy.
 #include "ckpt/base/result.h"
 #include "recipe/change/drift.h"
 
@@ -12,8 +12,8 @@ namespace titan::train {
 
 class Control;
 
-/// The rows that must be equal on all ranks: `accepted`, the rows of `resolved` that decide what each rank does and
-/// when, and the contents of a schedule's file. Paths, threads and deadlines may differ between machines.
+/// The rows that must be equal on all ranks: `accepted`, the rows of `resolved` that determine what each rank does and
+/// when, and the content of a schedule file. Paths, threads and timeouts may differ by host.
 ckpt::Settings shared_settings(const ckpt::Settings& accepted, const recipe::Config& resolved,
                                const recipe::RunPlan& plan);
 

@@ -9,10 +9,10 @@ namespace {
 
 using Kind = recipe::SaveInterval::Kind;
 
-// Seconds: a full disk is not tried again at every step.
+// Seconds: a save to a full disk is not retried at every step.
 constexpr double kAfterFailure = 30, kMostAfterFailure = 960;
 constexpr double kOneFailure = 10;
-constexpr double kLeastCost = 0.0001;  // seconds: what no clock shows is not nothing
+constexpr double kLeastCost = 0.0001;  // seconds: a cost too small to measure is not zero
 
 }  // namespace
 
@@ -23,7 +23,7 @@ SaveSchedule::SaveSchedule(const recipe::Config::Checkpoint& settings, double no
       since_(now),
       not_before_(now) {}
 
-// Half of what was known: one slow save moves the interval, and does not rule it.
+// Averages with the known cost: one slow save changes the interval, but does not dominate it.
 void SaveSchedule::over(double seconds) { cost_ = cost_ ? (*cost_ + seconds) / 2 : seconds; }
 
 void SaveSchedule::failed(bool counts, double now) {

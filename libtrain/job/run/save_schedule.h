@@ -7,7 +7,7 @@
 
 namespace titan::train {
 
-/// All ranks can compute intervals in steps. For intervals in time rank 0 decides and tells the other ranks.
+/// All ranks compute intervals in steps by themselves. For intervals in time rank 0 decides and tells the other ranks.
 class SaveSchedule {
  public:
   SaveSchedule(const recipe::Config::Checkpoint& settings, double now);
@@ -23,26 +23,26 @@ class SaveSchedule {
     failures_ = tries_ = 0;
     pause_ = 0;
   }
-  /// Call this when a save has failed; `counts` is what rank 0 told all ranks. Early tries (may_be_early()) and saves
-  /// of kContinuous and kAuto then wait a little, and longer after each further failure.
+  /// Call it when a save has failed; `counts` is what rank 0 told all ranks. Early attempts (may_be_early()) and saves
+  /// of kContinuous and kAuto are then delayed a little, and longer after each further failure.
   void failed(bool counts, double now);
-  /// Rank 0 only: whether a failure of the save of `step` counts. A save that was tried early does not count. A failure
-  /// within 10 s of the last counted one does not count either: a disk that is full for seconds is one failure, however
-  /// often a run saves.
+  /// Rank 0 only: whether a failure of the save of `step` counts. A failure of an early attempt does not count, nor one
+  /// within 10 s of the last counted failure: a disk that is full for seconds is one failure, however often a run
+  /// saves.
   bool counts(std::uint64_t step, double now) const;
-  /// Whether the next save may be tried before it is due, once the store accepts files again: a save has failed, and
-  /// the interval is in steps.
+  /// Whether the next save may be attempted before it is due, once the store accepts files again: a save has failed,
+  /// and the interval is in steps.
   bool may_be_early(double now) const {
     return interval_.kind == recipe::SaveInterval::Kind::kSteps && pause_ > 0 && now >= not_before_;
   }
-  /// How many counted failures there were since the last save that worked.
+  /// Number of counted failures since the last successful save.
   std::int64_t failures_in_a_row() const { return failures_; }
-  /// How many failures there were since the last save that worked, including those that do not count.
+  /// Number of failures since the last successful save, including those that do not count.
   std::int64_t tries_in_a_row() const { return tries_; }
 
   /// Rank 0 only: whether the clock asks for a save.
   bool time_is_up(double now) const;
-  /// Whether to save `step`; the same on all ranks. `time_is_up`: rank 0's time_is_up(). `busy`: a save is under way.
+  /// Whether to save `step`; the same on all ranks. `time_is_up`: rank 0's time_is_up(). `busy`: a save is in progress.
   bool due(std::uint64_t step, bool time_is_up, bool busy) const;
   /// The interval "auto" in seconds, once a save has shown its cost.
   std::optional<double> chosen_seconds() const;
@@ -51,7 +51,7 @@ class SaveSchedule {
   recipe::SaveInterval interval_;
   bool first_step_;
   double mtbf_;
-  double since_;       ///< when the last save began, or else the run
+  double since_;       ///< start of the last save, or of the run
   double not_before_;  ///< end of the wait after a failure, see failed()
   double pause_ = 0;   ///< the wait after the last failure; 0: the last save did not fail
   std::int64_t failures_ = 0, tries_ = 0;

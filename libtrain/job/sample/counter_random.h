@@ -1,6 +1,6 @@
 #pragma once
-// Random numbers by index: number `index` of stream `key` is a pure function of `key` and `index`. \source Steele, Lea,
-// Flood: Fast Splittable Pseudorandom Number Generators (SplitMix64)
+// Counter-based random numbers: number `index` of stream `key` is a pure function of `key` and `index`. \source Steele,
+// Lea, Flood: Fast Splittable Pseudorandom Number Generators (SplitMix64)
 #include <cstdint>
 #include <string_view>
 

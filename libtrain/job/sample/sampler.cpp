@@ -20,7 +20,7 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplingS
   const std::size_t kept = settings.top_k == 0 ? all.size() : std::min<std::size_t>(settings.top_k, all.size());
   if (kept == all.size() && settings.top_p >= 1) return all;
 
-  // By logits: weights of a very low temperature are equal where the logits are not.
+  // Compares logits, since at very low temperature weights are equal although logits differ.
   std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(kept),
                             [&](const Candidate& a, const Candidate& b) {
                               const float x = logits[static_cast<std::size_t>(a.token)];
@@ -49,7 +49,7 @@ std::int64_t next_token(std::span<const float> logits, const SamplingSettings& s
     reached += candidate.weight;
     if (drawn < reached) return candidate.token;
   }
-  // Rounding alone leads here: the last one that has any weight.
+  // Reached only through rounding: returns the last candidate with any weight.
   const auto last = std::find_if(some.rbegin(), some.rend(), [](const Candidate& c) { return c.weight > 0; });
   return last->token;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Chooses the next token from the logits of all tokens: the one with the greatest logit, or a drawn one. Pure.
+// Samples the next token from the logits: greedy, or drawn. Pure.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -7,7 +7,7 @@
 namespace titan::train {
 
 struct SamplingSettings {
-  double temperature = 0;   ///< 0: take the greatest logit
+  double temperature = 0;   ///< 0: greedy
   std::uint64_t top_k = 0;  ///< only the k most likely tokens; 0: all
   double top_p = 1;         ///< only the most likely tokens, up to this total probability
   std::uint64_t seed = 0;
@@ -16,7 +16,7 @@ struct SamplingSettings {
 
 struct Candidate {
   std::int64_t token = 0;
-  double weight = 0;  ///< relative to the most likely token's, which has 1
+  double weight = 0;  ///< relative to the most likely token, which has weight 1
   bool operator==(const Candidate&) const = default;
 };
 
@@ -24,8 +24,8 @@ struct Candidate {
 std::int64_t greatest(std::span<const float> logits);
 
 /// The tokens that may be drawn at temperature > 0: temperature first, then top-k, then top-p, as in transformers. If
-/// top-k or top-p cuts, the most likely token comes first, among equal ones the lower id; else all are in id order. The
-/// token that reaches top_p is the last one.
+/// top-k or top-p cuts, the most likely token comes first (lower id first among equals); otherwise all are in id order.
+/// The token that reaches top_p is the last one.
 std::vector<Candidate> candidates(std::span<const float> logits, const SamplingSettings& settings);
 
 /// New token number `index`: a pure function of the arguments. Logits must be finite or -inf.

@@ -18,7 +18,7 @@ std::vector<TraceSpan> ActionTrace::spans(int rank, Clock::time_point origin) co
     out.push_back({rank, named ? piece.name : to_csv(piece.action), named ? piece.name : category_of(piece.action.kind),
                    microseconds(piece.start - origin), microseconds(piece.end - piece.start)});
   }
-  // What lies within another has ended before it.
+  // A nested span has ended before the span around it.
   std::ranges::stable_sort(out, {}, &TraceSpan::start_us);
   return out;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Records what a rank did in a step, and when. Without a trace it costs one comparison per action.
+// Records the timeline of a rank's actions in a step. Costs one comparison per action if tracing is off.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace titan::train {
 
 class ActionTrace {
  public:
-  /// The host's clock. Ranks of one host share it; clocks of several hosts agree as well as they are set.
+  /// The host's wall clock. Ranks of one host share it; between hosts it is as accurate as their synchronisation.
   using Clock = std::chrono::system_clock;
 
   /// Records its lifetime in `trace`, unless that is null. An In within the lifetime of another is shown nested.

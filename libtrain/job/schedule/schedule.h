@@ -40,7 +40,7 @@ inline bool gives_input_gradient(ActionKind kind) {
   return kind == ActionKind::kBackward || kind == ActionKind::kBackwardInput;
 }
 
-/// Compute actions only. \error kInvalid: see recipe::check_shape
+/// The table with compute actions only. \error kInvalid: see recipe::check_shape
 ckpt::Result<ScheduleTable> make_schedule(recipe::ScheduleKind kind, const recipe::PipelineShape& shape);
 
 /// The category in traces: "forward", "backward", "backward of inputs", "backward of weights", "send", "receive".

@@ -12,7 +12,7 @@ namespace {
 
 using ckpt::Result;
 
-/// The part of `text` before `mark`, which is cut off it together with the mark.
+/// Removes the part of `text` before `mark`, and the mark, from `text`; returns that part.
 std::string_view cut(std::string_view& text, char mark) {
   const std::size_t end = std::min(text.find(mark), text.size());
   const std::string_view part = text.substr(0, end);

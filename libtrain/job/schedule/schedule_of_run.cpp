@@ -12,7 +12,7 @@ namespace {
 
 using ckpt::Status;
 
-/// Whether the file is one for this pipeline and this number of micro-batches.
+/// Whether the file fits this pipeline and this number of micro-batches.
 Status check_size(const ScheduleCsv& csv, const recipe::RunPlan& plan, std::uint32_t micro_batches) {
   if (csv.table.size() != plan.mesh.pp)
     return ckpt::invalid("the file has " + std::to_string(csv.table.size()) +

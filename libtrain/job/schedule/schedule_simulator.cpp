@@ -23,7 +23,7 @@ double cost_of(const ScheduleCosts& costs, const Action& action) {
   }
 }
 
-/// B and I have one place: a micro-batch of a stage has one of the two.
+/// B and I share one place, since a micro-batch of a stage has one of the two.
 constexpr std::size_t kPlaces = 3;
 std::size_t place_of(ActionKind kind) { return kind == ActionKind::kForward ? 0 : gives_input_gradient(kind) ? 1 : 2; }
 
@@ -127,7 +127,7 @@ class Timeline {
     return {};
   }
 
-  /// Whether the inputs of `action` were computed; raises `ready` to the time at which the last of them arrives.
+  /// Whether the inputs of `action` are computed; raises `ready` to the time at which the last of them arrives.
   bool inputs_ready(const Action& action, const std::vector<std::size_t>& next, double hop, double* ready) const {
     const auto arrived = [&](const Action& input) {
       const std::uint32_t rank = rank_of_[input.stage], position = position_[key(input)];
@@ -151,7 +151,7 @@ class Timeline {
   std::vector<std::vector<Span>> spans_;
 };
 
-/// One entry of the global order. Transfers come when the producer has finished, before the compute that starts then.
+/// One entry of the global order. A transfer comes when its producer has finished, before the compute that starts then.
 struct Event {
   double time = 0;
   bool compute = false;
@@ -211,12 +211,12 @@ Status check_costs(const ScheduleCosts& costs, std::uint64_t stages) {
       sum += cost;
     }
   }
-  // A stage that only looks up the embedding costs nothing; not all can.
+  // A stage with only the embedding lookup costs nothing; not all stages can.
   if (valid && sum > 0 && std::isfinite(sum + costs.hop)) return {};
   return ckpt::invalid("simulated costs must not be negative; their sum must be positive and finite");
 }
 
-/// The most pairs of stage and micro-batch of one rank whose activations live at once.
+/// Maximum number of (stage, micro-batch) pairs of one rank whose activations are in memory at once.
 std::uint32_t most_in_flight(const std::vector<Action>& row) {
   std::uint32_t alive = 0, peak = 0;
   for (const Action& action : row) {

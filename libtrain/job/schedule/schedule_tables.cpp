@@ -24,14 +24,14 @@ class RowWriter {
 
   /// The next micro-batch of the rank's `chunk`-th stage.
   void forward(std::uint32_t chunk) { add(ActionKind::kForward, chunk, forwards_[chunk]++); }
-  /// Whole.
+  /// A whole backward (B).
   void backward(std::uint32_t chunk) { add(ActionKind::kBackward, chunk, backwards_[chunk]++); }
-  /// Its weights wait for weight().
+  /// An input backward (I); the weights' part waits for weight().
   void backward_input(std::uint32_t chunk) {
     waiting_.push_back({chunk, backwards_[chunk]});
     add(ActionKind::kBackwardInput, chunk, backwards_[chunk]++);
   }
-  /// The weights that wait longest, of any stage or of one; nothing where none wait.
+  /// The weight backward (W) that has waited longest, of any stage or of one; nothing if none waits.
   void weight() { weight(waiting_.begin()); }
   void weight(std::uint32_t chunk) {
     weight(std::ranges::find_if(waiting_, [&](const Waiting& w) { return w.chunk == chunk; }));
@@ -73,8 +73,8 @@ ScheduleTable write_rows(const PipelineShape& shape, Placement placement, const 
   return table;
 }
 
-/// Which stage of a rank an interleaved schedule works on: it goes through the stages, `per_round` micro-batches each,
-/// and begins again; backwards the other way round.
+/// The stage that a rank of an interleaved schedule works on: it cycles through its stages, `per_round` micro-batches
+/// each; backwards in reverse order.
 struct Rounds {
   std::uint32_t chunks, per_round;
   explicit Rounds(const PipelineShape& shape)
@@ -83,8 +83,8 @@ struct Rounds {
   std::uint32_t backward(std::uint32_t number) const { return chunks - 1 - forward(number); }
 };
 
-/// Forwards of a rank before its first backward: those of all its stages but the last, and `each_hop` for each rank
-/// that comes after it.
+/// Number of forwards of a rank before its first backward: those of all its stages except the last, and `each_hop` for
+/// each later rank.
 std::uint32_t warm_up(const PipelineShape& shape, std::uint32_t rank, std::uint32_t each_hop) {
   const std::uint32_t forwards = (shape.chunks - 1) * Rounds(shape).per_round + each_hop * (shape.ranks - 1 - rank);
   return std::min(forwards, shape.chunks * shape.micro_batches);
@@ -139,7 +139,7 @@ ScheduleTable in_rounds(const PipelineShape& shape, bool split) {
 /// ZBVZeroBubble: two stages per rank, placed in a V. \source Qi et al. 2024, section 6
 ScheduleTable zero_bubble_v(const PipelineShape& shape) {
   const std::uint32_t ranks = shape.ranks;
-  // The phases below need so many; what is too much is left out at the end.
+  // The phases below need this many micro-batches; surplus ones are dropped at the end.
   const std::uint32_t count = std::max(2 * ranks - 1, shape.micro_batches);
   ScheduleTable table = write_rows(shape, Placement::kV, [&](RowWriter& row, std::uint32_t rank) {
     const auto whole_backward = [&](std::uint32_t chunk) {
@@ -205,7 +205,7 @@ ScheduleTable dual_pipe_v(const PipelineShape& shape) {
       row.backward(1);
       one_of_each(1, 0);
     }
-    // Half of what is left: from here on weights wait.
+    // Half of the rest: from here on, weight backwards wait.
     const std::uint32_t whole = rank + 1;
     for (std::uint32_t i = 0; i < 2 * whole; ++i) {
       const std::uint32_t chunk = i % 2 == 0 ? 1 : 0;

@@ -1,5 +1,5 @@
 #pragma once
-// Which data files rank 0 has read whole. So one rank, not each rank, checks terabytes of text and reads blocks of
+// Which data files rank 0 has read completely, so that only one rank checks terabytes of text or reads blocks of
 // thousands of files.
 #include <string>
 #include <string_view>
@@ -13,8 +13,8 @@ std::string encode_files(const std::vector<KnownFile>& files);
 /// Throws std::runtime_error if the message is incomplete.
 std::vector<KnownFile> decode_files(std::string_view bytes);
 
-/// The files that a start on data of `kind` need not read whole: `others`, and the files of `stored`, the data that the
-/// run resumes with (null: a new run), if they were read as the same kind.
+/// The files that a start on data of `kind` need not read completely: `others`, and the files of `stored` (the data
+/// that the run resumes with; null: a new run), if they were read as the same kind.
 std::vector<KnownFile> known_files(std::vector<KnownFile> others, const ckpt::DataPosition* stored,
                                    const std::string& kind);
 

@@ -17,7 +17,7 @@ using ckpt::Status;
 
 namespace {
 
-// The first element all of whose exponent's bits are set: infinite, or no number.
+// The first element with all exponent bits set: infinity or NaN.
 template <typename Bits>
 std::optional<std::uint64_t> first_bad(std::span<const std::byte> bytes, Bits exponent) {
   for (std::size_t at = 0; at < bytes.size(); at += sizeof(Bits)) {

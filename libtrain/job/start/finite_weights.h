@@ -1,5 +1,5 @@
 #pragma once
-// The values of weights that a new run begins from: one that is no number would end its first step.
+// Checks the initial weights of a new run: a non-finite value would end its first step.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace titan::train {
 
-/// Fills `out` with elements of a weight from `first` on, its rows in our order. \error as WeightSource::read
+/// Fills `out` with elements of a weight from `first` on, with rows in Titan's order. \error as WeightSource::read
 ckpt::Status read_matched(const ckpt::WeightSource& source, const WeightMatch::Pair& pair, std::uint64_t first,
                           std::span<std::byte> out);
 /// That element `element` of the weight `weight` of `source` is `value`, which is not finite, or not as a float32.
@@ -17,7 +17,7 @@ ckpt::Status not_finite(const ckpt::WeightSource& source, std::size_t weight, st
 /// Reads what `match` loads, a few MiB at a time. \error kIncompatible: not_finite of the first such element; as
 /// WeightSource::read
 ckpt::Status check_finite(const ckpt::WeightSource& source, const WeightMatch& match);
-/// Bytes of what `match` loads.
+/// Size of everything that `match` loads, in bytes.
 std::uint64_t bytes_of(const ckpt::WeightSource& source, const WeightMatch& match);
 
 }  // namespace titan::train

@@ -17,7 +17,7 @@
 namespace titan::train {
 namespace {
 
-/// The key that "--section.key", "section.key=value" and the like are about.
+/// The key in "--section.key", "section.key=value" and similar words.
 std::string key_of(std::string word) {
   word = word.substr(0, word.find('='));
   word.erase(0, std::min(word.find_first_not_of('-'), word.size()));
@@ -53,7 +53,7 @@ std::vector<std::string> without(const std::vector<std::string>& words,
   return kept;
 }
 
-/// The step that the next start would take; nothing where there is none.
+/// The step that the next start would resume from; nullopt if there is none.
 std::optional<ckpt::StepEntry> newest_step(ckpt::Fs& fs, const recipe::Config& config) {
   StartRequest request;
   request.checkpoint_dir = ckpt::join_path(config.job.dump_folder, config.checkpoint.folder);

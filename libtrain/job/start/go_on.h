@@ -15,11 +15,11 @@ class Fs;
 
 namespace titan::train {
 
-/// The step of the run folder that the next start would resume from; nothing if there is none, or if that cannot be
-/// known.
+/// The step in the run folder that the next start would resume from; nullopt if there is none, or if it cannot be found
+/// out.
 std::optional<std::uint64_t> step_to_go_on(ckpt::Fs& fs, const recipe::Config& config);
 
-/// The set of the mixture that has ended, if step_to_go_on() leaves no samples for another step; "" if the run can be
+/// The mixture's set that has ended, if step_to_go_on() leaves no samples for another step; empty if the run can be
 /// resumed.
 std::string set_without_samples(ckpt::Fs& fs, const recipe::Config& config);
 
@@ -42,7 +42,7 @@ std::string shell_line(const std::vector<std::string>& words);
 std::string go_on_line(int exit_code, std::optional<std::uint64_t> step, bool same, const std::string& what,
                        const std::string& line);
 
-/// The last line of a run whose data have ended with the set `set`, so that the same command would be refused.
+/// The last line of a run whose data ended with the set `set`; the same command would be refused.
 std::string data_end_line(int exit_code, std::uint64_t step, const std::string& set);
 
 }  // namespace titan::train

@@ -17,9 +17,9 @@ using ckpt::Status;
 
 namespace {
 
-/// What does not fit.
+/// Weights and parameters that do not match.
 struct Misfit {
-  bool rows = false;      ///< names of another layout, and nobody says how rows lie
+  bool rows = false;      ///< names of another layout, and the row order is not given
   bool stranger = false;  ///< a weight without a parameter has the shape of a missing one: it has another name
   std::vector<std::string> missing;
 };
@@ -103,7 +103,7 @@ Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
       misfit.stranger = misfit.stranger || strangers.contains(parameters[i].shape);
     }
   }
-  // Rules that match nothing are typing errors as a rule.
+  // Rules that match nothing are usually mistyped.
   std::vector<std::string> unused = recipe::unused_rules(names, rules);
   for (const std::string& pattern : rules.create) {
     if (std::ranges::none_of(parameters, [&](const auto& one) { return recipe::matches(pattern, one.name, true); }))

@@ -1,5 +1,5 @@
 #pragma once
-// Matches weights of a checkpoint to parameters of a new run's model: by equal names, or by the rules of a file.
+// Matches weights of a checkpoint to parameters of a new run's model, by equal names or by the rules of a file.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,18 +16,18 @@ struct WeightMatch {
   struct Pair {
     std::size_t weight = 0, parameter = 0;  ///< indices into the given lists
     std::uint64_t head_dim =
-        0;  ///< rows of a head, if rows have to be reordered from halves (ckpt/model/head_rows.h); 0: rows stay
+        0;  ///< head size, if rows must be reordered from halves order (ckpt/model/head_rows.h); 0: rows stay
   };
   std::vector<Pair> loaded;
-  std::vector<std::size_t> skipped;  ///< weights
-  std::vector<std::size_t> created;  ///< parameters
+  std::vector<std::size_t> skipped;  ///< indexes of weights
+  std::vector<std::size_t> created;  ///< indexes of parameters
   std::vector<std::string>
-      left_out;  ///< weights of another format that a rule skips, so that the source does not list them
+      left_out;  ///< weights of another format that a rule skips; the source does not list them
 };
 
-/// `head_dim`: the model's. \error kIncompatible: a weight or a parameter that no rule covers, two weights for one
-/// parameter, another shape, an integer type, rows of queries or keys under names of another layout. The error names
-/// all of them
+/// Matches all weights and parameters. `head_dim`: the model's. \error kIncompatible (lists all of them): a weight or a
+/// parameter that no rule covers, two weights for one parameter, another shape, an integer type, rows of queries or
+/// keys under names of another layout
 ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& weights,
                                         const std::vector<ckpt::ParameterMeta>& parameters,
                                         const recipe::NameRules& rules, std::uint64_t head_dim = 0);
@@ -37,7 +37,7 @@ ckpt::Result<WeightMatch> match_weights(const std::vector<ckpt::WeightInfo>& wei
 /// model's order
 ckpt::Result<recipe::NameRules> rules_for_ours(const ckpt::WeightSource& source, const recipe::NameRules& rules);
 
-/// Lines for people: counts, and a line for each renamed or skipped weight and each created parameter.
+/// For messages: counts, and a line for each renamed or skipped weight and each created parameter.
 std::vector<std::string> match_lines(const WeightMatch& match, const std::vector<ckpt::WeightInfo>& weights,
                                      const std::vector<ckpt::ParameterMeta>& parameters);
 

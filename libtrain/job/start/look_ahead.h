@@ -1,6 +1,6 @@
 #pragma once
-// Finds what besides its settings would stop a run, in the order in which a run would meet it. For `titan-train plan`:
-// writes, locks and creates nothing.
+// Finds what would stop a run apart from its settings, in the order in which the run would meet it. For `titan-train
+// plan`: writes, locks and creates nothing.
 #include <string>
 #include <vector>
 

@@ -15,7 +15,7 @@
 namespace titan::train {
 namespace {
 
-/// Finds the tokens of texts, and makes them where that is this rank's work.
+/// Finds the tokens of texts, and makes them if that is this rank's task.
 Status settle_texts(const StartInputs& inputs, const recipe::Config& config, std::span<const KnownFile> checked,
                     Start& start) {
   std::string note;
@@ -51,7 +51,7 @@ Status settle_texts(const StartInputs& inputs, const recipe::Config& config, std
   return settle(*config.validation.dataset_path, "validation.dataset_path", nullptr);
 }
 
-/// Samples of the texts `files` in the run so far, as its data or as one set of them; 0: it has not read them.
+/// Number of samples of the texts `files` in the run so far, as its data or as one set of them; 0: not read yet.
 std::uint64_t known_samples(const ckpt::DataPosition& stored, std::span<const ckpt::DataFile> files) {
   if (stored.sets.empty()) return ckpt::match_files(stored.files, files).same ? stored.samples_per_epoch : 0;
   for (std::size_t set = 0; set < stored.sets.size(); ++set)
@@ -59,8 +59,8 @@ std::uint64_t known_samples(const ckpt::DataPosition& stored, std::span<const ck
   return 0;
 }
 
-/// What is known of data whose texts are not tokens yet: all but how many samples they are, which a run that goes on
-/// with them knows. \error as share_out
+/// The position in data whose texts are not tokenized yet: everything except the number of samples, which is known only
+/// if the run continues with the same texts. \error as share_out
 Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const Start& start) {
   ckpt::DataPosition data;
   data.seed = start.seed.value_or(0);
@@ -77,7 +77,7 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
     if (!choices.empty()) data.sets.push_back(set_of(choices[i], 0, files.size()));
     data.files.insert(data.files.end(), files.begin(), files.end());
   }
-  // The same texts are as many samples where they are cut in the same way.
+  // The same texts have the same number of samples if they are cut in the same way.
   const bool alike =
       start.stored && start.stored->data.kind == data.kind &&
       recipe::cut_alike(start.stored->state.accepted, recipe::accepted_settings(config, start.plan, data.seed, data));
@@ -86,7 +86,7 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
     const std::uint64_t samples = alike ? known_samples(start.stored->data, files) : 0;
     all_known &= samples != 0;
     data.samples_per_epoch += samples;
-    // What is not known stands as 1: its epochs are those of the configuration all the same.
+    // An unknown number is set to 1: epochs are still those of the configuration.
     if (!choices.empty()) data.sets[i] = set_of(choices[i], std::max<std::uint64_t>(samples, 1), files.size());
   }
   if (!all_known) data.samples_per_epoch = 0;
@@ -94,7 +94,8 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
   return data;
 }
 
-/// Whether tokens of texts are damaged, which a run makes again. A look finds out where they cannot be read as data.
+/// Whether tokens of texts are damaged; a run makes them again. If only looking, reports whether they can be read as
+/// data.
 bool any_damaged(const StartInputs& inputs, Start& start) {
   bool damaged = false;
   for (TextCache& cache : start.texts) {

@@ -110,7 +110,7 @@ void OwnSteps::judge_durable(ckpt::StepEntry& entry) const {
   if (damaged_.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
 }
 
-// The number of the start that saved it; 0 where that is not known.
+// The number of the start that saved it; 0 if not known.
 std::uint32_t OwnSteps::attempt_of(const ckpt::StepEntry& entry) const {
   if (!entry.manifest) return 0;
   const auto state = ckpt::CheckpointReader::known(fs_, entry.path, *entry.manifest).train_state();
@@ -133,7 +133,7 @@ void OwnSteps::judge_near(ckpt::StepEntry& entry) {
   }
 }
 
-// The near copy has the same bytes, and may be the only whole one.
+// The near copy has the same bytes, and may be the only undamaged one.
 void OwnSteps::prefer_near(ckpt::StepEntry& entry) const {
   ckpt::StepEntry copy;
   copy.step = entry.step;

@@ -1,6 +1,6 @@
 #pragma once
-// The steps of the run's own folder, and of its near folder (checkpoint.near), for the decision of a start. A step is
-// checked only when the decision needs it, for a check takes a call per member file.
+// The steps of the run folder and of the near folder (checkpoint.near), for the decision where to start. A step is
+// checked only if the decision depends on it, since a check takes a system call per member file.
 #include <map>
 #include <optional>
 #include <set>
@@ -15,9 +15,9 @@ namespace titan::train {
 /// The components that a resume needs and the checkpoint lacks, as "a, b".
 std::string components_missing(const ckpt::Manifest& manifest, const std::vector<std::string>& exclude);
 
-/// A step that both folders have counts as the run folder's; it is read from the near folder if the near step has the
-/// same id and all members. A step that only the near folder has counts if the run folder never had it, and no later
-/// start has saved in the run folder without knowing of it.
+/// A step in both folders counts as the run folder's; it is read from the near folder if the near step has the same id
+/// and all members. Two kinds of near step are ignored: those deleted from the run folder, and those from before a
+/// start that ran without `checkpoint.near` and saved in the run folder.
 class OwnSteps {
  public:
   /// `scan`: the steps in the run folder, by name only. `request` and `damaged` must outlive the object. \error
@@ -31,7 +31,7 @@ class OwnSteps {
   ckpt::ResumeChoice newest();
   /// The steps after `step`, checked.
   std::vector<const ckpt::StepEntry*> newer_than(std::uint64_t step);
-  /// Whether a step has this manifest. It compares ids, not paths, for a folder may have many paths.
+  /// Whether a step has this manifest. Compares ids, not paths, since a folder may have many paths.
   bool hold(const ckpt::Manifest& manifest);
   /// The steps as text, for messages.
   std::string list();
@@ -39,7 +39,7 @@ class OwnSteps {
   /// Whether `path` is in the near folder.
   bool is_near(const std::string& path) const { return !near_.empty() && path.starts_with(near_ + "/"); }
   bool is_near(const ckpt::StepEntry& entry) const { return is_near(entry.path); }
-  /// Whether the run folder has the step.
+  /// Whether the step is in the run folder.
   bool has_durable(std::uint64_t step) const { return !near_alone_.contains(step); }
   bool is_durable(const ckpt::StepEntry& entry) const { return has_durable(entry.step); }
 
@@ -59,8 +59,8 @@ class OwnSteps {
   const StartRequest& request_;
   const std::set<std::uint64_t>& damaged_;
   std::string near_;                             ///< the near folder; empty: there is none
-  std::map<std::uint64_t, std::string> copies_;  ///< steps of the near folder that the run folder has too
-  std::set<std::uint64_t> near_alone_;           ///< steps of the near folder that the run folder does not have
+  std::map<std::uint64_t, std::string> copies_;  ///< steps in both folders -> their paths in the near folder
+  std::set<std::uint64_t> near_alone_;           ///< steps that are only in the near folder
 };
 
 }  // namespace titan::train

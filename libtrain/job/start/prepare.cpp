@@ -25,7 +25,7 @@
 namespace titan::train {
 namespace {
 
-/// The model of what the decision names, and the reader of it.
+/// The model of the checkpoint in the decision, and its reader.
 Status open_model(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::map<std::string, std::string> json) {
   const std::string& path = start.decision.path;
   std::optional<ckpt::Manifest> manifest = std::exchange(start.decision.manifest, std::nullopt);
@@ -51,7 +51,7 @@ Status open_model(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::ma
   return ckpt::ok_status();
 }
 
-/// Reads the order of work where a file has it, and checks it for each share of the micro-batches.
+/// Reads the schedule table if a file has it, and checks it for each share of micro-batches.
 Status read_schedule(const recipe::Config& config, recipe::RunPlan& plan) {
   constexpr std::uint64_t kMostBytes = 64 << 20;
   const std::string& path = config.parallelism.pipeline_parallel_schedule_csv;
@@ -68,7 +68,7 @@ Status read_schedule(const recipe::Config& config, recipe::RunPlan& plan) {
   return ckpt::ok_status();
 }
 
-/// Why nothing is exchanged within nodes though it is asked for; else empty.
+/// Why nothing is exchanged within nodes although that is configured; else empty.
 std::string no_node_domain(const recipe::RunPlan& plan) {
   if (plan.exchange != recipe::ExchangeDomain::kNode || plan.mesh.dp == 1 || exchanges_in_turns(plan)) return {};
   return "parallelism.gradient_exchange = \"node\" is as \"late\" here: nodes of " + std::to_string(plan.node_ranks) +
@@ -83,7 +83,7 @@ Status plan_start(const StartInputs& inputs, Start& start) {
   const std::int64_t global_batch = start.stored ? stored_global_batch(start.stored->state.accepted) : 0;
   auto plan = recipe::make_run_plan(config, inputs.world, global_batch);
   if (!plan.ok() && start.complete) {
-    // Nothing is left to train, so that what could not train is no error; what is shown is then the plan of one rank.
+    // Nothing is left to train, so an untrainable plan is not an error; the plan for one rank is shown instead.
     start.warnings.push_back("could not train, shown for one rank: " + plan.status().message);
     recipe::Config single = config;
     single.parallelism.data_parallel_replicate_degree = single.parallelism.pipeline_parallel_degree = 1;
@@ -131,7 +131,7 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
     if (match.ok()) start.match = std::move(*match);
   }
   TITAN_RETURN_IF_ERROR(open_data(inputs, start));
-  // A seed that the configuration names must be the run's; without one the run keeps what was drawn at its first start.
+  // A configured seed must be the run's; otherwise the run keeps the seed drawn at its first start.
   const std::uint64_t seed =
       config.debug.seed ? static_cast<std::uint64_t>(*config.debug.seed) : start.seed.value_or(0);
   if (!start.stored) {
@@ -197,7 +197,7 @@ Status check_steps(const recipe::Config& config, std::uint64_t checkpoint_step) 
 }
 
 std::int64_t stored_global_batch(const ckpt::Settings& accepted) {
-  // What is no number is no default either: it is drift then, and said as such.
+  // A malformed number is not a default either: it is reported as drift.
   return ckpt::number_of<std::int64_t>(ckpt::setting(accepted, "training.global_batch_size")).value_or(0);
 }
 

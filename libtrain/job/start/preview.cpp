@@ -34,7 +34,7 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool
     ckpt::MediaWatch watch(fs);
     const std::uint64_t step = preview.decision.step;
     const Status status = open_alone(fs, watch, inputs, prove_complete, preview);
-    // What a complete run is asked for is the step of its own folder.
+    // For a complete run, the step in its run folder counts.
     if (status.ok() && preview.complete && preview.decision.near && preview.decision.durable) {
       request.near_lost.insert(step);
       continue;

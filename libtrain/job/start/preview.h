@@ -1,6 +1,6 @@
 #pragma once
-// Finds out what a start would do, without ranks, tensors or writes: for `titan-train plan`, and for the launcher,
-// which refuses what every rank would refuse.
+// Computes what a start would do, without ranks, tensors or writes: for `titan-train plan`, and for the launcher, which
+// refuses what every rank would refuse.
 #include <string>
 #include <vector>
 

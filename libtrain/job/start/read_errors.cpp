@@ -12,13 +12,13 @@ namespace {
 using ckpt::Result;
 using ckpt::Status;
 
-// The part of the path of `place` below `folder`; empty: it lies elsewhere.
+// The path of `place` relative to `folder`; empty if it is elsewhere.
 std::string below(const std::string& folder, const ckpt::UnreadablePlace& place) {
   const std::string start = ckpt::without_slashes(folder) + "/", path = ckpt::join_path(place.folder, place.member);
   return path.starts_with(start) ? path.substr(start.size()) : "";
 }
 
-// The step of the run's own folder, or of its near folder, that `place` lies in.
+// The step of the run folder or the near folder that contains `place`.
 std::optional<std::uint64_t> step_of(const StartRequest& request, const ckpt::UnreadablePlace& place) {
   std::string rest = below(request.checkpoint_dir, place);
   if (lies_near(request, place)) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a start does about a step that cannot be read from the store (checkpoint.on_read_error).
+// How a start handles a step that cannot be read from the store (checkpoint.on_read_error).
 #include <functional>
 #include <optional>
 #include <string>
@@ -21,9 +21,9 @@ namespace titan::train {
 /// Reads a place a second time, on another rank or past the cache. Returns ok if it can be read.
 using SecondRead = std::function<ckpt::Status(const ckpt::UnreadablePlace& place)>;
 
-/// Decides whether the step of `place`, where `error` (a media error) happened, is passed over; returns its number.
-/// Three conditions: the start chose the step by itself (--resume auto); the configuration allows it, or the place
-/// lies_near(); and `second` meets a media error too. \error `error`, with a hint that names the key, or with the
+/// Decides whether to skip the step of `place`, where `error` (a media error) happened; returns its number. Three
+/// conditions: the start chose the step by itself (--resume auto); the configuration allows it, or the place
+/// lies_near(); and `second` also gets a media error. \error `error`, with a hint that names the key, or with the
 /// result of the second read
 ckpt::Result<std::uint64_t> step_to_pass_over(const recipe::Config& config, const StartRequest& request,
                                               const ckpt::Status& error,
@@ -33,13 +33,13 @@ ckpt::Result<std::uint64_t> step_to_pass_over(const recipe::Config& config, cons
 /// Whether `place` is in checkpoint.near, where an error only costs near steps.
 bool lies_near(const StartRequest& request, const ckpt::UnreadablePlace& place);
 
-/// decide_start() in one process. Steps whose manifests cannot be read are passed over by the rule of
-/// step_to_pass_over(), with a second read past the cache. They are added to `request.unreadable` or
-/// `request.near_lost`, and a line for each to `said`.
+/// decide_start() in one process. Steps whose manifests cannot be read are skipped by the rule of step_to_pass_over(),
+/// with a second read past the cache. They are added to `request.unreadable` or `request.near_lost`, and a line for
+/// each to `said`.
 ckpt::Result<StartDecision> decide_alone(ckpt::Fs& fs, const recipe::Config& config, StartRequest& request,
                                          const std::set<std::uint64_t>& damaged, std::vector<std::string>* said);
 
-/// The log line for it: "step 40 cannot be read and is passed over (it is left as it is): ...".
+/// The log line about a skipped step: "step 40 cannot be read and is passed over (it is left as it is): ...".
 std::string passed_over_line(std::uint64_t step, const ckpt::Status& error);
 
 }  // namespace titan::train

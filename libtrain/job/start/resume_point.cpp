@@ -35,7 +35,7 @@ Status check_components(const ckpt::Manifest& manifest, const std::string& path,
   const std::string missing = components_missing(manifest, exclude);
   if (missing.empty()) return ckpt::ok_status();
   if (missing == "dataloader") return no_data_position(path);
-  // torchtitan's optimizer without its schedule: converted without a configuration.
+  // torchtitan's optimizer without its LR scheduler: converted without a configuration.
   if (manifest.component("optimizer") != nullptr && manifest.component("lr_scheduler") == nullptr &&
       manifest.component("train_state") == nullptr) {
     return ckpt::incompatible(path + " has no " + missing + ": it cannot be resumed")
@@ -71,13 +71,13 @@ StartDecision own_step(const OwnSteps& own, const ckpt::ResumeChoice& choice, st
   return decision;
 }
 
-/// The origin that a checkpoint names; its members were checked before.
+/// The origin recorded in a checkpoint whose members were already checked.
 Result<std::string> origin_of(ckpt::Fs& fs, const std::string& path, const ckpt::Manifest& manifest) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::TrainState state, ckpt::CheckpointReader::known(fs, path, manifest).train_state());
   return state.origin;
 }
 
-/// A step of the run itself is taken if the run began where the command line says that it begins (`given`, of id `id`).
+/// Resuming the run itself requires that it began at the checkpoint given on the command line (`given`, with id `id`).
 Status check_origin(ckpt::Fs& fs, const std::string& path, const ckpt::Manifest& manifest, const std::string& id,
                     const std::string& given) {
   TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, path, manifest));
@@ -93,8 +93,8 @@ Result<StartDecision> go_on_if_from(ckpt::Fs& fs, const OwnSteps& own, const ckp
   return own_step(own, newest, "newest valid step of the run that began from " + given);
 }
 
-/// The checkpoint that the command line starts from (`given`) cannot be opened. A run that already began from one no
-/// longer needs it.
+/// For a checkpoint on the command line (`given`) that cannot be opened. A run that already began from one no longer
+/// needs it.
 Result<StartDecision> go_on_without(ckpt::Fs& fs, const OwnSteps& own, const ckpt::ResumeChoice& newest,
                                     const std::string& given, const Status& why) {
   TITAN_ASSIGN_OR_RETURN(const std::string origin, origin_of(fs, newest.entry->path, *newest.entry->manifest));
@@ -105,7 +105,7 @@ Result<StartDecision> go_on_without(ckpt::Fs& fs, const OwnSteps& own, const ckp
   return decision;
 }
 
-/// Whether `spec` names a step of the run itself, there or not.
+/// Whether `spec` names a step of the run itself, existing or not.
 bool means_own_step(ckpt::Fs& fs, const std::string& spec, const std::string& checkpoint_dir) {
   const std::size_t sign = spec.rfind('@'), slash = spec.find_last_of('/', spec.find_last_not_of('/'));
   std::string folder = slash == std::string::npos ? "." : spec.substr(0, std::max<std::size_t>(slash, 1));
@@ -118,7 +118,7 @@ bool means_own_step(ckpt::Fs& fs, const std::string& spec, const std::string& ch
   return own.ok() && named.ok() && *own == *named;
 }
 
-// A step that is there is taken or refused, never replaced by another.
+// An existing step is taken or refused, never replaced by another.
 Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, OwnSteps& own,
                                      const StartRequest& request) {
   TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::open_checkpoint(fs, path, request.look));
@@ -144,7 +144,7 @@ Result<StartDecision> explicit_start(ckpt::Fs& fs, const std::string& path, OwnS
   return decision;
 }
 
-// A path has a slash, a step of a run has an "@": anything else that is not there is a mistyped word.
+// A path has a slash, and a step of a run has an "@": any other text that is not a path is a mistyped word.
 Status check_word(ckpt::Fs& fs, const StartRequest& request) {
   const std::string& word = request.resume;
   if (!request.typed || word.find_first_of("/@") != std::string::npos || fs.stat(word).ok()) return ckpt::ok_status();
@@ -166,7 +166,7 @@ Result<StartDecision> start_from_path(ckpt::Fs& fs, const StartRequest& request,
     absent = absent.with_hint(
         "a checkpoint of another program is made one with `titan-ckpt convert`; --init-from takes its weights as they "
         "are");
-  // A folder that is no checkpoint is a mistake, and so is a missing step of the run itself.
+  // A folder that is not a checkpoint is an error, and so is a missing step of the run itself.
   const bool slip = !path.ok() && (absent.code != ckpt::Code::kNotFound || fs.stat(request.resume).ok());
   if (slip || means_own_step(fs, path.ok() ? *path : request.resume, request.checkpoint_dir)) return absent;
   const ckpt::ResumeChoice newest = own.newest();
@@ -190,7 +190,7 @@ Status nothing_to_resume(const StartRequest& request) {
 Result<StartDecision> transfer(ckpt::Fs& fs, const StartRequest& request, OwnSteps& own) {
   const ckpt::ResumeChoice newest = own.newest();
   if (!newest.blocked.ok()) return newest.blocked;
-  // Weights are needed to load or to compare them, not to tell which step a start would take.
+  // Weights are needed to load or compare them, not to tell which step a start would take.
   if (request.look == ckpt::Look::kManifest)
     return newest.entry != nullptr ? own_step(own, newest, "") : StartDecision{StartMode::kTransfer};
   const auto source = open_source(fs, request);
@@ -220,7 +220,7 @@ Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request,
     return ckpt::not_found("checkpoint.load_step = " + std::to_string(step) + ": no such step in " +
                            request.checkpoint_dir + " (there are: " + own.list() + ")");
   if (!request.init_from.empty()) {
-    // Weights that are gone by now are no longer needed.
+    // Initial weights that no longer exist are not needed any more.
     if (const auto source = open_source(fs, request); source.ok()) {
       TITAN_ASSIGN_OR_RETURN(ckpt::CheckpointReader reader, ckpt::CheckpointReader::open(fs, path));
       TITAN_RETURN_IF_ERROR(
@@ -230,7 +230,8 @@ Result<StartDecision> start_from_step(ckpt::Fs& fs, const StartRequest& request,
   return explicit_start(fs, path, own, request);
 }
 
-// A valid step is never replaced: a save moves it aside. Whoever put it there should know before.
+// A save moves a valid step aside instead of replacing it. The user who put it there should know this before the run
+// starts.
 Status check_way(const std::vector<const ckpt::StepEntry*>& newer, const SavePlan& saves, StartDecision& decision) {
   for (const ckpt::StepEntry* step : newer) {
     const ckpt::StepEntry& entry = *step;

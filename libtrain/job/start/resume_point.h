@@ -1,6 +1,5 @@
 #pragma once
-// Decides where a start begins: fresh, from a checkpoint of the run, or from another run's. Reads folders and writes
-// nothing.
+// Decides where a start begins: from scratch, from a checkpoint of the run, or from another run's. Only reads folders.
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -33,31 +32,30 @@ struct SavePlan {
 
 struct StartRequest {
   std::string resume = "auto";             ///< auto, never, or a checkpoint
-  bool typed = false;                      ///< `resume` was typed after --resume, so it may be a misspelt word
+  bool typed = false;                      ///< `resume` was typed after --resume, so it may be a mistyped word
   bool required = false;                   ///< --resume required: like auto, but only a resume is accepted
-  bool only_new = false;                   ///< --resume never: the run folder must not have a step
+  bool only_new = false;                   ///< --resume never: the run folder must not contain a step
   std::int64_t load_step = -1;             ///< checkpoint.load_step; -1 = newest
   std::string checkpoint_dir;              ///< `<dump_folder>/<folder>`
-  std::string init_from;                   ///< checkpoint whose weights a new run takes; empty: none
-  ckpt::Look look = ckpt::Look::kMembers;  ///< kManifest: only to find out which checkpoint it would be, not to load it
+  std::string init_from;                   ///< checkpoint with the initial weights of a new run; empty: none
+  ckpt::Look look = ckpt::Look::kMembers;  ///< kManifest: only to find out which checkpoint would be loaded
   std::vector<std::string> exclude;        ///< components that the checkpoint need not have
   SavePlan saves;                          ///< the steps that the run will publish
   std::set<std::uint64_t>
-      unreadable;         ///< steps of the run that are passed over because they cannot be read (read_errors.h)
+      unreadable;         ///< steps of the run that are skipped because they cannot be read (read_errors.h)
   std::string near_root;  ///< checkpoint.near; empty: none
   std::set<std::uint64_t>
-      near_lost;  ///< steps of the near folder that are passed over because they are damaged or unreadable
-  ckpt::WeightOpener open_weights;  ///< for init_from; empty: checkpoints of this toolkit only
+      near_lost;  ///< steps of the near folder that are skipped because they are damaged or unreadable
+  ckpt::WeightOpener open_weights;  ///< for init_from; empty: only Titan checkpoints
 };
 
-/// The request made from `config` and the value of --resume. initial_load_path with initial_load_model_only = false
-/// means --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights, a stop that could not
-/// save
+/// The request for `config` and the value of --resume. initial_load_path with initial_load_model_only = false means
+/// --resume PATH. \error kInvalid: two checkpoints to start from, a map without weights, a stop that could not save
 ckpt::Result<StartRequest> start_request(const recipe::Config& config, const std::string& resume);
 
 enum class StartMode {
   kFresh,     ///< nothing is loaded
-  kResume,    ///< all components, of this run's step or of another run's checkpoint
+  kResume,    ///< all components, from a step of this run or from another run's checkpoint
   kTransfer,  ///< a new run from the weights of a checkpoint
 };
 
@@ -65,22 +63,22 @@ struct StartDecision {
   StartMode mode = StartMode::kFresh;
   std::string path;                  ///< checkpoint to load; empty: a fresh start
   std::uint64_t step = 0;            ///< of a resumed checkpoint; 0 otherwise
-  std::string origin;                ///< id of the other run's checkpoint that this run starts from now; else empty
+  std::string origin;                ///< id of another run's checkpoint that this run now starts from; else empty
   std::string reason;                ///< for the banner
   std::vector<std::string> skipped;  ///< newer steps that were not taken, and why
   std::vector<std::string> notes;    ///< other warnings
-  /// The manifest of the checkpoint to load, if it is this toolkit's. All its member files were checked, so that no
-  /// rank has to check them again.
+  /// The manifest of the checkpoint to load, if it is a Titan checkpoint. Its member files have been checked, so that
+  /// no rank has to check them again.
   std::optional<ckpt::Manifest> manifest;
   bool may_fall_back = false;  ///< damage found while loading may lead to the next older step
   bool near = false;           ///< `path` is in the near folder
-  bool durable = true;         ///< the run folder has the step too; else it must still be copied to the run folder
+  bool durable = true;         ///< the step is in the run folder; otherwise it must still be copied there
 };
 
-/// Decides, leaving out `damaged` steps (found corrupt while loading). \error kInvalid (`never` although checkpoints
+/// Decides, excluding `damaged` steps (found corrupt while loading). \error kInvalid (`never` although checkpoints
 /// exist; an unknown word after --resume), kNotFound (the path or step does not exist; `required` and no checkpoint),
 /// kIncompatible (older than the run's newest step; the run came from elsewhere; a valid step exists where the run will
-/// save one), kCorrupt (steps exist, none is valid), kMediaError (a step that has to be checked cannot be read).
+/// save one), kCorrupt (steps exist, none is valid), kMediaError (a step that must be checked cannot be read).
 ckpt::Result<StartDecision> decide_start(ckpt::Fs& fs, const StartRequest& request,
                                          const std::set<std::uint64_t>& damaged);
 

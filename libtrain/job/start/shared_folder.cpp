@@ -64,7 +64,7 @@ FolderView view_folder(ckpt::Fs& fs, int rank, const std::string& checkpoint_dir
     if (wait.now() >= until || wait.cancel.stopped())
       return {rank, false, checkpoint_dir, found_text(fs, checkpoint_dir, note)};
     wait.sleep(kLookSeconds);
-    // A client of a network store asks its server again what a folder holds when the folder is listed.
+    // Listing a folder makes a network file system's client ask its server again what the folder contains.
     (void)fs.list(checkpoint_dir);
   }
 }

@@ -1,7 +1,6 @@
 #pragma once
 // Checks that all ranks see the checkpoint folder of rank 0. Rank 0 holds the folder's lock, whose file contains a
-// random mark: a rank that reads the same mark sees the same folder, by whatever path. The check writes nothing, so it
-// leaves nothing behind.
+// random mark: a rank that reads the same mark sees the same folder, by any path. The check writes nothing.
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@ class Fs;
 
 namespace titan::train {
 
-/// How long a rank tries again: a client of a network file system may cache for a while that a file does not exist.
+/// Seconds for which a rank retries: a network file system's client may cache for a while that a file does not exist.
 inline constexpr double kFolderPatienceSeconds = 10;
 
 /// What a rank finds in its checkpoint folder.

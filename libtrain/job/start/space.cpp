@@ -37,7 +37,7 @@ std::uint64_t leftover_bytes(ckpt::Fs& fs, const std::string& folder) {
   return bytes;
 }
 
-/// How many checkpoints are meant, and why so many.
+/// How many checkpoints the run keeps, and why.
 std::string what(const SpaceNeed& need) {
   const std::string count = std::to_string(need.saves.peak_count);
   if (need.saves.peak_count == 1) return "a checkpoint";
@@ -58,7 +58,7 @@ SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::s
                      (count == 1 ? "it needs" : "they need") + " about " + ckpt::size_text(all) + ", " +
                      ckpt::size_text(free) + " are free";
   text += fit == 0 ? "; the first save would fail" : "; save " + std::to_string(fit + 1) + " of this run would fail";
-  // Who keeps everything may delete by hand, and what compression saves is not known: these may still fit.
+  // A user who keeps everything may delete by hand, and compressed sizes are not known: these may still fit.
   const bool may_fit = fit > 0 && (need.saves.kept == 0 || need.compressed);
   if (may_fit) {
     verdict.warning = std::move(text);

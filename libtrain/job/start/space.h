@@ -1,5 +1,5 @@
 #pragma once
-// Checks at the start whether the checkpoints of a run fit on its disk: later, a full disk would cost the steps since
+// Checks at the start whether the checkpoints of a run fit on its disk: a full disk later would cost the steps since
 // the last save.
 #include <cstdint>
 #include <string>
@@ -22,7 +22,7 @@ using ckpt::Status;
 struct SpaceNeed {
   SaveForecast saves;
   std::uint64_t steps_there = 0;  ///< checkpoints that retention counts
-  bool compressed = false;        ///< the size of a checkpoint is not known
+  bool compressed = false;        ///< checkpoints are compressed, so their size is not known
 };
 
 struct SpaceVerdict {
@@ -36,7 +36,7 @@ SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::s
 /// Steps in the run's folder that retention counts.
 std::uint64_t count_kept_steps(ckpt::Fs& fs, const recipe::Config& config);
 
-/// Judges a run that continues after `start_step`. Leftovers of dead saves count as free space, for a start removes
+/// Judges a run that continues after `start_step`. Leftovers of dead saves count as free space, since a start removes
 /// them.
 SpaceVerdict look_at_space(ckpt::Fs& fs, const recipe::Config& config, const recipe::RunPlan& plan,
                            std::uint64_t start_step);

@@ -42,7 +42,7 @@ ckpt::Result<StartWord> decode_start(std::string_view bytes) {
   if (in.number() != 0) {
     const auto minor = static_cast<std::uint32_t>(in.number());
     auto manifest = ckpt::decode_manifest(decision.path + "/" + ckpt::kManifestFile, in.text());
-    // The message is damaged, not the checkpoint: no older step would help.
+    // The message is damaged, not the checkpoint: an older step would not help.
     if (!manifest.ok()) return ckpt::failed(manifest.status().message).wrapped("the manifest that rank 0 sent");
     decision.manifest = std::move(*manifest);
     decision.manifest->minor = minor;  // a text is written with the lowest that will do

@@ -1,6 +1,6 @@
 #pragma once
-// What rank 0 sends the other ranks about a start: where it begins, and the checkpoint's manifest and JSON components.
-// They then open the checkpoint without checking member files, which would dominate a start of thousands of ranks.
+// What rank 0 sends the other ranks about a start: the start step, and the checkpoint's manifest and JSON components.
+// They open the checkpoint from it without checking member files, which would dominate a start of thousands of ranks.
 #include <map>
 #include <string>
 #include <string_view>

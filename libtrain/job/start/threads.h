@@ -1,6 +1,6 @@
 #pragma once
-// How many threads a rank computes with. This is decided before the rank's libraries read it, and so before ranks can
-// talk.
+// The number of compute threads of a rank. It is chosen before the rank's libraries read it, and so before ranks can
+// communicate.
 #include <optional>
 #include <string>
 

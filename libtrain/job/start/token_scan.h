@@ -1,5 +1,5 @@
 #pragma once
-// Checks before a run whether all ids that it will read are in the vocabulary, up to a limit of tokens.
+// Checks before a run that all ids that it will read are in the vocabulary, up to a limit of tokens.
 #include <cstdint>
 #include <string>
 
@@ -22,9 +22,9 @@ struct TokenScan {
 
 inline constexpr std::uint64_t kScannedTokens = std::uint64_t{16} << 20;
 
-/// Reads the samples of the steps first..last of `global_batch` samples each, at most `most` tokens of training data
-/// and as many of validation data. `seed_known`: `data` has the run's seed. Text read as bytes is not scanned, for
-/// bytes always fit.
+/// Reads the samples of steps first..last of `global_batch` samples each, at most `most` tokens of training data and as
+/// many of validation data. `seed_known`: `data` has the run's seed. Text read as bytes is not scanned, since bytes
+/// always fit.
 TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::uint64_t global_batch,
                       std::uint64_t first, std::uint64_t last, bool seed_known, std::uint64_t most = kScannedTokens);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The exception of ranks that lose a peer. A dead or silent peer ends the job; no rank recovers in place.
+// The exception for a lost peer. A dead or silent peer ends the job; ranks do not recover in place.
 #include <stdexcept>
 #include <string>
 #include <utility>

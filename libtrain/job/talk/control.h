@@ -1,5 +1,5 @@
 #pragma once
-// A group of ranks that exchanges small values of the host (texts, numbers) and barriers, over Gloo on every device.
+// A group of ranks that exchanges small host values (texts, numbers) and barriers, over Gloo on every device.
 //
 // All ranks of a group call the same operations in the same order, except sends and receives. One thread at a time uses
 // a group. Any operation may throw CommError; the group cannot be used afterwards.
@@ -16,7 +16,7 @@ namespace titan::train {
 class Control {
  public:
   virtual ~Control() = default;
-  virtual int rank() const = 0;  ///< in the group
+  virtual int rank() const = 0;  ///< rank in the group
   virtual int size() const = 0;
 
   /// Sends `bytes` to another rank, which must know their number. Returns when they are sent, and watches heartbeats

@@ -23,7 +23,7 @@ void receive(Control& all, std::span<char> bytes, int src) {
     all.recv_bytes(bytes.first(std::min(bytes.size(), kLargestMessage)), src, kTag);
 }
 
-/// Sizes first, then the bytes one behind the other.
+/// Sends the sizes, then all bytes concatenated.
 void send_all(Control& all, std::vector<std::uint64_t>& sizes, std::string_view bytes, int dst) {
   const std::span<char> header = as_bytes(sizes);
   send(all, {header.data(), header.size()}, dst);

@@ -9,10 +9,11 @@
 namespace titan::train {
 namespace {
 
-thread_local bool t_left_events = false;  // the last look found some that wait to be received; nothing was since
+thread_local bool t_left_events = false;  // the last epoll_wait returned receivable events, and nothing was received
+                                          // since
 thread_local std::uint64_t t_yields = 0;
 
-/// Of the C library, or of a library that was preloaded.
+/// The function of the C library, or of a preloaded library.
 template <class Call>
 Call next(const char* name) {
   return reinterpret_cast<Call>(dlsym(RTLD_NEXT, name));

@@ -17,9 +17,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Appended to the value of a rank that met an error itself and is about to exit.
+// Appended to the value of a rank that has an error of its own and is about to exit.
 constexpr char kLeaving = 'L';
-// Between the ends of processes that one signal meant.
+// Maximum time between the ends of processes that were killed together.
 constexpr milliseconds kKilledTogether{100};
 
 bool says_that_it_leaves(const std::string& value) { return !value.empty() && value.back() == kLeaving; }
@@ -35,13 +35,13 @@ std::string number_text(milliseconds time) {
 
 }  // namespace
 
-/// What the thread of the exchange and those that ask it share: all of it under one lock.
+/// State shared by the exchange's thread and its callers, under one lock.
 struct Heartbeat::State {
   struct Peer {
     std::string value;
     Clock::time_point changed;
     bool leaving = false;
-    std::optional<Clock::time_point> ended = {};  // when its process was seen to have
+    std::optional<Clock::time_point> ended = {};  // when its process was found to have ended
   };
 
   HeartbeatOptions options;
@@ -96,7 +96,7 @@ struct Heartbeat::State {
 
   void note(const std::vector<std::string>& values) {
     const Clock::time_point now = Clock::now();
-    // Of a time in which this rank did not look (a suspended machine, a store that stood still) no peer is to blame.
+    // Peers are not to blame for a time in which this rank did not look (a suspended host, a hanging store).
     const auto unseen = now - refreshed;
     const bool long_one = unseen > std::max(options.beat * 4, options.quiet / 2);
     const auto excused = long_one ? unseen - options.beat * 2 : Clock::duration(0);
@@ -124,8 +124,8 @@ struct Heartbeat::State {
   std::vector<SilentRank> silent(milliseconds limit) const {
     const milliseconds unanswered = asked ? between(*asked, Clock::now()) : milliseconds(0);
     if (unanswered >= limit || (store_lost && unanswered >= std::min(limit, options.quiet))) {
-      // Without fresh values nothing can be said about the others. A host of the store that said why it leaves is no
-      // riddle.
+      // Without fresh values nothing is known about the others. A store host that said why it leaves needs no
+      // explanation.
       if (options.store_on_rank_0 && options.rank != 0 && !(peers[0].leaving && !first_words.empty()))
         return {{0, unanswered, store_lost}};
       return {};
@@ -139,7 +139,7 @@ struct Heartbeat::State {
     return ranks;
   }
 
-  /// Looks which processes have ended; the mutex is held.
+  /// Checks which processes have ended; the mutex is held.
   void look_at_processes() {
     if (!options.ended) return;
     for (std::size_t i = 0; i < peers.size(); ++i)
@@ -147,7 +147,7 @@ struct Heartbeat::State {
         peers[i].ended = Clock::now();
   }
 
-  /// Ranks whose processes have ended, the first of them and those that were killed with it, and that left no word; the
+  /// Ranks whose processes have ended without a message: the first of them and those that were killed with it. The
   /// mutex is held.
   std::vector<SilentRank> ended_ranks() {
     look_at_processes();
@@ -156,14 +156,14 @@ struct Heartbeat::State {
       ranks.push_back({static_cast<int>(i), between(peers[i].changed, Clock::now()), true});
     };
     if (store_lost && !peers[0].leaving) {
-      // Nobody can have said that it leaves. A host of the store that ended without a word is the cause.
+      // Without a store no rank can announce that it leaves. A store host that ended without a message is the cause.
       if (peers[0].ended) add(0);
       return ranks;
     }
     std::optional<Clock::time_point> first;
     for (const Peer& peer : peers)
       if (peer.ended && !peer.leaving) first = std::min(first.value_or(*peer.ended), *peer.ended);
-    // Survivors end too, later, and without a store they cannot say so: its host stays for `linger`.
+    // Survivors end later, too, and cannot announce it without a store; therefore its host stays for `linger`.
     for (std::size_t i = 0; i < peers.size(); ++i)
       if (peers[i].ended && !peers[i].leaving && *peers[i].ended <= *first + options.beat * 3 / 2) add(i);
     return ranks;
@@ -208,7 +208,7 @@ LostRanks Heartbeat::explain(const std::string& operation, const std::vector<Sil
   std::unique_lock lock(state_->mutex);
   state_->leaving = true;
   const HeartbeatOptions& options = state_->options;
-  // The store dies with its host: the other survivors get a moment more to learn from it what this rank just learned.
+  // The store ends with its host: the other survivors get more time to learn from it what this rank has just learned.
   if (options.rank == 0 && options.store_on_rank_0 && options.world > 2)
     state_->changed.wait_for(lock, options.linger, [] { return false; });
   std::string text = name_ranks(numbers) + (numbers.size() == 1 ? " is " : " are ");
@@ -237,7 +237,7 @@ LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, mill
   state_->leaving = true;
   std::vector<SilentRank> silent;
   bool ended = false;
-  // A rank that met an error has said so in the store before its process ended: an exchange from now on knows it.
+  // A rank with an error has announced it in the store before its process ended: later exchanges see it.
   const std::uint64_t fresh = state_->begun + 1;
   state_->hurry = true;
   state_->changed.notify_all();
@@ -249,7 +249,7 @@ LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, mill
     }
     return !silent.empty() || (!state_->first_words.empty() && !state_->leaving_ranks().empty());
   });
-  // Of ranks that were lost together the last beats lie up to a beat apart, and are seen up to another beat later.
+  // The last beats of ranks that were lost together are up to a beat apart, and are seen up to another beat later.
   if (!silent.empty()) {
     state_->changed.wait_for(lock, ended ? kKilledTogether : options.beat * 5 / 2, [] { return false; });
     auto now = ended ? state_->ended_ranks() : state_->silent(options.quiet);
@@ -262,7 +262,8 @@ LostRanks Heartbeat::diagnose(const std::string& operation, bool timed_out, mill
   for (SilentRank& rank : silent) rank.gone = rank.gone || !timed_out;
   if (!silent.empty()) return explain(operation, silent);
   const std::string where = ", noticed by rank " + std::to_string(options.rank) + " in " + operation;
-  // Who is about to leave has closed nothing yet: without its words, it may have come to its deadline as this rank did.
+  // A rank that is about to leave has not closed its connections yet. Without its message, it may have timed out as
+  // this rank did.
   if (!leaving.empty() && (!timed_out || !words.empty()))
     return {name_ranks(leaving) + " met an error and left" + where + words, leaving};
   if (timed_out) {

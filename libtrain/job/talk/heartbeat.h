@@ -1,6 +1,6 @@
 #pragma once
 // Which ranks are alive: every rank writes a counter into the store twice a second and watches the counters of some
-// others, which tell it about the rest.
+// others, which inform it about the rest.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -28,11 +28,11 @@ struct HeartbeatOptions {
   int rank = 0, world = 1;
   bool store_on_rank_0 = true;             ///< rank 0 hosts the store: if the store does not answer, rank 0 does not
   std::chrono::milliseconds beat{500};     ///< time between two beats
-  std::chrono::milliseconds quiet{2'500};  ///< diagnose() takes a rank without beat for so long as gone
+  std::chrono::milliseconds quiet{2'500};  ///< diagnose() considers a rank without a beat for this long as dead
   std::chrono::milliseconds patience{
       1'000};  ///< added to `quiet` by diagnose(): the last beat may be seen after the error
-  std::chrono::milliseconds linger{1'000};  ///< how much longer the store's host stays after it has found silent ranks
-  std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for so long
+  std::chrono::milliseconds linger{1'000};  ///< how long the store's host stays after it has found silent ranks
+  std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for this long
   /// Stores `own` in the store, unless `own` is empty or a text is stored already; returns the stored text. Called from
   /// the heartbeat's thread; throws when the store is lost. May be empty.
   std::function<std::string(const std::string& own)> words;
@@ -41,11 +41,11 @@ struct HeartbeatOptions {
   std::function<bool(int rank)> ended;
 };
 
-/// Thread-safe. The exchange may block forever (a stopped store host): no function waits for it without a limit.
+/// Thread-safe. The exchange may block forever (if the store's host is stopped), so every wait for it has a limit.
 class Heartbeat {
  public:
   /// Stores this rank's value and returns every rank's, in rank order, empty for a rank that is known to beat; throws
-  /// when the store is lost. `leaving`: this rank met an error and is about to exit.
+  /// if the store is lost. `leaving`: this rank has an error and is about to exit.
   using Exchange = std::function<std::vector<std::string>(const std::string& own, bool leaving)>;
 
   Heartbeat(HeartbeatOptions options, Exchange exchange);
@@ -57,11 +57,11 @@ class Heartbeat {
   std::vector<SilentRank> overdue() const;
   /// Ranks that have been silent for `limit` or more, or are known to be dead.
   std::vector<SilentRank> silent_for(std::chrono::milliseconds limit) const;
-  /// Ranks that met an error and are about to exit.
+  /// Ranks that have an error and are about to exit.
   std::vector<int> leaving() const;
-  /// Explains why an operation failed, in one line that names silent or dead ranks, if there are any; takes up to
-  /// `quiet` + `patience`. Tells the others that this rank is about to leave, so that they do not name it as the cause.
-  /// `timed_out` says how the operation failed: after its deadline, or by a lost connection.
+  /// Explains why an operation failed, in one line that names silent or dead ranks, if any; takes up to `quiet` +
+  /// `patience`. Tells the others that this rank is about to leave, so that they do not name it as the cause.
+  /// `timed_out`: the operation failed by its timeout, otherwise by a lost connection.
   LostRanks diagnose(const std::string& operation, bool timed_out, std::chrono::milliseconds deadline);
   /// The line for `ranks`, which overdue() returned. On the store's host it takes `linger`.
   LostRanks explain(const std::string& operation, const std::vector<SilentRank>& ranks);

@@ -15,13 +15,14 @@ void receive(Control& all, std::span<double> values, int from, std::uint64_t tag
   all.recv_bytes({reinterpret_cast<char*>(values.data()), values.size_bytes()}, from, tag);
 }
 
-/// Whom a rank gives its sum to, and whose it takes.
+/// The rank to which a rank sends its sum, and those from which it receives.
 struct Family {
   int parent = -1;  ///< -1: none
   std::vector<int> children;
 };
 
-/// The first rank of a node hears from the others of it, and of the nodes those whose number has one bit more.
+/// The first rank of a node receives from the node's other ranks; between nodes, each receives from the nodes whose
+/// number has one more bit set.
 Family family_of(int rank, int size, int node_ranks) {
   Family family;
   const int node = rank / node_ranks, first = node * node_ranks;
@@ -52,7 +53,7 @@ void sum_over_nodes(Control& all, std::span<double> values, std::uint32_t node_r
     send(all, values, family.parent, kUp);
     receive(all, values, family.parent, kDown);
   }
-  // The farthest first: it has most to pass on.
+  // The farthest first, since it has most to pass on.
   for (auto child = family.children.rbegin(); child != family.children.rend(); ++child)
     send(all, values, *child, kDown);
 }

@@ -1,6 +1,6 @@
 #pragma once
 // For waits that cannot be divided into short ones: one thread of the process checks twice a second whether a wait must
-// be given up.
+// be aborted.
 #include <chrono>
 #include <functional>
 
@@ -13,7 +13,7 @@ class GuardedWait {
  public:
   enum class GivenUp { kNo, kTimedOut, kLostRank };
 
-  /// Gives up the wait after `patience` of RunningClock time, or when `lost` returns true: a rank is lost. From then on
+  /// Aborts the wait after `patience` of RunningClock time, or when `lost` returns true (a rank is lost): from then on
   /// each check calls `abort`, which ends the wait. Both functions run in the guard's thread, under its lock, and never
   /// after this object is destroyed.
   GuardedWait(std::chrono::milliseconds patience, std::function<bool()> lost, std::function<void()> abort);

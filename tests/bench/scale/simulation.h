@@ -1,7 +1,6 @@
 #pragma once
-// A job of up to 10,000 ranks played by one process on the memory file system: who owns what, receipts without tensor
-// bytes, messages between ranks. Real are the plan, the commit, the start and the retention: the code that runs on rank
-// 0 and in between.
+// A simulated job of up to 10,000 ranks, in one process on the in-memory file system: ownership, receipts without
+// tensor bytes, messages between ranks. Plan, commit, start and retention run the real code of rank 0.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -28,10 +27,10 @@ std::vector<Scale> scales();
 /// A whole model with its stages assigned, at `step`.
 ckpt::Snapshot make_snapshot(const Scale& scale, std::uint64_t step);
 
-/// Makes the folder of steps where it is missing, and the temporary of a save in it.
+/// Creates the folder of steps if missing, and the temporary folder of a save in it.
 ckpt::Result<std::string> play_begin(ckpt::Fs& fs, const std::string& checkpoint_dir, const ckpt::Snapshot& snapshot);
 
-/// What write_rank() returns for `rank`, with files that are holes and digests that are made up.
+/// The result of write_rank() for `rank`, with sparse files and made-up digests.
 ckpt::Result<ckpt::RankReceipt> play_write(ckpt::Fs& fs, const std::string& tmp_dir, const ckpt::Snapshot& snapshot,
                                            std::uint32_t rank);
 
@@ -43,7 +42,7 @@ struct Traffic {
   std::uint64_t messages_in = 0, bytes_in = 0, messages_out = 0, bytes_out = 0, largest = 0;
 };
 
-/// Ranks that talk in one direction only: each is played to its end before the next, senders first.
+/// Ranks that communicate in one direction only: each runs to its end before the next, senders first.
 class Post {
  public:
   explicit Post(int size) : traffic_(static_cast<std::size_t>(size)) {}

@@ -1,5 +1,5 @@
 #pragma once
-// DCP directories for tests, sharded as one likes, and `.metadata` pickles that are wrong in one place.
+// DCP directories for tests with any sharding, and `.metadata` pickles with one error.
 #include <cstdint>
 #include <optional>
 #include <string>

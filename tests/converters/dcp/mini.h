@@ -1,5 +1,5 @@
 #pragma once
-// A whole small torchtitan checkpoint for tests: dim 8, 2 heads of 4, 1 key head, 1 layer, step 10 of 20.
+// A complete small torchtitan checkpoint for tests: dim 8, 2 heads of 4, 1 key head, 1 layer, step 10 of 20.
 #include <map>
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ struct Mini {
   bool newer_names = false;  ///< torchtitan 0.3.0's, with its moments of queries, keys and values in one
   bool optimizer = true;
   std::vector<std::pair<std::vector<std::string>, std::optional<Value>>>
-      changes;          ///< a value that is another, or gone, or new
+      changes;          ///< a changed, missing or additional value
   float odd_step = 10;  ///< of norm.weight
   std::vector<ExtraTensor> extra;
   std::vector<std::string> without;                      ///< tensors that are not written
@@ -33,7 +33,7 @@ inline constexpr double kNextLr = 0.00051;
 /// Writes it into "/step-10".
 void write_mini(ckpt::testing::MemFs& fs, const Mini& mini);
 
-/// Rows of the configuration that it was trained with, but for `changes`.
+/// The configuration rows that it was trained with, except for `changes`.
 Settings mini_config(const std::map<std::string, std::string>& changes = {});
 
 /// Plans its import.

@@ -8,12 +8,13 @@
 
 namespace titan::convert::testing {
 
-/// The parts of a file. Each of `keys` is a whole key with its value, each of `tensors` a whole description.
+/// The parts of a file. Each item of `keys` is an encoded key with its value, each item of `tensors` an encoded
+/// description.
 struct GgufParts {
   std::uint32_t version = 3;
   std::vector<std::string> keys, tensors;
   std::string data;
-  std::uint64_t more_keys = 0, more_tensors = 0;  ///< that are claimed and not there
+  std::uint64_t more_keys = 0, more_tensors = 0;  ///< counts beyond what the file contains
   std::string file(std::uint64_t alignment = 32) const;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Hugging Face folders for tests, made without our writer; and the conversion under test, with what never changes
+// Hugging Face folders for tests, made without Titan's writer; and the conversion under test, with fixed arguments
 // filled in.
 #include <map>
 #include <string>
@@ -31,7 +31,7 @@ RawTensors read_safetensors(ckpt::Fs& fs, const std::string& path);
 /// Writes `<folder>/model.safetensors` and config.json, made by write_hf_config.
 void make_hf_folder(ckpt::Fs& fs, const std::string& folder, const recipe::ModelDims& model, const RawTensors& tensors);
 
-/// convert_checkpoint() from `source` to `destination`, always at the same instant by the same writer.
+/// convert_checkpoint() from `source` to `destination`, with a fixed time and writer.
 Result<ConversionReport> convert_to(ckpt::Fs& fs, const std::string& source, const std::string& destination,
                                     ConvertOptions options = {});
 

@@ -1,6 +1,5 @@
 #pragma once
-// Tensors of torch.save, spelled into a pickle for tests: plain ones, and the parts that ranks save of DTensors and
-// ShardedTensors.
+// Pickled torch.save tensors for tests: plain ones, and the shards of DTensors and ShardedTensors that ranks save.
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
 #pragma once
-// The model's functions as single operations under autograd: what the own functions must equal bit for bit.
+// The model's functions as single operations under autograd; the trainer's functions must have the same bits.
 #include <ATen/ATen.h>
 
 #include "libtrain/engine/model/stage.h"

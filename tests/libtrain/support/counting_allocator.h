@@ -1,5 +1,5 @@
 #pragma once
-// Counts what tensors on the CPU hold, and how much they held at most.
+// Counts the memory of CPU tensors, present and peak.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -23,7 +23,7 @@ class CountingAllocator final : public c10::Allocator {
 
   std::int64_t held() const { return all_.held; }
   std::int64_t peak() const { return all_.peak; }
-  /// What the calling thread makes from here on counts as the rank's too.
+  /// From now on, the calling thread's tensors also count for this rank.
   void count_for(int rank) { rank_ = rank; }
   std::int64_t peak_of(int rank) const { return ranks_.at(static_cast<std::size_t>(rank)).peak; }
 

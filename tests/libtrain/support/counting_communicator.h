@@ -1,5 +1,5 @@
 #pragma once
-// A fabric that counts the bytes of tensors that leave and reach its rank; what a rank sends itself is none.
+// A fabric that counts the bytes of tensors that its rank sends and receives; self-sends do not count.
 #include <atomic>
 #include <memory>
 #include <utility>

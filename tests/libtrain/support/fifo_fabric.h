@@ -1,5 +1,5 @@
 #pragma once
-// A fabric that has no tags, as NCCL has none: between two ranks, what is sent first is what is received first.
+// A fabric without tags, like NCCL: between two ranks, tensors are received in the order in which they are sent.
 #include <algorithm>
 #include <map>
 #include <memory>

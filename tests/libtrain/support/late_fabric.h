@@ -1,6 +1,6 @@
 #pragma once
-// What a fabric of a device may do that one of the host does not: what is received is garbage until it is waited for,
-// and what is sent is read at any time until then.
+// The worst case that a device fabric allows: a received tensor is garbage until it is waited for, and a sent tensor
+// may be read at any time until then.
 #include <cstring>
 #include <memory>
 #include <stdexcept>

@@ -1,5 +1,5 @@
 #pragma once
-// A lane as late as one may be: nothing is done before it is waited for.
+// A lane that does its work as late as allowed: when it is waited for.
 #include <deque>
 #include <stdexcept>
 #include <utility>

@@ -1,5 +1,5 @@
 #pragma once
-// Gradients that are made up, and their sum by the definition of the tree.
+// Made-up gradients, and their sum by the definition of the tree.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace titan::test {
 
-/// The gradient of one slot and micro-batch: a pure function of its key, of very different sizes.
+/// The gradient of one slot and micro-batch: a pure function of both, with widely varying magnitudes.
 inline at::Tensor synthetic_gradient(const std::string& slot, std::uint32_t micro_batch, at::IntArrayRef shape) {
   at::Tensor grad = at::empty(shape, at::kFloat);
   train::draw({train::InitKind::kNormal, std::exp2(static_cast<double>(micro_batch % 5))}, micro_batch, slot,

@@ -1,5 +1,5 @@
 #pragma once
-// A whole run of the trainer, its ranks threads of this process.
+// A complete training run whose ranks are threads of this process.
 #include <memory>
 #include <mutex>
 #include <semaphore>

@@ -22,7 +22,8 @@
 
 namespace titan::test {
 
-/// What the ranks of one group share. When a rank fails, or never comes, the others' waits throw instead of hanging.
+/// State shared by the ranks of one group. If a rank fails or never arrives, the others' waits throw instead of
+/// hanging.
 class ThreadGroup {
  public:
   explicit ThreadGroup(int size) : size_(size), posted_(size) {}
@@ -36,8 +37,8 @@ class ThreadGroup {
     read(posted_);
     meet();
   }
-  /// One side of a transfer: what is sent, or where it is wanted. As with sockets, nothing is buffered: both are done
-  /// once both are there.
+  /// One side of a transfer: the tensor to send, or the one to fill. Unbuffered, as with sockets: both sides complete
+  /// once both have arrived.
   struct Message {
     at::Tensor tensor;
     bool done = false, misfit = false;
@@ -76,7 +77,7 @@ class ThreadGroup {
   }
 
  private:
-  /// Far more than any test needs, on the slowest machine: ranks that wait for each other for ever are a failure.
+  /// Much longer than any test needs on the slowest machine: ranks that wait forever for each other are a failure.
   static constexpr std::chrono::seconds kDeadline{60};
   using Boxes = std::map<std::tuple<int, int, std::uint64_t>, std::deque<std::shared_ptr<Message>>>;
 
@@ -184,7 +185,7 @@ class ThreadCommunicator final : public train::Communicator {
   void barrier() override { all_gather(""); }
 
  private:
-  // From the last rank to the first: an order on which nobody may rely.
+  // From the last rank to the first: callers must not rely on the order.
   template <typename T>
   void add_up(std::span<T> values) {
     const std::vector<T> mine(values.begin(), values.end());

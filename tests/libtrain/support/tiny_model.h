@@ -1,6 +1,5 @@
 #pragma once
-// A small Llama with odd tensor sizes, laid out by hand, and a training loop over fake ranks: what tests compare
-// layouts with.
+// A small Llama with odd tensor sizes, and a training loop over fake ranks: tests use it to compare layouts.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -124,7 +123,7 @@ inline void place(const recipe::RunPlan& plan, const ckpt::OwnedPiece& piece, co
   std::copy(values.begin(), values.end(), whole.begin() + static_cast<std::ptrdiff_t>(grid.begin(piece.leaves.first)));
 }
 
-/// What a run leaves behind: everything that must not depend on the layout.
+/// The results of a run that must not depend on the layout.
 struct Trace {
   std::vector<double> losses, norms;                  ///< per step
   std::map<std::string, std::vector<float>> weights;  ///< by name

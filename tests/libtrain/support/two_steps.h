@@ -1,5 +1,5 @@
 #pragma once
-// What a rank does in training, without data, saves and logs: to see what its tensors hold.
+// A rank's training steps without data, saves and logs, to measure its tensors.
 #include "tests/libtrain/support/tiny_model.h"
 
 namespace titan::test {

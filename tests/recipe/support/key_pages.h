@@ -1,5 +1,5 @@
 #pragma once
-// The two files that are made of the key table.
+// The two files that are generated from the key table.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -60,14 +60,14 @@ key; [going-on.md](going-on.md) explains it.
 | start | says how this start finds its state. It is never compared |
 )";
 
-/// Text of a cell: bars would end it.
+/// Text of a table cell, with bars escaped.
 inline std::string cell(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
   return out;
 }
 
-/// The doc of a key without what it says of the unset key, and that ("training.steps"; empty where it says nothing).
+/// The doc of a key without its remark about the unset key, and that remark ("training.steps"; empty if there is none).
 inline std::pair<std::string, std::string> split_doc(const std::string& doc) {
   constexpr std::string_view kUnset = "unset: ";
   const std::size_t at = doc.find(kUnset);

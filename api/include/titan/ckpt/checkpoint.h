@@ -48,7 +48,7 @@ class Checkpoint {
   /// Why "RUN@latest" skipped newer steps, one line each. Empty if another form of name was opened.
   const std::vector<std::string>& notes() const;
 
-  /// The tensor of that name, or null. The pointer is valid as long as this checkpoint or a copy of it exists.
+  /// The tensor called `tensor`, or null. The pointer is valid as long as this checkpoint or a copy of it exists.
   const TensorInfo* find(std::string_view tensor) const noexcept;
 
   /// Reads a whole tensor into `out`, whose size must be exactly the size of the tensor in bytes.
@@ -63,12 +63,12 @@ class Checkpoint {
   /// settings are set.
   /// \error kCorrupt, kUnreadable, kFailed
   Result<State> state() const noexcept;
-  /// The text of a JSON component: "lr_scheduler", "dataloader" or "train_state"; FORMAT.md describes them.
+  /// The JSON text of a component: "lr_scheduler", "dataloader" or "train_state". ckpt/FORMAT.md describes them.
   /// \error kNotFound, kCorrupt, kUnreadable, kFailed
   Result<std::string> json(const std::string& component) const noexcept;
 
-  /// Reads every byte of every file with `threads` threads (0: as many as suit disk and cores) and reports all damage.
-  /// Damage is not an error. \error kNotFound (the checkpoint no longer exists), kFailed
+  /// Reads every byte of every file and reports all damage; damage is not an error. `threads` = 0: one per core, at
+  /// least 4 and at most 16. \error kNotFound (the checkpoint no longer exists), kFailed
   Result<Verification> verify(unsigned threads = 0) const noexcept;
 
  private:

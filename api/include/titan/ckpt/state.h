@@ -13,8 +13,8 @@ struct State {
   std::uint64_t seed = 0;    ///< training time in seconds, over all starts
   double seconds = 0;        ///< training time, over all starts
   std::string program;       ///< name and version of the trainer: "my-trainer 1.2"
-  /// Dotted key -> the value as TOML text: {"model.dim", "128"}, {"job.description", "\"a try\""}. Any key may be used;
-  /// titan-train knows those of its own configuration.
+  /// Dotted key -> value as TOML text: {"model.dim", "128"}, {"job.description", "\"a try\""}. Any key is allowed;
+  /// titan-train reads the keys of its own configuration.
   std::map<std::string, std::string> settings;
 };
 

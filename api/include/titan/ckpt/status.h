@@ -24,8 +24,8 @@ struct [[nodiscard]] Status {
   Code code = Code::kOk;
   std::string path;                 ///< the checkpoint or folder that the error is about
   std::string what;                 ///< what was expected and what was found
-  std::vector<std::string> causes;  ///< causes, the nearest first; often none
-  std::string hint;                 ///< what to do; empty if nothing is known
+  std::vector<std::string> causes;  ///< causes, the most direct first; often empty
+  std::string hint;                 ///< what to do; empty if there is no advice
 
   bool ok() const { return code == Code::kOk; }
   /// Returns what, causes and hint, one per line.

@@ -28,7 +28,7 @@ struct Written {
   std::uint64_t bytes = 0;  ///< size of all files except the manifest, in bytes
 };
 
-/// The folder of a step in a run folder, where `titan-ckpt ls RUN` and "RUN@latest" find it: "<run>/step-00000010".
+/// The path of a step's folder: "<run>/step-00000010". `titan-ckpt ls RUN` and "RUN@latest" find steps under this name.
 std::string step_folder(const std::string& run, std::uint64_t step);
 
 /// Writes a checkpoint into the new folder `path`. The folder appears complete and durable, or not at all. The parent

@@ -17,7 +17,7 @@ struct Part {
   at::Tensor losses, grad_logits;
 };
 
-// Of whole rows. What is not needed any more goes before the next matrix of that size is made.
+// For whole rows. Each matrix is freed before the next one of the same size is allocated.
 Part loss_of(at::Tensor logits, const at::Tensor& targets, double scale) {
   const at::ScalarType type = logits.scalar_type();
   at::Tensor log_probabilities = at::log_softmax(logits.to(at::kFloat), 1);

@@ -1,5 +1,5 @@
 #pragma once
-// What the backward of a linear layer has to know in addition to its tensors.
+// What the backward of a linear layer needs in addition to its tensors.
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 namespace titan::train {
 
-/// Which library multiplies fp32 matrices. bf16 products are oneDNN's in both cases.
+/// The library for fp32 matrix products. bf16 products always use oneDNN.
 using Gemm = recipe::CpuGemm;
 
 /// x w^T + bias [R, N]. x [R, K], w [N, K]; `bias` [N] may be undefined.

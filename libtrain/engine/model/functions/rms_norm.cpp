@@ -18,7 +18,7 @@ at::Tensor norm_forward(AutogradContext* context, const at::Tensor& x, const at:
   return std::move(normed.values);
 }
 
-// `along`: the gradient that came along the residual sum; undefined without one.
+// `along`: the gradient from the residual sum; undefined if there is none.
 NormGradients norm_backward(AutogradContext* context, const at::Tensor& grad, const at::Tensor& along) {
   const variable_list saved = context->get_saved_variables();
   return kernels().norm_gradients(grad, along, saved[0], saved[1], saved[2]);

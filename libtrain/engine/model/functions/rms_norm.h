@@ -1,5 +1,5 @@
 #pragma once
-// RMSNorm that keeps its input and one number per token for the backward.
+// RMSNorm that saves its input and one number per token for the backward.
 #include <ATen/core/Tensor.h>
 
 namespace titan::train {
@@ -8,9 +8,9 @@ namespace titan::train {
 /// The bits are those of at::rms_norm. \source Zhang and Sennrich, Root Mean Square Layer Normalization
 at::Tensor rms_norm(const at::Tensor& x_BTD, const at::Tensor& weight, double eps);
 
-/// The norm at the start of a residual branch. `x` is the input, for the sum at the end of the branch. One function
-/// returns both, so that x's gradient is added as autograd does it over the single operations: first the gradient from
-/// that sum, then the two parts from the norm.
+/// The norm at the start of a residual branch, and its input `x` for the sum at the end of the branch. One function
+/// returns both so that x's gradient is added in autograd's order: first the gradient from that sum, then the two parts
+/// from the norm.
 struct Branch {
   at::Tensor normed, x;
 };

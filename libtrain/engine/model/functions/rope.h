@@ -1,5 +1,5 @@
 #pragma once
-// Rotary position embedding as one function: its backward turns by the opposite angle and keeps nothing of x.
+// Rotary position embedding (RoPE) as one function. Its backward rotates by the opposite angles and saves nothing of x.
 // recipe/model/rope_frequencies computes the angles.
 #include <ATen/core/Tensor.h>
 

@@ -31,7 +31,7 @@ TITAN_INLINE void load(const at::BFloat16* from, Floats& to) {
   std::memcpy(&to, &words, sizeof to);
 }
 
-/// The same sums in the same order, whatever instructions the compiler takes.
+/// The same sums in the same order for any instruction set.
 template <typename T>
 TITAN_INLINE float dot(const T* w, const float* x, std::int64_t count) {
   Floats sums[kSums] = {};
@@ -97,7 +97,7 @@ Dots<T> best_dots() {
 template <typename T>
 void multiply(const at::Tensor& x, const at::Tensor& weight, float* out) {
   static const Dots<T> best = best_dots<T>();
-  constexpr std::int64_t kBytesOfATask = 1 << 15;  // less is not worth another thread
+  constexpr std::int64_t kBytesOfATask = 1 << 15;  // a smaller task is not worth another thread
   const std::int64_t count = weight.size(1);
   const std::int64_t grain = std::max<std::int64_t>(1, kBytesOfATask / (count * static_cast<std::int64_t>(sizeof(T))));
   const T* const rows = host_values<T>(weight).data();

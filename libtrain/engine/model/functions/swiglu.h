@@ -1,6 +1,6 @@
 #pragma once
-// The second half of a SwiGLU feed-forward: activation, gate and the product that follows. Only gate and up are kept;
-// the rest is computed again in the backward.
+// The second half of a SwiGLU feed-forward: activation, gate and the following product. Saves only gate and up; the
+// backward recomputes the rest.
 #include <ATen/core/Tensor.h>
 
 #include "libtrain/engine/model/functions/linear.h"
