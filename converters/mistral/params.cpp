@@ -1,11 +1,10 @@
 #include "converters/mistral/params.h"
 
-#include <algorithm>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "converters/json_file.h"
+#include "converters/known_members.h"
 
 namespace titan::convert {
 namespace {
@@ -20,9 +19,10 @@ constexpr std::pair<const char*, bool> kExpected[] = {{"use_biases", false}, {"c
 // mistral-inference's default without a sliding window. Its first versions used 1e4 with a window.
 constexpr double kTheta = 1e6;
 
-class Params {
+class Params : KnownMembers {
  public:
-  Params(const std::string& what, const JsonValue& json) : what_(what), json_(json) {}
+  Params(const std::string& what, const JsonValue& json)
+      : KnownMembers(what, json, "take params.json from where the model came from") {}
 
   ckpt::Result<ModelDims> read() {
     if (!json_.is_object()) return no_json_object(what_, json_.write().front());
@@ -44,9 +44,7 @@ class Params {
       TITAN_ASSIGN_OR_RETURN(const bool found, flag(key, expected));
       if (found != expected) return lack(key);
     }
-    for (const auto& [key, value] : json_.members())
-      if (!known_.contains(key) && !value.is_null() && std::ranges::find(kHarmless, key) == std::end(kHarmless))
-        return lack(key);
+    TITAN_RETURN_IF_ERROR(check_rest(kHarmless));
     const ckpt::Status sound = recipe::check_dims(model);
     return sound.ok() ? ckpt::Result<ModelDims>(model) : sound.wrapped(what_);
   }
@@ -63,42 +61,6 @@ class Params {
                               "have 1e4 and 1e6")
         .with_hint("add it to the file; Mistral 7B v0.1 has \"rope_theta\": 10000.0");
   }
-  const JsonValue* find(const std::string& key) {
-    known_.insert(key);
-    return json_.find(key);
-  }
-  ckpt::Status lack(const std::string& key) const {
-    std::string text = json_.find(key)->write();
-    std::erase(text, '\n');
-    return ckpt::unsupported(what_ + ": '" + key + "' is " + text.substr(0, 40) +
-                             ": Titan's model has nothing of the kind, or does not know it");
-  }
-  ckpt::Status wrong(const std::string& key, const char* expected) const {
-    return ckpt::incompatible(what_ + ": '" + key + "' is missing or not " + expected)
-        .with_hint("take params.json from where the model came from");
-  }
-  ckpt::Result<std::int64_t> size(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt) {
-    const JsonValue* value = find(key);
-    if (value == nullptr && otherwise) return *otherwise;
-    if (value == nullptr || !value->as_u64()) return wrong(key, "a whole number");
-    return recipe::to_dimension(*value->as_u64());
-  }
-  ckpt::Result<double> real(const std::string& key, std::optional<double> otherwise) {
-    const JsonValue* value = find(key);
-    if (value == nullptr && otherwise) return *otherwise;
-    if (value == nullptr || !value->as_double()) return wrong(key, "a number");
-    return *value->as_double();
-  }
-  ckpt::Result<bool> flag(const std::string& key, bool otherwise) {
-    const JsonValue* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->as_bool()) return wrong(key, "true or false");
-    return *value->as_bool();
-  }
-
-  const std::string& what_;
-  const JsonValue& json_;
-  std::set<std::string> known_;
 };
 
 }  // namespace

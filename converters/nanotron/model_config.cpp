@@ -1,10 +1,9 @@
 #include "converters/nanotron/model_config.h"
 
-#include <algorithm>
-#include <set>
 #include <string_view>
 
 #include "ckpt/base/text.h"
+#include "converters/known_members.h"
 
 namespace titan::convert::nanotron {
 
@@ -38,9 +37,9 @@ constexpr std::string_view kHarmless[] = {"bos_token_id",
                                           "num_experts_per_token",
                                           "cp"};
 
-class Config {
+class Config : KnownMembers {
  public:
-  Config(const std::string& what, const JsonValue& json) : what_(what), json_(json) {}
+  Config(const std::string& what, const JsonValue& json) : KnownMembers(what, json) {}
 
   Result<Model> read() {
     if (!json_.is_object()) return ckpt::incompatible(what_ + " is no JSON object");
@@ -67,9 +66,7 @@ class Config {
     }
     const JsonValue* act = find("hidden_act");
     if (act != nullptr && (act->text() == nullptr || *act->text() != "silu")) return lack("hidden_act");
-    for (const auto& [key, value] : json_.members())
-      if (!known_.contains(key) && !value.is_null() && std::ranges::find(kHarmless, key) == std::end(kHarmless))
-        return lack(key);
+    TITAN_RETURN_IF_ERROR(check_rest(kHarmless));
     const auto number = [&](const char* key) {
       const JsonValue* value = json_.find(key);
       return value == nullptr ? std::nullopt : value->as_u64();
@@ -78,43 +75,6 @@ class Config {
     const Status sound = recipe::check_dims(dims);
     return sound.ok() ? Result<Model>(model) : sound.wrapped(what_);
   }
-
- private:
-  const JsonValue* find(const std::string& key) {
-    known_.insert(key);
-    return json_.find(key);
-  }
-  Status lack(const std::string& key) const {
-    std::string text = json_.find(key)->write();
-    std::erase(text, '\n');
-    return ckpt::unsupported(what_ + ": '" + key + "' is " + text.substr(0, 40) +
-                             ": Titan's model has nothing of the kind, or does not know it");
-  }
-  Status wrong(const std::string& key, const char* expected) const {
-    return ckpt::incompatible(what_ + ": '" + key + "' is missing or not " + expected);
-  }
-  Result<std::int64_t> size(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt) {
-    const JsonValue* value = find(key);
-    if (value == nullptr && otherwise) return *otherwise;
-    if (value == nullptr || !value->as_u64()) return wrong(key, "a whole number");
-    return recipe::to_dimension(*value->as_u64());
-  }
-  Result<double> real(const std::string& key, double otherwise) {
-    const JsonValue* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->as_double()) return wrong(key, "a number");
-    return *value->as_double();
-  }
-  Result<bool> flag(const std::string& key, bool otherwise) {
-    const JsonValue* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->as_bool()) return wrong(key, "true or false");
-    return *value->as_bool();
-  }
-
-  const std::string& what_;
-  const JsonValue& json_;
-  std::set<std::string> known_;
 };
 
 }  // namespace
