@@ -1,20 +1,46 @@
 #include "cli/titan_ckpt/convert.h"
 
-#include "converters/convert.h"
-#include "converters/list.h"
-
 #include "ckpt/plan/lr_settings.h"
 #include "cli/kit/flag_values.h"
+#include "cli/kit/json_out.h"
 #include "cli/kit/progress.h"
 #include "cli/kit/stop.h"
 #include "cli/kit/units.h"
+#include "cli/kit/values.h"
 #include "cli/kit/version.h"
+#include "cli/titan_ckpt/carried.h"
 #include "cli/titan_ckpt/verbs.h"
+#include "converters/convert.h"
+#include "converters/list.h"
 #include "recipe/keys/rows.h"
 
 namespace titan::cli {
-
 namespace {
+
+using convert::ConversionReport;
+using convert::TensorReport;
+
+std::string convert_json(const ConversionReport& report) {
+  JsonOut json("titan.convert/1");
+  json.path("source", report.source);
+  json.path("destination", report.destination);
+  json.members("from", report.from_format, "to", report.to_format, "dry_run", report.dry_run, "step", report.step);
+  if (report.id) json.text("id", report.id->hex());
+  json.count("bytes", report.bytes);
+  if (report.rounding) {
+    json.begin_object("rounding");
+    rounding_json(json, report.rounding->error, report.rounding->tensor);
+    json.end_object();
+  }
+  json.list("files", report.files);
+  json.each("tensors", report.tensors, [&](const TensorReport& tensor) {
+    json.members("from", tensor.from, "to", tensor.to, "fate", convert::fate_name(tensor.fate));
+    json.members("from_dtype", ckpt::dtype_name(tensor.from_dtype), "to_dtype", convert::type_name(tensor));
+    json.members("shape", tensor.shape, "permuted", tensor.permuted);
+  });
+  json.list("notes", report.notes);
+  return json.document();
+}
 
 ckpt::Status read_dtype(const std::string& text, convert::ConvertOptions& options) {
   options.q8_0 = text == "q8_0";

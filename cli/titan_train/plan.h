@@ -55,8 +55,4 @@ std::string plan_curve_text(const PlanReport& report, const Palette& palette);
 /// rank's first have small letters.
 std::string draw_schedule(const train::DrawnSchedule& schedule, const Palette& palette, std::size_t width);
 
-/// Writes the files of --schedule-csv and --trace, and returns a line for each. \error kInvalid: a file exists, or the
-/// step is too long to be written
-ckpt::Result<std::vector<std::string>> write_plan_files(const Request& request, const PlanReport& report);
-
 }  // namespace titan::cli
