@@ -10,8 +10,8 @@
 #include "ckpt/run/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/dcp/torchtitan.h"
-#include "converters/view.h"
-#include "recipe/model/from_rows.h"
+#include "converters/foreign_view.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "converters/skip.h"
+#include "converters/skip_rules.h"
 
 namespace titan::convert {
 namespace {

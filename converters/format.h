@@ -21,11 +21,12 @@
 #include "ckpt/read/verifier.h"
 #include "converters/model_agreement.h"
 #include "converters/report.h"
-#include "converters/skip.h"
+#include "converters/skip_rules.h"
 #include "recipe/change/name_rules.h"
 
 namespace titan::ckpt {
 class Fs;
+struct DirEntry;
 }
 
 namespace titan::convert {
@@ -58,7 +59,7 @@ struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
   std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape; its dtype is kept unless widened
   /// rows of a head, if the rows are in the order of rotate_half and must be reordered to Titan's order
-  /// (ckpt/model/head_rows.h); 0: rows stay
+  /// (ckpt/model/rope_permutation.h); 0: rows stay
   std::uint64_t head_dim = 0;
   bool widened = false;  ///< converted to float32, which represents every value of the source's type
   RowBlocks blocks{};    ///< of `source`, if it has more rows than the parameter
@@ -81,7 +82,7 @@ struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< Titan's names in model order, stage 0
   std::vector<TensorPlan> tensors;  ///< every parameter, and slots when there are some: then those of every parameter
                                     ///< (to look: those there are)
-  Settings config;  ///< ascending; "model.*" at least where the format knows them (recipe/model/from_rows.h)
+  Settings config;  ///< ascending; "model.*" at least where the format knows them (recipe/model/manifest_dims.h)
   std::uint64_t step = 0;
   std::uint32_t data_ranks = 1;                ///< number of ranks that trained the model on different data
   std::vector<std::uint64_t> optimizer_steps;  ///< Adam's `step` per parameter, if there are slots
@@ -89,8 +90,7 @@ struct ImportPlan {
   std::optional<ckpt::DataPosition> data;
   std::optional<ckpt::TrainState> train;  ///< train->step == step
   std::vector<Companion> companions;
-  std::vector<TensorReport>
-      report;  ///< one entry per source tensor, and one for a tied head without a tensor
+  std::vector<TensorReport> report;  ///< one entry per source tensor, and one for a tied head without a tensor
   std::vector<std::string> notes;
   std::vector<std::string> left_out;  ///< names of tensors that were left out of `tensors` because of `look`
 };

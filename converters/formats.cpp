@@ -9,13 +9,13 @@
 #include "converters/dcp/dcp_checkpoint.h"
 #include "converters/dcp/metadata.h"
 #include "converters/deepspeed/deepspeed_checkpoint.h"
-#include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/gguf/gguf_checkpoint.h"
 #include "converters/list.h"
 #include "converters/megatron/megatron_checkpoint.h"
 #include "converters/mistral/mistral_format.h"
 #include "converters/nanotron/nanotron_checkpoint.h"
+#include "converters/other_programs.h"
 #include "converters/trainer/trainer_checkpoint.h"
 #include "converters/verl/verl_checkpoint.h"
 
@@ -84,7 +84,7 @@ Result<std::vector<ckpt::DirEntry>> entries_of(Fs& fs, const std::string& path) 
 Status explained(Fs& fs, const std::string& path, const Status& absent) {
   if (absent.code != ckpt::Code::kNotFound) return absent;
   if (ckpt::has_parity(fs, path)) return ckpt::no_manifest(fs, path);
-  TITAN_RETURN_IF_ERROR(check_elsewhere(fs, path));
+  TITAN_RETURN_IF_ERROR(check_other_programs(fs, path));
   for (const Format* format : formats()) TITAN_RETURN_IF_ERROR(format->near_miss(fs, path));
   if (resolve_any(fs, path + "@latest") == path + "@latest") return absent;
   const Status holds = ckpt::not_found(path + " holds checkpoints of another program, and is none itself");

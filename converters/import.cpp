@@ -7,7 +7,7 @@
 #include "ckpt/save/rewrite.h"
 #include "converters/companions.h"
 #include "converters/finite.h"
-#include "converters/view.h"
+#include "converters/foreign_view.h"
 
 namespace titan::convert {
 

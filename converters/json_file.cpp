@@ -4,7 +4,7 @@
 #include "ckpt/base/printable.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
-#include "converters/elsewhere.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert {
 namespace {
@@ -35,7 +35,7 @@ Result<std::string> read_json_text(Fs& fs, const std::string& path, std::uint64_
 Result<ckpt::JsonValue> read_json_object(Fs& fs, const std::string& path, std::uint64_t limit) {
   TITAN_ASSIGN_OR_RETURN(const std::string text, read_json_text(fs, path, limit));
   Result<ckpt::JsonValue> json = ckpt::parse_json(path, text);
-  if (!json.ok()) return or_what_it_is(path, text, json.status());
+  if (!json.ok()) return or_wrong_file_kind(path, text, json.status());
   if (!json->is_object()) return no_json_object(path, json->write().front());
   return json;
 }

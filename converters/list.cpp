@@ -4,9 +4,9 @@
 #include <functional>
 #include <set>
 
-#include "ckpt/format/member_names.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/format/member_names.h"
 #include "ckpt/run/run_resolve.h"
 #include "converters/companions.h"
 #include "converters/run_names.h"

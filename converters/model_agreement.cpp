@@ -7,7 +7,7 @@
 
 #include "ckpt/plan/lr_settings.h"
 #include "converters/report.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 #include "recipe/model/parameters.h"
 
 namespace titan::convert {

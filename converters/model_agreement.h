@@ -6,7 +6,7 @@
 #include "ckpt/base/result.h"
 #include "ckpt/model/settings.h"
 #include "ckpt/read/reader.h"
-#include "converters/skip.h"
+#include "converters/skip_rules.h"
 #include "recipe/model/dims.h"
 #include "recipe/model/flavor.h"
 

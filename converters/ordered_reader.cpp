@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ckpt/model/head_rows.h"
+#include "ckpt/model/rope_permutation.h"
 
 namespace titan::convert {
 namespace {
@@ -33,7 +33,7 @@ ckpt::Status OrderedReader::read(std::uint64_t first, std::span<std::byte> out) 
   spare_.resize(out.size());
   TITAN_RETURN_IF_ERROR(reader_.read(first, spare_));
   for (std::uint64_t row = 0; row < out.size() / bytes; ++row)
-    std::memcpy(&out[row * bytes], &spare_[ckpt::neighbours_row(row, head_dim_) * bytes], bytes);
+    std::memcpy(&out[row * bytes], &spare_[ckpt::interleaved_row(row, head_dim_) * bytes], bytes);
   return ckpt::ok_status();
 }
 

@@ -8,8 +8,8 @@ namespace titan::convert {
 
 class OrderedReader {
  public:
-  /// `head_dim`: rows per head, to reorder to halves (ckpt/model/head_rows.h); 0: no reordering. `checkpoint` must
-  /// outlive this object and contain `ref`. \error kUnsupported: a head of more than 64 MiB
+  /// `head_dim`: rows per head, to reorder to halves (ckpt/model/rope_permutation.h); 0: no reordering. `checkpoint`
+  /// must outlive this object and contain `ref`. \error kUnsupported: a head of more than 64 MiB
   static ckpt::Result<OrderedReader> open(const ckpt::CheckpointReader& checkpoint, const ckpt::TensorRef& ref,
                                           std::uint64_t head_dim);
   std::uint64_t elements() const { return reader_.elements(); }

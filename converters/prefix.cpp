@@ -46,7 +46,7 @@ ckpt::Status several_models(const std::string& path, const std::vector<std::stri
       .with_hint("leave all but one of them out:" + flags);
 }
 
-std::string behind_prefix(const std::string& name, const std::string& prefix) {
+std::string after_prefix(const std::string& name, const std::string& prefix) {
   if (prefix == kModel) return name;
   if (name.starts_with(prefix) && name.substr(prefix.size()) != recipe::kHuggingfaceHead)
     return std::string(kModel) + name.substr(prefix.size());

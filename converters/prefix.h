@@ -24,6 +24,6 @@ ckpt::Result<std::string> prefix_of(const std::string& path, const std::vector<s
 ckpt::Status several_models(const std::string& path, const std::vector<std::string>& prefixes);
 
 /// Hugging Face's form of `name`, with `prefix` replaced by "model.".
-std::string behind_prefix(const std::string& name, const std::string& prefix);
+std::string after_prefix(const std::string& name, const std::string& prefix);
 
 }  // namespace titan::convert

@@ -165,7 +165,7 @@ Result<LookedAt> look_at(std::unique_ptr<ByteSource> source) {
     size += count;
   }
   beginning.resize(size);
-  const FileKind kind = ckpt::what_is_this(beginning);
+  const FileKind kind = ckpt::file_kind(beginning);
   const bool marked = beginning.starts_with(ckpt::kByteOrderMark);
   const std::string_view shown = std::string_view(beginning).substr(marked ? ckpt::kByteOrderMark.size() : 0);
   const bool cut = beginning.size() == ckpt::kSignatureBytes;

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "ckpt/base/file_kind.h"
 #include "ckpt/base/result.h"
-#include "ckpt/base/what_is_this.h"
 
 namespace titan::ckpt {
 class Fs;

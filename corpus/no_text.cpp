@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/shell_word.h"
 #include "corpus/token_data.h"
 #include "corpus/token_file.h"
 

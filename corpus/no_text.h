@@ -2,8 +2,8 @@
 // Why an input cannot be tokenized as text, and what to do with it instead.
 #include <string>
 
+#include "ckpt/base/file_kind.h"
 #include "ckpt/base/status.h"
-#include "ckpt/base/what_is_this.h"
 
 namespace titan::ckpt {
 class Fs;

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/shell_word.h"
 
 namespace titan::ckpt {
 namespace {

@@ -1,7 +1,6 @@
 #include "ckpt/base/files.h"
 
 #include <cerrno>
-
 #include <memory>
 
 #include "ckpt/base/fs.h"

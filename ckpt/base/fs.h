@@ -75,9 +75,9 @@ class FileLock {
 
 /// How the bytes of an open file are read.
 enum class Access {
-  kCached,     ///< through the page cache, as usual
-  kScan,       ///< see Fs::open_scan
-  kPastCache,  ///< from the store itself if possible, never from memory: for a second read after an error
+  kCached,    ///< through the page cache, as usual
+  kScan,      ///< see Fs::open_scan
+  kUncached,  ///< from the store itself if possible, never from memory: for a second read after an error
 };
 
 /// The file system calls that other code may use. A store that lacks a call keeps its default implementation.

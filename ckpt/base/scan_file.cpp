@@ -48,7 +48,7 @@ class ScanFile final : public File {
 
   Status pread(std::uint64_t offset, std::span<std::byte> out) override {
     return read_fully(path_, offset, out, [&](std::uint64_t at, std::span<std::byte> rest) {
-      return access_ == Access::kPastCache ? read_from_store(at, rest) : read_some(at, rest);
+      return access_ == Access::kUncached ? read_from_store(at, rest) : read_some(at, rest);
     });
   }
 

@@ -25,7 +25,7 @@ Hdf5Session::Hdf5Session() : lock_(library_mutex()) {
 
 Status hdf5_failed(const std::string& what) { return failed("libhdf5 could not " + what); }
 
-Id make_element_type(DType dtype, hid_t file) {
+Hdf5Handle make_element_type(DType dtype, hid_t file) {
   switch (dtype) {
     case DType::kF32: return {H5Tcopy(H5T_IEEE_F32LE), H5Tclose};
     case DType::kF64: return {H5Tcopy(H5T_IEEE_F64LE), H5Tclose};
@@ -36,7 +36,7 @@ Id make_element_type(DType dtype, hid_t file) {
     case DType::kBF16: break;
   }
   // The order of these calls matters: each must leave a valid type.
-  Id type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
+  Hdf5Handle type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
   const bool bf16 = dtype == DType::kBF16;
   const bool set = type.ok() &&
                    (bf16 ? H5Tset_fields(type, 15, 7, 8, 0, 7) : H5Tset_fields(type, 15, 10, 5, 0, 10)) >= 0 &&
@@ -44,7 +44,7 @@ Id make_element_type(DType dtype, hid_t file) {
                    H5Tset_ebias(type, bf16 ? 127 : 15) >= 0;
   if (!set) return {-1, H5Tclose};
   if (bf16 && file >= 0) {
-    const Id creation(H5Pcreate(H5P_DATATYPE_CREATE), H5Pclose);
+    const Hdf5Handle creation(H5Pcreate(H5P_DATATYPE_CREATE), H5Pclose);
     if (H5Pset_obj_track_times(creation, 0) < 0 ||
         H5Tcommit2(file, "bfloat16", type, H5P_DEFAULT, creation, H5P_DEFAULT) < 0)
       return {-1, H5Tclose};
@@ -54,9 +54,9 @@ Id make_element_type(DType dtype, hid_t file) {
 
 namespace {
 
-Id create_file(MemoryImage* image, hsize_t block, bool stream) {
-  const Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  const Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+Hdf5Handle create_file(MemoryImage* image, hsize_t block, bool stream) {
+  const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  const Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   const bool ready = access.ok() && creation.ok() && use_memory_image(access, image) &&
                      H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V110) >= 0 &&
                      H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
@@ -68,9 +68,9 @@ Id create_file(MemoryImage* image, hsize_t block, bool stream) {
 
 }  // namespace
 
-Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes) {
+Hdf5Handle create_in_memory(MemoryImage* image, std::size_t metadata_bytes) {
   return create_file(image, (metadata_bytes + 4095) / 4096 * 4096, false);
 }
-Id create_stream_in_memory(MemoryImage* image, std::size_t block) { return create_file(image, block, true); }
+Hdf5Handle create_stream_in_memory(MemoryImage* image, std::size_t block) { return create_file(image, block, true); }
 
 }  // namespace titan::ckpt

@@ -11,12 +11,12 @@
 namespace titan::ckpt {
 
 /// Owns an HDF5 identifier.
-class Id {
+class Hdf5Handle {
  public:
-  Id(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
-  Id(Id&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
-  Id& operator=(Id&&) = delete;
-  ~Id() {
+  Hdf5Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Hdf5Handle& operator=(Hdf5Handle&&) = delete;
+  ~Hdf5Handle() {
     if (id_ >= 0) close_(id_);
   }
   operator hid_t() const { return id_; }  // NOLINT: used as the plain id everywhere
@@ -43,13 +43,13 @@ Status hdf5_failed(const std::string& what);
 
 /// Returns the HDF5 type of an element. A bfloat16 type is committed to `file` under its name (call once per file),
 /// unless `file` is negative.
-Id make_element_type(DType dtype, hid_t file);
+Hdf5Handle make_element_type(DType dtype, hid_t file);
 
 /// Creates a file in `image` without timestamps, with checksummed headers that libhdf5 1.8 and newer read.
 /// `metadata_bytes` is an estimate of the size of the metadata, for which one block is reserved.
-Id create_in_memory(MemoryImage* image, std::size_t metadata_bytes);
+Hdf5Handle create_in_memory(MemoryImage* image, std::size_t metadata_bytes);
 /// As create_in_memory, but dataset bytes go unaligned at the offset that `image` chooses. The first block of metadata
 /// has `block` bytes.
-Id create_stream_in_memory(MemoryImage* image, std::size_t block);
+Hdf5Handle create_stream_in_memory(MemoryImage* image, std::size_t block);
 
 }  // namespace titan::ckpt

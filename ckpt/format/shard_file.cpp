@@ -20,10 +20,10 @@ bool know_zstd_filter() {
   return H5Zfilter_avail(kZstdFilter) > 0 || H5Zregister(&filter) >= 0;
 }
 
-Id make_row_type() {
-  Id type(H5Tcreate(H5T_COMPOUND, kLeafRowBytes), H5Tclose);
+Hdf5Handle make_row_type() {
+  Hdf5Handle type(H5Tcreate(H5T_COMPOUND, kLeafRowBytes), H5Tclose);
   const hsize_t digest_bytes[] = {16};
-  const Id digest(H5Tarray_create2(H5T_STD_U8LE, 1, digest_bytes), H5Tclose);
+  const Hdf5Handle digest(H5Tarray_create2(H5T_STD_U8LE, 1, digest_bytes), H5Tclose);
   const bool ok =
       type.ok() && digest.ok() && H5Tinsert(type, "offset", 0, H5T_STD_U64LE) >= 0 &&
       H5Tinsert(type, "stored_bytes", 8, H5T_STD_U64LE) >= 0 && H5Tinsert(type, "raw_bytes", 16, H5T_STD_U64LE) >= 0 &&
@@ -40,11 +40,11 @@ struct Layout {
   std::uint64_t chunk = 0;  // 0: contiguous
 };
 
-Result<Id> create_dataset(hid_t file, const std::string& name, hid_t type, const Layout& layout) {
+Result<Hdf5Handle> create_dataset(hid_t file, const std::string& name, hid_t type, const Layout& layout) {
   const hsize_t dims[] = {layout.length}, most[] = {layout.most}, chunk[] = {layout.chunk};
-  const Id space(H5Screate_simple(1, dims, most), H5Sclose);
-  const Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  const Id link(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  const Hdf5Handle space(H5Screate_simple(1, dims, most), H5Sclose);
+  const Hdf5Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  const Hdf5Handle link(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
   const bool ready = space.ok() && creation.ok() && link.ok() && H5Pset_fill_time(creation, H5D_FILL_TIME_NEVER) >= 0 &&
                      H5Pset_obj_track_times(creation, 0) >= 0 && H5Pset_char_encoding(link, H5T_CSET_UTF8) >= 0;
   const auto set_layout = [&] {
@@ -55,14 +55,14 @@ Result<Id> create_dataset(hid_t file, const std::string& name, hid_t type, const
            H5Pset_filter(creation, kZstdFilter, H5Z_FLAG_MANDATORY, 0, nullptr) >= 0;
   };
   if (!ready || !set_layout()) return hdf5_failed("prepare dataset '" + name + "'");
-  Id dataset(H5Dcreate2(file, name.c_str(), type, space, link, creation, H5P_DEFAULT), H5Dclose);
+  Hdf5Handle dataset(H5Dcreate2(file, name.c_str(), type, space, link, creation, H5P_DEFAULT), H5Dclose);
   if (!dataset.ok()) return hdf5_failed("create dataset '" + name + "'");
   return dataset;
 }
 
 // Creates one early-allocated contiguous dataset and returns its address.
 Result<std::uint64_t> make_contiguous(hid_t file, const std::string& name, hid_t type, std::uint64_t length) {
-  TITAN_ASSIGN_OR_RETURN(const Id dataset, create_dataset(file, name, type, {length, length, 0}));
+  TITAN_ASSIGN_OR_RETURN(const Hdf5Handle dataset, create_dataset(file, name, type, {length, length, 0}));
   const haddr_t address = H5Dget_offset(dataset);
   if (address == HADDR_UNDEF) return hdf5_failed("allocate dataset '" + name + "'");
   return static_cast<std::uint64_t>(address);
@@ -74,7 +74,7 @@ Result<std::vector<std::uint64_t>> make_chunked(hid_t file, MemoryImage& image, 
                                                 std::uint64_t at, const std::vector<std::byte>& placeholder) {
   const std::string name = dataset_name(piece.tensor, piece.leaves.first);
   const std::uint64_t chunk = piece.grid.chunk_extent();
-  TITAN_ASSIGN_OR_RETURN(const Id dataset,
+  TITAN_ASSIGN_OR_RETURN(const Hdf5Handle dataset,
                          create_dataset(file, name, type, {piece.elements(), piece.leaves.count * chunk, chunk}));
   std::vector<std::uint64_t> addresses;
   addresses.reserve(piece.stored.size());
@@ -160,11 +160,11 @@ Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces) {
   const std::vector<std::byte> placeholder(longest);
   if (stream) image.metadata_from = at + skeleton.table_rows * kLeafRowBytes;
   at = kStreamBegin;
-  Id file =
+  Hdf5Handle file =
       stream ? create_stream_in_memory(&image, kStreamBegin) : create_in_memory(&image, 600 * (pieces.size() + 1));
   if (!file.ok()) return hdf5_failed("create a shard in memory");
   {
-    std::vector<std::pair<DType, Id>> types;
+    std::vector<std::pair<DType, Hdf5Handle>> types;
     for (const ShardPiece& piece : pieces) {
       auto known =
           std::find_if(types.begin(), types.end(), [&](const auto& entry) { return entry.first == piece.dtype; });
@@ -188,7 +188,7 @@ Result<ShardSkeleton> make_skeleton(const std::vector<ShardPiece>& pieces) {
       skeleton.offsets.push_back(offset);
       skeleton.leaf_offsets.emplace_back();
     }
-    const Id row = make_row_type();
+    const Hdf5Handle row = make_row_type();
     if (!row.ok()) return hdf5_failed("make the type of the leaf table");
     if (stream) image.raw_at = at;
     TITAN_ASSIGN_OR_RETURN(skeleton.table_offset, make_contiguous(file, "leaf_table", row, skeleton.table_rows));

@@ -36,7 +36,7 @@ bool set_fill(hid_t creation, DType dtype, hid_t type) {
   return H5Pset_fill_value(creation, type, nan) >= 0;
 }
 
-Id make_space(const std::vector<std::uint64_t>& shape) {
+Hdf5Handle make_space(const std::vector<std::uint64_t>& shape) {
   if (shape.empty()) return {H5Screate(H5S_SCALAR), H5Sclose};
   const std::vector<hsize_t> dims(shape.begin(), shape.end());
   return {H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr), H5Sclose};
@@ -59,7 +59,7 @@ bool map_piece(hid_t creation, hid_t space, const VirtualTensor& tensor, const V
   const LeafGrid grid{element_count(tensor.shape), tensor.leaf_elements};
   const std::uint64_t begin = grid.begin(piece.leaves.first);
   const hsize_t elements = grid.begin(piece.leaves.end()) - begin;
-  const Id source(H5Screate_simple(1, &elements, nullptr), H5Sclose);
+  const Hdf5Handle source(H5Screate_simple(1, &elements, nullptr), H5Sclose);
   if (!source.ok()) return false;
   const std::string file = literal(piece.file), dataset = literal(dataset_name(tensor.name, piece.leaves.first));
   hsize_t done = 0;
@@ -81,18 +81,18 @@ struct Kind {
             set_fill(creation, dtype, type) && H5Pset_char_encoding(link, H5T_CSET_UTF8) >= 0;
   }
   DType dtype;
-  Id type, creation, link;  // the type is not committed: that would take the name of a tensor
+  Hdf5Handle type, creation, link;  // the type is not committed: that would take the name of a tensor
   bool ready = false;
 };
 
 Status add_dataset(hid_t file, const Kind& kind, const VirtualTensor& tensor) {
-  const Id space = make_space(tensor.shape);
+  const Hdf5Handle space = make_space(tensor.shape);
   bool ready = kind.ready && space.ok() &&
                H5Pset_layout(kind.creation, H5D_CONTIGUOUS) >= 0;  // removes the mappings of the dataset before
   for (const VirtualPiece& piece : tensor.pieces) ready = ready && map_piece(kind.creation, space, tensor, piece);
   if (!ready) return hdf5_failed("prepare the virtual dataset '" + tensor.name + "'");
   if (!tensor.shape.empty()) H5Sselect_all(space);
-  const Id dataset(
+  const Hdf5Handle dataset(
       H5Dcreate2(file, link_name(tensor.name).c_str(), kind.type, space, kind.link, kind.creation, H5P_DEFAULT),
       H5Dclose);
   if (!dataset.ok()) return hdf5_failed("create the virtual dataset '" + tensor.name + "'");
@@ -125,7 +125,7 @@ Result<std::vector<std::byte>> make_virtual_file(const std::vector<VirtualTensor
   const Hdf5Session session;
   MemoryImage image;
   image.keep_raw = true;
-  Id file = create_in_memory(&image, 600 * tensors.size());
+  Hdf5Handle file = create_in_memory(&image, 600 * tensors.size());
   if (!file.ok()) return hdf5_failed("create a file in memory");
   {
     std::list<Kind> kinds;

@@ -11,10 +11,9 @@ struct LockWait {
   LockWait();                   ///< the real clock, no messages, no cancellation
   std::function<double()> now;  ///< a monotonic clock, in seconds
   std::function<void(double seconds)> sleep;
-  CancelToken cancel;  ///< ends the wait, and the removal of leftovers of dead processes
-  std::function<void(const std::string&)>
-      say;            ///< gets messages: which holder a start waits for, a store without file locks, a failing
-                      ///< heartbeat
+  CancelToken cancel;                           ///< ends the wait, and the removal of leftovers of dead processes
+  std::function<void(const std::string&)> say;  ///< gets messages: which holder a start waits for, a store without file
+                                                ///< locks, a failing heartbeat
   bool beats = true;  ///< true: a thread writes the heartbeat of a held lock; false: the holder calls pulse()
 };
 

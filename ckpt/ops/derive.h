@@ -22,7 +22,7 @@ struct RewriteOptions {
 struct CarriedFile {
   std::string member;
   std::uint64_t bytes = 0;
-  CarryMethod method = CarryMethod::kLink;
+  LinkMethod method = LinkMethod::kLink;
   std::string reason;  ///< why it is not a hard link
 };
 

@@ -139,7 +139,7 @@ class Prune {
 
   Result<bool> verify(StepEntry& entry) {
     if (options_.begin) options_.begin(entry.path);
-    PastCache store(fs_);  // bytes in memory may no longer be on the disk
+    Uncached store(fs_);  // bytes in memory may no longer be on the disk
     TITAN_ASSIGN_OR_RETURN(const VerifyReport found,
                            verify_checkpoint(store, entry.path, options_.progress, options_.cancel));
     if (found.damage.empty() && found.unreadable.empty()) {

@@ -80,7 +80,7 @@ class Scrubber {
   Status begin_round(const RunScan& scan) {
     TITAN_ASSIGN_OR_RETURN(const std::string run, fs_.real_path(options_.run));
     TITAN_RETURN_IF_ERROR(read_status(run));
-    TITAN_RETURN_IF_ERROR(remove_unput(fs_, options_.status));
+    TITAN_RETURN_IF_ERROR(remove_stale_temporaries(fs_, options_.status));
     ScrubStatus& status = report_.status;
     if (status.complete || status.run != run) status.done.clear();
     const auto gone = [&](const ScrubbedStep& one) {

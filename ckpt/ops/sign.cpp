@@ -155,7 +155,7 @@ Result<SignReport> sign_checkpoint(Fs& fs, const SignOptions& options) {
   TITAN_ASSIGN_OR_RETURN(const SigningKey key, SigningKey::of_pem(options.key, pem));
   SignReport report{.path = options.path, .signature = signature_path(options), .key = key.public_key()};
   TITAN_RETURN_IF_ERROR(check_place(fs, options));
-  if (options.signature.empty()) TITAN_RETURN_IF_ERROR(remove_unput(fs, report.signature));
+  if (options.signature.empty()) TITAN_RETURN_IF_ERROR(remove_stale_temporaries(fs, report.signature));
   TITAN_ASSIGN_OR_RETURN(const std::set<std::string> files, files_of(fs, options.path));
   SignatureFile signature;
   signature.key = report.key;

@@ -23,7 +23,7 @@ Status read_leaves(const CheckpointReader& reader, const TensorRef& ref, LeafRan
 
 Status read_part(Fs& fs, const std::string& path, const Manifest& manifest, const RankPart& part,
                  const CancelToken& stop) {
-  PastCache store(fs);
+  Uncached store(fs);
   const CheckpointReader reader = CheckpointReader::known(store, path, manifest);
   const ParameterIndex by_name(manifest);
   // The reader that loads the step refuses leaves of another size.

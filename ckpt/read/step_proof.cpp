@@ -8,7 +8,7 @@
 namespace titan::ckpt {
 
 Result<Digest> prove_step(Fs& fs, const std::string& path, const CancelToken& cancel, unsigned threads) {
-  PastCache store(fs);
+  Uncached store(fs);
   TITAN_ASSIGN_OR_RETURN(const VerifyReport report, verify_checkpoint(store, path, {}, cancel, threads));
   if (!report.damage.empty()) {
     const Damage& first = report.damage.front();

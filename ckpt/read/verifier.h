@@ -15,11 +15,11 @@ class Fs;
 
 /// One damaged or unreadable unit: the smallest part that has its own digest.
 struct Damage {
-  std::string file;    ///< the member, or "manifest.json"
-  std::string unit;    ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing" or "link";
-                       ///< also "file" if unreadable
-  std::string tensor;  ///< stored tensor name, for leaves
-  std::uint64_t leaf = 0;    ///< index in the tensor, for leaves
+  std::string file;        ///< the member, or "manifest.json"
+  std::string unit;        ///< "leaf", "table", "envelope", "json", "derived", "manifest", "size", "missing" or "link";
+                           ///< also "file" if unreadable
+  std::string tensor;      ///< stored tensor name, for leaves
+  std::uint64_t leaf = 0;  ///< index in the tensor, for leaves
   std::uint64_t offset = 0;  ///< offset in the file, in bytes
   std::uint64_t bytes = 0;   ///< length of the unit in bytes; for an envelope: the size of the file
   std::string detail;

@@ -14,7 +14,7 @@ namespace titan::ckpt {
 
 /// Called between reads, from one thread at a time. An error ends the move.
 struct MoveHooks {
-  std::function<Status()> check;  ///< not ok if a stop was requested or a lock was lost
+  std::function<Status()> check;                          ///< not ok if a stop was requested or a lock was lost
   std::function<void(std::uint64_t raw_bytes)> advanced;  ///< gets the bytes moved since its last call
 };
 

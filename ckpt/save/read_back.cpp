@@ -95,7 +95,7 @@ Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std:
   if (how == ReadBack::kOff) return ok_status();
   const std::string path = join_path(folder, entry.path);
   const auto checked = [&]() -> Status {
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(folder, entry.path, Access::kPastCache));
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(folder, entry.path, Access::kUncached));
     const ReadingBack shard(*file, path, entry, rows);
     TITAN_RETURN_IF_ERROR(shard.table());
     TITAN_RETURN_IF_ERROR(shard.envelope());
@@ -115,7 +115,7 @@ Status read_back(Fs& fs, const std::string& folder, const FileEntry& entry, std:
 Status read_back_whole(Fs& fs, const std::string& folder, const FileEntry& entry) {
   const std::string path = join_path(folder, entry.path);
   const auto checked = [&]() -> Status {
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(folder, entry.path, Access::kPastCache));
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file, fs.open_member(folder, entry.path, Access::kUncached));
     TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
     AlignedBuffer buffer(std::min<std::uint64_t>(entry.bytes, kBuffer));
     Hasher hasher;

@@ -307,7 +307,7 @@ Result<Carried> Rewrite::carry(const std::string& member, const CancelToken& can
   };
   TITAN_RETURN_IF_ERROR(pulse());
   TITAN_RETURN_IF_ERROR(make_folder_of(member));
-  return carry_file(impl_->fs, impl_->src, member, join_path(impl_->temporary->fresh(), member), pulse);
+  return link_or_copy(impl_->fs, impl_->src, member, join_path(impl_->temporary->fresh(), member), pulse);
 }
 
 Status Rewrite::write(const std::string& member, const std::string& text) {

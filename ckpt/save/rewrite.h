@@ -10,7 +10,7 @@
 
 #include "ckpt/base/cancel.h"
 #include "ckpt/format/manifest.h"
-#include "ckpt/store/carry_file.h"
+#include "ckpt/store/link_or_copy.h"
 
 namespace titan::ckpt {
 
@@ -56,7 +56,7 @@ class Rewrite {
   /// Renews the heartbeat of the locks. Call it between files, and about every 10 s during long work; it writes at most
   /// every 5 s. \error kLocked if a run has taken over the folder
   Status beat();
-  /// carry_file() for `member` of SRC; creates its folder if missing. A copy calls beat() and polls `cancel`.
+  /// link_or_copy() for `member` of SRC; creates its folder if missing. A copy calls beat() and polls `cancel`.
   Result<Carried> carry(const std::string& member, const CancelToken& cancel = {});
   /// As above, for a member of the manifest. If it has one digest and less than 64 MiB, its bytes are checked first.
   /// \error kCorrupt

@@ -62,7 +62,7 @@ Result<UnreadablePlace> decode_place(const std::string& text) {
 Status read_again(Fs& fs, const UnreadablePlace& place) {
   if (place.member.empty()) return fs.list(place.folder).status();
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                         fs.open_member(place.folder, place.member, Access::kPastCache));
+                         fs.open_member(place.folder, place.member, Access::kUncached));
   TITAN_RETURN_IF_ERROR(file->size().status());
   std::vector<std::byte> part(std::min(place.bytes, kPartBytes));
   for (std::uint64_t done = 0; done < place.bytes; done += part.size())

@@ -8,7 +8,7 @@
 namespace titan::ckpt {
 
 OutputFile::OutputFile(Fs& fs, const std::string& out)
-    : fs_(fs), made_(fs), out_(out), temporary_(temporary_beside(out)) {}
+    : fs_(fs), made_(fs), out_(out), temporary_(temporary_path(out)) {}
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(Fs& fs, const std::string& out) {
   TITAN_RETURN_IF_ERROR(check_output_file(fs, out));

@@ -2,9 +2,9 @@
 
 #include <cerrno>
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/shell_word.h"
 
 namespace titan::ckpt {
 

@@ -6,11 +6,11 @@
 namespace titan::ckpt {
 
 /// A read-only Fs on top of another one, whose members always bypass the page cache.
-class PastCache final : public MediaWatch {
+class Uncached final : public MediaWatch {
  public:
   using MediaWatch::MediaWatch;
   Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member, Access) override {
-    return MediaWatch::open_member(folder, member, Access::kPastCache);
+    return MediaWatch::open_member(folder, member, Access::kUncached);
   }
 };
 

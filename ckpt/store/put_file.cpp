@@ -22,17 +22,17 @@ Status write_beside(Fs& fs, const std::string& temporary, std::string_view text,
 
 }  // namespace
 
-std::string temporary_beside(const std::string& path) { return path + std::string(kMark) + random_id(); }
+std::string temporary_path(const std::string& path) { return path + std::string(kMark) + random_id(); }
 
 Status put_file(Fs& fs, const std::string& path, std::string_view text, Lasting lasting) {
-  const std::string temporary = temporary_beside(path);
+  const std::string temporary = temporary_path(path);
   Status status = write_beside(fs, temporary, text, lasting);
   if (status.ok()) status = fs.rename(temporary, path);
   if (!status.ok()) (void)fs.remove_file(temporary);
   return status.ok() && lasting == Lasting::kYes ? fs.sync_dir(parent_path(path)) : status;
 }
 
-Status remove_unput(Fs& fs, const std::string& path) {
+Status remove_stale_temporaries(Fs& fs, const std::string& path) {
   const std::string folder = parent_path(path), begin = base_name(path) + std::string(kMark);
   TITAN_ASSIGN_OR_RETURN(const std::vector<DirEntry> entries, fs.list(folder));
   for (const DirEntry& entry : entries) {

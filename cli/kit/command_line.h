@@ -97,7 +97,7 @@ struct Command {
   std::map<std::string, std::vector<std::string>> values;  ///< by long name; a switch has one empty value
   bool help = false, version = false, licenses = false;
   std::vector<std::string> overrides = {};  ///< arguments that set keys, as typed or translated from flags
-  std::vector<std::string> words = {};  ///< the whole command line, program name first, if the program asks for it
+  std::vector<std::string> words = {};      ///< the whole command line, program name first, if the program asks for it
 
   bool has(const std::string& flag) const { return values.count(flag) > 0; }
   std::optional<std::string> value(const std::string& flag) const;

@@ -160,8 +160,8 @@ class Text {
     out += "  keep_latest_k = " + std::to_string(fit.keep_last) + "\n";
     if (fit.steps_to_delete == 0) return out + "  # nothing to delete now\n";
     return out + "  # frees " + size(fit.bytes_to_delete) + " now, " +
-           format_counted(fit.steps_to_delete, "step", "steps") + ":\n  titan-ckpt prune " + escape(ckpt::shell_word(run_)) +
-           " --keep-last " + std::to_string(fit.keep_last) + "\n";
+           format_counted(fit.steps_to_delete, "step", "steps") + ":\n  titan-ckpt prune " +
+           escape(ckpt::shell_word(run_)) + " --keep-last " + std::to_string(fit.keep_last) + "\n";
   }
 
   const AdviseReport& report_;

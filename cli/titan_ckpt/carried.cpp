@@ -9,7 +9,7 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
   std::uint64_t linked = 0, bytes = 0;
   std::string others;
   for (const ckpt::CarriedFile& file : files) {
-    if (file.method == ckpt::CarryMethod::kLink) {
+    if (file.method == ckpt::LinkMethod::kLink) {
       ++linked;
       bytes += file.bytes;
     } else {

@@ -8,7 +8,7 @@
 #include "cli/kit/units.h"
 #include "cli/kit/values.h"
 #include "cli/titan_ckpt/verbs.h"
-#include "converters/view.h"
+#include "converters/foreign_view.h"
 
 namespace titan::cli {
 namespace {

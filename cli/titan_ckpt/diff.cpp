@@ -9,7 +9,7 @@
 #include "cli/kit/flag_values.h"
 #include "cli/kit/work.h"
 #include "cli/titan_ckpt/verbs.h"
-#include "converters/view.h"
+#include "converters/foreign_view.h"
 
 namespace titan::cli {
 

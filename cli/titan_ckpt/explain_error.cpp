@@ -1,7 +1,7 @@
 #include "ckpt/base/shell_word.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/titan_ckpt/verbs.h"
-#include "converters/view.h"
+#include "converters/foreign_view.h"
 
 namespace titan::cli {
 

@@ -1,11 +1,11 @@
 #include "cli/titan_ckpt/verbs.h"
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/fs_posix.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/completion.h"
 #include "cli/kit/version.h"
-#include "converters/view.h"
+#include "converters/foreign_view.h"
 #include "recipe/record/best_step.h"
 
 namespace titan::cli {

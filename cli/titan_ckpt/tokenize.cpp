@@ -152,7 +152,9 @@ std::string tokenize_text(const corpus::TokenizeReport& report, const TextStyle&
   const std::string dtype = report.data.token_bytes == 2 ? "" : " --training.token_dtype=uint32";
   out += style.palette.paint(Role::kOk, "wrote") + " " + escape(report.dst) + "  " +
          format_counted(report.data.shards.size(), "shard", "shards") + "\n";
-  return out + "train on it: --training.dataset=tokens --training.dataset_path=" + escape(ckpt::shell_word(report.dst)) + dtype + "\n";
+  return out +
+         "train on it: --training.dataset=tokens --training.dataset_path=" + escape(ckpt::shell_word(report.dst)) +
+         dtype + "\n";
 }
 
 std::string tokens_text(const corpus::LookReport& report, const TextStyle& style) {

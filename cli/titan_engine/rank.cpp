@@ -11,7 +11,7 @@
 #include "cli/titan_train/console.h"
 #include "cli/titan_train/device.h"
 #include "cli/titan_train/engine.h"
-#include "cli/titan_train/go_on.h"
+#include "cli/titan_train/resume_hint.h"
 #include "cli/titan_train/weights.h"
 #include "libtrain/engine/parallel/rendezvous.h"
 #include "libtrain/engine/parallel/run_store.h"

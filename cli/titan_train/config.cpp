@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/format/json_writer.h"
 #include "cli/kit/errors.h"
 #include "cli/titan_train/ranks.h"
@@ -121,9 +121,9 @@ ckpt::Result<Answer> write_starter(const Request& request) {
   if (request.fs.stat(*path).ok())
     return ckpt::invalid(*path + " exists").with_hint("choose another name, or move it away");
   TITAN_RETURN_IF_ERROR(ckpt::write_new_file(request.fs, *path, std::as_bytes(std::span(text))));
-  return Answer{
-      .text = "wrote " + *path + "\n",
-      .notes = {"set training.dataset_path in it, then `titan-train plan " + ckpt::shell_word(*path) + "` says what would happen"}};
+  return Answer{.text = "wrote " + *path + "\n",
+                .notes = {"set training.dataset_path in it, then `titan-train plan " + ckpt::shell_word(*path) +
+                          "` says what would happen"}};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "cli/titan_train/engine.h"
 #include "libtrain/job/launch/rank_process.h"
 #include "libtrain/job/launch/signals.h"
-#include "libtrain/job/start/go_on.h"
+#include "libtrain/job/start/resume_command.h"
 
 namespace titan::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <span>
 
 #include "ckpt/base/files.h"
+#include "ckpt/base/fs.h"
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/shell_word.h"
-#include "ckpt/base/fs.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "cli/kit/units.h"
 #include "cli/titan_train/device.h"
@@ -232,7 +232,8 @@ Result<std::vector<std::string>> write_plan_files(const Request& request, const 
         .with_hint("take a smaller training.global_batch_size");
   if (csv) {
     TITAN_RETURN_IF_ERROR(write(request.fs, *csv, train::to_csv(schedule.table)));
-    lines.push_back("wrote " + *csv + ": --parallelism.pipeline_parallel_schedule_csv=" + ckpt::shell_word(*csv) + " runs it");
+    lines.push_back("wrote " + *csv + ": --parallelism.pipeline_parallel_schedule_csv=" + ckpt::shell_word(*csv) +
+                    " runs it");
   }
   if (trace) {
     TITAN_ASSIGN_OR_RETURN(const std::string text, trace_of(report));

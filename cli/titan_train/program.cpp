@@ -3,17 +3,17 @@
 #include <algorithm>
 
 #include "ckpt/base/fs.h"
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "cli/kit/completion.h"
 #include "cli/kit/version.h"
 #include "cli/titan_train/engine.h"
 #include "cli/titan_train/plan.h"
 #include "cli/titan_train/replay.h"
-#include "converters/view.h"
-#include "libtrain/job/start/go_on.h"
+#include "converters/foreign_view.h"
+#include "libtrain/job/start/resume_command.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/record/best_step.h"
 

@@ -13,7 +13,7 @@
 #include "cli/kit/step_text.h"
 #include "cli/kit/units.h"
 #include "cli/titan_train/console.h"
-#include "cli/titan_train/go_on.h"
+#include "cli/titan_train/resume_hint.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/metrics/signal_line.h"
 #include "recipe/keys/config.h"

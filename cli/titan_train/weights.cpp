@@ -2,22 +2,22 @@
 
 #include <algorithm>
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/fs_posix.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/read/ema.h"
 #include "ckpt/run/run_resolve.h"
 #include "cli/kit/flag_values.h"
+#include "converters/foreign_view.h"
 #include "converters/hf/text_facts.h"
-#include "converters/view.h"
 #include "corpus/tokenizer_files.h"
 #include "recipe/change/model_source.h"
 #include "recipe/change/name_rules.h"
 #include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/byte_ids.h"
-#include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
+#include "recipe/model/manifest_dims.h"
 #include "recipe/record/best_step.h"
 
 namespace titan::cli {

@@ -4,9 +4,9 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/dcp/parts.h"
-#include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert::dcp {
 namespace {

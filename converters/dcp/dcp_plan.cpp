@@ -342,8 +342,8 @@ Status Planner::check_model() {
           .with_hint(why_missing(parameter.name));
     }
     if (found->second != parameter.shape && by_config_json_) {
-      Status misfit = shape_misfit(source_.path(), source_.tensors()[parameters_.at(parameter.name).source].name,
-                                   found->second, parameter, model, hf_keys_);
+      Status misfit = shape_mismatch(source_.path(), source_.tensors()[parameters_.at(parameter.name).source].name,
+                                     found->second, parameter, model, hf_keys_);
       const std::size_t shards = count_shards(source_.reader());
       if (shards == 0 || found->second >= parameter.shape) return misfit;
       // They do not say how many there are: without the last one every tensor is shorter.
@@ -371,7 +371,7 @@ std::string Planner::why_missing(const std::string& parameter) const {
            " if the head is the embedding";
   std::vector<std::string> names;
   for (const auto& [name, slot] : parameters_) names.push_back(name);
-  return layers_misfit(recipe::layers_in(names), *model_, keys);
+  return layers_mismatch(recipe::layers_in(names), *model_, keys);
 }
 
 std::vector<std::string> Planner::tensor_names() const {

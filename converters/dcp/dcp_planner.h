@@ -13,8 +13,8 @@
 #include "converters/dcp/layout.h"
 #include "converters/dcp/parts.h"
 #include "converters/file_names.h"
-#include "converters/misfit.h"
-#include "recipe/model/from_rows.h"
+#include "converters/model_mismatch.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert::dcp {
 

@@ -21,10 +21,10 @@
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/written_config.h"
 #include "converters/name_table.h"
-#include "converters/newer_parts.h"
 #include "converters/ordered_reader.h"
+#include "converters/unsupported_parts.h"
 #include "recipe/model/family.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert::dcp {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "converters/file_names.h"
 #include "converters/prefix.h"
-#include "converters/skip.h"
+#include "converters/skip_rules.h"
 #include "recipe/change/name_rules.h"
 #include "recipe/model/family.h"
 

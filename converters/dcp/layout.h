@@ -11,7 +11,7 @@
 namespace titan::convert::dcp {
 
 struct LayoutKey : DcpKey {
-  bool halves = false;     ///< its rows are in halves order (ckpt/model/head_rows.h)
+  bool halves = false;     ///< its rows are in halves order (ckpt/model/rope_permutation.h)
   bool derivable = false;  ///< its value follows from the configuration
 };
 

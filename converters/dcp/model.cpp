@@ -7,7 +7,7 @@
 #include "converters/dcp/torchtitan.h"
 #include "converters/model_agreement.h"
 #include "recipe/keys/config.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert::dcp {
 

@@ -7,8 +7,8 @@
 #include "ckpt/base/text.h"
 #include "converters/dcp/metadata.h"
 #include "converters/dcp/shards.h"
-#include "converters/elsewhere.h"
 #include "converters/format.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert::dcp {
 namespace {

@@ -12,10 +12,10 @@
 #include "converters/dcp/assemble.h"
 #include "converters/dcp/parts.h"
 #include "converters/dcp/shards.h"
-#include "converters/elsewhere.h"
 #include "converters/format.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/little_endian.h"
+#include "converters/other_programs.h"
 #include "converters/pickle/crc32.h"
 
 namespace titan::convert::dcp {
@@ -113,7 +113,7 @@ Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::stri
     TITAN_RETURN_IF_ERROR(check_form(fs, folder));
     TITAN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ckpt::read_file(fs, file, kMaxMetadata));
     Result<Metadata> part = decode_metadata(file, std::string(ckpt::text_of(bytes)));
-    if (!part.ok()) return or_what_it_is(file, ckpt::text_of(bytes), part.status(), ckpt::FileKind::kPickle);
+    if (!part.ok()) return or_wrong_file_kind(file, ckpt::text_of(bytes), part.status(), ckpt::FileKind::kPickle);
     parts.emplace_back(name, *std::move(part));
   }
   std::unique_ptr<DcpReader> reader(new DcpReader(fs, path, joined_metadata(std::move(parts))));
@@ -140,7 +140,7 @@ Status DcpReader::check_files() {
     const Status cut = ckpt::corrupt(path + " has " + std::to_string(info->size) + " bytes, its items need " +
                                      std::to_string(ends[i]));
     const auto opened = fs_.open_read(path);
-    return opened.ok() ? or_what_it_is(path, **opened, cut, ckpt::FileKind::kTorch) : cut;
+    return opened.ok() ? or_wrong_file_kind(path, **opened, cut, ckpt::FileKind::kTorch) : cut;
   }
   return {};
 }

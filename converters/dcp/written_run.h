@@ -7,7 +7,7 @@
 
 #include "converters/format.h"
 #include "converters/pickle/item.h"
-#include "converters/skip.h"
+#include "converters/skip_rules.h"
 #include "recipe/keys/config.h"
 
 namespace titan::convert::dcp {

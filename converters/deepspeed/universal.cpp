@@ -5,7 +5,7 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "converters/deepspeed/zero.h"
-#include "converters/elsewhere.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert::deepspeed {
 

@@ -15,7 +15,7 @@
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/made_config.h"
 #include "converters/name_table.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert {
 namespace {

@@ -12,10 +12,10 @@
 #include "converters/gguf/gguf_model.h"
 #include "converters/hf/families.h"
 #include "converters/hf/written_config.h"
-#include "converters/model_alone.h"
+#include "converters/model_only.h"
 #include "converters/name_table.h"
-#include "converters/newer_parts.h"
-#include "recipe/model/from_rows.h"
+#include "converters/unsupported_parts.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert {
 

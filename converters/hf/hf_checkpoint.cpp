@@ -5,18 +5,18 @@
 #include <map>
 #include <set>
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/model/shape_text.h"
 #include "converters/companions.h"
-#include "converters/elsewhere.h"
 #include "converters/hf/float8.h"
 #include "converters/hf/hf_index.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/safetensors.h"
 #include "converters/json_file.h"
+#include "converters/other_programs.h"
 #include "converters/read_all.h"
 
 namespace titan::convert {
@@ -205,7 +205,7 @@ Result<WeightMap> read_index(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const std::string text, read_json_text(fs, path, kMaxIndexBytes));
   Result<WeightMap> map = decode_hf_index(path, text);
   if (map.ok()) return map;
-  return or_what_it_is(path, text, map.status());
+  return or_wrong_file_kind(path, text, map.status());
 }
 
 using Opened = Result<std::unique_ptr<HfCheckpoint>>;

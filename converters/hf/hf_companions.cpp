@@ -7,9 +7,9 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
-#include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/json_file.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert {
 
@@ -34,7 +34,7 @@ Result<std::string> why_no_json(Fs& fs, const std::string& path, const std::stri
     status = read_json_object(fs, path, kMaxHfConfigBytes).status();
   } else {
     TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, fs.open_read(path));
-    status = or_what_it_is(path, *file, {}, ckpt::FileKind::kJson);
+    status = or_wrong_file_kind(path, *file, {}, ckpt::FileKind::kJson);
   }
   const bool said = status.code == ckpt::Code::kCorrupt || status.code == ckpt::Code::kIncompatible ||
                     status.code == ckpt::Code::kUnsupported;

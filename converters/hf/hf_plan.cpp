@@ -4,9 +4,9 @@
 #include <cstring>
 #include <map>
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/ops/convert_dtype.h"
@@ -17,13 +17,13 @@
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/json_file.h"
-#include "converters/misfit.h"
+#include "converters/model_mismatch.h"
 #include "converters/name_table.h"
 #include "converters/prefix.h"
-#include "converters/skip.h"
+#include "converters/skip_rules.h"
 #include "recipe/model/family.h"
-#include "recipe/model/from_rows.h"
 #include "recipe/model/layers.h"
+#include "recipe/model/manifest_dims.h"
 #include "recipe/model/parameters.h"
 
 namespace titan::convert {
@@ -92,7 +92,7 @@ class Planner {
     TITAN_ASSIGN_OR_RETURN(const std::string prefix, prefix_of(source_.path(), used));
     std::size_t changed = 0;
     for (std::string& name : names_.names) {
-      std::string plain = behind_prefix(name, prefix);
+      std::string plain = after_prefix(name, prefix);
       changed += plain != name ? 1 : 0;
       name = std::move(plain);
     }
@@ -180,7 +180,7 @@ class Planner {
     const auto [item, rows] = at->second;
     const ForeignTensor& tensor = tensors_[item->source];
     if (item->shape != meta.shape)
-      return shape_misfit(source_.path(), tensor.name, item->shape, meta, model_, layout_.keys);
+      return shape_mismatch(source_.path(), tensor.name, item->shape, meta, model_, layout_.keys);
     if (!ckpt::is_float(tensor.dtype) && !options_.look)
       return ckpt::incompatible("tensor '" + tensor.name + "' of " + source_.path() + " is stored as " +
                                 std::string(ckpt::dtype_name(tensor.dtype)) + ": expected a float type")
@@ -222,7 +222,7 @@ class Planner {
       for (const std::size_t i : left_over_) add(tensors_[i].name, {i, tensors_[i].name, tensors_[i].shape, {}}, 0);
       return {};
     }
-    const std::string layers = layers_misfit(layers_, model_, layout_.keys);
+    const std::string layers = layers_mismatch(layers_, model_, layout_.keys);
     std::vector<std::string> names;
     for (const std::size_t i : left_over_) names.push_back(tensors_[i].name);
     TITAN_RETURN_IF_ERROR(complain("no place in the model for", names,
@@ -275,7 +275,6 @@ class Planner {
   std::vector<std::size_t> left_over_;
   std::vector<std::string> missing_;
 };
-
 
 }  // namespace
 

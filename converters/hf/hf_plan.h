@@ -4,7 +4,7 @@
 
 #include "converters/format.h"
 #include "converters/hf/hf_companions.h"
-#include "converters/misfit.h"
+#include "converters/model_mismatch.h"
 #include "converters/name_table.h"
 #include "recipe/model/dims.h"
 

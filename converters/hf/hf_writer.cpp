@@ -15,7 +15,7 @@
 #include "converters/hf/hf_config.h"
 #include "converters/hf/safetensors.h"
 #include "converters/hf/written_config.h"
-#include "converters/model_alone.h"
+#include "converters/model_only.h"
 #include "converters/name_table.h"
 #include "recipe/model/byte_ids.h"
 #include "recipe/model/family.h"

@@ -4,15 +4,15 @@
 #include <optional>
 #include <unordered_set>
 
+#include "ckpt/base/file_kind.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/printable.h"
 #include "ckpt/base/text.h"
-#include "ckpt/base/what_is_this.h"
 #include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_writer.h"
 #include "ckpt/model/leaf.h"
-#include "converters/elsewhere.h"
 #include "converters/little_endian.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert {
 
@@ -228,7 +228,7 @@ Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::s
     return ckpt::unsupported(what + " is JSON, whatever its name says: it begins with " +
                              ckpt::printable(text.substr(0, 60)))
         .with_hint("fetch the weights themselves: this may be a server's answer, an index or a configuration");
-  return or_what_it_is(what, ckpt::text_of(beginning), header.status());
+  return or_wrong_file_kind(what, ckpt::text_of(beginning), header.status());
 }
 
 std::string encode_safetensors_header(std::vector<SafetensorsEntry>& entries,

@@ -8,7 +8,7 @@
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "recipe/model/byte_ids.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 #include "recipe/text/tokenizer.h"
 
 namespace titan::convert {

@@ -12,8 +12,8 @@
 #include "converters/json_file.h"
 #include "converters/megatron/parts_view.h"
 #include "converters/run_names.h"
-#include "converters/skip.h"
-#include "recipe/model/from_rows.h"
+#include "converters/skip_rules.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert::megatron {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "ckpt/base/path.h"
 #include "converters/companions.h"
-#include "converters/elsewhere.h"
 #include "converters/megatron/tensors.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert::megatron {
 namespace {

@@ -5,14 +5,14 @@
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
-#include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/made_config.h"
 #include "converters/json_file.h"
 #include "converters/mistral/params.h"
 #include "converters/name_table.h"
-#include "recipe/model/from_rows.h"
+#include "converters/other_programs.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert {
 namespace {

@@ -9,11 +9,11 @@
 #include "converters/hf/hf_plan.h"
 #include "converters/json_file.h"
 #include "converters/name_table.h"
-#include "converters/skip.h"
+#include "converters/skip_rules.h"
 #include "converters/widen.h"
 #include "recipe/keys/config.h"
 #include "recipe/model/family.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert::nanotron {
 namespace {

@@ -12,11 +12,11 @@
 #include "converters/hf/families.h"
 #include "converters/hf/safetensors.h"
 #include "converters/hf/written_config.h"
-#include "converters/model_alone.h"
+#include "converters/model_only.h"
 #include "converters/nanotron/model_config.h"
-#include "converters/newer_parts.h"
+#include "converters/unsupported_parts.h"
 #include "recipe/model/family.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert::nanotron {
 namespace {

@@ -188,7 +188,7 @@ Status Applier::prove(const ckpt::Rewrite& rewrite) const {
   } else {
     const std::string path = head.one_file ? join_path(rewrite.folder(), head.files[0].path) : rewrite.folder();
     // Read from the store, because bytes in memory do not prove what was stored.
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> made, Contents::open(fs_, path, ckpt::Access::kPastCache));
+    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<Contents> made, Contents::open(fs_, path, ckpt::Access::kUncached));
     TITAN_ASSIGN_OR_RETURN(found, content_id(*made, {}, options_.cancel, patch_threads(options_.threads)));
   }
   if (found == head.target.id) return ckpt::ok_status();

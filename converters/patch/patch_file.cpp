@@ -2,14 +2,14 @@
 
 #include <set>
 
+#include "ckpt/base/file_kind.h"
 #include "ckpt/base/fs.h"
-#include "ckpt/base/what_is_this.h"
 #include "ckpt/format/difference_codec.h"
 #include "ckpt/format/json_fields.h"
 #include "ckpt/format/json_writer.h"
 #include "ckpt/format/member_names.h"
-#include "converters/elsewhere.h"
 #include "converters/little_endian.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert {
 
@@ -156,7 +156,7 @@ Result<PatchReader> PatchReader::open(std::unique_ptr<ckpt::File> file, const st
   std::string begin(std::min<std::uint64_t>(reader.bytes_, kPatchBegin), '\0');
   TITAN_RETURN_IF_ERROR(reader.file_->pread(0, std::as_writable_bytes(std::span(begin))));
   if (!begin.starts_with(kPatchMark))
-    return or_what_it_is(what, begin, ckpt::invalid(what + " is no patch of titan-ckpt"));
+    return or_wrong_file_kind(what, begin, ckpt::invalid(what + " is no patch of titan-ckpt"));
   if (reader.bytes_ < kPatchBegin + kPatchEnd) return reader.damaged("it is cut off");
   if (get_le(begin, kPatchMark.size(), 4) != kPatchVersion)
     return ckpt::incompatible(what + " is a patch of version " + std::to_string(get_le(begin, kPatchMark.size(), 4)) +

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "ckpt/base/file_kind.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/text.h"
-#include "ckpt/base/what_is_this.h"
 #include "ckpt/model/leaf.h"
 #include "ckpt/ops/element.h"
-#include "converters/elsewhere.h"
+#include "converters/other_programs.h"
 
 namespace titan::convert {
 
@@ -74,7 +74,7 @@ Status TorchFile::read(std::uint64_t offset, std::uint64_t length) {
         .with_hint("load and save it again with a newer torch");
   const auto wrong = [&](const Status& error) {
     if (offset != 0) return error;
-    const Status said = or_what_it_is(path_, *file_, error, ckpt::FileKind::kTorch);
+    const Status said = or_wrong_file_kind(path_, *file_, error, ckpt::FileKind::kTorch);
     std::vector<std::byte> begin(std::min<std::uint64_t>(length, 32));
     const char* const kind =
         said == error && file_->pread(0, begin).ok() ? kind_of_plain(ckpt::text_of(begin)) : nullptr;

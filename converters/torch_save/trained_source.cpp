@@ -7,7 +7,7 @@
 #include "converters/dcp/torchtitan.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/read_all.h"
-#include "converters/skip.h"
+#include "converters/skip_rules.h"
 
 namespace titan::convert {
 namespace {

@@ -6,12 +6,12 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "converters/companions.h"
-#include "converters/elsewhere.h"
 #include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_plan.h"
 #include "converters/hf/trained_alike.h"
 #include "converters/json_file.h"
 #include "converters/name_table.h"
+#include "converters/other_programs.h"
 #include "converters/trainer/trainer_state.h"
 
 namespace titan::convert {

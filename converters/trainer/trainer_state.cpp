@@ -166,7 +166,7 @@ class StateReader {
   }
 
   Status take_named(const std::string& name, const GroupValues& values) {
-    const std::string plain = behind_prefix(without_wrappers(name), prefix_);
+    const std::string plain = after_prefix(without_wrappers(name), prefix_);
     const auto at = std::ranges::find(order_, plain, &ckpt::ParameterMeta::name);
     if (at == order_.end())
       return ckpt::incompatible(first().path() + ": '" + name.substr(0, 200) + "' is no parameter of the model")

@@ -12,7 +12,7 @@
 #include "recipe/keys/config.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/model/flavor.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 #include "recipe/plan/parameter_rules.h"
 #include "recipe/plan/run_plan.h"
 

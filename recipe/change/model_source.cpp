@@ -6,7 +6,7 @@
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/loader.h"
 #include "recipe/keys/toml_reader.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::recipe {
 namespace {

@@ -17,7 +17,7 @@ namespace titan::recipe {
 
 struct Config;
 
-/// The order of the rows of queries and keys within a head (ckpt/model/head_rows.h).
+/// The order of the rows of queries and keys within a head (ckpt/model/rope_permutation.h).
 enum class HeadRows {
   kInterleaved,  ///< "interleaved": the order of Titan, Meta, torchtitan and Mistral's own files
   kHalves,       ///< "hf": the order of Hugging Face

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "ckpt/base/text.h"
-#include "recipe/keys/habits.h"
+#include "recipe/keys/foreign_key_names.h"
 #include "recipe/keys/key_list.h"
 #include "recipe/keys/suggest.h"
 
@@ -241,7 +241,8 @@ std::string canonical_name(std::string_view name) {
 
 std::string suggest_key(std::string_view name) {
   // "validation.batch_size" more probably means a key of its own section.
-  if (const Habit* habit = find_habit(name); habit != nullptr && !name.starts_with("validation.")) return habit->key;
+  if (const ForeignKeyName* habit = find_foreign_key_name(name); habit != nullptr && !name.starts_with("validation."))
+    return habit->key;
   std::vector<std::string> names;
   for (const Key& key : key_table())
     if (!key.name.ends_with(".*")) names.push_back(key.name);

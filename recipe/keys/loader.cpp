@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "ckpt/base/denied.h"
-#include "recipe/keys/habits.h"
+#include "recipe/keys/foreign_key_names.h"
 #include "recipe/keys/overrides.h"
 #include "recipe/keys/toml_reader.h"
 
@@ -147,7 +147,7 @@ class Loader {
   bool may_be(const std::string& name, const std::string& near, const Value& value) const {
     const Key* const key = find_key(near);
     const auto last = [](const std::string& text) { return text.substr(text.rfind('.') + 1); };
-    if (key == nullptr || find_habit(name) != nullptr || last(name) != last(near)) return true;
+    if (key == nullptr || find_foreign_key_name(name) != nullptr || last(name) != last(near)) return true;
     Config config = loaded_.config;
     return set_value(*key, value, config).ok();
   }
@@ -160,7 +160,7 @@ class Loader {
     if (near.empty() || !may_be(name, near, value))
       return fail(
           ckpt::invalid(at.text() + ": unknown key '" + name + "'").with_hint("configs/full.toml lists every key"));
-    const Habit* habit = find_habit(name);
+    const ForeignKeyName* habit = find_foreign_key_name(name);
     const std::string note =
         habit != nullptr && near == habit->key && *habit->note ? ", " + std::string(habit->note) : "";
     fail(ckpt::invalid(at.text() + ": unknown key '" + name + "' (did you mean '" + near + "'" + note + "?)"));

@@ -29,7 +29,7 @@ struct ModelDims {
   bool experts = false;
   std::int64_t n_experts = 0, experts_per_token = 0;
   bool route_norm = false;  ///< the weights of a token's experts are normalised to sum 1
-  bool post_norm = false;  ///< norms follow attention and feed-forward instead of preceding them (OLMo 2)
+  bool post_norm = false;   ///< norms follow attention and feed-forward instead of preceding them (OLMo 2)
   bool operator==(const ModelDims&) const = default;
 };
 

@@ -59,7 +59,7 @@ enum class Extent : std::uint8_t {
 };
 
 /// Row order of a parameter (for a bias or norm: order of elements) in other formats. For queries and keys, Titan and
-/// Meta pair neighbours for RoPE; Hugging Face pairs the halves of a head (ckpt/model/head_rows.h).
+/// Meta pair neighbours for RoPE; Hugging Face pairs the halves of a head (ckpt/model/rope_permutation.h).
 enum class Rows : std::uint8_t {
   kStay,   ///< the same order in all formats
   kQuery,  ///< ordered by query heads

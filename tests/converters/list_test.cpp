@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "converters/view.h"
+#include "converters/foreign_view.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/plan/lr_settings.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::convert::model_agreement_test {
 namespace {

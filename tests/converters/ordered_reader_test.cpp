@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "ckpt/model/head_rows.h"
+#include "ckpt/model/rope_permutation.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
 
@@ -32,7 +32,7 @@ TEST(OrderedReader, PutsRowsOfEachHeadIntoHalvesWhateverIsReadAtATime) {
     ASSERT_TRUE(in_halves->read(head * kHeadDim * 16, part).ok());
   }
   for (std::uint64_t row = 0; row < kRows; ++row)
-    EXPECT_EQ(std::memcmp(&plain[row * kRow], &moved[ckpt::halves_row(row, kHeadDim) * kRow], kRow), 0) << row;
+    EXPECT_EQ(std::memcmp(&plain[row * kRow], &moved[ckpt::half_split_row(row, kHeadDim) * kRow], kRow), 0) << row;
 }
 
 }  // namespace

@@ -30,13 +30,13 @@ TEST(Prefix, IsWhatStandsBeforeTheLayers) {
 TEST(Prefix, IsTakenOffWithWhatStandsBesideTheLayers) {
   for (const auto& [prefix, before] :
        std::vector<std::pair<std::string, std::string>>{{"model.model.", "model."}, {"a.model.", "a."}, {"a.", "a."}}) {
-    EXPECT_EQ(behind_prefix(prefix + "embed_tokens.weight", prefix), "model.embed_tokens.weight");
-    EXPECT_EQ(behind_prefix(before + "lm_head.weight", prefix), "lm_head.weight");
-    EXPECT_EQ(behind_prefix("else.weight", prefix), "else.weight");
+    EXPECT_EQ(after_prefix(prefix + "embed_tokens.weight", prefix), "model.embed_tokens.weight");
+    EXPECT_EQ(after_prefix(before + "lm_head.weight", prefix), "lm_head.weight");
+    EXPECT_EQ(after_prefix("else.weight", prefix), "else.weight");
   }
-  EXPECT_EQ(behind_prefix("norm.weight", ""), "model.norm.weight");
-  EXPECT_EQ(behind_prefix("lm_head.weight", ""), "lm_head.weight");
-  EXPECT_EQ(behind_prefix("model.norm.weight", "model."), "model.norm.weight");
+  EXPECT_EQ(after_prefix("norm.weight", ""), "model.norm.weight");
+  EXPECT_EQ(after_prefix("lm_head.weight", ""), "lm_head.weight");
+  EXPECT_EQ(after_prefix("model.norm.weight", "model."), "model.norm.weight");
 }
 
 }  // namespace

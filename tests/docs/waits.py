@@ -11,7 +11,7 @@ import tempfile
 
 PAGE = "docs/dev/layers.md"
 HEADING = "## Waits"
-SOURCES = ["libtrain/job/launch", "libtrain/engine/parallel", "libtrain/engine/train", "libtrain/job/run", "libtrain/job/talk"]
+SOURCES = ["libtrain/job/launch", "libtrain/engine/parallel", "libtrain/engine/train", "libtrain/job/run", "libtrain/job/control"]
 KEY = re.compile(r"\b(\w+_timeout_seconds)\b")
 GRACE = re.compile(r"\b(\w+_(?:grace|wait))\{([\d']+)\}")
 CONSTANT = re.compile(r"\b(k[A-Z]\w*)(?:\{| = )([\d']+)(ms|s|min|\})")

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "converters/hf/hf_config.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace {
 

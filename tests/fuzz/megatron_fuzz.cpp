@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "converters/foreign_view.h"
 #include "converters/megatron/megatron_checkpoint.h"
-#include "converters/view.h"
 #include "tests/fuzz/bytes_file.h"
 #include "tests/fuzz/mend_crc.h"
 

@@ -50,7 +50,7 @@ struct Fault {
   int error = EIO;                   ///< gives the Status that PosixFs would give
   std::optional<Status> status;      ///< instead of `error`
   std::uint64_t written_before = 0;  ///< bytes that a failing pwrite still writes
-  bool done = false;  ///< a failing make_dir or rename is executed nevertheless: a lost reply
+  bool done = false;                 ///< a failing make_dir or rename is executed nevertheless: a lost reply
   std::optional<std::uint64_t> touching = std::nullopt;  ///< of pread: only calls that read this byte
 };
 

@@ -15,8 +15,8 @@
 #include "libtrain/job/launch/rank_process.h"
 #include "libtrain/job/metrics/log.h"
 #include "recipe/change/name_rules.h"
-#include "recipe/model/from_rows.h"
 #include "recipe/model/from_shapes.h"
+#include "recipe/model/manifest_dims.h"
 #include "recipe/plan/run_config.h"
 #include "tests/libtrain/support/thread_run.h"
 

@@ -76,10 +76,10 @@ void BackgroundSaver::work(const std::function<void(const std::string&)>& on_beg
   done_.notify_all();
 }
 
-void BackgroundSaver::let_change() {
+void BackgroundSaver::before_update() {
   if (!busy()) return;
   const auto begin = Clock::now();
-  source_->let_change(options_.threads);
+  source_->before_update(options_.threads);
   stall_seconds_ += seconds_since(begin);
 }
 

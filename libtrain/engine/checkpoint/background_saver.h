@@ -57,11 +57,11 @@ class BackgroundSaver {
   BackgroundSaver& operator=(const BackgroundSaver&) = delete;
 
   /// Starts a save of `snapshot` that was due at `due`. Not while busy(). `optimizer` must outlive the save and must
-  /// not change its tensors before let_change(). `on_begin` (see Checkpointer::save) runs in the saver's thread.
+  /// not change its tensors before before_update(). `on_begin` (see Checkpointer::save) runs in the saver's thread.
   void start(ckpt::Snapshot snapshot, const ShardedAdamW& optimizer, Clock::time_point due,
              std::function<void(const std::string& tmp)> on_begin);
   /// Call this before the optimizer's tensors change.
-  void let_change();
+  void before_update();
 
   /// True from start() until take() has returned the outcome.
   bool busy() const { return thread_.joinable(); }

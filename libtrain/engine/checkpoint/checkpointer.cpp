@@ -18,10 +18,10 @@
 #include "libtrain/engine/checkpoint/shared_write.h"
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
+#include "libtrain/job/control/agree.h"
+#include "libtrain/job/control/gather.h"
 #include "libtrain/job/metrics/step_clock.h"
 #include "libtrain/job/start/precision.h"
-#include "libtrain/job/talk/agree.h"
-#include "libtrain/job/talk/gather.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/plan/run_plan.h"
 

@@ -105,7 +105,7 @@ void LiveSource::stage_ahead(unsigned threads) {
   });
 }
 
-void LiveSource::let_change(unsigned threads) {
+void LiveSource::before_update(unsigned threads) {
   stage_ahead(threads);
   MutexLock lock(mutex_);
   while (copies_ > 0 || (live_ > 0 && !closed_)) changed_.wait(lock);

@@ -22,7 +22,7 @@ namespace titan::train {
 
 class Fence;
 
-/// Each leaf is asked for once, by one thread. Another thread may call let_change() and close().
+/// Each leaf is asked for once, by one thread. Another thread may call before_update() and close().
 class LiveSource final : public ckpt::TensorSource {
  public:
   /// Keeps references to the tensors and to `staging`. The saved values are those after all device work that was
@@ -32,13 +32,13 @@ class LiveSource final : public ckpt::TensorSource {
   /// Always copies the leaf into `scratch`.
   ckpt::Result<std::span<const std::byte>> leaf(const ckpt::TensorRef& ref, std::uint64_t leaf,
                                                 std::span<std::byte> scratch) override;
-  /// Copies unread leaves to staging while it has room, with up to `threads` threads, so that let_change() waits
+  /// Copies unread leaves to staging while it has room, with up to `threads` threads, so that before_update() waits
   /// little. Thread-safe.
   void stage_ahead(unsigned threads);
   /// Returns when the tensors may change: every leaf has been read or staged. Up to `threads` threads copy. \error
   /// rethrows an exception of a device copy in any thread; nothing more is read then
-  void let_change(unsigned threads);
-  /// Ends reading: leaf() fails from now on, and let_change() waits only for copies in progress.
+  void before_update(unsigned threads);
+  /// Ends reading: leaf() fails from now on, and before_update() waits only for copies in progress.
   void close();
 
  private:
@@ -53,8 +53,8 @@ class LiveSource final : public ckpt::TensorSource {
     std::size_t first_row = 0;
   };
 
-  /// Copies a live row to `to`, releasing the lock meanwhile. Returns false if the device threw; let_change() rethrows
-  /// it.
+  /// Copies a live row to `to`, releasing the lock meanwhile. Returns false if the device threw; before_update()
+  /// rethrows it.
   bool copy(Row& row, std::span<std::byte> to, ckpt::MutexLock& lock) TITAN_REQUIRES(mutex_);
   /// Copies row `index` to staging if it is still needed and staging has room.
   void stage(std::size_t index);

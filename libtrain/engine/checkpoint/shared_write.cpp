@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "ckpt/save/shared_writer.h"
-#include "libtrain/job/talk/agree.h"
-#include "libtrain/job/talk/gather.h"
+#include "libtrain/job/control/agree.h"
+#include "libtrain/job/control/gather.h"
 
 namespace titan::train {
 

@@ -7,8 +7,8 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "ckpt/base/mutex.h"
-#include "libtrain/job/talk/comm_error.h"
-#include "libtrain/job/talk/running_clock.h"
+#include "libtrain/job/control/comm_error.h"
+#include "libtrain/job/control/running_clock.h"
 
 namespace titan::train {
 namespace {

@@ -8,7 +8,7 @@
 #include "libtrain/engine/exchange/tied_head.h"
 #include "libtrain/engine/model/rank_stages.h"
 #include "libtrain/engine/parallel/communicator.h"
-#include "libtrain/job/order/stage_exchange.h"
+#include "libtrain/job/reduction/stage_exchange.h"
 
 namespace titan::recipe {
 struct RunPlan;

@@ -6,7 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "libtrain/engine/parallel/fabric.h"
-#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/reduction/exchange_plan.h"
 
 namespace titan::train {
 

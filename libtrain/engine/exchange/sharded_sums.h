@@ -9,7 +9,7 @@
 #include "libtrain/engine/exchange/row_exchange.h"
 #include "libtrain/engine/exchange/tree_sum.h"
 #include "libtrain/engine/parallel/communicator.h"
-#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/reduction/exchange_plan.h"
 
 namespace titan::train {
 

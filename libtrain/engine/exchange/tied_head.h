@@ -7,7 +7,7 @@
 
 #include "libtrain/engine/exchange/row_exchange.h"
 #include "libtrain/engine/parallel/communicator.h"
-#include "libtrain/job/order/stage_exchange.h"
+#include "libtrain/job/reduction/stage_exchange.h"
 
 namespace titan::recipe {
 struct RunPlan;

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtrain/job/order/tree.h"
+#include "libtrain/job/reduction/tree.h"
 
 namespace titan::train {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "libtrain/engine/parallel/fabric.h"
-#include "libtrain/job/talk/control.h"
+#include "libtrain/job/control/control.h"
 
 namespace titan::train {
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "libtrain/job/order/exchange_ways.h"
-#include "libtrain/job/talk/comm_error.h"
+#include "libtrain/job/control/comm_error.h"
+#include "libtrain/job/reduction/exchange_ways.h"
 
 namespace at {
 class Tensor;

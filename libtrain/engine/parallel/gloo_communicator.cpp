@@ -10,9 +10,9 @@
 
 #include "ckpt/base/mutex.h"
 #include "libtrain/engine/device/host_values.h"
+#include "libtrain/job/control/running_clock.h"
+#include "libtrain/job/control/wait_guard.h"
 #include "libtrain/job/launch/library_error.h"
-#include "libtrain/job/talk/running_clock.h"
-#include "libtrain/job/talk/wait_guard.h"
 
 namespace titan::train {
 

@@ -10,7 +10,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "libtrain/engine/parallel/communicator.h"
-#include "libtrain/job/talk/heartbeat.h"
+#include "libtrain/job/control/heartbeat.h"
 
 namespace titan::train {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "libtrain/job/talk/control.h"
+#include "libtrain/job/control/control.h"
 
 namespace titan::train {
 

@@ -8,7 +8,7 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "libtrain/job/talk/heartbeat.h"
+#include "libtrain/job/control/heartbeat.h"
 
 namespace titan::train {
 

@@ -19,12 +19,12 @@
 #include "libtrain/engine/parallel/meeting.h"
 #include "libtrain/engine/parallel/roll_call.h"
 #include "libtrain/engine/parallel/run_store.h"
+#include "libtrain/job/control/heartbeat.h"
 #include "libtrain/job/launch/library_error.h"
 #include "libtrain/job/launch/master.h"
 #include "libtrain/job/launch/network.h"
 #include "libtrain/job/launch/process_state.h"
 #include "libtrain/job/launch/signals.h"
-#include "libtrain/job/talk/heartbeat.h"
 
 namespace titan::train {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "libtrain/job/talk/message.h"
+#include "libtrain/job/control/message.h"
 
 namespace titan::train {
 namespace {

@@ -20,7 +20,7 @@
 #include "libtrain/engine/pipeline/stage_transfers.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/metrics/step_clock.h"
-#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/reduction/exchange_plan.h"
 #include "libtrain/job/schedule/action_trace.h"
 #include "libtrain/job/schedule/schedule.h"
 

@@ -13,7 +13,7 @@
 #include "libtrain/engine/parallel/communicator.h"
 #include "libtrain/engine/pipeline/buffer_pool.h"
 #include "libtrain/engine/pipeline/send_queue.h"
-#include "libtrain/job/order/tree.h"
+#include "libtrain/job/reduction/tree.h"
 
 namespace titan::train {
 

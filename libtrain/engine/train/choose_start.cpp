@@ -5,13 +5,13 @@
 #include "ckpt/base/random_id.h"
 #include "ckpt/plan/lr_settings.h"
 #include "libtrain/engine/model/runtime.h"
+#include "libtrain/job/control/agree.h"
 #include "libtrain/job/data/data_tokenizer.h"
 #include "libtrain/job/host/gemm.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/same_settings.h"
 #include "libtrain/job/start/checked_data.h"
-#include "libtrain/job/start/start_word.h"
-#include "libtrain/job/talk/agree.h"
+#include "libtrain/job/start/start_message.h"
 
 namespace titan::train {
 namespace {
@@ -82,7 +82,7 @@ void choose_start(RunState& run) {
     return ckpt::ok_status();
   });
   const StartDecision& decision = run.start.decision;
-  StartWord word{decision, {}, draw_seed(run.config()), processor_name()};
+  StartMessage word{decision, {}, draw_seed(run.config()), processor_name()};
   Status status;
   if (run.root() && decision.mode == StartMode::kResume) {
     auto texts = json_texts(ckpt::CheckpointReader::known(run.watch, decision.path, *decision.manifest));

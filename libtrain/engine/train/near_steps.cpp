@@ -9,8 +9,8 @@
 #include "ckpt/run/run_folder.h"
 #include "ckpt/save/step_copy.h"
 #include "libtrain/engine/train/saves.h"
+#include "libtrain/job/control/message.h"
 #include "libtrain/job/metrics/log.h"
-#include "libtrain/job/talk/message.h"
 
 namespace titan::train {
 namespace {

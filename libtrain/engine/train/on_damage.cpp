@@ -4,10 +4,10 @@
 
 #include "ckpt/read/second_look.h"
 #include "libtrain/engine/parallel/rendezvous.h"
+#include "libtrain/job/control/agree.h"
+#include "libtrain/job/control/message.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/start/read_errors.h"
-#include "libtrain/job/talk/agree.h"
-#include "libtrain/job/talk/message.h"
 
 namespace titan::train {
 

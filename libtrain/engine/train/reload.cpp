@@ -4,13 +4,13 @@
 
 #include "ckpt/read/reader.h"
 #include "ckpt/read/step_proof.h"
-#include "libtrain/job/start/start_word.h"
+#include "libtrain/job/start/start_message.h"
 
 namespace titan::train {
 
 void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool moments) {
   run.engine.exchange->await_weights();
-  StartWord word;
+  StartMessage word;
   run.on_root([&]() -> ckpt::Status {
     word.decision = {StartMode::kResume, path};
     auto reader = ckpt::CheckpointReader::open(run.fs, path);
@@ -25,7 +25,7 @@ void reload(RunState& run, const std::string& path, const ckpt::Digest& id, bool
     return ckpt::ok_status();
   });
   const std::string bytes = run.world.io->broadcast(run.root() ? encode_start(word) : "", 0);
-  ckpt::Result<StartWord> heard = decode_start(bytes);
+  ckpt::Result<StartMessage> heard = decode_start(bytes);
   ckpt::Status status = heard.status();
   if (status.ok()) {
     const ckpt::CheckpointReader reader =

@@ -19,12 +19,12 @@
 #include "libtrain/engine/pipeline/executor.h"
 #include "libtrain/engine/train/status_error.h"
 #include "libtrain/engine/train/trainer.h"
+#include "libtrain/job/control/agree.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/run/near_tier.h"
 #include "libtrain/job/run/publish_hook.h"
 #include "libtrain/job/run/run_files.h"
 #include "libtrain/job/start/prepare.h"
-#include "libtrain/job/talk/agree.h"
 
 namespace titan::train {
 

@@ -12,10 +12,10 @@
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/train/status_error.h"
+#include "libtrain/job/control/agree.h"
 #include "libtrain/job/host/gpu_checks.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/run/same_settings.h"
-#include "libtrain/job/talk/agree.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {

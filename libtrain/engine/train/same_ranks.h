@@ -2,7 +2,7 @@
 // Checks what must be the same on all ranks before they train: devices, and the weights of a new run.
 #include "ckpt/base/result.h"
 #include "libtrain/engine/model/rank_stages.h"
-#include "libtrain/job/talk/control.h"
+#include "libtrain/job/control/control.h"
 
 namespace titan::train {
 

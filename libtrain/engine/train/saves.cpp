@@ -165,16 +165,16 @@ SaveOutcome Saves::save_here(std::uint64_t step) {
   const auto due = Clock::now();
   const ckpt::Snapshot snap = snapshot(step);
   const double taken_down = seconds_since(due);
-  if (const Status announced = announce(snap); !announced.ok()) return judged({step, announced, {}, true});
+  if (const Status announced = announce(snap); !announced.ok()) return agreed({step, announced, {}, true});
   auto report = run_.engine.checkpointer->save(snap, *run_.engine.optimizer, says_where(*run_.options.watcher, step));
   const double all = seconds_since(due);
-  return judged({step, std::move(report), {taken_down, all, all}, true});
+  return agreed({step, std::move(report), {taken_down, all, all}, true});
 }
 
 void Saves::now(std::uint64_t step, bool last_chance) {
   if (finish()) return;
   SaveOutcome outcome = save_here(step);
-  if (!last_chance) return conclude(outcome);
+  if (!last_chance) return handle(outcome);
   for (const int pause : kPauses) {
     if (!worth_another(outcome)) break;
     tell_failure(outcome,
@@ -182,7 +182,7 @@ void Saves::now(std::uint64_t step, bool last_chance) {
     std::this_thread::sleep_for(std::chrono::seconds(pause));
     outcome = save_here(step);
   }
-  insist(outcome);
+  handle_as_fatal(outcome);
 }
 
 void Saves::last(std::uint64_t step) {
@@ -190,7 +190,7 @@ void Saves::last(std::uint64_t step) {
     if (ends_run(*outcome))
       tell_failure(*outcome, "saving " + name(step) + " in its place");
     else
-      conclude(*outcome);
+      handle(*outcome);
   }
   if (step > newest_) now(step, true);
   await_durable(step);
@@ -201,27 +201,27 @@ void Saves::due(std::uint64_t step) {
   const auto due = Clock::now();
   if (finish()) return;
   ckpt::Snapshot snap = snapshot(step);
-  if (const Status announced = announce(snap); !announced.ok()) return conclude(judged({step, announced, {}, true}));
+  if (const Status announced = announce(snap); !announced.ok()) return handle(agreed({step, announced, {}, true}));
   background_->start(std::move(snap), *run_.engine.optimizer, due, says_where(*run_.options.watcher, step));
 }
 
-void Saves::let_change() {
+void Saves::before_update() {
   if (!background_ || !background_->busy()) return;
-  background_->let_change();
+  background_->before_update();
   run_.world.io->barrier();
 }
 
 void Saves::over_everywhere() { (void)finish(); }
 
 std::optional<SaveOutcome> Saves::take() {
-  return background_ && background_->busy() ? std::optional(judged(background_->take())) : std::nullopt;
+  return background_ && background_->busy() ? std::optional(agreed(background_->take())) : std::nullopt;
 }
 
 bool Saves::finish() {
   const std::optional<SaveOutcome> outcome = take();
   if (!outcome) return false;
   const bool rescued = ends_run(*outcome) && rescue(*outcome);
-  conclude(*outcome);
+  handle(*outcome);
   if (rescued) schedule_->succeeded();
   return rescued;
 }
@@ -235,7 +235,7 @@ bool Saves::rescue(const SaveOutcome& failed) {
   try {
     const SaveOutcome outcome = save_here(step);
     if (outcome.report.ok()) {
-      tell(outcome);
+      log_outcome(outcome);
       return true;
     }
     if (run_.root()) log_warn(log_text(outcome.report.status().wrapped(name(step) + " could not be saved either")));
@@ -245,9 +245,9 @@ bool Saves::rescue(const SaveOutcome& failed) {
   return false;
 }
 
-void Saves::settle() {
+void Saves::wait_ignoring_errors() {
   try {
-    if (const std::optional<SaveOutcome> outcome = take()) conclude(*outcome);
+    if (const std::optional<SaveOutcome> outcome = take()) handle(*outcome);
     if (const Status copied = await_copies(); !copied.ok() && run_.root()) log_warn(log_text(copied));
   } catch (const std::exception& error) {
     log_warn(std::string("the save under way has failed: ") + without_stack(error.what()));
@@ -259,7 +259,7 @@ bool Saves::worth_another(const SaveOutcome& outcome) const {
   return run_.config().checkpoint.on_save_error == "continue" && outcome.report.status().store_refused();
 }
 
-SaveOutcome Saves::judged(SaveOutcome outcome) {
+SaveOutcome Saves::agreed(SaveOutcome outcome) {
   if (worth_another(outcome))
     outcome.counts = first_rank(*run_.world.io, run_.root() && schedule_->counts(outcome.step, now_s())).has_value();
   return outcome;
@@ -274,17 +274,17 @@ bool Saves::ends_run(const SaveOutcome& outcome) const {
          (!worth_another(outcome) || failures_with(outcome) >= run_.config().checkpoint.max_save_failures);
 }
 
-void Saves::conclude(const SaveOutcome& outcome) {
+void Saves::handle(const SaveOutcome& outcome) {
   schedule_->over(outcome.times.stall);
-  if (outcome.report.ok() || ends_run(outcome)) return insist(outcome);
+  if (outcome.report.ok() || ends_run(outcome)) return handle_as_fatal(outcome);
   tell_failure(outcome, "training goes on without " + name(outcome.step) + ": " +
                             std::to_string(failures_with(outcome)) + " of " +
                             std::to_string(run_.config().checkpoint.max_save_failures) +
                             " failures in a row that end the run (checkpoint.max_save_failures); " + safe_text());
 }
 
-void Saves::insist(const SaveOutcome& outcome) {
-  if (outcome.report.ok()) return tell(outcome);
+void Saves::handle_as_fatal(const SaveOutcome& outcome) {
+  if (outcome.report.ok()) return log_outcome(outcome);
   Status status = outcome.report.status().wrapped(name(outcome.step) + " could not be saved");
   if (const std::int64_t before = schedule_->tries_in_a_row(); before > 0)
     status.causes.push_back(std::to_string(before + 1) +
@@ -311,7 +311,7 @@ void Saves::tell_failure(const SaveOutcome& outcome, const std::string& then) {
   run_.house.files->event(outcome.step, "save_failed", {{"error", text}});
 }
 
-void Saves::tell(const SaveOutcome& outcome) {
+void Saves::log_outcome(const SaveOutcome& outcome) {
   newest_ = outcome.step;
   saved_ = under_way_;
   saved_->id = outcome.report->id;

@@ -59,11 +59,11 @@ class Saves {
   void over_everywhere();
   /// Call it before weights and moments change. Collective during a save: ranks wait here for a rank with a slow store,
   /// up to the timeout of a save. Otherwise they would wait in the next transfer, whose timeout is that of a step.
-  void let_change();
+  void before_update();
   /// Waits for a background save. Collective. \error as now()
-  void drain() { (void)finish(); }
+  void wait() { (void)finish(); }
   /// For a run that ends with an error known to all ranks: finishes a background save and ignores its errors.
-  void settle();
+  void wait_ignoring_errors();
 
   /// The newest step that this run has saved or started from.
   std::uint64_t newest() const { return newest_; }
@@ -87,17 +87,17 @@ class Saves {
   bool finish();
   bool rescue(const SaveOutcome& failed);
   /// Rank 0 tells all ranks whether a failure counts (SaveOutcome::counts). Collective.
-  SaveOutcome judged(SaveOutcome outcome);
+  SaveOutcome agreed(SaveOutcome outcome);
   /// The number of consecutive failed saves, including this one if it counts.
   std::int64_t failures_with(const SaveOutcome& outcome) const;
   /// Whether this failure ends the run without another attempt to save.
   bool ends_run(const SaveOutcome& outcome) const;
   /// Whether another save should be tried, since the store may accept later what it refused now.
   bool worth_another(const SaveOutcome& outcome) const;
-  void conclude(const SaveOutcome& outcome);
-  /// As conclude(), but every failure ends the run.
-  void insist(const SaveOutcome& outcome);
-  void tell(const SaveOutcome& outcome);
+  void handle(const SaveOutcome& outcome);
+  /// As handle(), but every failure ends the run.
+  void handle_as_fatal(const SaveOutcome& outcome);
+  void log_outcome(const SaveOutcome& outcome);
   void tell_near(const SaveOutcome& outcome);
   void tell_durable(const SaveOutcome& outcome);
   // Functions for a near folder (saves_near.cpp).

@@ -112,7 +112,7 @@ void Saves::await_durable(std::uint64_t step) {
   if (run_.root())
     log_warn(log_text(status) + "; saving " + quoted_step(step) + " in " + run_.checkpoint_dir + " itself");
   past_near_ = true;
-  insist(save_here(step));
+  handle_as_fatal(save_here(step));
 }
 
 }  // namespace titan::train

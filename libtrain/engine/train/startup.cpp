@@ -8,12 +8,12 @@
 #include "libtrain/engine/parallel/hosts.h"
 #include "libtrain/engine/parallel/rendezvous.h"
 #include "libtrain/engine/train/same_ranks.h"
+#include "libtrain/job/control/agree.h"
 #include "libtrain/job/launch/signals.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/schedule/schedule_of_run.h"
 #include "libtrain/job/start/shared_folder.h"
 #include "libtrain/job/start/space.h"
-#include "libtrain/job/talk/agree.h"
 
 namespace titan::train {
 namespace {
@@ -169,7 +169,7 @@ StartOutcome start_in_folder(RunState& run) {
     }
   }
   run.heed_stop();
-  keep_house(run);
+  start_retention(run);
   begin_attempt(run);
   // An error of rank 0 in writing reaches all ranks, so that one error is reported, and not also a lost rank 0.
   run.on_root([&] {

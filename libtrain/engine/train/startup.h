@@ -47,7 +47,7 @@ std::string durable_path(const RunState& run);
 /// never succeeded. Rank 0 only.
 void begin_publishing(RunState& run, bool own);
 /// Passes the existing steps to saves and retention of this run, and starts publishing.
-void keep_house(RunState& run);
+void start_retention(RunState& run);
 
 /// Adds this start to the history of the run, with everything that may change its bits.
 void begin_attempt(RunState& run);

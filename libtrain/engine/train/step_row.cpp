@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "libtrain/job/talk/node_sum.h"
+#include "libtrain/job/control/node_sum.h"
 #include "recipe/plan/run_plan.h"
 
 namespace titan::train {

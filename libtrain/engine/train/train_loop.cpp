@@ -11,11 +11,11 @@
 #include "libtrain/engine/device/device.h"
 #include "libtrain/engine/device/host_values.h"
 #include "libtrain/engine/train/validation.h"
+#include "libtrain/job/control/gather.h"
 #include "libtrain/job/metrics/chrome_trace.h"
 #include "libtrain/job/metrics/device_use.h"
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/metrics/step_clock.h"
-#include "libtrain/job/talk/gather.h"
 #include "recipe/plan/flops.h"
 
 namespace titan::train {
@@ -115,7 +115,7 @@ void TrainLoop::compute(Step& step) {
 
 void TrainLoop::apply(Step& step) {
   policy_.passed();
-  run_.engine.executor->clock().time(&StepTimes::save, [&] { saves_.let_change(); });
+  run_.engine.executor->clock().time(&StepTimes::save, [&] { saves_.before_update(); });
   const double lr = ckpt::lr_at(run_.start.lr.phases, step.number);
   update(step, lr);
   // The logged rate is the applied one, and must equal the one of the checkpoint's schedule.
@@ -237,7 +237,7 @@ std::optional<std::uint64_t> TrainLoop::survive(const Step& step, bool stop) {
   using enum NonFinitePolicy::Action;
   const NonFinite found =
       non_finite(run_.plan(), step.number, step.samples, step.loss, step.norm, row_.first_non_finite());
-  if (policy_.goes_back()) saves_.drain();
+  if (policy_.goes_back()) saves_.wait();
   const NonFinitePolicy::Action action = policy_.meet(saves_.saved().has_value());
   if (action == kStop) {
     const Status status = policy_.stop_status(found);

@@ -13,6 +13,7 @@
 #include "libtrain/engine/train/saves.h"
 #include "libtrain/engine/train/startup.h"
 #include "libtrain/engine/train/train_loop.h"
+#include "libtrain/job/control/heartbeat.h"
 #include "libtrain/job/forecast/out_of_memory.h"
 #include "libtrain/job/launch/library_error.h"
 #include "libtrain/job/launch/rank_process.h"
@@ -20,7 +21,6 @@
 #include "libtrain/job/metrics/log.h"
 #include "libtrain/job/metrics/step_clock.h"
 #include "libtrain/job/run/banner.h"
-#include "libtrain/job/talk/heartbeat.h"
 
 namespace titan::train {
 namespace {
@@ -71,7 +71,7 @@ int Trainer::run() {
   try {
     code = TrainLoop(run_, saves_).run();
   } catch (const StatusError&) {
-    saves_.settle();
+    saves_.wait_ignoring_errors();
     throw;
   }
   if (run_.house.near && code == 0) run_.house.near->clear();

@@ -19,10 +19,9 @@ struct TrainOptions {
   std::vector<std::string> allow;   ///< values of --allow
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: only Titan checkpoints
   LaunchEnv env;
-  int threads = 1;      ///< threads per rank, already set in the environment
-  std::string version;  ///< program, version, git hash
-  RunWatcher* watcher =
-      nullptr;        ///< gets steps of this rank, and saves on rank 0; may be null; must outlive the run
+  int threads = 1;                ///< threads per rank, already set in the environment
+  std::string version;            ///< program, version, git hash
+  RunWatcher* watcher = nullptr;  ///< gets steps of this rank, and saves on rank 0; may be null; must outlive the run
   std::string go_on;  ///< end of the message after a second Ctrl-C; empty: the launcher prints how to resume
   std::function<World(const ConnectOptions&)> connect;  ///< how this rank connects to its peers; empty: over the
                                                         ///< network

@@ -19,7 +19,7 @@
 #include "corpus/path_pattern.h"
 #include "corpus/token_data.h"
 #include "corpus/token_file.h"
-#include "libtrain/job/data/data_looks.h"
+#include "libtrain/job/data/data_plausibility.h"
 #include "libtrain/job/data/mapped_file.h"
 #include "libtrain/job/data/mapped_stream.h"
 

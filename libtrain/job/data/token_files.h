@@ -76,12 +76,12 @@ struct OpenedFiles {
   bool raw = false;                               ///< some files are ids or text without header or index
   bool unended = false;                           ///< document ends are asked for, but are not known for some ids
   std::vector<std::string> warnings;              ///< about files that do not look like data
-  ckpt::Status doubt;                             ///< not ok: a new run refuses these data (data_looks.h)
+  ckpt::Status doubt;                             ///< not ok: a new run refuses these data (data_plausibility.h)
 };
 /// Maps `paths` as one stream, one file after the other; empty files add nothing. Checks that each text is UTF-8,
 /// except files whose fingerprint is in `checked`. For a file whose name, size and ends are in `checked`, not all
 /// blocks of the fingerprint are read. `stop` is polled meanwhile. `beside`: the files next to each path. \error
-/// kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_looks.h); as
+/// kInvalid: all empty, not UTF-8, size not a multiple of the token size, or of another kind (data_plausibility.h); as
 /// corpus::open_token_file; kInterrupted, kTerminated (by `stop`).
 ckpt::Result<OpenedFiles> open_token_files(const std::vector<std::string>& paths, TokenKind kind,
                                            const std::string& key, std::span<const KnownFile> checked = {},

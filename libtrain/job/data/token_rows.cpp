@@ -12,7 +12,7 @@
 #include "ckpt/model/shape_text.h"
 #include "corpus/npy_header.h"
 #include "corpus/token_data.h"
-#include "libtrain/job/data/data_looks.h"
+#include "libtrain/job/data/data_plausibility.h"
 #include "libtrain/job/data/id_looks.h"
 
 namespace titan::train {

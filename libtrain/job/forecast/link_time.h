@@ -3,7 +3,7 @@
 // Only the two directions of a link, and the two kinds of links in an all-to-all, are assumed to overlap.
 #include <cstdint>
 
-#include "libtrain/job/order/stage_exchange.h"
+#include "libtrain/job/reduction/stage_exchange.h"
 #include "recipe/plan/device_figures.h"
 
 namespace titan::train {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/reduction/exchange_plan.h"
 #include "libtrain/job/schedule/schedule.h"
 #include "recipe/model/dims.h"
 

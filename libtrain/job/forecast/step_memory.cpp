@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "libtrain/job/order/tree_count.h"
+#include "libtrain/job/reduction/tree_count.h"
 
 namespace titan::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "libtrain/job/order/tree.h"
+#include "libtrain/job/reduction/tree.h"
 #include "libtrain/job/schedule/schedule.h"
 
 namespace titan::train {

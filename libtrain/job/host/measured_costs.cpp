@@ -2,8 +2,8 @@
 
 #include <cstdio>
 #include "ckpt/base/files.h"
-#include "ckpt/base/path.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/path.h"
 #include "ckpt/base/printed.h"
 #include "ckpt/base/text.h"
 #include "ckpt/store/parent_folder.h"
@@ -61,7 +61,7 @@ Status store_measured_costs(ckpt::Fs& fs, const recipe::Config& config, const Pa
   const std::string path = measured_costs_path(config);
   TITAN_RETURN_IF_ERROR(
       ckpt::as_wrong_path(ckpt::make_dirs(fs, config.job.dump_folder), "job.dump_folder = " + config.job.dump_folder));
-  TITAN_RETURN_IF_ERROR(ckpt::remove_unput(fs, path));
+  TITAN_RETURN_IF_ERROR(ckpt::remove_stale_temporaries(fs, path));
   return ckpt::put_file(fs, path, text, ckpt::Lasting::kWhole);
 }
 

@@ -8,8 +8,8 @@
 
 #include "ckpt/base/result.h"
 #include "libtrain/job/metrics/append_file.h"
+#include "libtrain/job/metrics/background_writer.h"
 #include "libtrain/job/metrics/event_record.h"
-#include "libtrain/job/metrics/late_writer.h"
 
 namespace titan::train {
 
@@ -21,7 +21,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   static ckpt::Result<std::unique_ptr<EventFile>> open(ckpt::Fs& fs, const std::string& folder, std::uint64_t step);
 
   /// See MetricsFile::leave_to.
-  void leave_to(LateWriter* late) { late_ = late; }
+  void leave_to(BackgroundWriter* late) { late_ = late; }
   /// Adds `scalars` of `step`, with the present time.
   ckpt::Status add(std::uint64_t step, const std::vector<BoardScalar>& scalars);
   /// Makes the added scalars durable.
@@ -33,7 +33,7 @@ class EventFile : public std::enable_shared_from_this<EventFile> {
   explicit EventFile(AppendFile file) : file_(std::move(file)) {}
 
   AppendFile file_;
-  LateWriter* late_ = nullptr;
+  BackgroundWriter* late_ = nullptr;
 };
 
 /// "events.out.tfevents.SECONDS.HOST.PID.0", where SECONDS is `now`, or larger if that is needed to sort after `names`.

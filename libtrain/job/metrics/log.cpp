@@ -19,7 +19,7 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/printable.h"
 #include "ckpt/base/table_line.h"
-#include "libtrain/job/metrics/late_writer.h"
+#include "libtrain/job/metrics/background_writer.h"
 
 namespace titan::train {
 namespace {
@@ -85,7 +85,7 @@ class LogFile {
 /// Writes lines from a background thread, so that a hanging store blocks no logging thread.
 class FileSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  FileSink(std::shared_ptr<LogFile> file, LateWriter::Options options)
+  FileSink(std::shared_ptr<LogFile> file, BackgroundWriter::Options options)
       : file_(std::move(file)), late_(std::move(options)) {}
   /// Waits for the logged lines, but not for a store that accepts nothing.
   void finish() {
@@ -96,7 +96,7 @@ class FileSink : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t text;
     formatter_->format(message, text);
-    late_.add(LateWriter::Keep::kWhileThereIsRoom, text.size(),
+    late_.add(BackgroundWriter::Keep::kWhileThereIsRoom, text.size(),
               [file = file_, line = std::string(text.data(), text.size()), at = std::make_shared<std::size_t>(0)] {
                 return file->append(line, *at);
               });
@@ -105,7 +105,7 @@ class FileSink : public spdlog::sinks::base_sink<std::mutex> {
 
  private:
   std::shared_ptr<LogFile> file_;
-  LateWriter late_;
+  BackgroundWriter late_;
 };
 
 std::shared_ptr<FileSink> g_file;  // of g_logger; under g_mutex
@@ -118,7 +118,7 @@ std::shared_ptr<FileSink> open_file_sink(const std::string& path, const spdlog::
     *error = "no log file: " + (made.ok() ? file->failure() : made).message;  // training goes on without
     return nullptr;
   }
-  LateWriter::Options options;
+  BackgroundWriter::Options options;
   options.what = path;
   // Not through the logger: the message would be queued after the lines that it is about.
   options.say = [console](const std::string& line) {

@@ -16,7 +16,7 @@ using ckpt::File;
 using ckpt::Status;
 
 constexpr std::uint64_t kBuffer = 1 << 20;
-constexpr auto kMayGo = LateWriter::Keep::kWhileThereIsRoom;  // what there are many of
+constexpr auto kMayGo = BackgroundWriter::Keep::kWhileThereIsRoom;  // what there are many of
 
 /// Calls `take` with the bytes [begin, end) of `file` in order.
 template <typename Take>
@@ -109,7 +109,7 @@ Status MetricsFile::event(std::uint64_t step, std::string_view name, const Event
   };
   std::string line = line_start(step) + ",\"event\":" + ckpt::json_string(name);
   for (const auto& [key, value] : fields) line += "," + ckpt::json_string(key) + ":" + std::visit(Text{}, value);
-  return append(LateWriter::Keep::kAlways, std::move(line));
+  return append(BackgroundWriter::Keep::kAlways, std::move(line));
 }
 
 Status MetricsFile::validation(const ValidationMetrics& metrics) {
@@ -129,7 +129,7 @@ Status MetricsFile::parameter_norms(std::uint64_t step, const std::vector<std::s
   return append(kMayGo, line + '}');
 }
 
-Status MetricsFile::append(LateWriter::Keep keep, std::string line) {
+Status MetricsFile::append(BackgroundWriter::Keep keep, std::string line) {
   line += "}\n";
   if (late_ == nullptr) return file_.append(line);
   const std::size_t bytes = line.size();

@@ -10,7 +10,7 @@
 
 #include "ckpt/base/result.h"
 #include "libtrain/job/metrics/append_file.h"
-#include "libtrain/job/metrics/late_writer.h"
+#include "libtrain/job/metrics/background_writer.h"
 #include "libtrain/job/metrics/step_metrics.h"
 
 namespace titan::train {
@@ -31,7 +31,7 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
                                                          std::uint32_t attempt);
   /// From now on the thread of `late` writes lines and reports errors; nullptr: lines are written at once. This object
   /// must then be owned by a shared_ptr.
-  void leave_to(LateWriter* late) { late_ = late; }
+  void leave_to(BackgroundWriter* late) { late_ = late; }
   ckpt::Status step(const StepMetrics& metrics);
   /// Writes an event "validation".
   ckpt::Status validation(const ValidationMetrics& metrics);
@@ -48,11 +48,11 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
  private:
   MetricsFile(AppendFile file, std::uint32_t attempt) : file_(std::move(file)), attempt_(attempt) {}
   std::string line_start(std::uint64_t step) const;
-  ckpt::Status append(LateWriter::Keep keep, std::string line);
+  ckpt::Status append(BackgroundWriter::Keep keep, std::string line);
 
   AppendFile file_;
   std::uint32_t attempt_ = 1;
-  LateWriter* late_ = nullptr;
+  BackgroundWriter* late_ = nullptr;
 };
 
 }  // namespace titan::train

@@ -68,11 +68,11 @@ std::string status_text(const RunStatus& status, double now) {
   return std::move(out).text();
 }
 
-StatusFile::StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, LateWriter& late)
+StatusFile::StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, BackgroundWriter& late)
     : fs_(fs), path_(std::move(path)), late_(late), status_(std::move(status)) {
   const ckpt::MutexLock guard(mutex_);
   status_.durable_at = ckpt::seconds_since_epoch();
-  (void)ckpt::remove_unput(fs_, path_);  // what is wrong with the folder the first writing tells
+  (void)ckpt::remove_stale_temporaries(fs_, path_);  // what is wrong with the folder the first writing tells
 }
 
 void StatusFile::step(const StepMetrics& metrics) {
@@ -111,7 +111,7 @@ void StatusFile::write_soon() {
     const ckpt::MutexLock guard(mutex_);
     if (std::exchange(waiting_, true)) return;
   }
-  late_.add(LateWriter::Keep::kAlways, 0, [self = shared_from_this()] {
+  late_.add(BackgroundWriter::Keep::kAlways, 0, [self = shared_from_this()] {
     self->write();
     return ckpt::ok_status();  // refused content is written with the next step, since log lines are queued behind it
   });

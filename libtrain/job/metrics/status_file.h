@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "ckpt/base/mutex.h"
-#include "libtrain/job/metrics/late_writer.h"
+#include "libtrain/job/metrics/background_writer.h"
 #include "libtrain/job/metrics/step_metrics.h"
 
 namespace titan::ckpt {
@@ -35,7 +35,7 @@ std::string status_text(const RunStatus& status, double now);
 class StatusFile : public std::enable_shared_from_this<StatusFile> {
  public:
   /// `status`: the status at the start.
-  StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, LateWriter& late);
+  StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, BackgroundWriter& late);
   void step(const StepMetrics& metrics);
   void saved(std::uint64_t step);
   /// Counts "save_failed", "skip" and "rollback"; other events change nothing.
@@ -48,7 +48,7 @@ class StatusFile : public std::enable_shared_from_this<StatusFile> {
 
   ckpt::Fs& fs_;
   const std::string path_;
-  LateWriter& late_;
+  BackgroundWriter& late_;
   ckpt::Mutex mutex_;
   RunStatus status_ TITAN_GUARDED_BY(mutex_);
   bool waiting_ TITAN_GUARDED_BY(mutex_) = false;  ///< a write is queued at the late writer

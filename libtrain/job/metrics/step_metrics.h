@@ -12,8 +12,7 @@ namespace titan::train {
 struct PeakMemory {
   std::optional<std::uint64_t> resident;  ///< resident memory of the process (VmHWM)
   std::optional<std::uint64_t> tensors;   ///< large tensors
-  std::optional<std::uint64_t>
-      device;  ///< GPU memory of tensors; absent: tensors are in the process's memory
+  std::optional<std::uint64_t> device;    ///< GPU memory of tensors; absent: tensors are in the process's memory
 };
 
 struct StepMetrics {

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <set>
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/fs.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/base/text.h"
 #include "ckpt/base/toml_text.h"
 #include "ckpt/ops/run_history.h"

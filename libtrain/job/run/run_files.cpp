@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kAgain{500};  // between queries to a store 
 
 Status replace_file(ckpt::Fs& fs, const std::string& dir, const std::string& name, const std::string& text) {
   const std::string path = ckpt::join_path(dir, name);
-  TITAN_RETURN_IF_ERROR(ckpt::remove_unput(fs, path));
+  TITAN_RETURN_IF_ERROR(ckpt::remove_stale_temporaries(fs, path));
   return ckpt::put_file(fs, path, text, ckpt::Lasting::kYes);
 }
 
@@ -62,7 +62,7 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
                      {"version", attempt.version}};
   if (!resumed_from.empty()) fields.emplace_back("from", resumed_from);
   TITAN_RETURN_IF_ERROR(metrics_->event(step, resumed_from.empty() ? "start" : "resume", fields));
-  late_ = std::make_unique<LateWriter>(LateWriter::Options{
+  late_ = std::make_unique<BackgroundWriter>(BackgroundWriter::Options{
       .what = ckpt::join_path(run_dir_, "metrics.jsonl") + (board_ ? " or " + board_folder_ : ""), .say = log_warn});
   metrics_->leave_to(late_.get());
   if (board_) board_->leave_to(late_.get());
@@ -111,7 +111,7 @@ void RunFiles::saved(const SaveMetrics& values, EventFields fields) {
   event(values.step, "save_commit", fields);
   if (status_) status_->saved(values.step);
   show(values);
-  late_->add(LateWriter::Keep::kAlways, 0, [metrics = metrics_] { return metrics->sync(); });
+  late_->add(BackgroundWriter::Keep::kAlways, 0, [metrics = metrics_] { return metrics->sync(); });
 }
 
 void RunFiles::event(std::uint64_t step, std::string_view name, const EventFields& fields) {
@@ -127,7 +127,7 @@ void RunFiles::parameter_norms(std::uint64_t step, const std::vector<std::string
 void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string text) {
   const std::string path = ckpt::join_path(run_dir_, folder);
   const std::size_t bytes = text.size();
-  late_->add(LateWriter::Keep::kWhileThereIsRoom, bytes, [&fs = fs_, path, step, text = std::move(text)] {
+  late_->add(BackgroundWriter::Keep::kWhileThereIsRoom, bytes, [&fs = fs_, path, step, text = std::move(text)] {
     Status status = ckpt::make_dirs(fs, path);
     if (status.ok()) status = replace_file(fs, path, "step-" + std::to_string(step) + ".json", text);
     // A refused trace is not retried, since log lines are queued behind it.
@@ -138,7 +138,7 @@ void RunFiles::trace(const std::string& folder, std::uint64_t step, std::string 
 
 std::shared_ptr<const std::atomic<StoreAnswer>> RunFiles::ask_store(const std::string& folder, std::uint64_t bytes) {
   const auto answer = std::make_shared<std::atomic<StoreAnswer>>(StoreAnswer::kNoneYet);
-  late_->add(LateWriter::Keep::kAlways, 0, [&fs = fs_, folder, bytes, answer] {
+  late_->add(BackgroundWriter::Keep::kAlways, 0, [&fs = fs_, folder, bytes, answer] {
     const auto free = fs.free_bytes(folder);
     const bool takes = free.ok() && *free >= bytes && ckpt::probe_store(fs, folder).ok();
     *answer = takes ? StoreAnswer::kYes : StoreAnswer::kNo;

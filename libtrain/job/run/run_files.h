@@ -8,8 +8,8 @@
 
 #include "ckpt/model/train_state.h"
 #include "ckpt/run/open_run.h"
+#include "libtrain/job/metrics/background_writer.h"
 #include "libtrain/job/metrics/event_file.h"
-#include "libtrain/job/metrics/late_writer.h"
 #include "libtrain/job/metrics/metrics_file.h"
 #include "libtrain/job/metrics/status_file.h"
 
@@ -76,7 +76,7 @@ class RunFiles {
   std::shared_ptr<StatusFile> status_;  ///< null: not configured
   std::string run_dir_, board_folder_;
   ckpt::RunGuard locks_;
-  std::unique_ptr<LateWriter> late_;  ///< destroyed first, since it writes into the files
+  std::unique_ptr<BackgroundWriter> late_;  ///< destroyed first, since it writes into the files
 };
 
 }  // namespace titan::train

@@ -2,8 +2,8 @@
 
 #include "ckpt/base/hash.h"
 #include "ckpt/plan/lr_settings.h"
-#include "libtrain/job/talk/agree.h"
-#include "libtrain/job/talk/control.h"
+#include "libtrain/job/control/agree.h"
+#include "libtrain/job/control/control.h"
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/writer.h"
 #include "recipe/plan/run_plan.h"

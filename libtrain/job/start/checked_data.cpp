@@ -1,6 +1,6 @@
 #include "libtrain/job/start/checked_data.h"
 
-#include "libtrain/job/talk/message.h"
+#include "libtrain/job/control/message.h"
 
 namespace titan::train {
 

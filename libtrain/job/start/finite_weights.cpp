@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ckpt/base/toml_text.h"
-#include "ckpt/model/head_rows.h"
+#include "ckpt/model/rope_permutation.h"
 #include "ckpt/ops/convert_dtype.h"
 
 namespace titan::train {

@@ -16,13 +16,12 @@ struct WeightMatch {
   struct Pair {
     std::size_t weight = 0, parameter = 0;  ///< indices into the given lists
     std::uint64_t head_dim =
-        0;  ///< head size, if rows must be reordered from halves order (ckpt/model/head_rows.h); 0: rows stay
+        0;  ///< head size, if rows must be reordered from halves order (ckpt/model/rope_permutation.h); 0: rows stay
   };
   std::vector<Pair> loaded;
-  std::vector<std::size_t> skipped;  ///< indexes of weights
-  std::vector<std::size_t> created;  ///< indexes of parameters
-  std::vector<std::string>
-      left_out;  ///< weights of another format that a rule skips; the source does not list them
+  std::vector<std::size_t> skipped;   ///< indexes of weights
+  std::vector<std::size_t> created;   ///< indexes of parameters
+  std::vector<std::string> left_out;  ///< weights of another format that a rule skips; the source does not list them
 };
 
 /// Matches all weights and parameters. `head_dim`: the model's. \error kIncompatible (lists all of them): a weight or a

@@ -1,8 +1,8 @@
 #include "libtrain/job/start/look_ahead.h"
 
-#include "ckpt/base/shell_word.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/shell_word.h"
 #include "ckpt/run/open_run.h"
 #include "libtrain/job/data/dataset.h"
 #include "libtrain/job/start/space.h"

@@ -14,7 +14,7 @@
 #include "libtrain/job/forecast/forecast.h"
 #include "libtrain/job/host/gemm.h"
 #include "libtrain/job/host/measured_costs.h"
-#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/reduction/exchange_plan.h"
 #include "libtrain/job/schedule/schedule_of_run.h"
 #include "libtrain/job/start/open_data.h"
 #include "libtrain/job/start/precision.h"

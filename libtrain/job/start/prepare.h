@@ -57,7 +57,7 @@ struct Start {
   recipe::Continuation continuation;                  ///< for a resume
   ckpt::LrSchedule lr;                                ///< applies from decision.step + 1 on
   ckpt::DataPosition data;                            ///< data position of the first step
-  ckpt::Settings accepted;            ///< the accepted settings for the run's checkpoints from now on
+  ckpt::Settings accepted;                            ///< the accepted settings for the run's checkpoints from now on
   std::shared_ptr<Dataset> dataset;   ///< null if a complete run does not need it, or if texts are not tokenized yet
   std::vector<TextCache> texts;       ///< for training and for a validation with its own path; empty: no tokenizer.json
   Status no_data;                     ///< not ok: the data are not on this host (StartInputs::data_elsewhere)

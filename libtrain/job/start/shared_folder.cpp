@@ -8,8 +8,8 @@
 #include "ckpt/base/text.h"
 #include "ckpt/lock/lock_owner.h"
 #include "ckpt/lock/run_lock.h"
-#include "libtrain/job/talk/agree.h"
-#include "libtrain/job/talk/message.h"
+#include "libtrain/job/control/agree.h"
+#include "libtrain/job/control/message.h"
 
 namespace titan::train {
 namespace {

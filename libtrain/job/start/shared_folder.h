@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ckpt/lock/lock_wait.h"
-#include "libtrain/job/talk/control.h"
+#include "libtrain/job/control/control.h"
 
 namespace titan::ckpt {
 class Fs;

@@ -10,9 +10,9 @@
 #include "ckpt/run/retention.h"
 #include "ckpt/save/commit.h"
 #include "ckpt/save/receipt.h"
-#include "libtrain/job/order/stage_exchange.h"
+#include "libtrain/job/reduction/stage_exchange.h"
 #include "libtrain/job/start/preview.h"
-#include "libtrain/job/start/start_word.h"
+#include "libtrain/job/start/start_message.h"
 #include "tests/bench/scale/simulation.h"
 #include "tests/libtrain/support/exchange_load.h"
 #include "tests/libtrain/support/llama_shapes.h"
@@ -84,7 +84,7 @@ void measure(const Scale& scale) {
     return train::encode_start({decision, texts});
   });
   timed(other, [&] {
-    train::StartWord heard = take(train::decode_start(word));
+    train::StartMessage heard = take(train::decode_start(word));
     take(train::read_stored(ckpt::CheckpointReader::known(memory, heard.decision.path,
                                                           std::move(*heard.decision.manifest), std::move(heard.json))));
   });

@@ -15,7 +15,7 @@
 #include "ckpt/save/receipt.h"
 #include "ckpt/save/sync_and_publish.h"
 #include "ckpt/save/writer.h"
-#include "libtrain/job/talk/gather.h"
+#include "libtrain/job/control/gather.h"
 #include "tests/support/checkpoints.h"
 
 namespace titan::bench {

@@ -386,7 +386,7 @@ TEST_P(FsConformance, AMemberIsReachedThroughItsFolderAndThroughNoLinkBelowIt) {
   symlink("model", at("step/near"));
   symlink("step", at("alias"));
   for (const char* folder : {"step", "alias"}) {
-    for (const Access access : {Access::kCached, Access::kScan, Access::kPastCache}) {
+    for (const Access access : {Access::kCached, Access::kScan, Access::kUncached}) {
       auto file = fs().open_member(at(folder), "model/f", access);
       ASSERT_TRUE(file.ok()) << file.status().to_string();
       EXPECT_EQ(read(**file, 0, 6), "inside");

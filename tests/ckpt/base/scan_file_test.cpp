@@ -43,7 +43,7 @@ class ScanFile : public ::testing::Test {
 };
 
 TEST_F(ScanFile, ReadsTheSameBytesFromEveryOffsetIntoEveryBufferThroughAndPastTheCache) {
-  for (const Access access : {Access::kScan, Access::kPastCache}) {
+  for (const Access access : {Access::kScan, Access::kUncached}) {
     const auto file = posix_fs().open_member(folder_, "file", access);
     ASSERT_TRUE(file.ok()) << file.status().to_string();
     EXPECT_EQ(*(*file)->size(), bytes_.size());
@@ -65,7 +65,7 @@ TEST_F(ScanFile, ReadsTheSameBytesFromEveryOffsetIntoEveryBufferThroughAndPastTh
 }
 
 TEST_F(ScanFile, NamesTheEndOfAFileThatIsTooShort) {
-  for (const Access access : {Access::kScan, Access::kPastCache}) {
+  for (const Access access : {Access::kScan, Access::kUncached}) {
     const auto file = posix_fs().open_member(folder_, "file", access);
     std::vector<std::byte> out(200);
     const Status status = (*file)->pread(bytes_.size() - 100, out);
@@ -103,13 +103,13 @@ TEST_F(ScanFile, LeavesTheCacheAsItIs) {
     for (std::size_t at = 0; at < kLong; at += kLong / 8)
       EXPECT_TRUE((*file)->pread(at, {memory.get(), kLong / 8}).ok());
   };
-  read(Access::kPastCache);
+  read(Access::kUncached);
   EXPECT_EQ(in_memory(), 0);
   char header = 0;
   { std::ifstream(path, std::ios::binary).get(header); }
   const auto some = in_memory();
   if (some == 0 || some > 512) GTEST_SKIP() << "this kernel keeps " << some << " pages of a read";
-  read(Access::kPastCache);
+  read(Access::kUncached);
   EXPECT_LT(in_memory(), some + 64);
   constexpr long kCachestat = 451;
   if (::syscall(kCachestat, -1, nullptr, nullptr, 0) == -1 && errno != EBADF) return;  // a kernel before 6.5
@@ -121,7 +121,7 @@ TEST_F(ScanFile, ReadsALongRunPastTheCacheFromAnOddOffset) {
   std::string text(3'000'001, '\0');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i % 253);
   std::ofstream(folder_ + "/long", std::ios::binary) << text;
-  const auto file = posix_fs().open_member(folder_, "long", Access::kPastCache);
+  const auto file = posix_fs().open_member(folder_, "long", Access::kUncached);
   ASSERT_TRUE(file.ok());
   std::string read(text.size() - 7, '?');
   ASSERT_TRUE((*file)->pread(7, std::as_writable_bytes(std::span(read))).ok());

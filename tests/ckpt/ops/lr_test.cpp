@@ -108,7 +108,7 @@ TEST_F(LrSet, OnlyThreeFilesAreNewAndPruningTheSourceLeavesTheResultWhole) {
   const auto report = set(fs_);
   ASSERT_TRUE(report.ok()) << report.status().to_string();
   for (const CarriedFile& file : report->files) {
-    EXPECT_EQ(file.method, CarryMethod::kLink) << file.member;
+    EXPECT_EQ(file.method, LinkMethod::kLink) << file.member;
     EXPECT_TRUE(file.member.ends_with(".h5") || file.member == "dataloader.json") << file.member;
   }
   ASSERT_TRUE(delete_step(fs_, "/run/checkpoint", "step-00000060", "test").ok());

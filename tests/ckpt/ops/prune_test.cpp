@@ -421,7 +421,7 @@ class Counting final : public MediaWatch {
   using MediaWatch::MediaWatch;
   Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
                                             Access access) override {
-    if (access == Access::kPastCache) ++past_cache;
+    if (access == Access::kUncached) ++past_cache;
     return MediaWatch::open_member(folder, member, access);
   }
   std::atomic<std::size_t> past_cache = 0;

@@ -81,7 +81,7 @@ TEST_F(Strip, LinksWhatStaysAndKeepsTheDigestsOfComponents) {
   EXPECT_THAT(report->kept, ElementsAre("model", "lr_scheduler", "dataloader", "train_state"));
   EXPECT_THAT(report->dropped, ElementsAre("optimizer"));
   EXPECT_THAT(report->rewritten, IsEmpty());
-  for (const CarriedFile& file : report->files) EXPECT_EQ(file.method, CarryMethod::kLink);
+  for (const CarriedFile& file : report->files) EXPECT_EQ(file.method, LinkMethod::kLink);
   const auto source = CheckpointReader::open(fs_, kSrc), made = CheckpointReader::open(fs_, options_.dst);
   for (const char* component : {"model", "lr_scheduler", "dataloader", "train_state"})
     EXPECT_EQ(*made->manifest().component(component), *source->manifest().component(component));

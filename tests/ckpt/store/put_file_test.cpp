@@ -70,12 +70,12 @@ TEST_F(PutFile, LeftoversOfItsOwnKindGoAndNoOthers) {
                                         "xy.tmp-0123456789ab"};
   for (const std::string& name : others) ASSERT_TRUE(put_text(memory_, "/out/" + name, "mine").ok());
   ASSERT_TRUE(memory_.make_dir("/out/x.tmp-ba9876543210").ok());
-  ASSERT_TRUE(put_text(memory_, temporary_beside("/out/x"), "half").ok());
-  ASSERT_TRUE(remove_unput(memory_, "/out/x").ok());
+  ASSERT_TRUE(put_text(memory_, temporary_path("/out/x"), "half").ok());
+  ASSERT_TRUE(remove_stale_temporaries(memory_, "/out/x").ok());
   std::vector<std::string> left = others;
   left.push_back("x.tmp-ba9876543210");
   EXPECT_THAT(names(), ::testing::UnorderedElementsAreArray(left));
-  EXPECT_EQ(remove_unput(memory_, "/gone/x").code, Code::kNotFound);
+  EXPECT_EQ(remove_stale_temporaries(memory_, "/gone/x").code, Code::kNotFound);
 }
 
 }  // namespace

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ckpt/model/head_rows.h"
 #include "ckpt/model/leaf.h"
+#include "ckpt/model/rope_permutation.h"
 #include "ckpt/plan/lr_schedule.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/dcp_checkpoint.h"
-#include "converters/view.h"
-#include "recipe/model/from_rows.h"
+#include "converters/foreign_view.h"
+#include "recipe/model/manifest_dims.h"
 #include "tests/support/files.h"
 #include "tests/support/make_checkpoint.h"
 #include "tests/support/mem_fs.h"
@@ -95,7 +95,7 @@ TEST_F(DcpOfHuggingFaceWritten, HasRowsInHalvesAndReadsBackWithEveryByte) {
         theirs(slot.empty() ? "model." + name : "optimizer.state." + name + "." + slot);
     ASSERT_EQ(here.size(), there.size());
     for (std::uint64_t row = 0; row < 16; ++row)
-      EXPECT_EQ(std::memcmp(&here[row * 64], &there[ckpt::halves_row(row, 8) * 64], 64), 0) << slot << row;
+      EXPECT_EQ(std::memcmp(&here[row * 64], &there[ckpt::half_split_row(row, 8) * 64], 64), 0) << slot << row;
   }
   EXPECT_EQ(permuted_, 3 * 4);
   const Result<ImportPlan> back = foreign_->plan({});

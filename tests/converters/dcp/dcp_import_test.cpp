@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ckpt/plan/lr_schedule.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 #include "tests/converters/dcp/mini.h"
 
 namespace titan::convert::dcp::dcp_import_test {

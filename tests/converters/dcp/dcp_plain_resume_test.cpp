@@ -12,7 +12,7 @@
 #include "converters/dcp/parts.h"
 #include "converters/hf/hf_config.h"
 #include "converters/name_table.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 #include "recipe/model/parameters.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/support/mem_fs.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "converters/deepspeed/deepspeed_checkpoint.h"
-#include "converters/elsewhere.h"
+#include "converters/other_programs.h"
 #include "converters/pickle/pickle_writer.h"
 #include "tests/converters/torch_save/torch_zip.h"
 #include "tests/support/mem_fs.h"
@@ -374,7 +374,7 @@ TEST(DeepspeedZero, ARunWhoseLatestNamesNothingSaysItsNewestStep) {
     ASSERT_TRUE(put_text(fs, std::string("/run/") + step + "/mp_rank_00_model_states.pt", "x").ok());
   ASSERT_TRUE(put_text(fs, "/run/latest", "").ok());
   ASSERT_TRUE(put_text(fs, "/run/zero_to_fp32.py", "").ok());
-  EXPECT_TRUE(check_elsewhere(fs, "/run").ok());
+  EXPECT_TRUE(check_other_programs(fs, "/run").ok());
   EXPECT_EQ(deepspeed_format().near_miss(fs, "/run").hint, "name a step: the newest is /run/global_step15");
 }
 

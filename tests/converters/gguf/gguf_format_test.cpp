@@ -6,11 +6,11 @@
 
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
+#include "converters/foreign_view.h"
 #include "converters/gguf/gguf_file.h"
 #include "converters/gguf/gguf_model.h"
 #include "converters/hf/families.h"
 #include "converters/hf/text_facts.h"
-#include "converters/view.h"
 #include "tests/converters/gguf/gguf_builder.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "converters/convert.h"
-#include "recipe/model/from_rows.h"
+#include "recipe/model/manifest_dims.h"
 
 namespace titan::ckpt {
 class Fs;

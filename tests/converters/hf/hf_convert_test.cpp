@@ -7,7 +7,7 @@
 #include "ckpt/format/json_value.h"
 #include "ckpt/ops/diff.h"
 #include "converters/convert.h"
-#include "converters/view.h"
+#include "converters/foreign_view.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

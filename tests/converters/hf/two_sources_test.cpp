@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "converters/convert.h"
-#include "converters/view.h"
+#include "converters/foreign_view.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"

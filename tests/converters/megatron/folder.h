@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "ckpt/base/files.h"
+#include "converters/foreign_view.h"
 #include "converters/megatron/megatron_checkpoint.h"
 #include "converters/pickle/item.h"
-#include "converters/view.h"
 #include "tests/converters/dcp/dcp_builder.h"
 #include "tests/converters/torch_save/spelled.h"
 #include "tests/support/mem_fs.h"

@@ -6,10 +6,10 @@
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/text.h"
+#include "converters/foreign_view.h"
 #include "converters/mistral/mistral_format.h"
 #include "converters/mistral/params.h"
 #include "converters/name_table.h"
-#include "converters/view.h"
 #include "recipe/model/parameters.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/support/mem_fs.h"

@@ -6,8 +6,8 @@
 
 #include <cstring>
 
+#include "converters/foreign_view.h"
 #include "converters/trainer/trainer_state.h"
-#include "converters/view.h"
 #include "recipe/model/parameters.h"
 #include "tests/converters/hf/folder.h"
 #include "tests/converters/torch_save/spelled.h"

@@ -2,7 +2,7 @@
 // Elements that leave and reach the rank of a plan in one exchange.
 #include <cstdint>
 
-#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/reduction/exchange_plan.h"
 
 namespace titan::test {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "libtrain/job/order/exchange_plan.h"
+#include "libtrain/job/reduction/exchange_plan.h"
 #include "recipe/model/parameters.h"
 #include "recipe/plan/run_plan.h"
 

@@ -7,7 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "libtrain/engine/model/init.h"
-#include "libtrain/job/order/tree.h"
+#include "libtrain/job/reduction/tree.h"
 
 namespace titan::test {
 

@@ -133,7 +133,7 @@ TEST(BackgroundSaver, WhatIsNotWrittenIsSavedAsItWasOnEveryLayout) {
           Rank rank(plan, world, fs);
           BackgroundSaver saver(rank.checkpointer, options_of(world, staging, 2));
           saver.start(snapshot_of(plan, 10, codec, files), rank.optimizer, BackgroundSaver::Clock::now(), {});
-          saver.let_change();
+          saver.before_update();
           rank.change();
           ++changed;
           changed.notify_all();
@@ -182,7 +182,7 @@ TEST(BackgroundSaver, WithStagingAheadAllIsCopiedBeforeAnUpdateAsks) {
     while (counting.copies < leaves && BackgroundSaver::Clock::now() < deadline)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(counting.copies, leaves);
-    saver.let_change();
+    saver.before_update();
     rank.change();
     EXPECT_EQ(counting.copies, leaves) << "each once";
     gate.open();
@@ -218,7 +218,7 @@ TEST(BackgroundSaver, AFailureEarlyOrLateIsEveryRanksAndTheNextSaveHolds) {
       BackgroundSaver saver(rank.checkpointer, options_of(world, 0));
       for (const bool fails : {true, false}) {
         saver.start(snapshot_of(plan, 10, ckpt::Codec::kRaw, files), rank.optimizer, BackgroundSaver::Clock::now(), {});
-        saver.let_change();
+        saver.before_update();
         const SaveOutcome outcome = saver.take();
         EXPECT_EQ(outcome.report.ok(), !fails) << outcome.report.status().to_string();
         world.io->barrier();
@@ -267,7 +267,7 @@ TEST(BackgroundSaver, ALostRankEndsItAndTheTemporaryGoes) {
                            Rank rank(plan, world, memory);
                            BackgroundSaver saver(rank.checkpointer, options_of(world, 0));
                            saver.start(snapshot_of(plan, 10), rank.optimizer, BackgroundSaver::Clock::now(), {});
-                           saver.let_change();
+                           saver.before_update();
                            EXPECT_THROW(saver.take(), CommError);
                            throw CommError("a peer failed");
                          }),

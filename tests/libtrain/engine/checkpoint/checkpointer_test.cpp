@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "ckpt/base/files.h"
-#include "libtrain/job/talk/agree.h"
+#include "libtrain/job/control/agree.h"
 #include "tests/libtrain/support/tiny_model.h"
 #include "tests/support/checkpoints.h"
 #include "tests/support/failing_fs.h"

@@ -36,7 +36,7 @@ TEST(LiveSource, GivesWhatWasThereOnceAndNothingAfterItWasClosed) {
     const ckpt::TensorRef ref{state.piece.parameter, ""};
     std::vector<float> scratch(kLeaf);
 
-    source.let_change(2);
+    source.before_update(2);
     state.param.fill_(99);
     const auto leaf = source.leaf(ref, 0, std::as_writable_bytes(std::span(scratch)));
     ASSERT_TRUE(leaf.ok()) << leaf.status().to_string();
@@ -59,7 +59,7 @@ TEST(LiveSource, WhatWasStagedAndNeverReadGoesBack) {
     Staging staging(kLeaf * sizeof(float), room * kLeaf * sizeof(float));
     {
       LiveSource source(optimizer, snapshot, staging);
-      source.let_change(2);
+      source.before_update(2);
       EXPECT_FALSE(staging.take()) << "all of it is in use";
       source.close();
     }
@@ -97,7 +97,7 @@ void with_failing_device(int good, const Body& body) {
 
 std::vector<int> lost_in(LiveSource& source) {
   try {
-    source.let_change(2);
+    source.before_update(2);
   } catch (const CommError& error) {
     return error.lost;
   }

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "libtrain/engine/parallel/tags.h"
-#include "libtrain/job/order/stage_exchange.h"
+#include "libtrain/job/reduction/stage_exchange.h"
 #include "tests/libtrain/support/llama_shapes.h"
 
 namespace titan::train::channels_test {

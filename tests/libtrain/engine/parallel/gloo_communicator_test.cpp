@@ -11,8 +11,8 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "libtrain/engine/parallel/local_communicator.h"
-#include "libtrain/job/talk/agree.h"
-#include "libtrain/job/talk/gather.h"
+#include "libtrain/job/control/agree.h"
+#include "libtrain/job/control/gather.h"
 #include "tests/libtrain/engine/parallel/rank_group.h"
 
 namespace titan::train::gloo_communicator_test {

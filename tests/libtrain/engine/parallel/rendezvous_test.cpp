@@ -6,9 +6,9 @@
 #include <csignal>
 #include <iostream>
 
+#include "libtrain/job/control/gather.h"
 #include "libtrain/job/launch/launcher.h"
 #include "libtrain/job/launch/network.h"
-#include "libtrain/job/talk/gather.h"
 #include "tests/libtrain/engine/parallel/rank_group.h"
 
 namespace titan::train::rendezvous_test {

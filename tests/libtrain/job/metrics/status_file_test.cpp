@@ -72,7 +72,7 @@ class StatusFiles : public ::testing::Test {
   ScratchDir dir_;
   const std::string path_ = dir_ / "status.prom";
   FailingFs fs_{ckpt::posix_fs()};
-  LateWriter late_;
+  BackgroundWriter late_;
   std::shared_ptr<StatusFile> file_;
 };
 

@@ -1,0 +1,72 @@
+#pragma once
+// Recognises a file's type by its first bytes and by its name: one table of signatures for all code that reads foreign
+// files. Pure.
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace titan::ckpt {
+
+enum class FileKind {
+  kUnknown,
+  kEmpty,
+  kZeros,
+  kSafetensors,
+  kLfsPointer,
+  kWebPage,
+  kErrorPage,
+  kScript,
+  kJson,
+  kJsonLines,
+  kTorch,
+  kPickle,
+  kNpz,
+  kNpy,
+  kGguf,
+  kGgml,
+  kHdf5,
+  kParquet,
+  kArrow,
+  kFeather,
+  kTar,
+  kGzip,
+  kZstd,
+  kXz,
+  kBzip2,
+  kSevenZip,
+  kRar,
+  kZip,
+  kPdf,
+  kPng,
+  kJpeg,
+  kGif,
+  kSqlite,
+  kProgram,
+  kUtf16,
+};
+
+/// One way to recognise a kind: by bytes at an offset, or by the end of the name.
+struct FileSignature {
+  FileKind kind;
+  const char* what;              ///< name with its article: "a zip archive"
+  std::string_view magic;        ///< bytes expected at offset `at`; empty: recognised by the name alone
+  std::size_t at = 0;            ///< offset from the beginning of the file
+  std::string_view extension{};  ///< in lower case; empty: recognised by the bytes alone
+};
+
+/// All signatures, in order of precedence: the first match counts.
+std::span<const FileSignature> file_signatures();
+
+/// The number of bytes at the start of a file that suffice for every signature.
+inline constexpr std::size_t kSignatureBytes = 4096;
+
+/// The kind of a file whose first bytes are `beginning`: the whole file, or at least kSignatureBytes of it.
+FileKind file_kind(std::string_view beginning);
+/// The kind of a file with this name.
+FileKind file_kind_by_name(std::string_view name);
+/// "a zip archive"; "" for kUnknown.
+const char* kind_text(FileKind kind);
+/// True if no text file begins with the signature of this kind, so such a file cannot be meant as training text.
+bool is_binary(FileKind kind);
+
+}  // namespace titan::ckpt

@@ -1,0 +1,29 @@
+#pragma once
+// Errors for a configuration and weights of different models.
+#include <string>
+#include <vector>
+
+#include "ckpt/base/status.h"
+#include "ckpt/model/tensor_meta.h"
+#include "recipe/model/dims.h"
+
+namespace titan::convert {
+
+/// Which program's keys the wrong configuration has.
+enum class ConfigKeys {
+  kHuggingface,
+  kHuggingfaceLocal,  ///< with num_local_experts
+  kMistral,
+  kGguf,
+  kOurs
+};
+
+/// The error that `tensor` of `path` has `shape`, but `model` implies `expected`. The hint names the key and the value
+/// that would fit. Always kIncompatible.
+ckpt::Status shape_mismatch(const std::string& path, const std::string& tensor, const std::vector<std::uint64_t>& shape,
+                            const ckpt::ParameterMeta& expected, const recipe::ModelDims& model, ConfigKeys keys);
+
+/// The hint if the weights have `layers` layers and `model` has another number; "" if they agree.
+std::string layers_mismatch(std::int64_t layers, const recipe::ModelDims& model, ConfigKeys keys);
+
+}  // namespace titan::convert

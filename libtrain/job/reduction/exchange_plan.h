@@ -1,0 +1,107 @@
+#pragma once
+// How the ranks of a stage sum their gradients and share their weights: which rank sends what to which, and in which
+// buffers. Pure, planned once; no tensors.
+//
+// Ranks are divided into groups (rank_groups.h). Within a group, slice k of every holder's row is sent at once, with
+// one copy for each of the group's tree nodes that the sending rank has: a balanced all-to-all, whose sums are the
+// group's node. Then holders with the same place in their groups swap in a butterfly: in step s with the group whose
+// number is theirs XOR 2^s. They swap half, then a quarter, then an eighth of their elements, most of it between
+// neighbours. Each step adds the two halves of a node, so the sums are those of the tree. Finally a rank that is not a
+// holder gets the elements that it owns. Weights take the same way in reverse. If the number of ranks is a power of
+// two, each rank is a group, and there is only the butterfly.
+//
+// All cuts are at 64-byte lines, not at leaves: a leaf for each of a thousand ranks would exceed any buffer, and sums
+// do not depend on where a range begins.
+#include <cstdint>
+#include <vector>
+
+#include "libtrain/job/reduction/segment_row.h"
+#include "libtrain/job/reduction/tree.h"
+
+namespace titan::train {
+
+/// One step of the butterfly. Sums: `theirs` is sent, `mine` is received and added. Weights: `mine` is sent, `theirs`
+/// is received. For ExchangePlan::handed, what is received replaces the old values.
+struct Swap {
+  std::uint32_t peer = 0;
+  SegmentRow mine, theirs;
+};
+
+/// Adds row `from` to row `into`. The left operand is the row of the lower micro-batches.
+struct Addition {
+  std::uint32_t into = 0, from = 0;
+  bool operator==(const Addition&) const = default;
+};
+
+/// A range of a rank's tree nodes, by their place in the rank's list.
+struct NodeRange {
+  std::uint32_t first = 0, count = 0;
+};
+
+struct ExchangePlan {
+  std::uint32_t me = 0;
+  std::vector<SegmentRow>
+      owners;  ///< for the all-to-all, by rank: the row of each owner; empty for ranks that get nothing
+  std::vector<NodeRange> gives;      ///< by rank: which of this rank's nodes are sent to it
+  std::vector<std::uint32_t> takes;  ///< by rank: number of copies of each element of this rank's row that it sends
+  std::vector<Addition> additions;   ///< over the received rows (by rank, then node); row 0 ends as the sum
+  std::vector<Swap> swaps;           ///< of the butterfly, after the all-to-all, in the order of sums
+  std::vector<Swap> handed;          ///< after the butterfly: between a holder and a rank that is not one
+  std::int64_t piece = 0;            ///< elements of a swap's rows per message
+  bool all = false;        ///< the all-to-all is among all ranks, not only those of a group and its neighbours
+  std::int64_t slice = 0;  ///< elements of each owner's row per message
+
+  /// Calls `use` with each swap of the butterfly, and then with each entry of `handed`.
+  template <typename Use>
+  void for_swaps(const Use& use) const {
+    for (const std::vector<Swap>* steps : {&swaps, &handed})
+      for (const Swap& swap : *steps) use(swap);
+  }
+  /// The ranks that this rank sends to or receives from in the all-to-all, in order.
+  std::vector<std::uint32_t> partners() const;
+  /// Number of consecutive messages of a swap.
+  std::int64_t pieces(const Swap& swap) const;
+  /// Number of consecutive messages of the all-to-all.
+  std::int64_t slices() const;
+  /// Number of elements that the buffers hold.
+  std::int64_t buffer_elements() const;
+};
+
+/// Pieces of a swap in transit at once, per direction.
+inline constexpr std::int64_t kSwapsUnderWay = 2;
+
+/// Plans sums over `count` micro-batches, with buffers of at most `elements`.
+ExchangePlan plan_sums(const std::vector<SegmentRow>& owners, std::uint32_t me, std::uint32_t count,
+                       std::int64_t elements);
+/// Plans copies of every owner's elements to all ranks, with buffers of at most `elements`.
+ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements);
+
+/// Plans a turn: gradients of one micro-batch of each rank are sent to their owners, with buffers of at most
+/// `elements`.
+ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements);
+
+/// The elements that each rank of a domain sums in turns, one row per rank: the rows of the owners with the rank's
+/// place in their domains, one domain after the other.
+std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain);
+
+/// The number of consecutive data-parallel ranks in a domain. Ranks of a domain exchange gradients after each
+/// micro-batch; domains exchange their sums at the end of the step. A domain is all ranks, the ranks of a node, or a
+/// single rank.
+std::uint32_t domain_size(const recipe::RunPlan& plan);
+/// Whether gradients are exchanged after each micro-batch. False for one rank.
+bool exchanges_in_turns(const recipe::RunPlan& plan);
+/// Whether there is more than one domain of more than one rank: World::node and World::between_nodes carry the sums.
+bool has_node_groups(const recipe::RunPlan& plan);
+/// The micro-batches of DP rank `dp_rank`.
+Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank);
+/// Micro-batches in the schedule of DP rank `dp_rank`. All ranks of a domain run the schedule of the domain's largest
+/// share, so that they reach the exchanges in the same order; a rank without a micro-batch skips its actions.
+std::uint32_t scheduled_count(const recipe::RunPlan& plan, std::uint32_t dp_rank);
+
+/// The messages that a rank sends in one exchange, and the number of consecutive rounds.
+struct Traffic {
+  std::int64_t rounds = 0, messages = 0;
+};
+Traffic traffic_of(const ExchangePlan& plan);
+
+}  // namespace titan::train

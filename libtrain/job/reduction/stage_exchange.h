@@ -1,0 +1,73 @@
+#pragma once
+// What one rank exchanges with the other ranks of its stages, and its buffers. Pure, planned once.
+#include <cstdint>
+#include <vector>
+
+#include "libtrain/job/reduction/exchange_plan.h"
+#include "libtrain/job/reduction/exchange_ways.h"
+
+namespace titan::train {
+
+struct StageExchange {
+  /// Compute copies of one element width that owners send to all ranks.
+  struct Sharing {
+    std::int64_t width = 4;  ///< bytes of an element: 4 float32, 2 bfloat16
+    ExchangePlan plan;
+  };
+  /// Parameters whose sums and weights are sent together.
+  struct Part {
+    std::vector<std::uint32_t> slots;  ///< slots that are summed
+    ExchangePlan sums;                 ///< at the end of the step, by slot; empty if gradients are exchanged in turns
+    std::vector<Sharing> sharings;
+  };
+  /// The turns of one part of a stage: gradients of one width, exchanged after each micro-batch among the ranks of a
+  /// domain.
+  struct Turns {
+    std::uint32_t chunk = 0;           ///< the stage's place among those of the rank
+    std::int64_t width = 4;            ///< bytes of a gradient element, in memory and in transit
+    std::vector<std::uint32_t> slots;  ///< of the stage's parameters in the part; a tied head's slot comes last
+    ExchangePlan plan;
+    SegmentRow own;          ///< the elements of the part that this rank owns
+    std::int64_t begin = 0;  ///< place of `own` in the row that this rank sums
+  };
+  std::vector<std::uint32_t>
+      parameters;           ///< the parameter of each summed slot: those of the rank's stages, then a tied head's
+  std::vector<Part> parts;  ///< in model order
+  std::vector<std::uint32_t> part_of;  ///< the part of each slot
+  std::vector<Turns> turns;            ///< of each stage and part if gradients are exchanged in turns; else empty
+  ExchangePlan between_domains;        ///< after turns, at the end of the step; each row summed in turns is a slot
+  bool sends_tied = false, receives_tied = false;  ///< the tied head is on another stage than its embedding
+  std::int64_t tied_piece = 0;                     ///< elements of a tied weight per message
+  std::int64_t buffer_bytes = 0;                   ///< of all buffers together
+};
+
+/// Bytes of an element of the compute copy. The embedding is looked up in fp32.
+std::int64_t compute_width(const recipe::RunPlan& plan, std::uint32_t parameter);
+
+/// Bytes of an element of the gradient of one micro-batch. The embedding's gradient is fp32, and so is that of a head
+/// whose gradient is summed over chunks of the logits.
+std::int64_t gradient_width(const recipe::RunPlan& plan, std::uint32_t parameter);
+
+/// The elements of one stage's sums in turns that each data-parallel rank owns. Slots are the parameters of the stage;
+/// a tied head's slot comes last.
+std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t stage);
+
+/// Plans the exchange of data-parallel rank `dp_rank` of pipeline rank `pp_rank`.
+StageExchange plan_stage_exchange(const recipe::RunPlan& plan, const ckpt::Ownership& owners, std::uint32_t pp_rank,
+                                  std::uint32_t dp_rank);
+
+/// What one rank with `micro_batches` micro-batches sends in a step: gradients and weights.
+Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches);
+
+/// The maximum of rounds and messages of a rank of the first stage in a step. Only some ranks are counted, since groups
+/// are alike.
+Traffic busiest_traffic(const recipe::RunPlan& plan);
+
+/// The transfers of the groups of a stage's ranks. `nodes`: World::node and World::between_nodes exist
+/// (has_node_groups()).
+struct GroupWays {
+  ExchangeWays stage, node, between_nodes;
+};
+GroupWays group_ways(const StageExchange& exchange, bool nodes);
+
+}  // namespace titan::train
