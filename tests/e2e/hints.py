@@ -293,6 +293,7 @@ LEFT = [
     ("add: --set training.global_batch_size=N", "needs the directory of a loop of torch: interop.hf_dcp_round_trip says the key"),
     ("--to hf writes a folder that transformers and vLLM load", "Mistral's own layout is read alone; --to hf has cases of its own above"),
     ("converters/other_programs.cpp: hint", "commands of other programs, which are not installed with the tests"),
+    ("known_members.h: hint_", "says where a params.json comes from; no command"),
     ("python -m deepspeed.utils.zero_to_fp32", "a command of DeepSpeed"),
     ("kMakeUniversal", "a command of DeepSpeed"),
     ("--to hf writes a folder that verl begins from", "verl's checkpoints are read alone; --to hf has cases of its own above"),
