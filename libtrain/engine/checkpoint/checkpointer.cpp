@@ -202,13 +202,7 @@ Result<SaveReport> Checkpointer::save_from(Control& io, const ckpt::Snapshot& sn
       auto published = ckpt::commit_save(fs_, dir_, tmp, snapshot, receipts,
                                          {damaged_[dir_].count(snapshot.train.step) != 0, still_ours_});
       if (published.ok()) {
-        report.path = published->path;
-        report.id = published->id;
-        report.bytes = published->bytes;
-        report.already_there = published->already_there;
-        report.read_whole = published->read_whole;
-        report.damaged_aside = published->damaged_aside;
-        report.warnings = published->warnings;
+        static_cast<ckpt::Published&>(report) = std::move(*published);
         damaged_[dir_].erase(snapshot.train.step);
       } else {
         status = give_up(published.status(), snapshot, tmp);

@@ -9,6 +9,7 @@
 #include "ckpt/base/cancel.h"
 #include "ckpt/read/reader.h"
 #include "ckpt/read/snapshot.h"
+#include "ckpt/save/sync_and_publish.h"
 #include "ckpt/save/tensor_stream.h"
 #include "ckpt/save/writer.h"
 #include "libtrain/engine/model/stage.h"
@@ -23,17 +24,10 @@ namespace titan::train {
 class Control;
 struct World;
 
-struct SaveReport {
-  std::string path;
-  ckpt::Digest id;
-  std::uint64_t bytes = 0;
+struct SaveReport : ckpt::Published {
   double seconds = 0;
-  double write_seconds = 0;           ///< part of `seconds`: until every rank had written what it owns
-  double publish_seconds = 0;         ///< part of `seconds`: the manifest and the renames, on rank 0
-  bool already_there = false;         ///< as in Published
-  bool read_whole = false;            ///< as in Published
-  std::string damaged_aside;          ///< as in Published
-  std::vector<std::string> warnings;  ///< as in Published
+  double write_seconds = 0;    ///< part of `seconds`: until every rank had written what it owns
+  double publish_seconds = 0;  ///< part of `seconds`: the manifest and the renames, on rank 0
 };
 
 /// Number of threads that write a save: `computing`, or more if a store needs more parallel writes.

@@ -39,9 +39,7 @@ void connect_ranks(RunState& run) {
 
 void open_run_folder(RunState& run) {
   run.on_root([&]() -> Status {
-    auto files = RunFiles::open(run.fs, run.config(), run.checkpoint_dir);
-    if (!files.ok()) return files.status();
-    run.house.files = std::move(*files);
+    TITAN_ASSIGN_OR_RETURN(run.house.files, RunFiles::open(run.fs, run.config(), run.checkpoint_dir));
     return ckpt::ok_status();
   });
   // Without checkpoints only rank 0's own files are written.
