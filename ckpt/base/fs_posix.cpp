@@ -16,10 +16,8 @@
 
 #include "ckpt/base/errno_status.h"
 #include "ckpt/base/files.h"
-#include "ckpt/base/member_file.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/posix_file.h"
-#include "ckpt/base/posix_lock.h"
 #include "ckpt/base/scan_file.h"
 
 namespace titan::ckpt {

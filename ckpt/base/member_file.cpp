@@ -1,5 +1,3 @@
-#include "ckpt/base/member_file.h"
-
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -13,6 +11,7 @@
 #include "ckpt/base/errno_status.h"
 #include "ckpt/base/files.h"
 #include "ckpt/base/path.h"
+#include "ckpt/base/posix_file.h"
 
 namespace titan::ckpt {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-// An open file of this machine, and the errors of its system calls. Part of PosixFs.
+// Parts of PosixFs: an open file, the errors of its system calls, members of folders, locks.
 #include <sys/stat.h>
 
 #include <atomic>
@@ -82,5 +82,20 @@ class PosixFile final : public File {
   Status lost_;
   std::atomic<std::uint64_t> written_ = 0;
 };
+
+/// How the names between folder and member are walked: with one call of the kernel if it has that call, or always name
+/// by name.
+enum class Walk { kKernel, kByName };
+
+/// Returns a descriptor (close-on-exec) of `member` below `folder`. `flags` are for open(2): O_PATH or O_RDONLY, and
+/// those that go with it. \error kNotFound, kCorrupt (a link, or a name that leads outside), kMediaError, kFailed
+Result<int> open_member_file(const std::string& folder, const std::string& member, int flags, Walk walk);
+
+/// Takes the exclusive lock of the open file `fd` without waiting; kNone if the store has no such locks.
+/// \error kLocked (another holder), kFailed
+Result<LockReach> take_flock(int fd, const std::string& path);
+
+/// Sends what was written through `fd` to the server, if the store has one. Costs nothing on a local store.
+Status send_written(int fd, const std::string& path);
 
 }  // namespace titan::ckpt

@@ -1,5 +1,3 @@
-#include "ckpt/base/posix_lock.h"
-
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
@@ -11,7 +9,7 @@
 #include <iterator>
 
 #include "ckpt/base/errno_status.h"
-#include "ckpt/base/fs.h"
+#include "ckpt/base/posix_file.h"
 
 namespace titan::ckpt {
 namespace {
