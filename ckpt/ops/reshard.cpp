@@ -87,11 +87,7 @@ ReshardReport planned_report(const ReshardOptions& options, const CheckpointRead
   report.after.files = plan.files.size();
   for (const ReshardFile& file : plan.files)
     report.files.push_back({file.path, file.pieces.size(), file.leaves, file.bytes});
-  report.leaves = plan.leaves;
-  report.bytes = plan.bytes;
-  report.ranges = plan.ranges;
-  report.to_encode = plan.to_encode;
-  report.to_decode = plan.to_decode;
+  static_cast<ReshardCounts&>(report) = plan;
   report.threads = moves.threads;
   report.memory = moves.memory;
   report.hidden_from_resume = hidden_from_resume(options.dst, manifest.step);

@@ -43,17 +43,14 @@ struct StorageLayout {
   std::uint64_t stored_bytes = 0;  ///< size of the shards; 0: not known yet
 };
 
-struct ReshardReport {
+struct ReshardReport : ReshardCounts {
   std::string source, dst;
   bool dry_run = false;
   Digest id;  ///< the same before and after
   std::uint64_t step = 0;
   StorageLayout before, after;
   std::vector<ReshardedFile> files;
-  std::uint64_t leaves = 0, bytes = 0;         ///< leaves and raw bytes to move
-  std::uint64_t ranges = 0;                    ///< runs of leaves that are moved together
-  std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes
-  MoveCounts moved;                            ///< counts of the actual move; zeros in a dry run
+  MoveCounts moved;  ///< counts of the actual move; zeros in a dry run
   std::uint32_t threads = 0;
   std::uint64_t memory = 0;          ///< bound for buffers and tables, in bytes
   bool hidden_from_resume = false;   ///< DST is not named step-%08d

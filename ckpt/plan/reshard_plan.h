@@ -47,15 +47,19 @@ struct ReshardFile {
   std::uint64_t to_encode = 0;  ///< number of leaves to encode
 };
 
-struct ReshardPlan {
+/// What a reshard moves.
+struct ReshardCounts {
+  std::uint64_t leaves = 0, bytes = 0;         ///< leaves and raw bytes to move
+  std::uint64_t ranges = 0;                    ///< number of LeafMoves: runs of leaves that are moved together
+  std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes
+};
+
+struct ReshardPlan : ReshardCounts {
   Mesh mesh;
   std::uint32_t layers = 0;               ///< 0 if the parameter names are not those of a Llama-style model
   std::vector<std::uint32_t> stage_cuts;  ///< first group of stages 1, 2, ...
   std::vector<std::uint32_t> stages;      ///< per parameter: the pipeline rank that holds it
-  std::vector<ReshardFile> files;       ///< model by rank, then optimizer by rank; a rank that owns nothing has no file
-  std::uint64_t leaves = 0, bytes = 0;  ///< leaves and raw bytes to move
-  std::uint64_t ranges = 0;             ///< number of LeafMoves
-  std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes: to compress, to decompress
+  std::vector<ReshardFile> files;  ///< model by rank, then optimizer by rank; a rank that owns nothing has no file
 };
 
 /// Plans the new files. \error kIncompatible: more stages than the model has parts (the message names the largest
