@@ -4,14 +4,15 @@
 #include <exception>
 #include <string>
 
+#include <cuda_runtime_api.h>
 #include <torch/headeronly/version.h>
 
 #include "libtrain/engine/cuda/cuda_device.h"
-#include "libtrain/engine/cuda/gpu_probe.h"
 #include "libtrain/engine/cuda/gpu_switches.h"
 #include "libtrain/engine/cuda/gpu_wait.h"
 #include "libtrain/engine/cuda/nccl_fabric.h"
 #include "libtrain/engine/cuda/self_test.h"
+#include "libtrain/job/host/gpu_checks.h"
 #include "libtrain/job/launch/library_error.h"
 
 namespace titan::train {
@@ -31,6 +32,32 @@ class CudaAndNccl : public DeviceModule {
  private:
   int index_ = 0;
 };
+
+/// The GPUs of this host, as CUDA tells of them. Never throws; what is not there is left out. Makes no context on a
+/// GPU.
+GpuFacts probe_gpus() {
+  GpuFacts facts;
+  facts.torch = TORCH_VERSION;
+  // 0 without a driver. Errors stay in CUDA's own state, which nobody asks here.
+  if (cudaRuntimeGetVersion(&facts.runtime) != cudaSuccess) facts.runtime = CUDART_VERSION;
+  if (cudaDriverGetVersion(&facts.driver) != cudaSuccess) facts.driver = 0;
+  if (facts.driver == 0) return facts;
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
+    facts.no_gpu_since = cudaGetErrorString(error);
+    (void)cudaGetLastError();
+    return facts;
+  }
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp properties{};
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, i); error != cudaSuccess) {
+      facts.no_gpu_since = cudaGetErrorString(error);
+      break;
+    }
+    facts.gpus.push_back({properties.name, properties.totalGlobalMem, properties.major, properties.minor});
+  }
+  return facts;
+}
 
 }  // namespace
 }  // namespace titan::train
