@@ -27,7 +27,7 @@
 namespace titan::ckpt {
 class Fs;
 struct DirEntry;
-}
+}  // namespace titan::ckpt
 
 namespace titan::convert {
 

@@ -12,7 +12,7 @@ namespace titan::convert::dcp {
 struct WrittenItem {
   std::vector<std::string> path;  ///< the path to which torch unflattens it: {"optimizer", "state.norm.weight.step"};
                                   ///< the key is its parts joined by '.'
-  std::string dtype;  ///< empty for a plain value
+  std::string dtype;              ///< empty for a plain value
   std::vector<std::uint64_t> shape;
   ItemRange range;
 };

@@ -122,7 +122,8 @@ const std::vector<Alias>& key_aliases();
 const Key* find_key(std::string_view name);
 /// Returns the canonical name: resolves aliases, leaves other names unchanged.
 std::string canonical_name(std::string_view name);
-/// Returns the key or flag that has this name in other programs (foreign_key_names.h), else the nearest known name, else "".
+/// Returns the key or flag that has this name in other programs (foreign_key_names.h), else the nearest known name,
+/// else "".
 std::string suggest_key(std::string_view name);
 
 /// Whether all ranks of a run must have the same value. Paths, threads and timeouts may differ by host.
