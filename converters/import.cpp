@@ -5,6 +5,7 @@
 #include "ckpt/format/state_codec.h"
 #include "ckpt/save/component_writer.h"
 #include "ckpt/save/rewrite.h"
+#include "ckpt/store/parent_folder.h"
 #include "converters/companions.h"
 #include "converters/finite.h"
 #include "converters/foreign_view.h"
@@ -98,7 +99,9 @@ ConversionReport begin_report(const Format& format, const ForeignCheckpoint& sou
 
 // A checkpoint of another format is never replaced by a Titan checkpoint.
 Status check_foreign_target(Fs& fs, const ForeignCheckpoint& source, const ImportTarget& target) {
-  TITAN_ASSIGN_OR_RETURN(const Format* there, detect_format(fs, target.destination));
+  const Result<const Format*> found = detect_format(fs, target.destination);
+  if (!found.ok()) return ckpt::as_wrong_path(found.status(), target.destination);
+  const Format* there = *found;
   if (there == nullptr) return ckpt::ok_status();
   return ckpt::check_rewrite(fs, source.path(), target.destination, target.force, [&](Fs&, const std::string& dst) {
     return ckpt::invalid(dst + " exists and is a checkpoint in the form of " + there->title() +

@@ -120,11 +120,7 @@ std::string signature_path(const SignOptions& options) {
 
 /// Replaces the signature file by one with `text`, atomically.
 Status write_signature(Fs& fs, const SignOptions& options, const std::string& text) {
-  if (!options.signature.empty()) {
-    TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> out, OutputFile::create(fs, options.signature));
-    TITAN_RETURN_IF_ERROR(out->append(std::as_bytes(std::span(text))));
-    return out->publish();
-  }
+  if (!options.signature.empty()) return write_output(fs, options.signature, text);
   return put_file(fs, signature_path(options), text, Lasting::kYes);
 }
 

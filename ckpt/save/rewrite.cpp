@@ -96,7 +96,7 @@ Result<Names> check_names(Fs& fs, const std::string& src, const std::string& dst
   }
   TITAN_ASSIGN_OR_RETURN(names.parent, find_parent(fs, names.dst));
   const auto there = fs.stat(names.dst);
-  if (!there.ok() && there.status().code != Code::kNotFound) return there.status();
+  if (!there.ok() && there.status().code != Code::kNotFound) return as_wrong_path(there.status(), names.dst);
   std::string real_dst = join_path(names.parent.real, name);
   if (there.ok()) {
     // A link may lead anywhere, even to SRC.

@@ -15,8 +15,16 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(Fs& fs, const std::string
   TITAN_ASSIGN_OR_RETURN(const Parent parent, find_parent(fs, out));
   std::unique_ptr<OutputFile> file(new OutputFile(fs, out));
   TITAN_RETURN_IF_ERROR(file->made_.make(parent));
-  TITAN_ASSIGN_OR_RETURN(file->file_, fs.create(file->temporary_));
+  Result<std::unique_ptr<File>> made = fs.create(file->temporary_);
+  if (!made.ok()) return as_wrong_path(made.status(), out);
+  file->file_ = std::move(*made);
   return file;
+}
+
+Status write_output(Fs& fs, const std::string& out, std::string_view text) {
+  TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::create(fs, out));
+  TITAN_RETURN_IF_ERROR(file->append(std::as_bytes(std::span(text))));
+  return file->publish();
 }
 
 OutputFile::~OutputFile() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "ckpt/store/parent_folder.h"
 
@@ -38,5 +39,8 @@ class OutputFile {
   std::uint64_t offset_ = 0;
   bool published_ = false;
 };
+
+/// Writes `text` as the whole file `out`. \error as OutputFile::create() and publish()
+Status write_output(Fs& fs, const std::string& out, std::string_view text);
 
 }  // namespace titan::ckpt

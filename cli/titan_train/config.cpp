@@ -1,7 +1,7 @@
+#include "ckpt/store/output_file.h"
 #include "cli/titan_train/program.h"
 
 #include <algorithm>
-#include <span>
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
@@ -120,7 +120,7 @@ ckpt::Result<Answer> write_starter(const Request& request) {
   if (!path) return Answer{.text = text};
   if (request.fs.stat(*path).ok())
     return ckpt::invalid(*path + " exists").with_hint("choose another name, or move it away");
-  TITAN_RETURN_IF_ERROR(ckpt::write_new_file(request.fs, *path, std::as_bytes(std::span(text))));
+  TITAN_RETURN_IF_ERROR(ckpt::write_output(request.fs, *path, text));
   return Answer{.text = "wrote " + *path + "\n",
                 .notes = {"set training.dataset_path in it, then `titan-train plan " + ckpt::shell_word(*path) +
                           "` says what would happen"}};

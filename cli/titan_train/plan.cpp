@@ -1,13 +1,13 @@
 #include "cli/titan_train/plan.h"
 
 #include <algorithm>
-#include <span>
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/fs_posix.h"
 #include "ckpt/base/shell_word.h"
 #include "ckpt/plan/lr_schedule.h"
+#include "ckpt/store/output_file.h"
 #include "cli/kit/units.h"
 #include "cli/titan_train/device.h"
 #include "cli/titan_train/engine.h"
@@ -217,7 +217,7 @@ Result<std::string> trace_of(const PlanReport& report) {
 
 Status write(ckpt::Fs& fs, const std::string& path, const std::string& text) {
   if (fs.stat(path).ok()) return ckpt::invalid(path + " exists").with_hint("choose another name, or move it away");
-  return ckpt::write_new_file(fs, path, std::as_bytes(std::span(text)));
+  return ckpt::write_output(fs, path, text);
 }
 
 /// Writes the files of --schedule-csv and --trace, and returns a line for each. \error kInvalid: a file exists, or the

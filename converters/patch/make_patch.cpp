@@ -22,7 +22,7 @@ namespace {
 Status check_output(Fs& fs, const PatchOptions& options) {
   const auto there = fs.stat(options.output);
   if (there.status().code == ckpt::Code::kNotFound) return ckpt::ok_status();
-  if (!there.ok()) return there.status();
+  if (!there.ok()) return ckpt::as_wrong_path(there.status(), options.output);
   if (there->type == ckpt::FileType::kFile) {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<ckpt::File> file, fs.open_read(options.output));
     const bool patch = PatchReader::open(std::move(file), options.output).ok();

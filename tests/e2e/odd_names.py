@@ -34,6 +34,8 @@ PLACES = [
     "titan-ckpt verify hurt@2 --repair --from run@2 -o {}", "titan-ckpt apply run@1 p -o {}", "titan-ckpt sign run@2 --key key.pem -o {}",
     "titan-ckpt cat run@2 norm.weight -o {}", "titan-ckpt plot run -o {}.svg", "titan-ckpt plot run -o {}.html", "titan-ckpt scrub run --status {}",
     "titan-ckpt tokenize text.txt -o {} --tokenizer tok", "titan-train plan small.toml --measure --job.dump_folder={}",
+    "titan-ckpt convert hf {} --to titan", "titan-ckpt patch run@1 run@2 -o {}", "titan-train config --init -o {}.toml",
+    "titan-train plan small.toml --schedule-csv {}.csv", "titan-train plan small.toml --trace {}.json",
     "titan-train replay run@1..2 --dir {}", "titan-train bisect run --dir {}", "titan-train eval run@2 --text text.txt --seq-len 16 --logits {}.npy",
 ]
 WAYS = ["file/x", "file/deep/x", "loop/x", "n" * 300 + "/x"]
