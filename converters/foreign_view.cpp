@@ -138,7 +138,7 @@ Status PlannedReader::read_stored(const TensorPlan& tensor, std::uint64_t first,
   const ForeignTensor& foreign = source_.tensors()[tensor.source];
   const std::uint64_t size = ckpt::dtype_size(foreign.dtype);
   const std::uint64_t width = ckpt::element_count(std::span(foreign.shape).subspan(1));
-  return ckpt::read_as_neighbours(
+  return ckpt::read_interleaved(
       {tensor.head_dim, width, size}, first, out,
       [&](std::uint64_t element, std::span<std::byte> part) { return read_blocks(tensor, element, part); });
 }

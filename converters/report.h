@@ -24,7 +24,7 @@ const char* fate_name(Fate fate);  ///< "written", "tied", "dropped", "skipped"
 struct Rounding {
   ckpt::RoundingError error;  ///< over all tensors; `at` is an element of `tensor`
   std::string tensor;         ///< with the largest error; empty when there is none
-  std::string overflowing;    ///< the first with an element that became infinite, which is `error.overflow_at` of it
+  std::string overflowing;    ///< the first tensor with an element that became infinite: element `error.overflow_at`
   /// Adds the error of elements of `name` from `first` on.
   void add(const ckpt::RoundingError& part, const std::string& name, std::uint64_t first);
 };

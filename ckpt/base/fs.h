@@ -95,7 +95,7 @@ class Fs {
   /// same way. Only the process that created the file calls truncate(). \error kNotFound, kUnsupported
   virtual Result<std::unique_ptr<File>> open_large(const std::string& path);
   /// True if any file of create_large() went through the page cache because its store cannot bypass it.
-  virtual bool refused_past_cache() const { return false; }
+  virtual bool refused_uncached() const { return false; }
   /// Opens an existing regular file for reading (O_NOFOLLOW). \error kNotFound.
   virtual Result<std::unique_ptr<File>> open_read(const std::string& path) = 0;
   /// As open_read, for a large file that is read once. Bytes that are not cached yet are read past the page cache if

@@ -73,7 +73,7 @@ class PosixFs final : public Fs {
 
   Result<std::unique_ptr<File>> create_large(const std::string& path) override {
     TITAN_ASSIGN_OR_RETURN(std::unique_ptr<File> file, create(path));
-    static_cast<PosixFile&>(*file).write_past_cache(refused_);
+    static_cast<PosixFile&>(*file).write_uncached(refused_);
     return file;
   }
 
@@ -84,11 +84,11 @@ class PosixFs final : public Fs {
     struct stat info {};
     if (::fstat(fd, &info) < 0) return from_errno(errno, path, "fstat");
     if (!S_ISREG(info.st_mode)) return failed(path + ": open for writing: expected a regular file");
-    file->write_past_cache(refused_);
+    file->write_uncached(refused_);
     return std::unique_ptr<File>(std::move(file));
   }
 
-  bool refused_past_cache() const override { return *refused_; }
+  bool refused_uncached() const override { return *refused_; }
 
   Result<std::unique_ptr<File>> open_read(const std::string& path) override {
     return open_by_path(path, Access::kCached);

@@ -34,7 +34,7 @@ PosixFile::~PosixFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void PosixFile::write_past_cache(std::shared_ptr<std::atomic<bool>> refused) {
+void PosixFile::write_uncached(std::shared_ptr<std::atomic<bool>> refused) {
   large_ = true;
   refused_ = std::move(refused);
   direct_ =
@@ -57,7 +57,7 @@ Status PosixFile::pwrite(std::uint64_t offset, std::span<const std::byte> data) 
     });
     const int error = errno;
     if (put < 0 && blocks > 0 && error == EINVAL) {  // the store takes the flag but not our alignment
-      past_cache_ = false;
+      uncached_ = false;
       *refused_ = true;
       continue;
     }
@@ -118,7 +118,7 @@ Status PosixFile::close() {
 }
 
 std::size_t PosixFile::whole_blocks(std::uint64_t offset, std::span<const std::byte> data) const {
-  if (direct_ < 0 || !past_cache_.load(std::memory_order_relaxed) || offset % kScanAlignment != 0 ||
+  if (direct_ < 0 || !uncached_.load(std::memory_order_relaxed) || offset % kScanAlignment != 0 ||
       reinterpret_cast<std::uintptr_t>(data.data()) % kScanAlignment != 0)
     return 0;
   return data.size() / kScanAlignment * kScanAlignment;

@@ -54,7 +54,7 @@ class PosixFile final : public File {
   ~PosixFile() override;
   /// From now on, whole blocks bypass the page cache if the store allows it. Opens a second descriptor through the
   /// first one, not by path, so that both refer to the same file.
-  void write_past_cache(std::shared_ptr<std::atomic<bool>> refused);
+  void write_uncached(std::shared_ptr<std::atomic<bool>> refused);
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
   Status pread(std::uint64_t offset, std::span<std::byte> out) override;
@@ -76,7 +76,7 @@ class PosixFile final : public File {
   void begin_write_back(std::uint64_t put);
   int fd_, direct_ = -1;
   bool large_ = false;
-  std::atomic<bool> past_cache_ = true;
+  std::atomic<bool> uncached_ = true;
   std::shared_ptr<std::atomic<bool>> refused_;  ///< shared by a file system's files; true if the store refuses direct_
   std::string path_;
   Status lost_;

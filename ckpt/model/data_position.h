@@ -23,11 +23,11 @@ struct MixedSet {
   std::uint64_t share = 0;    ///< fraction of the samples that come from this set, in units of 2^-32
   std::uint64_t samples = 0;  ///< samples in one pass over it
   std::uint64_t drawn = 0;    ///< samples drawn from it before DataPosition::epoch_base
-  std::uint64_t most = 0;     ///< most samples drawn from it over the whole run; 0: no limit
+  std::uint64_t most = 0;     ///< limit: the run draws at most this many samples from it; 0: no limit
   bool stops = false;         ///< true: the data end when `most` are drawn; false: the other sets take over its share
   std::uint64_t files = 0;    ///< how many of DataPosition::files belong to it; they follow those of earlier sets
-  /// The part of `drawn` and `most` that does not count as epochs of this set: samples that came from other data, or
-  /// that were cut differently.
+  /// Samples in `drawn` (and in the limit) from before the files of the set or seq_len changed. They are subtracted
+  /// before the epoch of the set is computed.
   std::uint64_t uncounted = 0;
   bool operator==(const MixedSet&) const = default;
 };
@@ -41,7 +41,7 @@ struct DataPosition {
   std::uint64_t seed = 0;
   bool shuffle = true;
   std::uint64_t seq_len = 0;
-  std::uint64_t sample_stride = 0;
+  std::uint64_t sample_stride = 0;  ///< tokens between the first tokens of consecutive samples
   std::uint64_t samples_per_epoch = 0;
   std::string kind;       ///< "text" or "tokens"
   std::string tokenizer;  ///< "byte", "none" (for token files), or the digest of a tokenizer file

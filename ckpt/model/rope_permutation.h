@@ -11,7 +11,7 @@
 
 namespace titan::ckpt {
 
-/// Row `row` in the neighbours' order is row half_split_row(row) in the halves' order.
+/// Row `row` in interleaved order is row half_split_row(row) in half-split order.
 constexpr std::uint64_t half_split_row(std::uint64_t row, std::uint64_t head_dim) {
   const std::uint64_t i = row % head_dim;
   return row - i + i / 2 + i % 2 * (head_dim / 2);
@@ -23,15 +23,15 @@ constexpr std::uint64_t interleaved_row(std::uint64_t row, std::uint64_t head_di
   return row - i + i % half * 2 + i / half;
 }
 
-/// A tensor in halves order: rows of `width` elements of `size` bytes each.
+/// A tensor in half-split order: rows of `width` elements of `size` bytes each.
 struct HalfSplitRows {
   std::uint64_t head_dim = 0, width = 1, size = 4;
 };
 
-/// Fills `out` with elements in neighbours order, from element `first` on. `read(element, bytes)` reads from the
-/// tensor, which is in halves order. \error those of `read`
+/// Fills `out` with elements in interleaved order, from element `first` on. `read(element, bytes)` reads from the
+/// tensor, which is in half-split order. \error those of `read`
 template <typename Read>
-Status read_as_neighbours(const HalfSplitRows& rows, std::uint64_t first, std::span<std::byte> out, Read&& read) {
+Status read_interleaved(const HalfSplitRows& rows, std::uint64_t first, std::span<std::byte> out, Read&& read) {
   for (std::uint64_t at = first; !out.empty();) {
     const std::uint64_t row = at / rows.width, column = at % rows.width;
     const std::uint64_t count = std::min<std::uint64_t>(rows.width - column, out.size() / rows.size);

@@ -28,11 +28,9 @@ struct ParityReport {
 };
 
 /// Verifies the checkpoint and replaces it by one with the same members and id and the wanted parity files. Also
-/// replaces parity files that are lost or damaged. Members are linked; at any moment the old or the new checkpoint
-/// exists.
-/// \error kCorrupt (a member is damaged: parity would preserve the damage), kLocked (a run), kInvalid (pinned),
-/// kNotFound,
-/// kFailed
+/// replaces parity files that are lost or damaged. Unchanged members are hard-linked. A crash at any moment leaves
+/// either the old or the new checkpoint. \error kCorrupt (a member is damaged: parity would preserve the damage),
+/// kLocked (a run), kInvalid (pinned), kNotFound, kFailed
 Result<ParityReport> set_parity(Fs& fs, const ParityOptions& options);
 
 }  // namespace titan::ckpt

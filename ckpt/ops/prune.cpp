@@ -19,7 +19,7 @@
 #include "ckpt/run/recover.h"
 #include "ckpt/run/run_check.h"
 #include "ckpt/run/run_resolve.h"
-#include "ckpt/store/past_cache.h"
+#include "ckpt/store/uncached.h"
 
 namespace titan::ckpt {
 

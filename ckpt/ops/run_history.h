@@ -36,7 +36,7 @@ struct RunHistory {
   std::string folder;                  ///< that holds the steps
   std::string newest;                  ///< path of the step whose history this is
   std::string origin;                  ///< id of the checkpoint from which the run started; empty: none
-  std::string gone;                    ///< text about dropped attempts; empty: all are kept
+  std::string gone;                    ///< note on attempts that a long history dropped; empty: all are kept
   std::vector<HistoryEntry> attempts;  ///< oldest first
 };
 

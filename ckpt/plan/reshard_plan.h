@@ -51,7 +51,7 @@ struct ReshardFile {
 struct ReshardCounts {
   std::uint64_t leaves = 0, bytes = 0;         ///< leaves and raw bytes to move
   std::uint64_t ranges = 0;                    ///< number of LeafMoves: runs of leaves that are moved together
-  std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes
+  std::uint64_t to_encode = 0, to_decode = 0;  ///< leaves whose codec changes: to compress, to decompress
 };
 
 struct ReshardPlan : ReshardCounts {

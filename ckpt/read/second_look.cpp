@@ -1,7 +1,7 @@
 #include "ckpt/read/second_look.h"
 
 #include "ckpt/read/ema.h"
-#include "ckpt/store/past_cache.h"
+#include "ckpt/store/uncached.h"
 
 namespace titan::ckpt {
 namespace {

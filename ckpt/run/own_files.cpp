@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"

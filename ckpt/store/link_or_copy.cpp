@@ -31,7 +31,7 @@ Status copy(File& source, Fs& fs, const std::string& to, const std::function<Sta
 
 }  // namespace
 
-const char* carry_name(LinkMethod method) {
+const char* link_method_name(LinkMethod method) {
   switch (method) {
     case LinkMethod::kLink: return "hard link";
     case LinkMethod::kReflink: return "reflink";

@@ -11,7 +11,7 @@ namespace titan::ckpt {
 class Fs;
 
 enum class LinkMethod { kLink, kReflink, kCopy };
-const char* carry_name(LinkMethod method);  ///< "hard link", "reflink", "copy"
+const char* link_method_name(LinkMethod method);  ///< "hard link", "reflink", "copy"
 
 struct Carried {
   LinkMethod method = LinkMethod::kLink;

@@ -13,7 +13,7 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
       ++linked;
       bytes += file.bytes;
     } else {
-      others += "  " + std::string(ckpt::carry_name(file.method)) + "  " + escape(file.member) + "  " +
+      others += "  " + std::string(ckpt::link_method_name(file.method)) + "  " + escape(file.member) + "  " +
                 format_bytes(file.bytes, style.exact_bytes) + "  (no hard link: " + escape(file.reason) + ")\n";
     }
   }
@@ -34,7 +34,7 @@ std::string carried_text(const std::vector<ckpt::CarriedFile>& files, bool verif
 void carried_json(JsonOut& json, const std::vector<ckpt::CarriedFile>& files) {
   json.each("files", files, [&](const ckpt::CarriedFile& file) {
     json.path("path", file.member);
-    json.members("bytes", file.bytes, "method", ckpt::carry_name(file.method), "reason", file.reason);
+    json.members("bytes", file.bytes, "method", ckpt::link_method_name(file.method), "reason", file.reason);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ckpt/base/path.h"
 #include "ckpt/model/shape_text.h"
 #include "converters/dcp/beside.h"
 #include "converters/dcp/dcp_planner.h"

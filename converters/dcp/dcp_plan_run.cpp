@@ -1,6 +1,7 @@
 // The run state in the plan of a DCP directory, for a resume with torchtitan's configuration.
 #include <algorithm>
 
+#include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/dcp/beside.h"

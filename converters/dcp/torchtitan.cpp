@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "recipe/keys/config.h"
 #include "recipe/plan/parameter_rules.h"
@@ -117,7 +118,7 @@ std::string said_alone(const recipe::Config& config) {
 
 void note_average(const recipe::Config& config, ImportPlan& plan) {
   if (config.training.ema == 0) return;
-  plan.notes.push_back("training.ema = " + recipe::to_toml(recipe::Value(config.training.ema)) +
+  plan.notes.push_back("training.ema = " + ckpt::toml_float(config.training.ema) +
                        ": there is no average of the parameters here, so it begins with those of step " +
                        std::to_string(plan.step));
 }

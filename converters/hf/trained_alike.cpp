@@ -3,6 +3,7 @@
 #include "ckpt/base/toml_text.h"
 #include "ckpt/plan/lr_settings.h"
 #include "converters/hf/fields.h"
+#include "converters/hf/hf_checkpoint.h"
 #include "converters/hf/hf_config.h"
 #include "converters/json_file.h"
 #include "recipe/plan/router_loss.h"

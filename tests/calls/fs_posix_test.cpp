@@ -173,7 +173,7 @@ TEST(PosixCalls, WhatAStoreRefusesPastTheCacheGoesThroughIt) {
   ASSERT_TRUE(file->pwrite(0, bytes.all()).ok());
   ASSERT_TRUE(file->pwrite(bytes.all().size(), bytes.all()).ok());
   EXPECT_EQ(kernel.count("pwrite", dir / "f"), 3u) << "refused once, then not tried again";
-  EXPECT_TRUE(posix_fs().refused_past_cache());
+  EXPECT_TRUE(posix_fs().refused_uncached());
   kernel.fail("pwrite", EIO);
   EXPECT_EQ(file->pwrite(0, bytes.all()).code, Code::kFailed);
 }

@@ -5,7 +5,7 @@
 
 #include "recipe/model/parameters.h"
 
-namespace titan::convert::misfit_test {
+namespace titan::convert::model_mismatch_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -92,4 +92,4 @@ TEST(Misfit, LayersThatDisagreeNameTheKeyAndTheNumber) {
 }
 
 }  // namespace
-}  // namespace titan::convert::misfit_test
+}  // namespace titan::convert::model_mismatch_test

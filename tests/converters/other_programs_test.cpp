@@ -8,7 +8,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::convert::elsewhere_test {
+namespace titan::convert::other_programs_test {
 namespace {
 
 using ckpt::testing::MemFs;
@@ -103,4 +103,4 @@ TEST(Elsewhere, LetsEverythingElseBe) {
 }
 
 }  // namespace
-}  // namespace titan::convert::elsewhere_test
+}  // namespace titan::convert::other_programs_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace titan::convert::skip_test {
+namespace titan::convert::skip_rules_test {
 namespace {
 
 TEST(SkipRules, TakesNamesAndPatternsAcrossDots) {
@@ -40,4 +40,4 @@ TEST(SkipFlags, TakeAsMuchAsTheyMayAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace titan::convert::skip_test
+}  // namespace titan::convert::skip_rules_test

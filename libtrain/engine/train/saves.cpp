@@ -351,7 +351,7 @@ void Saves::tell_durable(const SaveOutcome& outcome) {
              (pinned ? "its .keep protects it" : "`titan-ckpt prune --damaged` frees it"));
   }
   for (const std::string& warning : report.warnings) log_warn(warning);
-  if (!run_.house.near && run_.fs.refused_past_cache() && !std::exchange(told_of_cache_, true))
+  if (!run_.house.near && run_.fs.refused_uncached() && !std::exchange(told_of_cache_, true))
     log_info("the store of " + run_.checkpoint_dir +
              " refuses writes past the page cache (O_DIRECT): saves go through it");
   run_.house.retention->saved(outcome.step, report.id, report.read_whole);

@@ -30,8 +30,8 @@ struct RunStatus {
 /// The whole file. `now`: seconds since 1970. \source prometheus.io/docs/instrumenting/exposition_formats
 std::string status_text(const RunStatus& status, double now);
 
-/// Writes the newest status and replaces the file atomically. The run's late writer writes it: at once if a save or a
-/// failure changed the status, else at most once a second.
+/// Writes the newest status and replaces the file atomically. The run's background writer writes it: at once if a save
+/// or a failure changed the status, else at most once a second.
 class StatusFile : public std::enable_shared_from_this<StatusFile> {
  public:
   /// `status`: the status at the start.
@@ -51,7 +51,7 @@ class StatusFile : public std::enable_shared_from_this<StatusFile> {
   BackgroundWriter& late_;
   ckpt::Mutex mutex_;
   RunStatus status_ TITAN_GUARDED_BY(mutex_);
-  bool waiting_ TITAN_GUARDED_BY(mutex_) = false;  ///< a write is queued at the late writer
+  bool waiting_ TITAN_GUARDED_BY(mutex_) = false;  ///< a write is queued at the background writer
   std::optional<std::chrono::steady_clock::time_point> written_ TITAN_GUARDED_BY(mutex_);
   bool refused_ = false;  ///< used by the writer's thread: the store refused the last write
 };

@@ -68,7 +68,7 @@ Status read_matched(const ckpt::WeightSource& source, const WeightMatch::Pair& p
   };
   if (pair.head_dim == 0) return read(first, out);
   const std::uint64_t width = ckpt::element_count(std::span(weight.shape).subspan(1));
-  return ckpt::read_as_neighbours({pair.head_dim, width, size}, first, out, read);
+  return ckpt::read_interleaved({pair.head_dim, width, size}, first, out, read);
 }
 
 Status not_finite(const ckpt::WeightSource& source, std::size_t weight, std::uint64_t element, double value) {

@@ -17,7 +17,7 @@ using ckpt::Status;
 struct TokenScan {
   std::uint64_t checked = 0, to_read = 0;  ///< samples; epochs beyond the first whole one are not counted
   Status refused;                          ///< kInvalid: the error with which the run would end, and at which step
-  std::string warning;  ///< about an id that the run may miss; which samples it draws is not known yet
+  std::string warning;  ///< about a bad id that the run may meet; which samples it draws is not known yet
 };
 
 inline constexpr std::uint64_t kScannedTokens = std::uint64_t{16} << 20;

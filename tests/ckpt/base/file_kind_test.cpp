@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace titan::ckpt::what_is_this_test {
+namespace titan::ckpt::file_kind_test {
 namespace {
 
 using namespace std::string_literals;
@@ -77,4 +77,4 @@ TEST(WhatIsThis, EveryKindHasWordsAndEverySignatureFitsIntoWhatIsRead) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt::what_is_this_test
+}  // namespace titan::ckpt::file_kind_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace titan::ckpt::head_rows_test {
+namespace titan::ckpt::rope_permutation_test {
 namespace {
 
 // Heads of 8: the reference's vectors. (4 is its own inverse and would hide a swapped direction.)
@@ -41,11 +41,11 @@ TEST(Rotary, ReadsAnyRangeOfRowsInTheOtherOrder) {
   for (std::size_t first = 0; first < whole.size(); ++first) {
     for (std::size_t end = first; end <= whole.size(); ++end) {
       std::string part(end - first, ' ');
-      ASSERT_TRUE(read_as_neighbours({4, 3, 1}, first, std::as_writable_bytes(std::span(part)), read).ok());
+      ASSERT_TRUE(read_interleaved({4, 3, 1}, first, std::as_writable_bytes(std::span(part)), read).ok());
       EXPECT_EQ(part, whole.substr(first, end - first));
     }
   }
 }
 
 }  // namespace
-}  // namespace titan::ckpt::head_rows_test
+}  // namespace titan::ckpt::rope_permutation_test

@@ -421,10 +421,10 @@ class Counting final : public MediaWatch {
   using MediaWatch::MediaWatch;
   Result<std::unique_ptr<File>> open_member(const std::string& folder, const std::string& member,
                                             Access access) override {
-    if (access == Access::kUncached) ++past_cache;
+    if (access == Access::kUncached) ++uncached;
     return MediaWatch::open_member(folder, member, access);
   }
-  std::atomic<std::size_t> past_cache = 0;
+  std::atomic<std::size_t> uncached = 0;
 };
 
 // Memory may hold a write that never reached the disk.
@@ -435,7 +435,7 @@ TEST_F(PruneRun, TheNewestOneIsReadFromTheStore) {
   Counting counting(fs_);
   options_.dry_run = true;
   ASSERT_TRUE(prune_run(counting, options_).ok());
-  EXPECT_GE(counting.past_cache, members);
+  EXPECT_GE(counting.uncached, members);
 }
 
 TEST_F(PruneRun, OfADamagedStepThatIsALinkOnlyTheNameGoes) {

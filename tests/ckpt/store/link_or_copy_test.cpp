@@ -13,7 +13,7 @@
 #include "tests/support/files.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::ckpt::carry_file_test {
+namespace titan::ckpt::link_or_copy_test {
 namespace {
 
 using namespace titan::ckpt::testing;  // NOLINT: the file is about these
@@ -192,4 +192,4 @@ TEST(PosixFs, AReflinkIsAFileOfItsOwnOrSaysThatItCannot) {
 }
 
 }  // namespace
-}  // namespace titan::ckpt::carry_file_test
+}  // namespace titan::ckpt::link_or_copy_test

@@ -7,7 +7,7 @@
 #include "recipe/keys/key_table.h"
 #include "recipe/keys/loader.h"
 
-namespace titan::recipe::habits_test {
+namespace titan::recipe::foreign_key_names_test {
 namespace {
 
 TEST(Habits, LeadToAKeyOrAFlagAndNeverHideAKey) {
@@ -63,4 +63,4 @@ TEST(Habits, ANameOfAnotherTrainerGetsOursWithWhatIsDifferent) {
 }
 
 }  // namespace
-}  // namespace titan::recipe::habits_test
+}  // namespace titan::recipe::foreign_key_names_test

@@ -9,7 +9,7 @@
 #include "recipe/plan/run_plan.h"
 #include "tests/recipe/support/config_support.h"
 
-namespace titan::recipe::from_rows_test {
+namespace titan::recipe::manifest_dims_test {
 namespace {
 
 using ckpt::Code;
@@ -167,4 +167,4 @@ TEST(ModelRows, RefusesRowsOfAnotherTypeAndModelsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace titan::recipe::from_rows_test
+}  // namespace titan::recipe::manifest_dims_test

@@ -10,8 +10,8 @@ namespace titan {
 struct State {
   std::uint64_t step = 0;    ///< optimizer steps done
   std::uint64_t tokens = 0;  ///< tokens trained on
-  std::uint64_t seed = 0;    ///< training time in seconds, over all starts
-  double seconds = 0;        ///< training time, over all starts
+  std::uint64_t seed = 0;    ///< seed of the run
+  double seconds = 0;        ///< training time in seconds, over all starts
   std::string program;       ///< name and version of the trainer: "my-trainer 1.2"
   /// Dotted key -> value as TOML text: {"model.dim", "128"}, {"job.description", "\"a try\""}. Any key is allowed;
   /// titan-train reads the keys of its own configuration.

@@ -5,7 +5,7 @@
 
 #include "tests/support/scratch_dir.h"
 
-namespace titan::train::data_looks_test {
+namespace titan::train::data_plausibility_test {
 namespace {
 
 using ckpt::Code;
@@ -133,4 +133,4 @@ TEST(DataLooks, FoldersOfOtherThingsAreRefused) {
 }
 
 }  // namespace
-}  // namespace titan::train::data_looks_test
+}  // namespace titan::train::data_plausibility_test

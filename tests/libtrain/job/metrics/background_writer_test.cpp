@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace titan::train::late_writer_test {
+namespace titan::train::background_writer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -171,4 +171,4 @@ TEST(BackgroundWriter, WhatAJobThrowsIsARefusal) {
 }
 
 }  // namespace
-}  // namespace titan::train::late_writer_test
+}  // namespace titan::train::background_writer_test

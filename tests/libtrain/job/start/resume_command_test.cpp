@@ -7,7 +7,7 @@
 #include "tests/support/checkpoints.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train::go_on_test {
+namespace titan::train::resume_command_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -127,4 +127,4 @@ TEST(GoOn, TheStepIsTheOneThatAResumeTakes) {
 }
 
 }  // namespace
-}  // namespace titan::train::go_on_test
+}  // namespace titan::train::resume_command_test

@@ -7,7 +7,7 @@
 #include "tests/support/failing_fs.h"
 #include "tests/support/mem_fs.h"
 
-namespace titan::train::start_word_test {
+namespace titan::train::start_message_test {
 namespace {
 
 using ckpt::testing::make_snapshot;
@@ -89,4 +89,4 @@ TEST(StartMessage, DamageIsFoundByWhoReadsIt) {
 }
 
 }  // namespace
-}  // namespace titan::train::start_word_test
+}  // namespace titan::train::start_message_test
