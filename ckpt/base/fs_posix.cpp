@@ -211,7 +211,8 @@ class PosixFs final : public Fs {
     if (::stat(path.c_str(), &info) < 0) return from_errno(errno, path, "stat", OnMissing::kNotFound);
     const int right = S_ISDIR(info.st_mode) ? W_OK | X_OK : W_OK;
     if (::faccessat(AT_FDCWD, path.c_str(), right, AT_EACCESS) == 0) return ok_status();
-    return from_errno(errno, path, "access for writing", OnMissing::kNotFound);
+    const std::string shown = path.find('/') == std::string::npos ? "./" + path : path;  // reads as a path
+    return from_errno(errno, shown, "access for writing", OnMissing::kNotFound);
   }
 
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override {

@@ -22,7 +22,7 @@ Status may_make_names(Fs& fs, const std::string& path) {
   TITAN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(*real));
   if (info.type != FileType::kDirectory) return invalid(path + " is a file: expected a folder");
   // Not `real`: an error must name the path as typed.
-  return fs.may_write(path.find('/') == std::string::npos ? "./" + path : path);
+  return fs.may_write(path);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ NOBODY = 65534
 VERBS = [["reshard", "{run}", "{out}", "--dp", "3", "--pp", "1"], ["reshard", "{run}", "{out}", "--dp", "1", "--compression", "zstd"], ["convert", "{titan}", "{out}", "--to", "hf"],
          ["convert", "{titan}", "{out}", "--to", "dcp"], ["convert", "{hf}", "{out}"], ["strip", "{run}", "{out}", "--dtype", "bf16"],
          ["verify", "{run}"], ["diff", "{run}", "{run}"], ["inspect", "{run}", "--stats"],
-         ["lr", "set", "{run}", "{run}-longer", "--steps", "200000", "--policy", "rewarm", "--dry-run", "--json"]]
+         ["lr", "set", "{run}", "{out}-longer", "--steps", "200000", "--policy", "rewarm", "--dry-run", "--json"]]
 MORE_MIB = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 48)  # than the program needs to start
 
 

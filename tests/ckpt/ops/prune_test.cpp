@@ -524,12 +524,19 @@ TEST(PruneLinks, BytesAreFreedWithTheLastName) {
   const auto report = prune_run(fs, {.run = dir.path(), .rules = {.keep_last = 1}, .dry_run = true});
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->bytes_gone - report->bytes_freed, size);
-  // Both names in steps that go: then it is freed.
-  ASSERT_EQ(std::system(("mv " + (dir / "elsewhere.h5") + " " + run + "/step-00000020/extra.h5").c_str()), 0);
+  // Both names are members of steps that go: then it is freed. It replaces a file of the same size.
+  const std::string other = run + "/step-00000020/model/shard-00000.h5";
+  ASSERT_EQ(fs.stat(other)->size, size);
+  ASSERT_EQ(std::system(("mv -f " + (dir / "elsewhere.h5") + " " + other).c_str()), 0);
   const auto both = prune_run(fs, {.run = dir.path(), .rules = {.keep_last = 1}, .dry_run = true});
   ASSERT_TRUE(both.ok());
   EXPECT_EQ(both->bytes_gone, both->bytes_freed + size) << "two names, one file";
-  EXPECT_EQ(both->bytes_freed, report->bytes_freed + size);
+  EXPECT_EQ(both->bytes_gone, report->bytes_gone);
+  // A file with another name in a step's folder is a user's, and stays.
+  ASSERT_EQ(std::system(("ln " + shard + " " + run + "/step-00000020/extra.h5").c_str()), 0);
+  const auto kept = prune_run(fs, {.run = dir.path(), .rules = {.keep_last = 1}, .dry_run = true});
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept->bytes_freed, both->bytes_freed - size);
 }
 
 TEST(Prune, AStepThatCouldNotBeDeletedIsNotCalledDeleted) {
