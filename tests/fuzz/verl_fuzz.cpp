@@ -1,5 +1,5 @@
 // Any bytes as the files of two ranks of verl: the first rank's behind its length (u24, little-endian), then the
-// second's. Whatever opens can be planned and verified.
+// second's. Whatever opens can be planned and verified. Verifying may find damage in an entry that no weight needs.
 #include <algorithm>
 #include <cstdlib>
 
@@ -20,6 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>((*opened)->plan({.look = true}).ok());
   std::uint64_t total = 0;
   for (const ForeignTensor& tensor : (*opened)->tensors()) total += tensor.bytes();
-  if (total < (1 << 20) && !(*opened)->verify({}).ok()) std::abort();
+  if (total >= (1 << 20)) return 0;
+  const auto whole = (*opened)->verify({});
+  if (!whole.ok() && whole.status().code != titan::ckpt::Code::kCorrupt) std::abort();
   return 0;
 }
