@@ -10,6 +10,7 @@
 
 #include "ckpt/base/result.h"
 #include "ckpt/format/json_value.h"
+#include "converters/json_file.h"
 #include "recipe/model/dims.h"
 
 namespace titan::convert {
@@ -48,9 +49,7 @@ class KnownMembers {
   }
   /// The error about a member that says what Titan's model has not. \error kUnsupported always
   ckpt::Status lack(const std::string& key) const {
-    std::string text = json_.find(key)->write();
-    std::erase(text, '\n');
-    return ckpt::unsupported(what_ + ": '" + key + "' is " + text.substr(0, 40) +
+    return ckpt::unsupported(what_ + ": '" + key + "' is " + short_text(*json_.find(key)) +
                              ": Titan's model has nothing of the kind, or does not know it");
   }
   /// Refuses members that were not asked for, but for those of `harmless`. \error as lack

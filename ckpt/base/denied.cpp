@@ -11,7 +11,6 @@
 #include <fstream>
 #include <string_view>
 
-#include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/shell_word.h"
 

@@ -1,7 +1,6 @@
 #include "ckpt/base/fs.h"
 
 #include <algorithm>
-#include <cerrno>
 
 #include "ckpt/base/files.h"
 #include "ckpt/base/path.h"

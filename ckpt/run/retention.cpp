@@ -5,7 +5,6 @@
 #include <set>
 #include <system_error>
 
-#include "ckpt/base/files.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/random_id.h"
 #include "ckpt/format/member_names.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "ckpt/base/printed.h"
 #include "ckpt/base/wrap.h"

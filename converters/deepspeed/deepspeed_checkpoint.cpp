@@ -4,7 +4,6 @@
 
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
-#include "converters/companions.h"
 #include "converters/deepspeed/step_files.h"
 #include "converters/deepspeed/zero.h"
 #include "converters/hf/hf_checkpoint.h"

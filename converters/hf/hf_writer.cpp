@@ -8,7 +8,6 @@
 #include "ckpt/base/printed.h"
 #include "ckpt/format/json_writer.h"
 #include "ckpt/plan/lr_settings.h"
-#include "converters/cast.h"
 #include "converters/companions.h"
 #include "converters/hf/byte_tokenizer.h"
 #include "converters/hf/hf_checkpoint.h"

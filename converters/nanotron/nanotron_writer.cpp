@@ -8,7 +8,6 @@
 #include "ckpt/base/path.h"
 #include "ckpt/base/text.h"
 #include "ckpt/plan/lr_settings.h"
-#include "converters/cast.h"
 #include "converters/hf/families.h"
 #include "converters/hf/safetensors.h"
 #include "converters/hf/written_config.h"

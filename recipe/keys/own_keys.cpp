@@ -225,8 +225,7 @@ bool names_a_corpus(Config& config, const Value& value) {
            .effect = kInPlace}),
       key(TITAN_KEY(training.router_aux_loss), kCurve,
           "weight of the loss that balances the experts of a model that has some (docs/training.md); unset: that of "
-          "the "
-          "checkpoint that is resumed, else 0.001",
+          "the checkpoint that is resumed, else 0.001",
           {.range = between(0, 1e6), .effect = kInPlace, .row_if_set = true}),
       key(TITAN_KEY(training.ema), kCurve,
           "decay of an exponential average of the parameters, which is kept and saved beside them; 0: none",

@@ -1,6 +1,5 @@
 #include "libtrain/job/host/measured_costs.h"
 
-#include <cstdio>
 #include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"

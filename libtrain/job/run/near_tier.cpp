@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ckpt/base/files.h"
 #include "ckpt/base/fs.h"
 #include "ckpt/base/path.h"
 #include "ckpt/base/random_id.h"
