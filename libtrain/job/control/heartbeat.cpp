@@ -19,8 +19,8 @@ namespace {
 
 // Appended to the value of a rank that has an error of its own and is about to exit.
 constexpr char kLeaving = 'L';
-// Maximum time between the ends of processes that were killed together.
-constexpr milliseconds kKilledTogether{100};
+// Maximum time between the ends of processes that were killed together: on busy cores a killed process waits for one.
+constexpr milliseconds kKilledTogether{300};
 
 bool says_that_it_leaves(const std::string& value) { return !value.empty() && value.back() == kLeaving; }
 
