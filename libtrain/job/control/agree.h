@@ -1,6 +1,6 @@
 #pragma once
-// Tells all ranks whether one of them failed. Without a failure this costs a sum of one number; texts are sent only
-// after a failure.
+// Tells all ranks whether one of them failed. If none failed, this costs one all-reduce of one number; error texts are
+// sent only after a failure.
 #include <optional>
 
 #include "ckpt/base/result.h"
@@ -9,11 +9,11 @@ namespace titan::train {
 
 class Control;
 
-/// Returns on every rank ok if no rank failed, else the status of the lowest rank that failed. On other ranks its
-/// message names that rank.
+/// Collective. Returns ok on every rank if `mine` is ok on all of them, else the status of the lowest rank that failed.
+/// On the other ranks the message of that status ends with the number of the failed rank.
 ckpt::Status agree(Control& all, const ckpt::Status& mine);
 
-/// Returns on every rank the lowest rank whose `mine` is true; nothing if there is none.
+/// Collective. Returns on every rank the lowest rank whose `mine` is true; nullopt if there is none.
 std::optional<int> first_rank(Control& all, bool mine);
 
 }  // namespace titan::train

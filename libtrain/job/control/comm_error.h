@@ -1,5 +1,6 @@
 #pragma once
-// The exception for a lost peer. A dead or silent peer ends the job; ranks do not recover in place.
+// The exception for a lost peer. A dead or silent peer ends the job with exit code 3; the surviving ranks do not
+// continue without it.
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -1,5 +1,6 @@
 #pragma once
-// A group of ranks that exchanges small host values (texts, numbers) and barriers, over Gloo on every device.
+// A group of ranks that exchange small values in host memory (texts, numbers) and wait for each other. It always uses
+// Gloo, also if the tensors are on GPUs.
 //
 // All ranks of a group call the same operations in the same order, except sends and receives. One thread at a time uses
 // a group. Any operation may throw CommError; the group cannot be used afterwards.
@@ -19,10 +20,11 @@ class Control {
   virtual int rank() const = 0;  ///< rank in the group
   virtual int size() const = 0;
 
-  /// Sends `bytes` to another rank, which must know their number. Returns when they are sent, and watches heartbeats
-  /// meanwhile.
+  /// Sends `bytes` to rank `dst`, which must call recv_bytes() with the same number of bytes and the same tag. Returns
+  /// when they are sent. Throws CommError if a rank's heartbeat stops meanwhile.
   virtual void send_bytes(std::string_view bytes, int dst, std::uint64_t tag) = 0;
-  /// Receives bytes.size() bytes from another rank, and watches heartbeats meanwhile.
+  /// Receives bytes.size() bytes that rank `src` sends with `tag`. Throws CommError if a rank's heartbeat stops
+  /// meanwhile.
   virtual void recv_bytes(std::span<char> bytes, int src, std::uint64_t tag) = 0;
   /// Element-wise sum over ranks, on every rank.
   virtual void sum(std::span<std::int64_t> values) = 0;

@@ -11,10 +11,10 @@
 
 namespace titan::train {
 
-/// The most bytes of one message; longer values are split.
+/// The largest message, in bytes; a longer value is sent as several messages.
 inline constexpr std::size_t kLargestMessage = std::size_t{2} << 20;
 
-/// How many consecutive ranks form a group of `size` ranks; the first of them leads.
+/// The number of consecutive ranks in a group, for `size` ranks in total. The first rank of a group is its leader.
 int gather_width(int size);
 
 /// Calls `take` on rank 0 with every rank's `mine`, in rank order, as it arrives; collective. The bytes are valid only

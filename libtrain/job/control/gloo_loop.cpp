@@ -33,7 +33,7 @@ extern "C" int epoll_wait(int fd, epoll_event* events, int most, int timeout) {
     sched_yield();
   }
   const int count = wait(fd, events, most, timeout);
-  // Where there is room to send, something is sent.
+  // An event that announces room to send is always followed by a send, so only receivable events can be left.
   t_left_events =
       count > 0 && std::all_of(events, events + count, [](const epoll_event& e) { return e.events == EPOLLIN; });
   return count;

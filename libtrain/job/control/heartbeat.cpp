@@ -49,13 +49,14 @@ struct Heartbeat::State {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::vector<Peer> peers;
-  Clock::time_point refreshed;             // when the store last answered
-  std::optional<Clock::time_point> asked;  // the exchange that has no answer yet, or the first of those that failed
+  Clock::time_point refreshed;             // time of the store's last answer
+  std::optional<Clock::time_point> asked;  // when the exchange began that has no answer yet, or the first of those that
+                                           // have failed since the last answer
   bool stop = false, ended = false, leaving = false, store_lost = false;
-  std::uint64_t begun = 0, finished = 0;  // exchanges
-  bool hurry = false;                     // the next one does not wait for its beat
-  std::string own_words, first_words;     // why this rank leaves, and what the first that left said
-  bool told = false;                      // own_words, or the store did not take them
+  std::uint64_t begun = 0, finished = 0;  // numbers of the last exchange that has begun, and of the last that has ended
+  bool hurry = false;                     // the next exchange begins at once
+  std::string own_words, first_words;     // why this rank leaves, and why the first rank that left did
+  bool told = false;  // an exchange with own_words has ended, whether or not the store accepted them
 
   void loop() {
     for (std::uint64_t count = 1;; ++count) {

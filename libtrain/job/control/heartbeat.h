@@ -1,6 +1,6 @@
 #pragma once
-// Which ranks are alive: every rank writes a counter into the store twice a second and watches the counters of some
-// others, which inform it about the rest.
+// Finds out which ranks are alive. Twice a second every rank writes a counter, its beat, into the rendezvous store and
+// reads the beats of some other ranks. For the rest it relies on the reports of the ranks that read those beats.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace titan::train {
 
-/// A rank without heartbeat, and since when.
+/// A rank whose heartbeat has stopped, and for how long.
 struct SilentRank {
   int rank = 0;
   std::chrono::milliseconds since{0};
@@ -26,15 +26,17 @@ int first_survivor(const std::vector<int>& lost);
 
 struct HeartbeatOptions {
   int rank = 0, world = 1;
-  bool store_on_rank_0 = true;             ///< rank 0 hosts the store: if the store does not answer, rank 0 does not
+  bool store_on_rank_0 = true;  ///< rank 0 hosts the store, so a store that does not answer means that rank 0 is silent
   std::chrono::milliseconds beat{500};     ///< time between two beats
   std::chrono::milliseconds quiet{2'500};  ///< diagnose() considers a rank without a beat for this long as dead
   std::chrono::milliseconds patience{
       1'000};  ///< added to `quiet` by diagnose(): the last beat may be seen after the error
-  std::chrono::milliseconds linger{1'000};  ///< how long the store's host stays after it has found silent ranks
+  std::chrono::milliseconds linger{1'000};  ///< how long the store's host stays after it has found silent ranks, so
+                                            ///< that other ranks can still read the store
   std::chrono::milliseconds train_timeout{100'000};  ///< overdue() reports ranks that are quiet for this long
-  /// Stores `own` in the store, unless `own` is empty or a text is stored already; returns the stored text. Called from
-  /// the heartbeat's thread; throws when the store is lost. May be empty.
+  /// The error text of the first rank that leaves: writes `own` into the store, unless `own` is empty or the store
+  /// already has such a text; returns the text in the store. Called from the heartbeat's thread; throws when the store
+  /// is lost. May be empty.
   std::function<std::string(const std::string& own)> words;
   /// Whether the process of a rank is known to have ended; diagnose() then does not wait for silence. Thread-safe.
   /// Empty if that cannot be known, or if news of leaving ranks takes more than one exchange.
@@ -44,8 +46,9 @@ struct HeartbeatOptions {
 /// Thread-safe. The exchange may block forever (if the store's host is stopped), so every wait for it has a limit.
 class Heartbeat {
  public:
-  /// Stores this rank's value and returns every rank's, in rank order, empty for a rank that is known to beat; throws
-  /// if the store is lost. `leaving`: this rank has an error and is about to exit.
+  /// Writes this rank's beat, `own`, and returns the beats of all ranks in rank order. An empty beat means that another
+  /// rank watches this one and has not reported it. Throws if the store is lost. `leaving`: this rank has an error and
+  /// is about to exit.
   using Exchange = std::function<std::vector<std::string>(const std::string& own, bool leaving)>;
 
   Heartbeat(HeartbeatOptions options, Exchange exchange);

@@ -53,7 +53,7 @@ void sum_over_nodes(Control& all, std::span<double> values, std::uint32_t node_r
     send(all, values, family.parent, kUp);
     receive(all, values, family.parent, kDown);
   }
-  // The farthest first, since it has most to pass on.
+  // The farthest child first, since it has to reach the most nodes.
   for (auto child = family.children.rbegin(); child != family.children.rend(); ++child)
     send(all, values, *child, kDown);
 }

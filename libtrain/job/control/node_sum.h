@@ -1,6 +1,6 @@
 #pragma once
-// Sums values of ranks on several nodes: within each node first, then from node to node as a tree, and back the same
-// way. A ring over all ranks would take two hops per rank.
+// Sums values of ranks on several nodes: first within each node, then over a tree of nodes; the sum goes back the same
+// way. A ring over R ranks would take about 2 R hops.
 #include <cstdint>
 #include <span>
 
@@ -8,9 +8,9 @@
 
 namespace titan::train {
 
-/// Control::sum() of values of which at most one rank's is not zero. Each `node_ranks` neighbouring ranks are on one
-/// node. It is a single sum over all ranks if `node_ranks` is 0, 1 or all ranks, or does not divide their number.
-/// Collective. \error throws CommError
+/// Like Control::sum() of doubles: of each element at most one rank's value may be nonzero. Every `node_ranks`
+/// consecutive ranks are one node. If `node_ranks` is 0, 1 or the number of all ranks, or does not divide that number,
+/// this is one Control::sum() over all ranks. Collective. \error throws CommError
 void sum_over_nodes(Control& all, std::span<double> values, std::uint32_t node_ranks);
 
 }  // namespace titan::train

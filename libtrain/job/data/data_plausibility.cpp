@@ -78,7 +78,7 @@ std::string the_text_itself(const std::string&) {
 /// How to make training data from a kind of file (ckpt/base/file_kind.h).
 struct WayOn {
   FileKind kind;
-  std::string (*hint)(const std::string& path);  ///< nullptr: it is unpacked
+  std::string (*hint)(const std::string& path);  ///< nullptr: an archive; the hint is to unpack it
   const char* unpack = "";
 };
 
@@ -154,7 +154,8 @@ bool holds_shards(const std::string& folder, const char* part) {
          });
 }
 
-/// The kind of file, if the beginning can be nothing else: short magic numbers may also begin a file of ids.
+/// An error that names the kind of file, if the beginning leaves no doubt; else ok. Short magic numbers may also begin
+/// a file of ids.
 Status sure_kind(const std::string& path, std::string_view beginning) {
   constexpr std::size_t kSure = 5;  // bytes
   const FileKind found = ckpt::file_kind(beginning);
@@ -212,7 +213,7 @@ Status check_data_bytes(const std::string& path, std::string_view beginning, Tok
 Status doubt_of(const std::string& path, std::string_view beginning, TokenKind kind) {
   if (kind != TokenKind::kUtf8Bytes) {
     if (const Status sure = sure_kind(path, beginning); !sure.ok()) return sure;
-    // Every id is at least 8,224, which no tokenizer's output is.
+    // Plain text, read as 16-bit ids, has no id below 2,313 (two tabs). A tokenizer's output also has smaller ids.
     constexpr std::size_t kEnough = 64;
     if (beginning.size() >= kEnough && is_plain_text(beginning))
       return ckpt::invalid("'" + path + "' is text, not tokens").with_hint("add --training.dataset=text");

@@ -1,5 +1,5 @@
 #pragma once
-// The tokenizer that the data were made with, as files to store with the model.
+// Finds the tokenizer that made the training data, so that checkpoints can store its files with the model.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,10 +21,11 @@ struct DataTokenizer {
   std::vector<std::uint32_t> ends;           ///< ids at the end of documents, ascending
 };
 /// The tokenizer of the training data; if they are not token folders, the files of model.tokenizer, if these exist.
-/// \error kInvalid: the folders of training and validation were made with several tokenizers; also as find_data_files()
+/// \error kInvalid: the folders of training and validation were made with different tokenizers; also as
+/// find_data_files()
 ckpt::Result<DataTokenizer> tokenizer_of_data(const recipe::Config& config);
 
-/// The files stored with a model, for a run that trains on the data.
+/// The files that a run's checkpoints store with the model (ckpt::ModelFile), adapted to its data.
 struct TakenFiles {
   std::vector<ckpt::ModelFile> files;  ///< sorted by member name
   std::vector<std::string> of_data;    ///< names of those that come from the data's tokenizer

@@ -157,7 +157,7 @@ Result<SampleMarks> Dataset::marks_of(const Spot& spot, std::span<const std::int
     TITAN_RETURN_IF_ERROR(spot.stream->starts(spot.begin, spot.begin + spot.tokens, found));
     for (const std::uint64_t place : found) starts.push_back(static_cast<std::int64_t>(place - spot.begin));
     if (spot.tokens < tokens.size()) starts.push_back(static_cast<std::int64_t>(spot.tokens));
-    marks.untrained = starts;  // the first token of a document follows from nothing
+    marks.untrained = starts;  // the first token of a document cannot be predicted from the document
   }
   std::vector<std::uint64_t> places;
   TITAN_RETURN_IF_ERROR(spot.stream->untrained(spot.begin + 1, spot.begin + spot.tokens, places));

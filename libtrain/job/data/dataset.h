@@ -1,6 +1,6 @@
 #pragma once
-// Training data as one token stream; samples in a per-epoch permutation of a global index; the data state is one
-// number.
+// The data of a run: token streams that are cut into samples, in another order each epoch. The state of reading is one
+// number, the samples taken so far by all ranks.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,7 +27,7 @@ namespace titan::train {
 struct TextCache;
 struct OpenedFiles;
 
-/// Differences between a sample and a row of a single document whose tokens are all trained on.
+/// What training needs to know about a sample besides its tokens: where documents begin, and which tokens have no loss.
 struct SampleMarks {
   std::vector<std::int64_t> starts;  ///< positions of tokens with which another document begins; ascending
   /// Positions of tokens that are not trained on (loss mask).
@@ -62,13 +62,12 @@ ckpt::Status check_not_run_folder(const std::string& path, const std::string& ru
 /// A data file that was read before, at an earlier start or by another rank.
 struct KnownFile {
   ckpt::DataFile file;
-  std::optional<ckpt::Digest> ends;  ///< digest of its first and last block; absent: only its whole fingerprint
-                                     ///< identifies it
+  std::optional<ckpt::Digest> ends;  ///< digest of its first and last 4 KiB; absent for small files
   bool operator==(const KnownFile&) const = default;
 };
 
-/// Samples of seq_len + 1 tokens each. Training and held-out samples come from the same files and one position, so one
-/// class has both.
+/// The samples of a run, of seq_len + 1 tokens each: those for training and those for validation. One class has both,
+/// since validation samples may be the tail of the training files.
 class Dataset {
  public:
   /// Opens training.dataset_path (a file; a folder: its regular files sorted by name; or a comma-separated list), or
@@ -123,7 +122,7 @@ class Dataset {
   /// Number of held-out samples of validation_seq_len() + 1 tokens, in stream order, without permutation; several sets
   /// are mixed by their weights. 0 if validation is off.
   std::uint64_t validation_samples() const { return validation_samples_; }
-  /// How many of them one validation reads.
+  /// The number of validation samples that one validation reads.
   std::uint64_t validation_read() const { return validation_read_; }
   /// ceil(validation_read() / validation.local_batch_size).
   std::uint32_t validation_batches() const { return validation_batches_; }
@@ -164,7 +163,8 @@ class Dataset {
   ckpt::Result<SampleMarks> marks_of(const Spot& spot, std::span<const std::int64_t> tokens) const;
   ckpt::Status read_checked(const Spot& spot, std::span<std::int64_t> out) const;
 
-  bool in_order_ = false;  // origin_ names other files than those that are read; their tokens are in the stored order
+  bool in_order_ = false;  // the streams are token folders made of texts; origin_ has the texts, whose tokens are in
+                           // the stored order already
   bool raw_ = false;       // some files are ids without a header
   bool unended_ = false;   // for some files the end of documents is not known
   void arrange(Set& set, const ckpt::FileMatch& match) const;

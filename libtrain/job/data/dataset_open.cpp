@@ -68,7 +68,7 @@ Status check_not_run_folder(const std::string& path, const std::string& run_fold
 struct Dataset::Source {
   std::string key;
   recipe::DataSetChoice choice;
-  const TextCache* text = nullptr;  ///< what is read in place of the texts at its path
+  const TextCache* text = nullptr;  ///< the tokens that are read in place of the texts at its path
 };
 
 Result<std::unique_ptr<Dataset>> Dataset::open(const recipe::Config& given, std::uint64_t seed,
@@ -125,7 +125,7 @@ Result<OpenedFiles> Dataset::open_files(const recipe::Config& config, const std:
   const DocumentRule rule{documents_ || whole_, config.training.document_end};
   TITAN_ASSIGN_OR_RETURN(OpenedFiles opened,
                          open_token_files(found.paths, kind, key, checked, stop, found.beside, rule));
-  if (text != nullptr) {  // known by the texts
+  if (text != nullptr) {  // a token folder is identified by the texts that it was made of
     opened.files.clear();
     opened.ends.clear();
     for (const KnownFile& known : text->files) {

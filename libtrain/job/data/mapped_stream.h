@@ -1,6 +1,6 @@
 #pragma once
-// A stream of tokens over consecutive memory-mapped files. Number files next to each give document ends, and the tokens
-// that are trained on. \source docs/data.md, "The folder"
+// A stream of tokens over consecutive memory-mapped files. Next to a data file there may be two files of numbers: its
+// document ends, and the ranges of tokens that are trained on. \source docs/data.md, "The folder"
 #include <cstdint>
 #include <cstring>
 #include <limits>

@@ -7,8 +7,8 @@
 namespace titan::train {
 namespace {
 
-constexpr std::uint64_t kMostRows = std::uint64_t{1} << 26;  // 800 MB
-constexpr std::uint64_t kWindow = std::uint64_t{1} << 22;    // tokens between two looks for a stop
+constexpr std::uint64_t kMostRows = std::uint64_t{1} << 26;  // rows; they take 800 MB
+constexpr std::uint64_t kWindow = std::uint64_t{1} << 22;    // tokens between two checks for a stop
 
 }  // namespace
 
@@ -18,7 +18,7 @@ ckpt::Result<PackedRows> PackedRows::of(const TokenStream& stream, std::uint64_t
   PackedRows rows;
   std::uint64_t begin = 0, end = 0;  // of the row being filled
   const auto close = [&] {
-    if (end - begin < 2) return;  // nothing in it is predicted
+    if (end - begin < 2) return;  // a row of one token has no token to predict
     rows.begins_.push_back(begin);
     rows.tokens_.push_back(static_cast<std::uint32_t>(end - begin));
   };

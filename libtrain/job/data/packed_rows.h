@@ -21,8 +21,7 @@ class PackedRows {
  public:
   PackedRows() = default;
   /// Packs the first `tokens` tokens of `stream`; a document that goes beyond them is cut. `stop` is polled. \error
-  /// kUnsupported: more samples than memory is set aside for; the errors of TokenStream::starts(); kInterrupted,
-  /// kTerminated
+  /// kUnsupported: more than 2^26 samples; the errors of TokenStream::starts(); kInterrupted, kTerminated
   static ckpt::Result<PackedRows> of(const TokenStream& stream, std::uint64_t tokens, std::uint64_t seq_len,
                                      const ckpt::CancelToken& stop = {});
 

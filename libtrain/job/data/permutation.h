@@ -1,6 +1,6 @@
 #pragma once
 // The order of training samples. FORMAT CONTRACT: a checkpoint stores only (seed, samples consumed), so this mapping
-// decides which samples a resumed run sees. It never changes; known-answer tests hold it.
+// decides which samples a resumed run sees. It must never change; known-answer tests check it.
 //
 //   key      = XXH3-128 of IdentityEncoder(u64 seed, str "shuffle", u64 epoch)
 //   a, b     = its first and its last 8 bytes, both big-endian

@@ -63,7 +63,7 @@ void order_as_stored(const ckpt::DataPosition& stored, TextCache& cache) {
 std::string cache_key(const corpus::TokenizerFiles& tokenizer, const std::string& field, const TextCache& cache) {
   std::string all = std::string(kVersion) + "\n" + ckpt::digest_of(tokenizer.json).hex() + "\n" +
                     ckpt::digest_of(tokenizer.config).hex() + "\n" + field + "\n";
-  for (const KnownFile& known : cache.files)  // a name says whether its lines are JSON
+  for (const KnownFile& known : cache.files)  // the extension says whether lines are JSON
     all += std::filesystem::path(known.file.name).extension().string() + " " + std::to_string(known.file.bytes) + " " +
            known.file.blocks.hex() + "\n";
   return ckpt::digest_of(all).hex().substr(0, 16);
@@ -76,7 +76,7 @@ corpus::TokenizeOptions options_of(const recipe::Config& config, const TextCache
   options.dst = cache.folder;
   options.tokenizer = cache.path;
   options.in_own_run = true;
-  options.force = true;  // what is there is incomplete or damaged
+  options.force = true;  // an existing folder is incomplete or damaged
   return options;
 }
 

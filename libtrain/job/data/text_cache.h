@@ -27,7 +27,7 @@ struct TextCache {
   std::uint32_t token_bytes = 2;
   std::uint64_t vocabulary = 0;    ///< upper bound of ids (exclusive)
   std::vector<std::string> paths;  ///< of the texts, in the order of their tokens
-  std::vector<KnownFile> files;    ///< the texts, in the form for another rank
+  std::vector<KnownFile> files;    ///< the texts as KnownFile, to be sent to other ranks
   std::vector<std::string> left_out;
   std::vector<std::string> warnings;  ///< from make_text_cache(): texts that look like something else
 };

@@ -32,7 +32,7 @@ using ckpt::Result;
 using ckpt::Status;
 
 constexpr std::uint64_t kBlock = 4096, kBlocks = 64;
-constexpr std::size_t kSlice = 16 << 20;  // of text between two looks for a stop
+constexpr std::size_t kSlice = 16 << 20;  // bytes of text between two checks for a stop
 
 std::string base_name(const std::string& path) { return fs::path(path).filename().string(); }
 
@@ -91,7 +91,7 @@ Status add_pattern(const std::string& pattern, const std::string& key, FoundFile
   for (const std::string& path : paths) {
     if (fs::exists(path, error)) {
       TITAN_RETURN_IF_ERROR(add_path(path, key, files));
-    } else {  // a dead link: opening it gives the error
+    } else {  // a dead link: opening it later gives the error
       files->paths.push_back(path);
       files->beside.emplace_back();
     }
@@ -166,7 +166,7 @@ Result<ckpt::TextScan> scan_slices(std::string_view text, const ckpt::CancelToke
     if (control != std::string_view::npos && scan.control == std::string_view::npos)
       scan.control = scan.valid + control;
     scan.valid += valid;
-    // A character that the end of a slice may have cut is read with the next slice.
+    // A character that the end of a slice may cut is checked with the next slice.
     const bool cut = scan.valid < text.size() && slice.size() == kSlice && slice.size() - valid < kLongest;
     if (valid < slice.size() && !cut) break;
   }
@@ -204,7 +204,7 @@ Result<corpus::TokenFile> layout_of(const MappedFile& file, TokenKind kind) {
   if (!layout.ok() && layout.status().code == ckpt::Code::kInvalid && file.bytes().size() % width != 0)
     return layout.status().with_hint("is training.token_dtype (" + std::string(width == 2 ? "uint16" : "uint32") +
                                      ") the type of this file?");
-  // Nothing beyond the mapping may be read, whatever was read about the file since.
+  // The header is read after the file was mapped, and may tell of more bytes than the mapping has.
   if (layout.ok() && layout->offset + layout->tokens * layout->width > file.bytes().size())
     return ckpt::failed("'" + file.path() + "' changes while it is read");
   return layout;
@@ -279,7 +279,7 @@ Result<KnownFile> known_file(const std::string& path, std::span<const std::byte>
   const std::string name = base_name(path);
   const std::optional<ckpt::Digest> ends = ends_of(content);
   const KnownFile* same = nullptr;
-  bool several = false;  // files that differ in what is next to them
+  bool several = false;  // `known` has several such files with different fingerprints
   for (const KnownFile& other : known) {
     if (!ends || other.ends != ends || other.file.bytes != content.size() || other.file.name != name) continue;
     several |= same != nullptr && !(same->file == other.file);

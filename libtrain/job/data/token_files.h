@@ -43,8 +43,8 @@ struct FoundFiles {
 /// existing path wins over a list and over a pattern) into file paths in stream order. A folder gives its regular files
 /// sorted by name, without hidden files and subfolders; a folder made by titan-ckpt tokenize (it has data.json) gives
 /// its shards. An index file gives the file of ids that it belongs to; so does a Megatron path without file ending.
-/// `key` names the configuration key in errors. \error kInvalid: does not exist, empty path, a folder without files or
-/// with something else.
+/// `key` names the configuration key in errors. \error kInvalid: the path does not exist or is empty, or a folder has
+/// no files or is not a folder of data (check_data_folder()).
 ckpt::Result<FoundFiles> find_data_files(const std::string& dataset_path, const std::string& key);
 
 /// Whether `kind` is right for the token folders among `found`, and their ids fit a model of `vocab_size` ids. \error
@@ -55,10 +55,10 @@ ckpt::Status check_token_folders(const FoundFiles& found, TokenKind kind, std::u
 /// 0..63; if the content is smaller than 64 blocks, of all of it. Part of the checkpoint format's contract.
 ckpt::DataFile fingerprint(const std::string& path, std::span<const std::byte> content);
 
-/// The file, in the form for other ranks. If a file of `known` has the same name, size and ends, its fingerprint is
-/// reused. `beside`: the files of document ends and of ranges that are trained on; they are part of the fingerprint,
-/// unless `known` has the file without them (a run that started so continues so). Part of the format's contract. \error
-/// of `beside`, as MappedFile::open
+/// Name, size and fingerprint of a file, in the form that other ranks get. If a file of `known` has the same name, size
+/// and ends, its fingerprint is reused. `beside`: paths of the files of document ends and of ranges that are trained
+/// on. They are part of the fingerprint, unless `known` has the fingerprint without them: a run that began without them
+/// keeps it. This rule is part of the checkpoint format's contract. \error for files in `beside`, as MappedFile::open
 ckpt::Result<KnownFile> known_file(const std::string& path, std::span<const std::byte> content,
                                    std::span<const KnownFile> known, std::span<const std::string> beside = {});
 

@@ -127,7 +127,7 @@ Result<TokenRows> TokenRows::open(const std::string& path, const Options& option
                          (header->fortran_order ? " in Fortran order" : "") + "; expected is [B, T] in C order");
   unsigned __int128 size = rows.bytes_;
   for (const std::uint64_t extent : shape)
-    size *= std::min<std::uint64_t>(extent, bytes.size() + 1);  // more is too much anyway
+    size *= std::min<std::uint64_t>(extent, bytes.size() + 1);  // the limit avoids an overflow
   if (size != bytes.size() - rows.offset_)
     return ckpt::invalid(path + " has " + std::to_string(bytes.size() - rows.offset_) +
                          " bytes of data, not those of an array " + ckpt::shape_text(shape));

@@ -25,7 +25,8 @@ class TokenRows {
   /// asked for, there is no whole row, text is not UTF-8, or raw ids have another width (id_looks.h)
   static ckpt::Result<TokenRows> open(const std::string& path, const Options& options);
 
-  /// Rows of ids in memory, which are those of the text `path`. Fewer ids than the default length are one row.
+  /// Splits the ids of a tokenized text into rows; `path` is the text's path, for messages. Fewer ids than the default
+  /// length are one row.
   static ckpt::Result<TokenRows> of_ids(const std::string& path, std::vector<std::uint32_t> ids,
                                         const Options& options);
 

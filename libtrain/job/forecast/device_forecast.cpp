@@ -16,13 +16,13 @@ using ckpt::Result;
 
 constexpr double kTera = 1e12;
 constexpr std::uint32_t kLookedAt = 64;  // data-parallel ranks whose exchange is computed; others differ by at most a
-                                         // leaf
+                                         // leaf of elements
 
 /// Bytes per element. AdamW reads parameter, gradient and both moments, and writes all except the gradient; the norm
 /// reads the gradient once more; bf16 weights are written in addition.
 constexpr double kOptimizerBytes = 28 + 4, kCopyBytes = 2;
 
-/// How often attention probabilities are written or read without a fused kernel.
+/// How many times a forward and a backward write or read the attention probabilities without a fused kernel.
 constexpr double kForwardPasses = 4, kBackwardPasses = 8;
 
 double real(std::int64_t value) { return static_cast<double>(value); }
@@ -90,7 +90,7 @@ struct Exchanged {
   std::uint32_t pp_rank = 0;
   Way sums, copies;
   std::vector<PartSeconds> parts;
-  std::vector<PartSeconds> turns;  ///< of one micro-batch, where each is exchanged at once
+  std::vector<PartSeconds> turns;  ///< exchange of one micro-batch, if gradients are exchanged after each micro-batch
 };
 
 /// Goes through ranks, and keeps the slowest exchange of each kind.
@@ -157,7 +157,7 @@ class Exchanges {
   }
 
  private:
-  /// One micro-batch through the stages of a rank.
+  /// Seconds of one micro-batch through all stages of a rank.
   StageSeconds pass_of(const DeviceForecast& forecast, std::uint32_t pp_rank) const {
     StageSeconds sum;
     for (std::uint32_t stage = 0; stage < forecast.stages.size(); ++stage) {
@@ -167,7 +167,7 @@ class Exchanges {
     }
     return sum;
   }
-  /// Returns the seconds of one.
+  /// Adds `times` such exchanges to `way`; returns the seconds of one.
   double add(Exchanged::Way& way, const ExchangePlan& exchange, std::uint32_t width, const Peers& peers,
              std::uint32_t times) const {
     const LinkBytes bytes = link_bytes(exchange, width, peers, Nodes{device_.per_node});
@@ -185,7 +185,7 @@ class Exchanges {
 
   const recipe::RunPlan& plan_;
   const recipe::DeviceFigures& device_;
-  Exchanged sums_, copies_;  ///< of the rank whose these take longest
+  Exchanged sums_, copies_;  ///< of the rank with the longest sums, and of the rank with the longest copies
 };
 
 double optimizer_seconds(const recipe::RunPlan& plan, const ckpt::Ownership& ownership,

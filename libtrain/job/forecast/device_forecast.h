@@ -35,11 +35,11 @@ struct DeviceForecast {
   recipe::DeviceFigures device;
   std::vector<RankMemory> memory;  ///< of each rank of the pipeline
   std::vector<StageSeconds> stages;
-  double hop_seconds = 0;  ///< sending a hidden tensor between the two stages with the slowest link
+  double hop_seconds = 0;  ///< sending a micro-batch's hidden states over the slowest link between two stages
   StepSeconds step;
   LinkBytes gradients, weights;  ///< of the rank that transfers most in a step
   double tokens_per_second = 0;  ///< of all ranks
-  double mfu = 0;                ///< model FLOP utilisation, as torchtitan computes it
+  double mfu = 0;                ///< model FLOP utilisation, as torchtitan computes it, but as a fraction (0 to 1)
 
   /// Device memory of the rank that needs most.
   std::uint64_t rank_bytes() const;
@@ -49,8 +49,8 @@ struct DeviceForecast {
 /// Forecasts the run. \error kInvalid: a schedule that does not fit
 ckpt::Result<DeviceForecast> forecast_device(const recipe::RunPlan& plan, const recipe::DeviceFigures& device);
 
-/// The forecast's memory only, which is quick: bytes of the rank that needs most, with the device's reserve. \error as
-/// forecast_device
+/// Only the memory of the forecast, which is quick to compute: bytes of the rank that needs most, with the reserve for
+/// CUDA and libraries (DeviceFigures). \error as forecast_device
 ckpt::Result<std::uint64_t> device_bytes(const recipe::RunPlan& plan, const recipe::DeviceFigures& device);
 
 }  // namespace titan::train

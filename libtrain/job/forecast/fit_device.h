@@ -11,7 +11,7 @@ struct Config;
 
 namespace titan::train {
 
-/// A few settings that differ from the run's.
+/// A set of changed settings, and what the run would need with them.
 struct FittingSettings {
   std::vector<std::string> words;  ///< as typed: "--activation_checkpoint.mode=full"
   std::uint64_t rank_bytes = 0;    ///< memory of the rank that needs most, including the reserve

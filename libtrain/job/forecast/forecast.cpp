@@ -58,7 +58,7 @@ Result<PipelineForecast> forecast_pipeline(const recipe::RunPlan& plan, std::uin
     const double per_micro_batch = (1 + kBackward) * *std::ranges::max_element(of_rank);
     const double makespan = simulation.makespan + (count - simulated) * per_micro_batch;
     *share = 1 - count * (1 + kBackward) * std::accumulate(forward.begin(), forward.end(), 0.0) / (ranks * makespan);
-    *share = std::max(*share, 0.0);  // rounding
+    *share = std::max(*share, 0.0);  // rounding may make it slightly negative
     forecast.in_flight = simulation.peak_in_flight;
     if (forecast.drawn.spans.empty())
       forecast.drawn = {table, std::move(simulation.spans), simulation.makespan, simulated, cut, forecast.in_flight};

@@ -27,7 +27,7 @@ struct StageForecast {
   StageParts parts;
   std::uint32_t rank = 0;
   std::uint64_t parameters = 0;  ///< elements; a tied head counts where the embedding is
-  double cost_share = 0;         ///< fraction of a step's matrix products
+  double cost_share = 0;         ///< fraction of the cost of all stages, by parallelism.stage_cost
   std::uint32_t in_flight = 0;   ///< maximum number of micro-batches between forward and backward, over all stages of
                                  ///< the rank
   RankMemory memory;             ///< of the rank with all its stages
@@ -36,12 +36,12 @@ struct StageForecast {
 /// Pipeline bubble: idle time divided by the time of all pipeline ranks, if a backward takes as long as two forwards
 /// and transfers take no time.
 struct Bubble {
-  double equal = 0;       ///< if all stages cost the same: the schedule alone
+  double equal = 0;       ///< if all stages cost the same, so that only the schedule counts
   double with_costs = 0;  ///< with the costs of these stages
 };
 
 /// The timeline of the data-parallel rank with the most micro-batches, with equal stage costs: a forward takes one unit
-/// of time, a backward two. If a step is too long to simulate, a step with fewer micro-batches.
+/// of time, a backward two. If a step is too long to simulate, the timeline of a step with fewer micro-batches (`cut`).
 struct DrawnSchedule {
   ScheduleTable table;
   std::vector<std::vector<Span>> spans;  ///< of each action

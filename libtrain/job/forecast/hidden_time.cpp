@@ -5,7 +5,8 @@
 namespace titan::train {
 
 double wait_for_sums(std::span<const PartSeconds> parts, double backward) {
-  double now = 0, done = 0;  // of the backward, and of the overlapping exchange
+  double now = 0, done = 0;  // seconds since the backward began: when the backward, and the exchange, have finished the
+                             // parts so far
   for (std::size_t i = parts.size(); i-- > 0;) {
     now += parts[i].share * backward;
     done = std::max(done, now) + parts[i].sums;

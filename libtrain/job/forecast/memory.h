@@ -22,7 +22,7 @@ struct RankMemory {
   std::uint64_t optimizer = 0;    ///< both moments, for the rank that owns most
   std::uint64_t activations = 0;  ///< of the micro-batches in flight at that peak, with temporaries
   std::uint64_t exchange = 0;     ///< buffers for gradients and weights sent between data-parallel ranks
-  std::uint64_t transfers = 0;    ///< hidden tensors and their gradients in transit between stages
+  std::uint64_t transfers = 0;    ///< hidden states and their gradients in transit between stages
   std::uint64_t slack = 0;        ///< free pages that the allocator of tensors keeps
   std::uint64_t tensors() const { return weights + gradients + optimizer + activations + exchange + transfers; }
   std::uint64_t total() const { return tensors() + slack; }
@@ -44,7 +44,7 @@ std::uint64_t logits_bytes(const recipe::ModelDims& dims, bool bf16);
 std::uint32_t peak_gradient_sums(std::uint32_t count, Node block);
 
 /// Memory of pipeline rank `pp_rank`, for the data-parallel rank that needs most. `row` has the rank's actions in a
-/// step, with the most micro-batches that a rank has; it is empty if it is too long to be planned. `in_flight`: the
+/// step, with the most micro-batches that a rank has; it is empty if it is too long to be simulated. `in_flight`: the
 /// most pairs of stage and micro-batch between forward and backward.
 RankMemory rank_memory(const recipe::RunPlan& plan, std::uint32_t pp_rank, std::span<const Action> row,
                        std::uint32_t in_flight);

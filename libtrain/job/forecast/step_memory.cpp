@@ -45,7 +45,7 @@ class Walk {
   struct Held {
     const StageBytes& bytes;
     TreeCount head, rest;
-    std::uint64_t heads = 0;  ///< gradients of the head that wait for the rest of theirs
+    std::uint64_t heads = 0;  ///< gradients of the head whose micro-batches have no other gradients yet
   };
 
   Held& of(std::uint32_t stage) {

@@ -13,12 +13,12 @@ namespace titan::train {
 /// What one stage of the rank needs, in bytes.
 struct StageBytes {
   std::uint32_t stage = 0;  ///< number of the stage in the model
-  /// Held for one micro-batch between its forward and its backward (`flight`), and between actions I and W
+  /// Activations of one micro-batch, held between its forward and its backward (`flight`), and between actions I and W
   /// (`operands`).
   std::uint64_t flight = 0, operands = 0;
-  /// Additional bytes while a forward computes, and while the backward of the highest layer computes.
+  /// Additional activations while a forward computes, and while the backward of the highest layer computes.
   std::uint64_t forward = 0, backward = 0;
-  /// Held for a micro-batch whose backward is at the lowest layer, and at the last gradient.
+  /// Activations of a micro-batch whose backward computes the lowest layer (`lowest`) or its last gradient (`last`).
   std::uint64_t lowest = 0, last = 0;
   /// `sum`: one gradient sum of the stage without the head. `head_sum`: the head's, produced in the forward.
   /// `lowest_sum`: the part of `sum` that is produced after the other layers' gradients. `last_sum`: the part that is

@@ -22,7 +22,7 @@ CoreShare core_share(int local_ranks);
 /// The whole cores of a quota in cgroup v2's cpu.max ("max 100000", "150000 100000"); nullopt if there is no quota.
 std::optional<int> cores_of_quota(const std::string& cpu_max);
 
-/// A warning for a start that has more threads than cores; else empty.
+/// A warning if the ranks of this host have more threads than cores; else empty.
 std::string too_many_threads(int local_ranks, int threads, CoreShare share);
 
 }  // namespace titan::train

@@ -1,5 +1,5 @@
 #pragma once
-// Splits the heads of an attention into several backward calls. Pure.
+// Decides how many heads each backward call of flash attention gets. Pure.
 #include <cstdint>
 #include <vector>
 
@@ -8,7 +8,7 @@ namespace titan::train {
 /// The shape of one backward.
 struct AttentionShape {
   std::int64_t batch = 1, heads = 1, tokens = 1;
-  std::int64_t group = 1;  ///< query heads that share a key and a value; they are not separated
+  std::int64_t group = 1;  ///< query heads that share a key and a value; all of them are in the same call
 };
 
 /// The number of query heads in each call of flash attention's deterministic backward. The kernel divides a head's keys

@@ -12,7 +12,7 @@ class Fs;
 
 namespace titan::train {
 
-/// Seconds of forward and backward of a micro-batch.
+/// Seconds of forward plus backward of one micro-batch: of the embedding, of one layer, of the head with the loss.
 struct PartTimes {
   double embedding = 0, layer = 0, head = 0;
 };

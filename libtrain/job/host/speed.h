@@ -1,6 +1,6 @@
 #pragma once
 // Guesses how long steps take and how long training waits for a save, from the newest attempt of the run, if that
-// trained the same on the same ranks.
+// attempt had the same layout, model, batch, schedule and threads.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

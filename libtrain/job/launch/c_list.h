@@ -1,11 +1,11 @@
 #pragma once
-// Words and environments as exec wants them.
+// Arguments and environment variables in the form that exec takes: an array of C strings that ends with a null pointer.
 #include <string>
 #include <vector>
 
 namespace titan::train {
 
-/// The addresses of `texts` and a null behind them. `texts` must outlive it.
+/// The addresses of `texts`, then a null pointer. `texts` must outlive the result.
 inline std::vector<char*> c_list(std::vector<std::string>& texts) {
   std::vector<char*> list;
   for (std::string& text : texts) list.push_back(text.data());

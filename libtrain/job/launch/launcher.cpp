@@ -30,11 +30,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kTogether{250};  // ranks that are killed within it are named in one line
+constexpr std::chrono::milliseconds kTogether{250};  // ranks that are killed within this time are named in one line
 
 struct Rank {
   pid_t pid = -1;
-  std::optional<int> status;  // of waitpid, once it is gone
+  std::optional<int> status;  // waitpid's status, once the rank has ended
   bool ended_by_us = false;
 };
 
@@ -79,7 +79,7 @@ class ReportPipe {
   }
   bool open() { return pipe2(ends_, O_CLOEXEC | O_NONBLOCK) == 0; }
   int writing_end() const { return ends_[1]; }
-  /// Takes in what was written so far.
+  /// Reads what ranks have written so far.
   void read_all() {
     char bytes[4096];
     for (ssize_t count; (count = ::read(ends_[0], bytes, sizeof bytes)) > 0;)
@@ -265,8 +265,8 @@ class Job {
       }
       if (stopped_) report(who(*stopped_) + " is stopped (SIGSTOP) and was silent for too long", log_hint(*stopped_));
     }
-    // Report soon: the exit codes of the others, a few seconds later, are only consequences. Ranks killed together are
-    // reaped one by one.
+    // Reports the kill soon, since the other ranks fail a few seconds later as a consequence. Waits for kTogether,
+    // since ranks that were killed together are reaped one by one.
     if (WIFSIGNALED(status) && !killed_) {
       killed_ = rank;
       say_killed_at_ = Clock::now() + kTogether;
@@ -327,7 +327,7 @@ class Job {
     if (well) return same ? code : int{ckpt::kExitSaved};
     const RankReports reports = reports_.reports();
     if (killed_ && forwarded_ != 0 && WTERMSIG(*ranks_[*killed_].status) == forwarded_) {
-      // This rank was still loading its libraries. A rank beyond that has reported that it stops.
+      // The signal killed a rank that was still loading its libraries; later a rank reports that it stops.
       if (!reports.said_code)
         report(who(*killed_) + " was ended by " + signal_text(forwarded_) + " before it could save", "");
       return forwarded_ == SIGINT ? ckpt::kExitInterrupted : ckpt::kExitTerminated;
@@ -375,7 +375,7 @@ class Job {
     return std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.status; });
   }
 
-  /// Whether only stopped ranks are left, which do not use the time that they are given.
+  /// Whether all remaining ranks are stopped (SIGSTOP), so that none of them will end by itself.
   bool only_stopped_left() const {
     return std::all_of(ranks_.begin(), ranks_.end(),
                        [](const Rank& rank) { return rank.status || is_stopped(rank.pid); });

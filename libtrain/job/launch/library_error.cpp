@@ -18,7 +18,7 @@ ckpt::Status library_failure(const std::string& before, const std::string& what)
   std::getline(lines, line);
   while (std::getline(lines, line))
     if (!line.empty()) status.causes.push_back(line);
-  // NCCL's "Last error:" often has nothing behind it.
+  // NCCL's "Last error:" is often followed by nothing.
   if (!status.causes.empty() && status.causes.back().ends_with(':')) status.causes.pop_back();
   return status;
 }

@@ -9,8 +9,7 @@ namespace titan::train {
 std::string first_line(const std::string& what);
 /// The lines before the call stack.
 std::string without_stack(const std::string& what);
-/// An error with `before` and the first line of `what` as its message, and the other lines as causes. \error
-/// Code::kFailed
+/// An error (kFailed) with `before` and the first line of `what` as its message, and the other lines as causes.
 ckpt::Status library_failure(const std::string& before, const std::string& what);
 
 }  // namespace titan::train

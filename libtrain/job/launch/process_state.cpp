@@ -15,7 +15,7 @@ char state_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   std::getline(file, text);
-  const std::size_t name_end = text.rfind(')');  // the program's name may hold anything
+  const std::size_t name_end = text.rfind(')');  // the program's name may contain parentheses, too
   return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '\0';
 }
 
@@ -39,7 +39,8 @@ ckpt::Status check_open_files(std::uint64_t limit) {
 
 ckpt::Status check_process_limits() {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return ckpt::ok_status();  // then the first failing open reports it
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return ckpt::ok_status();  // the limit is not known; an open that fails for it reports the error
   return check_open_files(files.rlim_cur);
 }
 

@@ -105,7 +105,7 @@ void ensure_thread_env(int threads) {
   setenv(kGuard, std::to_string(threads).c_str(), 1);
   std::vector<std::string> arguments = own_arguments();
   execv("/proc/self/exe", c_list(arguments).data());
-  // Out of memory at worst: the run goes on with the threads it has.
+  // exec failed, for example for lack of memory: the run continues with the threads that it has.
   unsetenv(kGuard);
 }
 

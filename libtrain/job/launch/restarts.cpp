@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kMostBarren = 3;  // what fails so often at one step fails again
+constexpr unsigned kMostBarren = 3;  // a job that failed three times after the same step will probably fail there again
 
 class Restarter {
  public:

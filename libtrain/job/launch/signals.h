@@ -48,7 +48,7 @@ struct StopSpeaker {
 /// lose, or has lost. Call it in one process of a run.
 void speak_of_stops(const StopSpeaker& speaker);
 
-enum class StopPhase { kStarting, kTraining, kEnding, kMeeting };  ///< kMeeting: ranks meet; it comes before kStarting
+enum class StopPhase { kStarting, kTraining, kEnding, kMeeting };  ///< kMeeting: ranks connect; before kStarting
 /// Sets the facts for these lines: the last finished step, and the newest saved one (0: none).
 void note_progress(StopPhase phase, std::uint64_t step, std::uint64_t saved);
 

@@ -34,13 +34,13 @@ struct BackgroundWriter::State {
   const Options options;
   ckpt::Mutex mutex;
   ckpt::Condition changed;
-  std::deque<Waiting> waiting TITAN_GUARDED_BY(mutex);  // the first may be in progress
+  std::deque<Waiting> waiting TITAN_GUARDED_BY(mutex);  // the first job may be in progress
   std::size_t bytes TITAN_GUARDED_BY(mutex) = 0;
-  std::size_t dropped TITAN_GUARDED_BY(mutex) = 0;       // since the store last took one
-  std::uint64_t number TITAN_GUARDED_BY(mutex) = 0;      // of the newest job
-  std::uint64_t tries TITAN_GUARDED_BY(mutex) = 0;       // that have begun
-  std::uint64_t failed_try TITAN_GUARDED_BY(mutex) = 0;  // the last that failed
-  Status failure TITAN_GUARDED_BY(mutex);                // of it
+  std::size_t dropped TITAN_GUARDED_BY(mutex) = 0;       // jobs dropped since the store last accepted one
+  std::uint64_t number TITAN_GUARDED_BY(mutex) = 0;      // number of the newest job
+  std::uint64_t tries TITAN_GUARDED_BY(mutex) = 0;       // attempts that have begun
+  std::uint64_t failed_try TITAN_GUARDED_BY(mutex) = 0;  // number of the last attempt that failed
+  Status failure TITAN_GUARDED_BY(mutex);                // the error of that attempt
   Clock::time_point again TITAN_GUARDED_BY(mutex){};
   bool busy TITAN_GUARDED_BY(mutex) = false;
   bool refused TITAN_GUARDED_BY(mutex) = false;

@@ -16,7 +16,7 @@ struct TraceSpan {
 /// One JSON document with a line per span; each rank is shown as a process. `title` is shown with the ranks.
 std::string chrome_trace(const std::vector<TraceSpan>& spans, const std::string& title);
 
-/// The lines of some ranks' spans, for ranks that only know their own: a line per span, each followed by a comma.
+/// The lines of chrome_trace() for the spans of one rank, each with a comma at its end. Each rank makes its own lines.
 std::string chrome_rows(const std::vector<TraceSpan>& spans, const std::string& title);
 /// The document made of the concatenated chrome_rows() of all ranks.
 std::string chrome_document(std::string rows);

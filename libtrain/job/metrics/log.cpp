@@ -60,14 +60,14 @@ class LogFile {
   }
   LogFile(const LogFile&) = delete;
   LogFile& operator=(const LogFile&) = delete;
-  /// Why the last call failed.
+  /// Why opening the file or the last write failed.
   ckpt::Status failure() const {
     ckpt::Status status = ckpt::failed(path_ + ": " + std::strerror(errno));
     status.error = errno;
     return status;
   }
   bool is_open() const { return fd_ >= 0; }
-  /// Continues at `at`, and advances it.
+  /// Appends `line` from byte `at` on; advances `at` by the bytes written.
   ckpt::Status append(const std::string& line, std::size_t& at) const {
     while (at < line.size()) {
       const ssize_t count = ::write(fd_, line.data() + at, line.size() - at);
@@ -108,14 +108,14 @@ class FileSink : public spdlog::sinks::base_sink<std::mutex> {
   BackgroundWriter late_;
 };
 
-std::shared_ptr<FileSink> g_file;  // of g_logger; under g_mutex
+std::shared_ptr<FileSink> g_file;  // the file of g_logger; guarded by g_mutex
 
 /// Null if the file cannot be opened.
 std::shared_ptr<FileSink> open_file_sink(const std::string& path, const spdlog::sink_ptr& console, std::string* error) {
   const ckpt::Status made = ckpt::make_dirs(ckpt::posix_fs(), ckpt::parent_path(path));
   const auto file = std::make_shared<LogFile>(path);
   if (!file->is_open()) {
-    *error = "no log file: " + (made.ok() ? file->failure() : made).message;  // training goes on without
+    *error = "no log file: " + (made.ok() ? file->failure() : made).message;  // training continues without it
     return nullptr;
   }
   BackgroundWriter::Options options;
@@ -127,7 +127,7 @@ std::shared_ptr<FileSink> open_file_sink(const std::string& path, const spdlog::
   return std::make_shared<FileSink>(file, std::move(options));
 }
 
-// Under g_mutex.
+// The caller holds g_mutex.
 Logger make_logger(int rank, const std::string& run_dir, std::string* file_error) {
   spdlog::sink_ptr console = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   if (g_show) console = std::make_shared<ShowSink>(g_show);

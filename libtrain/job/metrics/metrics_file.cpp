@@ -16,7 +16,7 @@ using ckpt::File;
 using ckpt::Status;
 
 constexpr std::uint64_t kBuffer = 1 << 20;
-constexpr auto kMayGo = BackgroundWriter::Keep::kWhileThereIsRoom;  // what there are many of
+constexpr auto kMayGo = BackgroundWriter::Keep::kWhileThereIsRoom;  // for frequent lines
 
 /// Calls `take` with the bytes [begin, end) of `file` in order.
 template <typename Take>

@@ -25,8 +25,8 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
  public:
   /// Opens the file for a start that continues after `step` (0: a new run). From the first line with a larger step on,
   /// lines (including events) are moved to metrics.jsonl.attempt-<attempt>. Lines and events of `step` itself stay,
-  /// even if they were written late. An incomplete last line (no newline, or not a whole object) is dropped. \error
-  /// kFailed (I/O).
+  /// even if they were written after lines of later steps. An incomplete last line (no newline, or not a whole object)
+  /// is dropped. \error kFailed (I/O).
   static ckpt::Result<std::unique_ptr<MetricsFile>> open(ckpt::Fs& fs, const std::string& path, std::uint64_t step,
                                                          std::uint32_t attempt);
   /// From now on the thread of `late` writes lines and reports errors; nullptr: lines are written at once. This object

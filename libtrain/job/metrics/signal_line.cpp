@@ -53,7 +53,7 @@ void SignalLine::write_out(int log) {
   line_[size_++] = '\n';
   const std::size_t columns = terminal_columns;
   for (const int fd : {log, columns > 0 ? -1 : STDERR_FILENO})
-    if (fd >= 0 && ::write(fd, line_, size_) < 0) continue;  // there is nobody left to tell
+    if (fd >= 0 && ::write(fd, line_, size_) < 0) continue;  // a failed write cannot be reported anywhere
   if (columns > 0) write_to_terminal(columns);
 }
 
@@ -67,7 +67,7 @@ void SignalLine::write_to_terminal(std::size_t columns) {
     }
     if (line_[at] == ' ') blank = at;
   }
-  constexpr std::string_view kErase = "\r\x1b[J";  // the bar, and ^C
+  constexpr std::string_view kErase = "\r\x1b[J";  // erases the progress bar and the terminal's "^C"
   if (::write(STDERR_FILENO, kErase.data(), kErase.size()) < 0) return;
   (void)!::write(STDERR_FILENO, line_ + start_, size_ - start_);
 }

@@ -6,8 +6,8 @@
 
 namespace titan::train {
 
-/// `columns` > 0: formats lines on stderr for a terminal of that width with a possible progress bar: without time and
-/// rank, wrapped between words. 0: formats them for a file. Thread-safe.
+/// Sets the form of lines on stderr. `columns` > 0: for a terminal of this width: without time and rank, wrapped
+/// between words, in place of a progress bar. 0: for a file. Thread-safe.
 void signal_lines_for_terminal(std::size_t columns);
 
 class SignalLine {

@@ -72,7 +72,7 @@ StatusFile::StatusFile(ckpt::Fs& fs, std::string path, RunStatus status, Backgro
     : fs_(fs), path_(std::move(path)), late_(late), status_(std::move(status)) {
   const ckpt::MutexLock guard(mutex_);
   status_.durable_at = ckpt::seconds_since_epoch();
-  (void)ckpt::remove_stale_temporaries(fs_, path_);  // what is wrong with the folder the first writing tells
+  (void)ckpt::remove_stale_temporaries(fs_, path_);  // the first write reports what is wrong with the folder
 }
 
 void StatusFile::step(const StepMetrics& metrics) {
@@ -113,7 +113,7 @@ void StatusFile::write_soon() {
   }
   late_.add(BackgroundWriter::Keep::kAlways, 0, [self = shared_from_this()] {
     self->write();
-    return ckpt::ok_status();  // refused content is written with the next step, since log lines are queued behind it
+    return ckpt::ok_status();  // not retried: the next step writes the file again
   });
 }
 
@@ -125,7 +125,7 @@ void StatusFile::write() {
     waiting_ = false;
     written_ = std::chrono::steady_clock::now();
   }
-  // Not durable: the text is outdated in a second.
+  // Not synced to disk, since the text is outdated in a second.
   const ckpt::Status status = ckpt::put_file(fs_, path_, text, ckpt::Lasting::kNo);
   if (!status.ok() && !std::exchange(refused_, true)) log_warn("metrics.status_file: " + log_text(status));
   if (status.ok()) refused_ = false;

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t kMostStatus = std::uint64_t{1} << 20;  // bytes
 
-/// A line or comment of a run's status file. Those of `titan-ckpt scrub` are another file's.
+/// Whether this is a line or comment of a run's status file. Metrics of `titan-ckpt scrub` are not: they belong to
+/// another file.
 bool is_line(const std::string& line) {
   return line.empty() || line[0] == '#' ||
          (line.starts_with("titan_") && !line.starts_with("titan_scrub_") &&

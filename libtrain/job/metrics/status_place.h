@@ -17,9 +17,9 @@ namespace titan::train {
 /// The path of metrics.status_file = `name` of a run in `run_dir`.
 std::string status_path(const std::string& run_dir, const std::string& name);
 
-/// Refuses a metrics.status_file at a path that the run writes otherwise, or that holds anything but the status of this
-/// run, since it would be replaced. \error kInvalid: another file, the status of another run, a folder; kFailed,
-/// kMediaError
+/// Refuses a metrics.status_file at a path where the run writes another file, or where there is anything but the status
+/// of this run, since that would be replaced. \error kInvalid: another file, the status of another run, a folder;
+/// kFailed, kMediaError
 ckpt::Status check_status_place(ckpt::Fs& fs, const recipe::Config& config);
 
 }  // namespace titan::train

@@ -42,7 +42,9 @@ struct ValidationMetrics {
   PeakMemory memory;
 };
 
-/// Times in seconds, on rank 0.
+/// A save, with times in seconds on rank 0: copying what is not a tensor (snapshot_s), training waited (stall_s), until
+/// every rank had written (write_s), manifest and renames (publish_s), from when the save was due until it was durable
+/// (durable_s). \source docs/json.md
 struct SaveMetrics {
   std::uint64_t step = 0;
   std::uint64_t bytes = 0;

@@ -23,8 +23,7 @@ SegmentRow rows_of_class(const std::vector<SegmentRow>& owners, std::uint32_t ra
   return row;
 }
 
-/// Plans the butterfly between groups, and what is handed to ranks that are not holders. The all-to-all is planned
-/// later.
+/// Plans the butterfly between groups, and what ranks that are not holders get. The caller plans the all-to-all.
 ExchangePlan plan_between_groups(const std::vector<SegmentRow>& owners, const RankGroups& groups, std::uint32_t me,
                                  std::int64_t elements) {
   ExchangePlan plan{.me = me};

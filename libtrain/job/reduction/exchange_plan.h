@@ -1,17 +1,22 @@
 #pragma once
-// How the ranks of a stage sum their gradients and share their weights: which rank sends what to which, and in which
-// buffers. Pure, planned once; no tensors.
+// How the data-parallel ranks of a stage sum their gradients and send each other their weights: which rank sends what
+// to which rank, and the size of the buffers. Pure, planned once; no tensors.
 //
-// Ranks are divided into groups (rank_groups.h). Within a group, slice k of every holder's row is sent at once, with
-// one copy for each of the group's tree nodes that the sending rank has: a balanced all-to-all, whose sums are the
-// group's node. Then holders with the same place in their groups swap in a butterfly: in step s with the group whose
-// number is theirs XOR 2^s. They swap half, then a quarter, then an eighth of their elements, most of it between
-// neighbours. Each step adds the two halves of a node, so the sums are those of the tree. Finally a rank that is not a
-// holder gets the elements that it owns. Weights take the same way in reverse. If the number of ranks is a power of
-// two, each rank is a group, and there is only the butterfly.
+// Ranks are divided into groups of consecutive ranks (rank_groups.h). The elements of the stage are divided among the
+// holders of a group: the elements that a holder adds up are its row. Gradients are summed in three phases:
+// 1. All-to-all in each group: every rank sends its sums of each holder's row to that holder, slice by slice and to all
+// holders at once. If its micro-batches form several nodes of the canonical tree (tree.h), it sends one copy for each
+// node. A holder adds the copies up to the one node that its group sums.
+// 2. Butterfly between the groups: in step s a holder swaps with the holder at the same place in the group whose number
+// is its own group's XOR 2^s. Holders swap a half, then a quarter, then an eighth of their elements, so most bytes go
+// between neighbouring groups. Each step adds the two halves of a tree node, so the result is the sum of the tree.
+// 3. A rank that is not a holder gets the elements that it owns from a holder.
 //
-// All cuts are at 64-byte lines, not at leaves: a leaf for each of a thousand ranks would exceed any buffer, and sums
-// do not depend on where a range begins.
+// Weights take the same way in reverse. If the number of ranks is a power of two, each rank is a group of its own, and
+// there is only the butterfly.
+//
+// Rows are cut into messages at multiples of 64 bytes, not at leaves: a leaf (1 MiB) for each of a thousand ranks would
+// exceed any buffer, and sums do not depend on where a range begins.
 #include <cstdint>
 #include <vector>
 
@@ -80,8 +85,8 @@ ExchangePlan plan_copies(const std::vector<SegmentRow>& owners, std::uint32_t me
 /// `elements`.
 ExchangePlan plan_turn(const std::vector<SegmentRow>& owners, std::uint32_t me, std::int64_t elements);
 
-/// The elements that each rank of a domain sums in turns, one row per rank: the rows of the owners with the rank's
-/// place in their domains, one domain after the other.
+/// The elements that each rank of a domain sums after each micro-batch, one row per rank of the domain. The rank at
+/// place p sums the rows of the owners at place p of every domain, in the order of domains.
 std::vector<SegmentRow> domain_rows(const std::vector<SegmentRow>& owners, std::uint32_t domain);
 
 /// The number of consecutive data-parallel ranks in a domain. Ranks of a domain exchange gradients after each
@@ -92,7 +97,7 @@ std::uint32_t domain_size(const recipe::RunPlan& plan);
 bool exchanges_in_turns(const recipe::RunPlan& plan);
 /// Whether there is more than one domain of more than one rank: World::node and World::between_nodes carry the sums.
 bool has_node_groups(const recipe::RunPlan& plan);
-/// The micro-batches of DP rank `dp_rank`.
+/// The micro-batches that DP rank `dp_rank` computes.
 Share share_of(const recipe::RunPlan& plan, std::uint32_t dp_rank);
 /// Micro-batches in the schedule of DP rank `dp_rank`. All ranks of a domain run the schedule of the domain's largest
 /// share, so that they reach the exchanges in the same order; a rank without a micro-batch skips its actions.

@@ -7,7 +7,7 @@ namespace titan::train {
 /// The transfers of one rank in its group. Rank numbers are those in the group.
 struct ExchangeWays {
   bool all_to_all = false;      ///< an all-to-all with all other ranks
-  std::vector<int> few = {};    ///< ranks of an all-to-all among a few; each has the others in its list
+  std::vector<int> few = {};    ///< partners in an all-to-all of a few ranks, each of which lists the others
   std::vector<int> swaps = {};  ///< ranks to swap with, one after the other, in the order in which all ranks swap
 };
 

@@ -12,7 +12,7 @@ std::optional<std::uint32_t> RankGroups::extra(std::uint32_t group) const {
   return end(group) - first(group) > holders ? std::optional(end(group) - 1) : std::nullopt;
 }
 
-// Round-robin, so that each position has its share of them.
+// Round-robin, so that the extra ranks are divided evenly among the places.
 std::uint32_t RankGroups::place_for(std::uint32_t extra) const {
   const std::uint32_t group = group_of(extra);
   return (first(group) - group * holders) % holders;

@@ -1,6 +1,7 @@
 #pragma once
 // Divides the ranks of an exchange into groups of neighbours; the number of groups is a power of two. Within a group
-// each rank sends to each; between groups ranks swap in a butterfly. So no rank communicates with all others. Pure.
+// each rank sends to each other rank; between groups ranks swap in a butterfly. So in a large job no rank communicates
+// with all others. Pure.
 //
 // Each group sums one node of the canonical tree. All groups have the same number of holders, among which the elements
 // are divided. If the number of ranks is a multiple of the number of groups, dp_block() gives each rank micro-batches
@@ -41,7 +42,7 @@ struct RankGroups {
   std::vector<SegmentRow> rows(const std::vector<SegmentRow>& owners, std::uint32_t place) const;
 };
 
-/// Larger groups are split, even if this creates a rank that is not a holder.
+/// The most ranks of a group. Larger groups are split, even if some groups then have a rank that is not a holder.
 inline constexpr std::uint32_t kLargestGroup = 16;
 
 /// The groups of `ranks` that share `count` micro-batches.

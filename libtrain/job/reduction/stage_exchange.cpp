@@ -113,7 +113,8 @@ std::vector<SegmentRow> turn_rows(const recipe::RunPlan& plan, const ckpt::Owner
   std::vector<SegmentRow> rows = owner_rows(plan, owners, plan.rank_of(stage), slots);
   if (!plan.dims.tied || stage + 1 != plan.stage_count()) return rows;
   // What a rank sums of the head is what its counterpart on the first stage owns of the embedding.
-  std::vector<std::uint32_t> head(slots.size(), static_cast<std::uint32_t>(plan.parameters.size()));  // nobody's
+  std::vector<std::uint32_t> head(slots.size(),
+                                  static_cast<std::uint32_t>(plan.parameters.size()));  // no parameter, so no owners
   for (std::uint32_t i = 0; i < plan.parameters.size(); ++i)
     if (plan.parameters[i].name == recipe::kEmbeddingName) head.push_back(i);
   const std::vector<SegmentRow> of_head = owner_rows(plan, owners, plan.rank_of(0), head);

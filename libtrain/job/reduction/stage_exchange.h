@@ -1,5 +1,6 @@
 #pragma once
-// What one rank exchanges with the other ranks of its stages, and its buffers. Pure, planned once.
+// What one rank exchanges with the other data-parallel ranks of its stages, and the size of its buffers. Pure, planned
+// once.
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +10,7 @@
 namespace titan::train {
 
 struct StageExchange {
-  /// Compute copies of one element width that owners send to all ranks.
+  /// The weights in one compute dtype that owners send to all ranks.
   struct Sharing {
     std::int64_t width = 4;  ///< bytes of an element: 4 float32, 2 bfloat16
     ExchangePlan plan;
@@ -20,8 +21,8 @@ struct StageExchange {
     ExchangePlan sums;                 ///< at the end of the step, by slot; empty if gradients are exchanged in turns
     std::vector<Sharing> sharings;
   };
-  /// The turns of one part of a stage: gradients of one width, exchanged after each micro-batch among the ranks of a
-  /// domain.
+  /// The exchange "in turns" of one part of a stage: after each micro-batch, the ranks of a domain exchange its
+  /// gradients. All elements have one width.
   struct Turns {
     std::uint32_t chunk = 0;           ///< the stage's place among those of the rank
     std::int64_t width = 4;            ///< bytes of a gradient element, in memory and in transit
@@ -63,8 +64,8 @@ Traffic traffic_of(const StageExchange& exchange, std::uint32_t micro_batches);
 /// are alike.
 Traffic busiest_traffic(const recipe::RunPlan& plan);
 
-/// The transfers of the groups of a stage's ranks. `nodes`: World::node and World::between_nodes exist
-/// (has_node_groups()).
+/// The transfers of a rank among all ranks of its stage, among those of its domain, and among those with its place in
+/// the other domains. `nodes`: the last two exist (has_node_groups()).
 struct GroupWays {
   ExchangeWays stage, node, between_nodes;
 };

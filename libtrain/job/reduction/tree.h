@@ -1,6 +1,7 @@
 #pragma once
-// The canonical sum: a fixed binary tree over the global micro-batch index 0..M-1, by recursive bisection. Pure: no
-// tensors. \source architecture: node [lo,hi) = node [lo,mid) + node [mid,hi), mid = lo + floor((hi-lo)/2)
+// The canonical sum of gradients: a fixed binary tree over the global micro-batch index 0..M-1, by recursive bisection.
+// The sum of node [lo, hi) is that of [lo, mid) plus that of [mid, hi), with mid = lo + floor((hi - lo) / 2). So its
+// bits do not depend on the number of ranks. Pure: no tensors.
 #include <cstdint>
 #include <vector>
 
@@ -16,8 +17,8 @@ struct Node {
 };
 
 /// The micro-batches of DP rank `r` of `d`. Ranks differ by at most one micro-batch. While d is even, the range and d
-/// are halved at the middle of the tree node; if d is a power of two, each rank has one node. With an odd d, the rest
-/// of a node with M micro-batches is divided into [floor(r*M/d), floor((r+1)*M/d)).
+/// are halved at the middle of the tree node; if d is a power of two, each rank has one node. Once d is odd, the M
+/// micro-batches of the node that is left are divided into [floor(r*M/d), floor((r+1)*M/d)).
 Node dp_block(std::uint32_t count, std::uint32_t d, std::uint32_t r);
 /// The micro-batches of one rank in its order: number i is first + i * stride. All are within `block`.
 struct Share {

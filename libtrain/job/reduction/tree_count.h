@@ -1,5 +1,6 @@
 #pragma once
-// How many sums a tree holds while micro-batches are added to it. Pure; TreeSum does the same with tensors.
+// How many sums a tree holds while micro-batches are added to it. Pure.
+// TreeSum (libtrain/engine/exchange) sums tensors in the same way.
 #include <cstddef>
 #include <set>
 

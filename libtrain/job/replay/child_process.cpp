@@ -27,7 +27,7 @@ std::vector<std::string> environment_of_child() {
   return all;
 }
 
-/// Behind a fork: calls nothing but system calls.
+/// Runs after fork: system calls only.
 [[noreturn]] void become(const char* program, char* const* words, char* const* environment, int output, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -65,7 +65,7 @@ Settings replay_rows(const Settings& stored, const ReplayLayout& layout, std::ui
     const bool placed = layout.nproc > 0 && key != nullptr && key->cls == recipe::KeyClass::kLayout;
     const bool own = row.first == "checkpoint.folder" || row.first == "checkpoint.keep_best" ||
                      row.first == "checkpoint.near" ||
-                     row.first == "metrics.status_file";  // of the run itself, wherever it lies
+                     row.first == "metrics.status_file";  // these belong to the run that is replayed
     if (!loads && !placed && !own) rows.push_back(row);
   }
   Settings ours{{"checkpoint.enable", "true"},

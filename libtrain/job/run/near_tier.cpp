@@ -20,8 +20,8 @@ namespace {
 using ckpt::Code;
 using ckpt::Status;
 
-constexpr int kNice = 10;          // as the threads of a background save
-constexpr unsigned kLastRead = 2;  // a single read that finds damage proves nothing
+constexpr int kNice = 10;          // niceness of the copying thread; threads of a background save have the same
+constexpr unsigned kLastRead = 2;  // failed reads after which a step counts as lost: a single one may be wrong
 
 }  // namespace
 
@@ -92,7 +92,7 @@ ckpt::Result<ckpt::Published> NearTier::copy(std::uint64_t step) {
   return ckpt::copy_step(fs_, path_of(step), options_.checkpoint_dir, how);
 }
 
-// A step that the near folder has lost cannot be recovered by another attempt.
+// Whether the near folder has lost the step, so that another attempt to copy it would fail, too.
 bool NearTier::is_lost(std::uint64_t step, const Status& status) {
   if (status.code == Code::kNotFound)
     return fs_.stat(ckpt::join_path(path_of(step), ckpt::kManifestFile)).status().code == Code::kNotFound;
@@ -152,8 +152,8 @@ void NearTier::work() {
   }
 }
 
-// Deletes a step or a damaged step. Files of users in it stay in the near folder, of which a restart of the host may
-// leave nothing.
+// Deletes a step or a damaged step. A user's own files in it stay in the near folder, which a restart of the host may
+// empty (tmpfs).
 Status NearTier::drop(const std::string& name) {
   const auto remove = ckpt::is_damaged_name(name) ? ckpt::delete_damaged : ckpt::delete_step;
   std::string kept;
@@ -162,7 +162,7 @@ Status NearTier::drop(const std::string& name) {
   return status;
 }
 
-// The run folder has `step`: what is older in the near folder is of no use any more.
+// Called once the run folder has `step`: older steps in the near folder are no longer needed.
 void NearTier::keep_only(std::uint64_t step) {
   Status noted = ckpt::note_durable(fs_, path_of(step));
   const auto scan = ckpt::list_steps(fs_, options_.folder);

@@ -58,8 +58,8 @@ class NearTier {
   /// Removes all steps from the near folder that are also in the run folder. Without this call the newest of them is
   /// kept.
   void make_room();
-  /// Removes queued steps from the near folder without copying them, oldest first, until only one is queued or being
-  /// copied. Returns the removed steps.
+  /// Removes queued steps from the near folder without copying them, except one: the step that is being copied, else
+  /// the newest. Returns the removed steps, oldest first.
   std::vector<std::uint64_t> drop_older();
   /// Removes the near folder if every step in it is durable. For a run that copies nothing more and whose later starts
   /// do not need the near folder.

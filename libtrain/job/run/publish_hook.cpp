@@ -120,7 +120,7 @@ void PublishHook::finish(const std::function<bool()>& stopped) {
     std::optional<Clock::time_point> deadline;
     while ((under_way_ || next_) && !(deadline && Clock::now() >= *deadline)) {
       if (!deadline && stopped()) deadline = Clock::now() + kStopWait;
-      changed_.wait(lock);  // ten times a second
+      changed_.wait(lock);  // returns after at most 100 ms, so `stopped` is polled
     }
   }
   end();
@@ -189,7 +189,7 @@ void PublishHook::run(const Publish& one) {
                             (Clock::now() >= deadline ? "it took longer than checkpoint.on_publish_timeout_seconds"
                                                       : "the run has ended; it runs at the next start"));
   }
-  (void)!::write(watch.ends[1], "\n", 1);  // its children may continue
+  (void)!::write(watch.ends[1], "\n", 1);  // ends only the watcher: the command's children may continue
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return options_.done(one);
   options_.problem(what + " failed: " +
                    (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))

@@ -26,7 +26,7 @@ class PublishHook {
  public:
   struct Options {
     std::string command;  ///< for /bin/sh, with TITAN_STEP and TITAN_CHECKPOINT in its environment, without the
-                          ///< variables
+                          ///< variables of a rank (RANK, ...)
     std::string output;   ///< file that its output is appended to
     double limit_s = 0;   ///< a command that takes longer is killed
     /// Called by the thread right before a command. The command runs only if the result is ok: its step still exists.

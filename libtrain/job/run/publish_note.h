@@ -18,8 +18,9 @@ class Fs;
 namespace titan::train {
 
 struct PublishTells {
-  std::function<ckpt::Status()> still_ours;  ///< called before the note is written
-  std::function<void(const std::string&)> problem, say;
+  std::function<ckpt::Status()> still_ours;  ///< called before the note is written; an error means that another process
+                                             ///< has taken over the run folder
+  std::function<void(const std::string&)> problem, say;  ///< get warnings, and messages, for the log
 };
 
 /// Creates the configured hook, which writes this note after each successful command; null if no command is configured.

@@ -50,7 +50,7 @@ Status RunFiles::start(const recipe::Config& config, std::uint64_t step, const c
                        const std::string& resumed_from, bool durable) {
   TITAN_RETURN_IF_ERROR(check_status_place(fs_, config));
   recipe::Config lasting = config;
-  lasting.debug.stop_at_step.reset();  // applies to one start only: a run from this file would stop at once
+  lasting.debug.stop_at_step.reset();  // applies to one start only: with it, a start from this file would stop at once
   if (!lasting.model.rope_scaling)
     lasting.model.rope_scaling = recipe::kPlainRope;  // explicit, for readers of the model from this file
   TITAN_RETURN_IF_ERROR(replace_file(fs_, run_dir_, "config.toml", recipe::config_toml(lasting)));

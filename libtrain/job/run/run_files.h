@@ -36,17 +36,17 @@ class RunFiles {
   /// For a run that returns to `step`: removes lines of later steps from metrics.jsonl as at a resume, and supersedes
   /// their TensorBoard points. If the store refuses, retries up to `timeout`.
   ckpt::Status back_to(std::uint64_t step, std::uint32_t attempt, std::chrono::milliseconds timeout);
-  /// Reads the locks again. Any thread. \error kLocked if another process has taken over the folder: nothing may be
-  /// written into it any more
+  /// Reads the lock files again. May be called from any thread. \error kLocked: another process has taken over the
+  /// folder, so nothing may be written into it any more
   ckpt::Status still_ours() const { return locks_.still_ours(); }
   /// kLocked once a heartbeat has found the lock lost. Does no I/O.
   ckpt::Status lost() const { return locks_.lost(); }
   /// A mark by which other ranks check that they see the same checkpoint folder.
   std::string mark() const { return locks_.mark(); }
-  // Once the run has started, a background thread writes for these functions: they do not wait for the store, and
-  // errors become warnings. Writes the same values to metrics.jsonl and, if `due`, to the TensorBoard file, if there is
-  // one.
-  /// Writes the same values to metrics.jsonl and, if `due`, to TensorBoard's file, if there is one.
+  // After start() a background thread writes for the following functions: they do not wait for the store, and errors
+  // become warnings.
+  /// Writes the values to metrics.jsonl, to metrics.status_file if that is configured, and, if `due`, to the
+  /// TensorBoard file if there is one.
   void step(const StepMetrics& metrics, bool due);
   void validated(const ValidationMetrics& metrics);
   /// `fields`: further values for metrics.jsonl.
@@ -76,7 +76,7 @@ class RunFiles {
   std::shared_ptr<StatusFile> status_;  ///< null: not configured
   std::string run_dir_, board_folder_;
   ckpt::RunGuard locks_;
-  std::unique_ptr<BackgroundWriter> late_;  ///< destroyed first, since it writes into the files
+  std::unique_ptr<BackgroundWriter> late_;  ///< declared last, so destroyed first: it writes into the files above
 };
 
 }  // namespace titan::train

@@ -15,7 +15,8 @@ class ActionTrace {
   /// The host's wall clock. Ranks of one host share it; between hosts it is as accurate as their synchronisation.
   using Clock = std::chrono::system_clock;
 
-  /// Records its lifetime in `trace`, unless that is null. An In within the lifetime of another is shown nested.
+  /// Records the time from its construction to its destruction as a span of `trace`, unless that is null. An In within
+  /// the lifetime of another In is shown nested.
   class In {
    public:
     In(ActionTrace* trace, const Action& action) : In(trace) { action_ = action; }

@@ -65,7 +65,7 @@ Result<ScheduleCsv> parse_schedule_csv(std::string_view text) {
   for (std::size_t line = 1; !text.empty(); ++line) {
     std::string_view row = cut(text, '\n');
     if (ckpt::trimmed(row).empty() && ckpt::trimmed(text).find_first_not_of('\n') == std::string_view::npos)
-      break;  // the last lines
+      break;  // only empty lines follow
     csv.table.emplace_back();
     csv.lines.push_back(line);
     csv.cells.emplace_back();

@@ -75,7 +75,8 @@ Status not_finite(const ckpt::WeightSource& source, std::size_t weight, std::uin
   const std::vector<ckpt::WeightInfo>& all = source.tensors();
   const ckpt::WeightInfo& bad = all[weight];
   const std::string& skipped = bad.in_file.empty() ? bad.name : bad.in_file;
-  // With a tensor of several parameters (experts) all of them go.
+  // A tensor in the file may hold several parameters (experts). A rule that skips it skips all of them, so all are
+  // created.
   std::string created;
   for (const ckpt::WeightInfo& one : all)
     if (&one == &bad || (!bad.in_file.empty() && one.in_file == bad.in_file))

@@ -19,18 +19,19 @@ namespace {
 
 /// Weights and parameters that do not match.
 struct Misfit {
-  bool rows = false;      ///< names of another layout, and the row order is not given
-  bool stranger = false;  ///< a weight without a parameter has the shape of a missing one: it has another name
+  bool rows = false;      ///< a name tells of the other order of rows, and the rules do not give `rows`
+  bool stranger = false;  ///< a weight without a parameter has a missing parameter's shape: only its name may differ
   std::vector<std::string> missing;
 };
 
-/// As the user's rules must call a weight, and what it is here.
+/// The name of a weight in the file, which rules must use; if Titan's name differs, that follows in parentheses.
 std::string said(const ckpt::WeightInfo& weight) {
   return weight.in_file.empty() || weight.in_file == weight.name ? weight.name
                                                                  : weight.in_file + " (here " + weight.name + ")";
 }
 
-/// The likely reason, where one key of the model explains what does not fit; else the ways to say it by hand.
+/// A hint: the one setting that would explain the mismatch, if there is one; else the flags with which a user can give
+/// the mapping.
 std::string way_on(const std::vector<std::string>& weights, const std::vector<std::string>& parameters,
                    const Misfit& misfit) {
   if (misfit.rows) return recipe::kSayRows;

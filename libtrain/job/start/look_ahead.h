@@ -17,7 +17,7 @@ namespace titan::train {
 using ckpt::Status;
 
 struct Outlook {
-  Status refused;  ///< kFailed (rights, space), kLocked, kInvalid (ids)
+  Status refused;  ///< kFailed (missing permissions, too little space), kLocked, kInvalid (ids outside the vocabulary)
   std::vector<std::string> warnings;
   TokenScan scan;
 };

@@ -86,7 +86,7 @@ Result<ckpt::DataPosition> position_of_texts(const recipe::Config& config, const
     const std::uint64_t samples = alike ? known_samples(start.stored->data, files) : 0;
     all_known &= samples != 0;
     data.samples_per_epoch += samples;
-    // An unknown number is set to 1: epochs are still those of the configuration.
+    // An unknown number of samples is set to 1; epochs in the configuration do not depend on it.
     if (!choices.empty()) data.sets[i] = set_of(choices[i], std::max<std::uint64_t>(samples, 1), files.size());
   }
   if (!all_known) data.samples_per_epoch = 0;
@@ -147,7 +147,7 @@ Status open_data(const StartInputs& inputs, Start& start) {
 }
 
 Status end_with_data(Start& start) {
-  const bool counted = start.data.samples_per_epoch > 0;  // else texts are not tokens yet
+  const bool counted = start.data.samples_per_epoch > 0;  // 0: texts are not tokenized yet
   if (start.data.sets.empty() || start.complete || !counted) return ckpt::ok_status();
   const ckpt::Mixture mixture(start.data);
   if (!mixture.end()) return ckpt::ok_status();

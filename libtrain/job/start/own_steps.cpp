@@ -41,7 +41,7 @@ Status OwnSteps::add_near() {
                                      [&](const ckpt::StepEntry& own) { return own.step == entry.step; });
     if (durable) {
       copies_[entry.step] = entry.path;
-    } else if (!ckpt::was_durable(fs_, entry.path)) {  // else somebody has removed it from the run folder
+    } else if (!ckpt::was_durable(fs_, entry.path)) {  // otherwise it was deleted from the run folder, and is ignored
       near_alone_.insert(entry.step);
       scan_.steps.push_back(entry);
     }
@@ -110,7 +110,7 @@ void OwnSteps::judge_durable(ckpt::StepEntry& entry) const {
   if (damaged_.count(entry.step) != 0) entry.validity = ckpt::corrupt("damage found while loading");
 }
 
-// The number of the start that saved it; 0 if not known.
+// The number of the start that saved the step; 0 if not known.
 std::uint32_t OwnSteps::attempt_of(const ckpt::StepEntry& entry) const {
   if (!entry.manifest) return 0;
   const auto state = ckpt::CheckpointReader::known(fs_, entry.path, *entry.manifest).train_state();

@@ -153,7 +153,7 @@ Status prepare_start(const StartInputs& inputs, const recipe::Permission& permis
 Status read_whole(ckpt::Fs& fs, const std::string& path, const ckpt::Digest& id, const ckpt::CancelToken& stop) {
   TITAN_ASSIGN_OR_RETURN(const ckpt::VerifyReport report, ckpt::verify_checkpoint(fs, path, {}, stop));
   for (const ckpt::Damage& damage : report.damage) {
-    if (damage.unit == "derived") continue;  // loaded by nobody
+    if (damage.unit == "derived") continue;  // a resume does not read derived files
     const std::string where =
         damage.tensor.empty() ? "" : ", leaf " + std::to_string(damage.leaf) + " of " + damage.tensor;
     return ckpt::corrupt(ckpt::join_path(path, damage.file) + where + ": " + damage.detail);

@@ -34,7 +34,8 @@ struct StartInputs {
   std::vector<std::string> allow;  ///< values of --allow
   std::uint32_t world = 1;
   ckpt::WeightOpener open_weights;  ///< for --init-from; empty: only Titan checkpoints
-  bool data_elsewhere = false;  ///< before the first step, data that are only named (training.corpus) are not an error
+  bool data_elsewhere = false;      ///< a new run whose data set is only named as torchtitan would download it ("c4":
+                                    ///< training.corpus) is not an error; Start::no_data says what is missing
   std::vector<KnownFile> checked_data;  ///< files that another rank has read completely
   std::uint32_t node_ranks = 0;         ///< consecutive ranks on one node; 0: all
   ckpt::CancelToken stop;               ///< polled while data are read
@@ -69,9 +70,10 @@ struct Start {
   Status verdict;                     ///< why the start is refused; other members are filled as far as known
 };
 
-/// Opens the checkpoint of `start.decision` and takes the decision's manifest: sets the source, its model, and the run
-/// so far. `json`: texts of JSON components that are known already. \error as CheckpointReader and WeightSource;
-/// kIncompatible: neither configuration nor checkpoint has a key of the model
+/// Opens the checkpoint of `start.decision` with the manifest of the decision, which is moved out of it. Sets the
+/// source, the model keys that it determines, and the stored state of the run. `json`: texts of JSON components that
+/// are known already. \error as CheckpointReader and WeightSource; kIncompatible: neither configuration nor checkpoint
+/// has a key of the model
 Status open_start(ckpt::Fs& fs, const StartInputs& inputs, Start& start, std::map<std::string, std::string> json = {});
 
 /// The rest of an opened start: plans, opens the dataset, and continues the stored run or begins a new one. Reads no

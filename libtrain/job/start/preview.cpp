@@ -46,7 +46,7 @@ Result<StartPreview> preview_start(ckpt::Fs& fs, const StartInputs& inputs, bool
             !line.empty())
           said.push_back(std::move(line));
       }
-      preview.source.reset();  // it reads by `watch`
+      preview.source.reset();  // it reads through `watch`, which is about to be destroyed
       break;
     }
     if (preview.decision.mode != StartMode::kResume) return status;

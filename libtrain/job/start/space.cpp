@@ -85,7 +85,7 @@ SpaceVerdict look_at_space(ckpt::Fs& fs, const recipe::Config& config, const rec
                            std::uint64_t start_step) {
   const std::string folder = folder_of(config);
   const auto free = fs.free_bytes(ckpt::nearest_there(fs, folder));
-  if (!free.ok()) return {};  // a store that does not tell
+  if (!free.ok()) return {};  // the store does not say how much space is free
   SpaceNeed need;
   need.steps_there = count_kept_steps(fs, config);
   need.saves = forecast_saves(config, plan, start_step, need.steps_there);

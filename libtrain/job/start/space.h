@@ -33,7 +33,7 @@ struct SpaceVerdict {
 /// Pure. `folder`: the checkpoint folder.
 SpaceVerdict judge_space(const SpaceNeed& need, std::uint64_t free, const std::string& folder);
 
-/// Steps in the run's folder that retention counts.
+/// The number of steps in the run folder that retention counts.
 std::uint64_t count_kept_steps(ckpt::Fs& fs, const recipe::Config& config);
 
 /// Judges a run that continues after `start_step`. Leftovers of dead saves count as free space, since a start removes

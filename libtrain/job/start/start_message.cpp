@@ -45,7 +45,7 @@ ckpt::Result<StartMessage> decode_start(std::string_view bytes) {
     // The message is damaged, not the checkpoint: an older step would not help.
     if (!manifest.ok()) return ckpt::failed(manifest.status().message).wrapped("the manifest that rank 0 sent");
     decision.manifest = std::move(*manifest);
-    decision.manifest->minor = minor;  // a text is written with the lowest that will do
+    decision.manifest->minor = minor;  // the text has the lowest minor version that suffices, not the one of the file
   }
   while (!in.at_end()) {
     std::string component = in.text();

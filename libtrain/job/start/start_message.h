@@ -1,6 +1,7 @@
 #pragma once
 // What rank 0 sends the other ranks about a start: the start step, and the checkpoint's manifest and JSON components.
-// They open the checkpoint from it without checking member files, which would dominate a start of thousands of ranks.
+// The other ranks open the checkpoint by this message, without checking member files: such checks would take most of
+// the time of a start of thousands of ranks.
 #include <map>
 #include <string>
 #include <string_view>

@@ -24,7 +24,7 @@ std::optional<int> stored_threads(const ckpt::Settings& environment);
 
 /// job.threads_per_rank if set, else `stored`, else a rank's part of the cores.
 int threads_per_rank(const recipe::Config& config, std::optional<int> stored, int local_ranks, CoreShare share);
-/// Like above, for a start that resumes a checkpoint with `state`; null: it resumes none.
+/// The same for a start that resumes a checkpoint with `state`; null: it resumes none.
 int threads_per_rank(const recipe::Config& config, const ckpt::TrainState* state, int local_ranks, CoreShare share);
 
 /// A warning if the user has set OMP_NUM_THREADS to another value than `threads`; else "".

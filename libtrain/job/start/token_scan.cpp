@@ -63,7 +63,8 @@ TokenScan scan_tokens(const Dataset& data, const recipe::Config& config, std::ui
     scan.refused = at_step(bad, bad_step, "");
     return scan;
   }
-  // As many as that in the mean are never all missed.
+  // If the run is expected to read at least this many samples with bad ids, the chance to miss all of them is
+  // negligible.
   constexpr double kSure = 10;
   const double met = static_cast<double>(spoiled) * static_cast<double>(wanted) / static_cast<double>(scan.checked);
   const std::string drawing = "; " + std::to_string(spoiled) + " of " + std::to_string(scan.checked) +
