@@ -11,7 +11,8 @@ namespace titan::convert {
 /// True for float32, bfloat16 and float16, to which cast() casts elements of any type of ckpt::is_float().
 bool is_castable(ckpt::DType dtype);
 
-/// ckpt::convert_elements(); also copies if the types are equal.
+/// Converts the elements in `in` from type `from` to type `to`, into `out`; copies them if the types are equal. Returns
+/// the rounding error (ckpt::convert_elements()).
 ckpt::RoundingError cast(ckpt::DType from, std::span<const std::byte> in, ckpt::DType to, std::span<std::byte> out);
 
 }  // namespace titan::convert

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint64_t kChunk = std::uint64_t{1} << 20;
 
-// Copies through a hasher, so that what was digested is what was written. `size`: what was copied.
+// Copies a companion and hashes the bytes while copying, so the digest is that of the bytes written. `size` is set to
+// the number of bytes copied.
 Result<ckpt::Digest> copy(Fs& fs, const Companion& companion, ckpt::File& to, std::uint64_t& size) {
   if (companion.path.empty()) {
     const auto text = std::as_bytes(std::span(companion.text));

@@ -14,8 +14,8 @@ std::string through_link(Fs& fs, const std::string& path);
 
 inline constexpr const char* kCompanionFolder = "hf";
 
-/// Copies `companions` to `<checkpoint>/hf/` (created here; its names are not synced) and syncs them. Returns their
-/// member entries.
+/// Copies `companions` to `<checkpoint>/hf/` and syncs each copy. Creates that folder; the caller must sync the folder
+/// itself. Returns the member entries of the copies. \error kFailed
 Result<std::vector<ckpt::FileEntry>> take_companions(Fs& fs, const std::vector<Companion>& companions,
                                                      const std::string& checkpoint);
 
@@ -24,11 +24,12 @@ std::vector<Companion> companions_of(const CheckpointReader& checkpoint);
 
 /// Reads a companion, checked against its digest. \error kCorrupt, kFailed
 Result<std::string> read_companion(Fs& fs, const Companion& companion, std::uint64_t limit);
-/// Reads that of `companions` which is called `name`; "" where none is.
+/// Reads the one of `companions` whose name is `name`; returns "" if there is none.
 Result<std::string> read_companion(Fs& fs, const std::vector<Companion>& companions, const std::string& name,
                                    std::uint64_t limit);
 
-/// Copies the companions for which `wanted` is true to the folder `destination`; checks and syncs each.
+/// Copies the companions for which `wanted` is true to the folder `destination`, checks the digest of each and syncs
+/// it. \error kCorrupt (a digest), kFailed
 Status copy_companions(Fs& fs, const std::vector<Companion>& companions, const std::string& destination,
                        const std::function<bool(const std::string& name)>& wanted);
 

@@ -64,7 +64,7 @@ Result<ConversionReport> import_from(Fs& fs, const Format& format, const std::st
   return import_checkpoint(fs, format, *source, plan, target, options.progress);
 }
 
-// A flag without effect is an error.
+// Refuses flags that have no effect for the destination format.
 Status check_flags(const Format* to, const ConvertOptions& options) {
   const std::string target = to == nullptr ? kTitan : to->name();
   const auto useless = [&](bool given, const char* flag, const char* where) {

@@ -14,8 +14,8 @@ struct ExportTarget {
   bool dry_run = false;     ///< checks and reports, writes nothing
 };
 
-/// Allows a checkpoint of `format` to replace a folder of this format without other files, or a file of this format
-/// that can be opened.
+/// The rule for what a new checkpoint of `format` may replace: a folder of this format that holds no other files, or a
+/// single file that opens as this format.
 ckpt::ReplaceCheck replaceable_by(const Format& format);
 
 /// Writes `writer`'s checkpoint to the destination, completely or not at all; first removes leftover temporaries for

@@ -76,7 +76,8 @@ std::string ruled(const std::string& name, const Weights& weights, const recipe:
   return std::string(state->before) + to + "." + std::string(state->field);
 }
 
-// The weight that an adapter of PEFT adapts, and the adapter's own. Without the adapters it is another model.
+// Whether a tensor belongs to a PEFT adapter: the adapted weight ("base_layer") or the adapter's own ("lora_A"). The
+// weights without the adapter are another model, so they are not converted alone.
 bool is_adapted(std::string_view name) {
   bool found = false;
   for_each_segment(name, [&](std::string_view segment) {
@@ -141,7 +142,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
   std::vector<std::string> problems, rows, rows_of_state;
   std::map<std::string_view, std::size_t> wrappers;
   for (const std::string& name : names) {
-    // An optimizer's state is called "optimizer.state." by other programs than those that save it under another prefix.
+    // --skip accepts "optimizer.state.<parameter>.<field>" even if the file has another prefix before "state.".
     const std::optional<StateKey> state = split_state_key(name);
     const bool by_flag = skip.takes(
         {name, state ? kStateOfAll + std::string(state->parameter) + "." + std::string(state->field) : name});
@@ -166,7 +167,7 @@ Result<FileNames> file_names(const std::string& path, const std::vector<std::str
     if (weight.empty() || has_rule(weight, options.rules)) matched.emplace_back(state->parameter);
   }
   problems = recipe::unused_rules(matched, options.rules);
-  if (rows.empty()) rows = std::move(rows_of_state);  // if the weight is there, its moments add nothing
+  if (rows.empty()) rows = std::move(rows_of_state);  // the weight's problem already covers its moments
   problems.insert(problems.end(), rows.begin(), rows.end());
   if (!problems.empty()) return refuse(path, std::move(problems), rows.empty() ? nullptr : recipe::kSayRows);
   if (!options.look || options.config) TITAN_RETURN_IF_ERROR(check_merged(path, found));

@@ -1,5 +1,6 @@
 #pragma once
-// The names of a foreign file's tensors after the user's rules, without the prefixes of module wrappers.
+// Applies the user's rename and skip rules to the names of a foreign file's tensors, and removes the name segments of
+// module wrappers ("_orig_mod", "module").
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,9 +28,9 @@ struct FileNames {
   std::vector<std::string> notes;
 };
 
-/// Applies `options` to the names of the tensors of `path`. \error kInvalid: a rule that matches nothing;
-/// kIncompatible: a rename from one layout to another does not say in which order rows are; kUnsupported: an adapter
-/// that is not merged, unless the file is only looked at
+/// Applies `options` to `names`, the tensor names of the file `path`. \error kInvalid: a pattern of `skip` that matches
+/// nothing; kIncompatible: a rule that matches nothing, or that renames to another program's names without stating the
+/// row order; kUnsupported: a PEFT adapter that is not merged (allowed with `look` without `config`)
 Result<FileNames> file_names(const std::string& path, const std::vector<std::string>& names,
                              const ImportOptions& options);
 

@@ -244,7 +244,7 @@ Result<ckpt::VerifiedStep> verify_foreign(Fs& fs, const Format& format, const st
   ckpt::VerifiedStep step{path, {}, {}};
   const auto add_structure = [&](const Status& status) {
     step.report.damage.push_back({format.title(), "structure", "", 0, 0, 0, status.message});
-    step.report.note.clear();  // the note says that the structure is right
+    step.report.note.clear();  // the note would claim that the structure is right
   };
   const auto source = format.open(fs, path);
   if (source.ok()) {

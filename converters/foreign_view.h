@@ -41,8 +41,9 @@ CheckpointReader view_checkpoint(const Format& format, std::shared_ptr<const For
 Result<CheckpointReader> open_any(Fs& fs, const std::string& path);
 /// Like open_any(); opens a foreign checkpoint with `options`.
 Result<CheckpointReader> open_any_with(Fs& fs, const std::string& path, ImportOptions options);
-/// Like open_any(), to read one tensor that a user typed, perhaps with a slice. If `tensor` is a name of the foreign
-/// format and not one of Titan's, the result holds only that tensor, as the foreign format stores it.
+/// Like open_any(), to read one tensor. `tensor` is the name as a user typed it, perhaps with a slice. If `tensor` is a
+/// name of the foreign format and not one of Titan's, the result holds only that tensor, as the foreign format stores
+/// it.
 Result<CheckpointReader> open_for_tensor(Fs& fs, const std::string& path, const std::string& tensor);
 /// Like open_any(), to list tensors whose names match `glob`. If `glob` matches none of Titan's names and some of the
 /// foreign format's, the result holds only those tensors, as the foreign format stores them. \error as open_any

@@ -47,8 +47,9 @@ struct ForeignTensor {
   bool operator==(const ForeignTensor&) const = default;
 };
 
-/// The rows of one parameter within a tensor that interleaves several projections in blocks: `rows` rows out of each
-/// `period`, from row `first` on. With one more dimension (experts), rows are counted over all experts.
+/// The rows of one parameter within a tensor that interleaves several projections in blocks, such as a fused QKV
+/// projection: `rows` rows out of each `period`, from row `first` on. In a tensor of [experts, rows, columns], rows are
+/// counted over all experts.
 struct RowBlocks {
   std::uint64_t rows = 0, period = 0, first = 0;  ///< rows 0: all rows
   bool operator==(const RowBlocks&) const = default;
@@ -58,8 +59,8 @@ struct RowBlocks {
 struct TensorPlan {
   ckpt::TensorRef ref;     ///< `index` into ImportPlan::parameters
   std::size_t source = 0;  ///< index into ForeignCheckpoint::tensors(); equal shape; its dtype is kept unless widened
-  /// rows of a head, if the rows are in the order of rotate_half and must be reordered to Titan's order
-  /// (ckpt/model/rope_permutation.h); 0: rows stay
+  /// number of rows of a head, if the rows are in rotate-half order (Hugging Face's) and must be reordered to Titan's
+  /// interleaved order (ckpt/model/rope_permutation.h); 0: the order stays
   std::uint64_t head_dim = 0;
   bool widened = false;  ///< converted to float32, which represents every value of the source's type
   RowBlocks blocks{};    ///< of `source`, if it has more rows than the parameter
@@ -80,9 +81,9 @@ struct Companion {
 /// the format stores one tensor twice and both must be compared.
 struct ImportPlan {
   std::vector<ckpt::ParameterMeta> parameters;  ///< Titan's names in model order, stage 0
-  std::vector<TensorPlan> tensors;  ///< every parameter, and slots when there are some: then those of every parameter
-                                    ///< (to look: those there are)
-  Settings config;  ///< ascending; "model.*" at least where the format knows them (recipe/model/manifest_dims.h)
+  /// All parameters, and either the slots of all parameters or none. With ImportOptions::look: those that exist.
+  std::vector<TensorPlan> tensors;
+  Settings config;  ///< ascending by key; has the rows "model.*" if they are known (recipe/model/manifest_dims.h)
   std::uint64_t step = 0;
   std::uint32_t data_ranks = 1;                ///< number of ranks that trained the model on different data
   std::vector<std::uint64_t> optimizer_steps;  ///< Adam's `step` per parameter, if there are slots
@@ -92,25 +93,26 @@ struct ImportPlan {
   std::vector<Companion> companions;
   std::vector<TensorReport> report;  ///< one entry per source tensor, and one for a tied head without a tensor
   std::vector<std::string> notes;
-  std::vector<std::string> left_out;  ///< names of tensors that were left out of `tensors` because of `look`
+  std::vector<std::string> left_out;  ///< names of tensors that ImportOptions::look left out of `tensors`
 };
 
 struct ImportOptions {
   std::vector<std::string> skip;  ///< globs of foreign tensors to skip
-  /// from a configuration file that the user named: dotted key -> TOML text. With `look`, only what a format needs to
-  /// read the checkpoint (the number of heads)
+  /// from a configuration file that the user named: dotted key -> TOML text. With `look`, formats use only the values
+  /// that reading needs, for example the number of heads
   std::optional<Settings> config;
   Comparison comparison;  ///< how the configuration is compared with the source's model
-  /// The checkpoint is only read, or only its model is taken. Tensors without a place in a Titan checkpoint are
+  /// The checkpoint is only inspected, or only its model is taken. Tensors without a place in a Titan checkpoint are
   /// then left out, not refused.
   bool look = false;
-  /// With `look`, where the number of heads is not known: moments are shown as they are stored, under the names of
-  /// their tensors, and not left out.
+  /// With `look`, if the number of heads is not known: moments are shown as stored, under the names of their tensors,
+  /// instead of being left out.
   bool whole_moments = false;
-  /// The checkpoint is converted to ours: optimizer state and its weights are widened to float32, which a resume needs.
+  /// The result is written as a Titan checkpoint: optimizer state and its weights are widened to float32, which a
+  /// resume needs.
   bool widen = false;
   recipe::NameRules
-      rules;  ///< applied to the names in the file before the format maps them (`create` has no effect here)
+      rules;  ///< applied to the names in the file before the format maps them (`rules.create` has no effect here)
 };
 
 /// Called with bytes of tensors done so far, and in total. An error from it ends the work.
@@ -133,10 +135,10 @@ class ForeignCheckpoint {
   virtual Result<ckpt::VerifyReport> verify(const Progress& progress) const = 0;
 };
 
-/// The naming scheme and row order of the tensors in a DCP directory.
+/// The naming scheme and row order of the tensors in a DCP directory that is written.
 enum class DcpNames {
-  kTorchtitan,       ///< 0.2.2
-  kNewerTorchtitan,  ///< 0.3.0
+  kTorchtitan,       ///< torchtitan 0.2.2's names
+  kNewerTorchtitan,  ///< torchtitan 0.3.0's names
   kHuggingface,
 };
 
@@ -186,6 +188,7 @@ Result<std::unique_ptr<ForeignWriter>> planned(Fs& fs, const CheckpointReader& s
   return std::unique_ptr<ForeignWriter>(std::move(writer));
 }
 
+/// One foreign checkpoint format. Stateless.
 class Format {
  public:
   virtual ~Format() = default;
@@ -194,11 +197,11 @@ class Format {
   virtual bool writes() const { return true; }  ///< false: read only
   /// Whether the file names at `path` look like this format; nothing is parsed. \error the files cannot be listed
   virtual Result<bool> probe(Fs& fs, const std::string& path) const = 0;
-  /// The error if the names of files in `path` show that it is almost a checkpoint of this format, else ok.
-  /// \error kNotFound
+  /// Explains why `path` is not a checkpoint of this format, if its file names show that it was meant to be one: for
+  /// example, safetensors files without their index. \error kNotFound: what is missing; ok: nothing to explain
   virtual Status near_miss(Fs&, const std::string& /*path*/) const { return ckpt::ok_status(); }
-  /// True if a checkpoint of this format is a single file. A writer leaves it in its folder, and the file becomes the
-  /// destination.
+  /// True if a checkpoint of this format is a single file. The writer writes this file into the folder it is given, and
+  /// the file is then renamed to the destination.
   virtual bool is_one_file() const { return false; }
   /// Whether a checkpoint of this format can contain a file or folder of this name. A folder with any other name in it
   /// is never replaced.
@@ -223,8 +226,8 @@ Result<bool> is_file(Fs& fs, const std::string& path);
 /// What the folder `path` holds, sorted by name; nothing if it is no folder, or is not there. \error kMediaError,
 /// kFailed
 Result<std::vector<ckpt::DirEntry>> entries_of(Fs& fs, const std::string& path);
-/// Returns what is wrong with `path` if it is almost a checkpoint of a known format, a checkpoint of a program that we
-/// do not read, or a folder of steps; else `absent`.
+/// The error for a `path` that no format recognises. It says more than `absent` if `path` is an incomplete checkpoint
+/// of a known format, a checkpoint of a program that Titan does not read, or a folder of steps; else it is `absent`.
 Status explained(Fs& fs, const std::string& path, const Status& absent);
 
 }  // namespace titan::convert

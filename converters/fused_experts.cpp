@@ -10,7 +10,7 @@ using recipe::Part;
 constexpr std::string_view kGateAndUp = "experts.gate_up_proj", kWeight = ".weight";
 constexpr std::uint64_t kMostExperts = 4096;
 
-// The name of an expert's projection after the expert's number.
+// The part of a projection's name that follows the expert's number: "gate_proj.weight".
 std::string own_name(Part part) {
   const std::string_view pattern = recipe::kind_of(part).huggingface;
   return std::string(pattern.substr(pattern.find('@') + 1));

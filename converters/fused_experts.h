@@ -19,7 +19,7 @@ struct ExpertPart {
   std::vector<std::uint64_t> shape;
   std::uint64_t first() const {
     return shape.empty() ? 0 : blocks.first * shape.back();
-  }  ///< element of the whole, row-major
+  }  ///< index of the part's first element in the tensor of all experts, row-major
 };
 
 /// The parts of the tensor `name` ("...experts.gate_up_proj" or "...experts.down_proj") of `shape`: [experts, rows,

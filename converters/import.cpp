@@ -18,8 +18,8 @@ namespace {
 
 constexpr unsigned kThreads = 2;  // hash and write while the next leaf is read
 
-// Reads the tensors of a plan, and checks the values with which a run would resume. Moments are always checked; `notes`
-// gets the first value with which no run can resume.
+// Reads the tensors of a plan and checks their values. If the plan has a run to resume, a NaN, an infinity or a
+// negative second moment is an error. Otherwise only moments are checked, and `notes` gets the first bad value.
 class Values {
  public:
   using Moved = std::function<Status(std::uint64_t bytes)>;

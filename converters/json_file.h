@@ -1,5 +1,5 @@
 #pragma once
-// Reads JSON files of other programs: returns the object in a file, or an error that says what was found instead.
+// Reads JSON files of other programs. An error says what was found instead of a JSON object.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,6 @@
 #pragma once
-// Reads the configuration of a model of which every member must be known: what nobody asks for would shape it unseen.
+// Reads a model configuration and refuses members that were never asked for, because an unknown member may change what
+// the model computes.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -15,7 +16,8 @@
 
 namespace titan::convert {
 
-/// Members that are null count as absent.
+/// Base of a configuration reader. Its getters record which members were asked for. Members that are null count as
+/// absent.
 class KnownMembers {
  protected:
   using JsonValue = ckpt::JsonValue;
@@ -28,7 +30,7 @@ class KnownMembers {
     known_.insert(key);
     return json_.find(key);
   }
-  /// \error kIncompatible: it is not a whole number, or missing without an `otherwise`
+  /// \error kIncompatible: the member is not a whole number, or it is missing and there is no default `otherwise`
   ckpt::Result<std::int64_t> size(const std::string& key, std::optional<std::int64_t> otherwise = std::nullopt) {
     const JsonValue* value = find(key);
     if (value == nullptr && otherwise) return *otherwise;
@@ -47,12 +49,12 @@ class KnownMembers {
     if (!value->as_bool()) return wrong(key, "true or false");
     return *value->as_bool();
   }
-  /// The error about a member that says what Titan's model has not. \error kUnsupported always
+  /// The error that Titan's model cannot express the member `key`. \error kUnsupported always
   ckpt::Status lack(const std::string& key) const {
     return ckpt::unsupported(what_ + ": '" + key + "' is " + short_text(*json_.find(key)) +
                              ": Titan's model has nothing of the kind, or does not know it");
   }
-  /// Refuses members that were not asked for, but for those of `harmless`. \error as lack
+  /// Refuses members that were not asked for, except those in `harmless`. \error as lack
   ckpt::Status check_rest(std::span<const std::string_view> harmless) const {
     for (const auto& [key, value] : json_.members())
       if (!known_.contains(key) && !value.is_null() && std::ranges::find(harmless, key) == harmless.end())

@@ -43,7 +43,8 @@ bool links_to_step(Fs& fs, const std::string& folder, const std::string& name) {
   return is_step_name(name) && info.ok() && info->type == ckpt::FileType::kDirectory;
 }
 
-// A folder with a trainer's name for a step that holds none: a save was cut short, or a part of it was deleted.
+// The entry for a folder that has the name of a step but holds no complete checkpoint: a save was interrupted, or a
+// part was deleted.
 ckpt::ListedStep half_of(Fs& fs, const std::string& path) {
   ckpt::ListedStep step;
   step.path = path;
@@ -54,7 +55,7 @@ ckpt::ListedStep half_of(Fs& fs, const std::string& path) {
   return step;
 }
 
-// Which folders are listed that have the name of a step and are none.
+// Which of these incomplete steps are listed: none, only if complete steps are in the same folder, or all.
 enum class Halves { kNone, kBesideSteps, kAll };
 
 std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder, Halves halves = Halves::kBesideSteps) {
@@ -66,7 +67,7 @@ std::vector<ckpt::ListedStep> foreign_steps(Fs& fs, const std::string& folder, H
     const bool link = entry.type == ckpt::FileType::kLink && links_to_step(fs, folder, entry.name);
     if (entry.type != ckpt::FileType::kDirectory && !link) continue;
     const std::string path = ckpt::join_path(folder, entry.name);
-    // A step that cannot be examined is omitted here: list_run reports what is wrong with the folder.
+    // A step whose format cannot be detected is omitted here; list_run reports the error.
     const auto format = detect_format(fs, path);
     if (format.ok() && *format != nullptr) {
       steps.push_back(listed(fs, **format, path));

@@ -88,7 +88,7 @@ bool fits(const recipe::Flavor& flavor, const ModelDims& model) {
 Settings flavor_rows(const Settings& given) {
   const recipe::Flavor* flavor = flavor_of(given);
   if (flavor == nullptr) return {};
-  // Texts that are not usable numbers are refused elsewhere.
+  // nullopt for text that is not a number; dims_from_rows() refuses it with a message.
   const auto number = [&](const char* key) -> std::optional<std::int64_t> {
     const std::string text = ckpt::setting(given, key);
     std::uint64_t value = 0;

@@ -16,7 +16,8 @@ using recipe::ModelDims;
 
 /// How a configuration is compared with a known model.
 struct Comparison {
-  /// the configuration is torchtitan's: its flavours scale RoPE, and tensors decide dimensions
+  /// the configuration is torchtitan's: its flavours include RoPE scaling, and tensor shapes override a flavour's
+  /// dimensions
   bool torchtitan = false;
   bool untie = false;  ///< the model is written untied: model.tied_embeddings may differ
 };
@@ -28,16 +29,16 @@ ckpt::Result<ckpt::Settings> agreed_rows(const std::string& what, const ckpt::Se
 
 /// Checks that `source` has all tensors of `model`, and that `skip` leaves none of them out. \error kIncompatible
 ckpt::Status check_parameters(const ckpt::CheckpointReader& source, const ModelDims& model, SkipRules& skip);
-/// \error kIncompatible always: the user leaves out these parameters of the model of `path`, without which no program
-/// loads the rest.
+/// The error that the user skips `left_out`, which are parameters of the model in `path`. No program loads a model
+/// without them. \error kIncompatible always
 ckpt::Status part_of_model(const std::string& path, const std::vector<std::string>& left_out);
 
-/// Whether heads and RoPE of torchtitan's flavour apply to `model`: width and depth are equal (users edit the other
-/// dimensions in place).
+/// Whether the heads and RoPE of torchtitan's `flavor` apply to `model`: width and depth must be equal. Other
+/// dimensions may differ, because users of torchtitan edit flavours in place.
 bool fits(const recipe::Flavor& flavor, const ModelDims& model);
 
-/// The rows "model.*" that `given` leaves to its model.flavor, ascending; empty without a flavour, or with an unknown
-/// one. Excludes RoPE scaling: a known model keeps its own scaling, as in titan-train.
+/// The rows "model.*" that `given` does not set itself and takes from its model.flavor, ascending. Empty without a
+/// flavour, or with an unknown one. Excludes RoPE scaling: a known model keeps its own scaling, as in titan-train.
 ckpt::Settings flavor_rows(const ckpt::Settings& given);
 
 }  // namespace titan::convert

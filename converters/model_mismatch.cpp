@@ -11,7 +11,7 @@ namespace {
 
 using recipe::ModelDims;
 
-// In the order of ConfigKeys.
+// A key's name in each program's configuration, in the order of ConfigKeys.
 struct Name {
   const char *huggingface, *mistral, *gguf, *ours;
   const char* of(ConfigKeys keys) const {

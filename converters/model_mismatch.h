@@ -1,5 +1,5 @@
 #pragma once
-// Errors for a configuration and weights of different models.
+// Errors for a configuration and weights that belong to different models.
 #include <string>
 #include <vector>
 
@@ -9,10 +9,10 @@
 
 namespace titan::convert {
 
-/// Which program's keys the wrong configuration has.
+/// The program whose configuration keys a hint names.
 enum class ConfigKeys {
   kHuggingface,
-  kHuggingfaceLocal,  ///< with num_local_experts
+  kHuggingfaceLocal,  ///< Hugging Face's, with num_local_experts in place of num_experts
   kMistral,
   kGguf,
   kOurs

@@ -13,17 +13,17 @@ class ModelWriter : public ForeignWriter {
  protected:
   using ForeignWriter::ForeignWriter;
   using Block = WriteBehind::Block;
-  /// Makes of the elements from `at` on what is written of them.
+  /// Converts a block of elements, the first of which has index `at` in its tensor, to the bytes to write.
   using Make = std::function<Result<Block>(std::uint64_t at, Block elements)>;
 
-  /// What the format needs of `model_`, before a tensor is added.
+  /// Checks that the format can express `model_`. Called before the first add().
   virtual Status check_model() = 0;
-  /// Adds a parameter whose weights are written.
+  /// Plans to write the weights of the parameter with this index in the manifest.
   virtual Status add(std::uint32_t parameter) = 0;
 
-  /// Finds the model that is written, and adds its parameters; reports what is not written: moments never are. `untie`:
-  /// the model is written untied. \error kIncompatible: there is no model, or nothing is left to write; as agreed_rows,
-  /// check_model and add
+  /// Sets `model_` and calls add() for each parameter. Reports the tensors that are not written, including all moments.
+  /// `untie`: the head is written as a separate tensor. \error kIncompatible: there is no model, or nothing is left to
+  /// write; errors of agreed_rows, check_model and add
   Status plan_model(bool untie);
   /// \error kUnsupported: weights cannot be cast to the type that was asked for
   Status check_dtype() const;
@@ -32,17 +32,19 @@ class ModelWriter : public ForeignWriter {
   /// Reports the head as tied to the tensor that was reported last.
   void report_tied_head();
 
-  /// Writes a tensor of ours from `offset` on, as `make` makes it of blocks of whole multiples of `multiple` elements.
+  /// Reads a tensor of the checkpoint in blocks, converts each with `make` and writes the results one after another
+  /// from file offset `offset` on. All blocks but the last have a multiple of `multiple` elements. `head_dim`: as for
+  /// OrderedReader::open.
   Status write_elements(WriteBehind& behind, std::uint64_t offset, const ckpt::TensorRef& ref, std::uint64_t head_dim,
                         std::uint64_t multiple, const Make& make, const Progress& progress);
-  /// `elements` of the tensor `name`, cast; counts what is rounded.
+  /// Casts `elements` of the tensor `name`, from index `at` on, and adds the rounding errors to `rounding_`.
   Block cast_block(DType from, DType to, const std::string& name, std::uint64_t at, Block elements);
 
   recipe::ModelDims model_;
-  std::uint64_t done_ = 0;  // bytes that are written
+  std::uint64_t done_ = 0;  // bytes written so far, for progress
 
  private:
-  Block spare_;  // of a block that is cast
+  Block spare_;  // output buffer of cast_block()
 };
 
 }  // namespace titan::convert

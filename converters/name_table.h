@@ -1,5 +1,6 @@
 #pragma once
-// Maps names of a format's tensors to Titan's and back, by a column of the list of parameters (recipe/model/family.h).
+// Maps a format's tensor names to Titan's and back. Each format's names are a column of the table of parameters in
+// recipe/model/family.h.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ struct MappedName {
 
 class NameTable {
  public:
-  /// `column`: the format's names. `moves`: the format has another row order of queries and keys. `derivable`: patterns
-  /// of tensors that follow from the configuration.
+  /// `column`: the format's names. `moves`: the format stores rows of queries and keys in another order than Titan.
+  /// `derivable`: name patterns of tensors whose values follow from the configuration.
   NameTable(std::string_view recipe::ParameterKind::*column, bool moves, std::vector<std::string_view> derivable = {})
       : column_(column), moves_(moves), derivable_(std::move(derivable)) {}
 
@@ -33,7 +34,7 @@ class NameTable {
   std::optional<MappedName> ours(std::string_view theirs) const;
   /// The format's name for Titan's name `ours`, or nullopt.
   std::optional<MappedName> theirs(std::string_view ours) const;
-  /// True for tensors that follow from the configuration (rotary tables that old files hold).
+  /// True for tensors whose values follow from the configuration: the RoPE tables that old files hold.
   bool derivable(std::string_view theirs) const;
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// Reads a tensor of a Titan checkpoint with the rows of its heads in Hugging Face's order (by halves).
+// Reads a tensor of a Titan checkpoint with the rows of its heads in rotate-half order, which is Hugging Face's
+// (half-split order in ckpt/model/rope_permutation.h).
 #include <vector>
 
 #include "ckpt/read/range_reader.h"
@@ -8,8 +9,9 @@ namespace titan::convert {
 
 class OrderedReader {
  public:
-  /// `head_dim`: rows per head, to reorder to halves (ckpt/model/rope_permutation.h); 0: no reordering. `checkpoint`
-  /// must outlive this object and contain `ref`. \error kUnsupported: a head of more than 64 MiB
+  /// `head_dim`: number of rows of a head, to reorder its rows from Titan's interleaved order to rotate-half order; 0:
+  /// no reordering. `checkpoint` must outlive this object and contain `ref`. \error kUnsupported: a head of more than
+  /// 64 MiB
   static ckpt::Result<OrderedReader> open(const ckpt::CheckpointReader& checkpoint, const ckpt::TensorRef& ref,
                                           std::uint64_t head_dim);
   std::uint64_t elements() const { return reader_.elements(); }

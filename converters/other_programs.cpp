@@ -23,7 +23,7 @@ constexpr const char* kDownload =
     "fetch the file again, and look at what the server answers: a page or an error was saved in its place (a login, a "
     "wrong address)";
 
-// What to do with a file of a kind that is no checkpoint; nullptr: there is no hint for this kind.
+// The hint for a file of a kind that is not a checkpoint; nullptr: there is no hint for this kind.
 const char* way_on(FileKind kind) {
   switch (kind) {
     case FileKind::kGguf: return "give the GGUF file itself, or its folder: it is read";
@@ -97,7 +97,8 @@ bool is_run_of_older_megatron(const Folder& at) {
          (step.empty() || !at.below(step).has(".metadata"));
 }
 
-// A step below this folder can be read, but the run does not name one.
+// A DeepSpeed run folder without a step that Titan reads. If a step in it has *_states.pt files, Titan can read that
+// step, so this is not another program's checkpoint.
 bool is_run_of_deepspeed(const Folder& at) {
   const std::string step = at.any("global_step", "");
   return (at.has("zero_to_fp32.py") || (at.has("latest") && !step.empty())) &&
@@ -110,7 +111,7 @@ struct Program {
   const char* hint;
 };
 
-// The first match counts.
+// Tried in this order; the first program that recognises the folder is reported.
 constexpr Program kPrograms[] = {
     {"a DeepSpeed checkpoint",
      [](const Folder& at) {

@@ -8,14 +8,15 @@ namespace titan::convert {
 
 namespace {
 
-// The second of two chained conversions, looked up by the names between them.
+// The report of the second of two chained conversions. Its lines are looked up by `from`, the name that a tensor has
+// between the two conversions.
 class Onward {
  public:
   explicit Onward(const std::vector<TensorReport>& lines) : lines_(lines), taken_(lines.size(), false) {
     for (std::size_t i = 0; i < lines.size(); ++i) by_name_.emplace(lines[i].from, i);
   }
 
-  // Adds the outcome of `line`, which is written between the two conversions.
+  // Adds what the second conversion did with the tensor of `line`, which the first conversion wrote.
   void follow(const TensorReport& line, std::vector<TensorReport>& out) {
     const auto [begin, end] = by_name_.equal_range(line.to);
     if (begin == end) return out.push_back(without_line(line));
@@ -29,7 +30,8 @@ class Onward {
     }
   }
 
-  // Adds the outcome of `line`, which stands for another tensor.
+  // Adds what the second conversion did with the tensor of `line`, which the first conversion did not write because
+  // another tensor has the same elements.
   void follow_tied(TensorReport line, std::vector<TensorReport>& out) {
     const auto copy = copies_.find(line.to);
     if (copy != copies_.end() && !copy->second.taken) {
@@ -46,7 +48,7 @@ class Onward {
     out.push_back(std::move(line));
   }
 
-  // Adds the lines that no earlier line led to.
+  // Adds the lines of the second conversion that no line of the first one led to.
   void rest(std::vector<TensorReport>& out) const {
     for (const auto& [name, copy] : copies_)
       if (!copy.taken) out.push_back(copy.line);
@@ -60,7 +62,7 @@ class Onward {
     bool taken;
   };
 
-  // Two permutations cancel out.
+  // One line for both conversions. Two reorderings of rows cancel out.
   static TensorReport join(const TensorReport& line, const TensorReport& onward) {
     return {.from = line.from,
             .to = onward.to,
@@ -72,7 +74,8 @@ class Onward {
             .quantised = onward.quantised};
   }
 
-  // Adam's step counts are values in Titan, not tensors: they go with the other slots of their parameter.
+  // The line of a tensor that is none in a Titan checkpoint. Adam's `step` is a value there; it counts as written if
+  // the parameter's exp_avg is written.
   TensorReport without_line(TensorReport line) const {
     constexpr std::string_view kStep = ".step", kSlot = ".exp_avg";
     const std::string stem = line.to.substr(0, line.to.ends_with(kStep) ? line.to.size() - kStep.size() : 0);

@@ -13,7 +13,7 @@
 namespace titan::convert {
 
 enum class Fate {
-  kWritten,  ///< under the name `to`
+  kWritten,  ///< written under the name `to`
   kTied,     ///< not written: another tensor has the same elements (`to`)
   kDropped,  ///< not written: its value follows from the configuration
   kSkipped,  ///< not written: the user asked for that
@@ -23,7 +23,7 @@ const char* fate_name(Fate fate);  ///< "written", "tied", "dropped", "skipped"
 /// The rounding error of all casts of a conversion.
 struct Rounding {
   ckpt::RoundingError error;  ///< over all tensors; `at` is an element of `tensor`
-  std::string tensor;         ///< with the largest error; empty when there is none
+  std::string tensor;         ///< the tensor with the largest error; empty if no value was rounded
   std::string overflowing;    ///< the first tensor with an element that became infinite: element `error.overflow_at`
   /// Adds the error of elements of `name` from `first` on.
   void add(const ckpt::RoundingError& part, const std::string& name, std::uint64_t first);

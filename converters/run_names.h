@@ -15,7 +15,7 @@ class Fs;
 
 namespace titan::convert {
 
-/// A rank in the form that every trainer writes: only digits, without leading zeros. Empty for any other text.
+/// Parses a rank in the form that every trainer writes: only digits, without leading zeros. nullopt for any other text.
 std::optional<std::uint32_t> rank_number(std::string_view text);
 
 /// The step in a folder name: "step-10", "checkpoint-10", "iter_0000010", "global_step10", "global_step10_universal",

@@ -9,7 +9,7 @@ namespace {
 
 bool matches(const std::string& glob, const std::string& name) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; }
 
-// The widest of the patterns derived from `name` that matches none of `kept`.
+// The most general pattern made from `name` that matches none of `kept`.
 std::string glob_for(const std::string& name, const std::vector<std::string>& kept) {
   const std::size_t first = name.find('.'), last = name.rfind('.');
   if (first == std::string::npos) return name;

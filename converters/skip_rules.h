@@ -12,7 +12,8 @@ namespace titan::convert {
 class SkipRules {
  public:
   explicit SkipRules(std::vector<std::string> globs) : globs_(std::move(globs)), used_(globs_.size(), false) {}
-  /// True if a glob equals or matches one of `names` (a tensor may have two). Such globs count as used.
+  /// True if a glob equals or matches one of `names`, the names that one tensor can be called by. Such globs count as
+  /// used.
   bool takes(std::initializer_list<std::string> names);
   bool takes(const std::string& name) { return takes({name}); }
   /// Refuses patterns that matched nothing, which are usually typing errors. `what` names the source. \error kInvalid

@@ -7,7 +7,7 @@
 namespace titan::convert {
 namespace {
 
-constexpr std::size_t kBlocks = 4;  // one is filled, one is written, two absorb variations
+constexpr std::size_t kBlocks = 4;  // one is filled, one is written, two even out varying speeds
 
 }  // namespace
 

@@ -35,7 +35,7 @@ class WriteBehind {
   void put(std::uint64_t offset, Block block);
   /// Waits until everything is written; call it once. The file is not synced. \error kFailed
   ckpt::Status finish();
-  /// Drops the queued blocks. The destructor calls it first.
+  /// Drops the queued blocks without writing them. The destructor calls it first.
   void give_up();
 
  private:

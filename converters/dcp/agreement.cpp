@@ -24,7 +24,8 @@ std::vector<ckpt::LrPhase> phases_met(const ckpt::LrSettings& curve) {
   return phases;
 }
 
-// Different settings may give the same schedule: a decay over everything, or a warm-up longer than the run.
+// Compares schedules by their phases, because different settings may give the same schedule: for example, warm-ups of
+// any length that exceeds the run.
 bool same_curve(const ckpt::LrSettings& a, const ckpt::LrSettings& b) {
   return a.total_steps == b.total_steps && phases_met(a) == phases_met(b);
 }

@@ -10,15 +10,15 @@ std::vector<Run> chunk_runs(const std::vector<std::uint64_t>& shape, const Chunk
   const std::size_t rank = shape.size();
   if (count == 0) return runs;
   if (rank == 0) return {{0, 0, 1}};
-  // Dimensions from `whole` on are complete in the chunk, so one run spans all of them and a range of the dimension
-  // before.
+  // The chunk has all of the tensor's indices in dimensions from `whole` on. So one run spans these dimensions, and a
+  // range of the dimension before them.
   std::size_t whole = rank;
   std::uint64_t run = 1;
   while (whole > 0 && chunk.sizes[whole - 1] == shape[whole - 1]) run *= shape[--whole];
   if (whole > 0) run *= chunk.sizes[--whole];
   std::uint64_t outer = 1;
   for (std::size_t d = 0; d < whole; ++d) outer *= chunk.sizes[d];
-  // The tensor's first element of the chunk's run number `index`; ascends with the index.
+  // The index in the tensor of the first element of the chunk's run number `index`; ascends with `index`.
   const auto start = [&](std::uint64_t index) {
     std::vector<std::uint64_t> at(whole);
     for (std::size_t d = whole; d-- > 0; index /= chunk.sizes[d]) at[d] = index % chunk.sizes[d];

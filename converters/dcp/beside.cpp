@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kFolders[] = {"", ".hf_metadata", "huggingface", "pytorch_model_fsdp_0"};
 
-// Notes run state in pickle files. Folders are DCP directories, which are read.
+// Notes that run state in pickle files is not read. Folders are not noted, because they are DCP directories, which are
+// read.
 Status note_pickles(Fs& fs, const std::string& path, ImportPlan& plan) {
   TITAN_ASSIGN_OR_RETURN(std::vector<ckpt::DirEntry> entries, fs.list(path));
   std::erase_if(entries, [](const ckpt::DirEntry& entry) { return entry.type == ckpt::FileType::kDirectory; });

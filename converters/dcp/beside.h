@@ -1,18 +1,18 @@
 #pragma once
-// Files of a DCP directory other than tensors: those that travel with the model, and those that are ignored.
+// Files in and around a DCP directory that hold no tensors: companions (config.json, tokenizer), which are copied with
+// the model, and run state in pickles, which is ignored.
 #include <string>
 
 #include "converters/format.h"
 
 namespace titan::convert::dcp {
 
-/// The path of the config.json in `path`, in its parent, or below either where accelerate, Automodel and verl put it;
-/// empty if there is none. \error kFailed
+/// The path of the config.json in `path`, in its parent, or in the subfolder of either that accelerate, Automodel or
+/// verl use for it; empty if there is none. \error kFailed
 Result<std::string> find_config(Fs& fs, const std::string& path);
 
-/// Adds to `plan` the files that travel with the model: those in `path`, and with Hugging Face's names those next to
-/// the config.json. Notes which of several models and optimizers are ignored, and run states in pickles, which are
-/// ignored too. \error kFailed
+/// Adds to `plan` the companions in `path` and, with `huggingface`, those in the folder of the config.json. Notes
+/// further models and optimizers, and run state in pickles; all of these are ignored. \error kFailed
 Status take_files_beside(Fs& fs, const std::string& path, bool huggingface, ImportPlan& plan);
 
 }  // namespace titan::convert::dcp

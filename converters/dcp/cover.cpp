@@ -7,7 +7,7 @@
 namespace titan::convert::dcp {
 namespace {
 
-constexpr int kMaxSplits = 96;  // alternating cuts; real shardings need one per dimension
+constexpr int kMaxSplits = 96;  // most nested cuts of separate(); real shardings need one per dimension
 constexpr std::size_t kMaxPairwise = 4096;
 
 std::string box_text(const Chunk& chunk) {
@@ -22,9 +22,10 @@ class Cover {
  public:
   Cover(const std::string& what, const std::vector<Chunk>& chunks) : what_(what), chunks_(chunks) {}
 
-  // Cuts the boxes of [begin, end) apart at every plane of one dimension that no box crosses, then continues with the
-  // groups in the next dimension. Two boxes overlap exactly when no cut separates them and they overlap in all
-  // dimensions. `failed`: dimensions in a row without a plane to cut at. `splits`: depth.
+  // Sorts the boxes of [begin, end) into groups: it cuts at every plane of dimension `dim` that no box crosses, then
+  // does the same to each group in the next dimension. Two boxes overlap exactly when no cut separates them and they
+  // overlap in all dimensions. `failed`: how many dimensions in a row had no plane to cut at. `splits`: recursion
+  // depth.
   Status separate(std::vector<std::size_t>::iterator begin, std::vector<std::size_t>::iterator end, std::size_t dim,
                   std::size_t failed, int splits) {
     const std::size_t rank = chunks_[*begin].offsets.size();

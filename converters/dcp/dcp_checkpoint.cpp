@@ -42,7 +42,7 @@ class DcpFormat final : public Format {
     const auto info = fs.stat(ckpt::join_path(path, dcp::kMetadataFile));
     if (info.ok() && info->type == ckpt::FileType::kFile) return true;
     if (!info.ok() && info.status().code != ckpt::Code::kNotFound) return info.status();
-    // Also recognises a folder without .metadata: opening it gives the error.
+    // Also accepts a folder whose .metadata is missing: opening it gives the error that says so.
     const Result<std::vector<std::string>> parts = dcp::parts_of(fs, path);
     if (parts.status().code == ckpt::Code::kCorrupt) return true;
     TITAN_RETURN_IF_ERROR(parts.status());

@@ -20,7 +20,7 @@ class DcpCheckpoint final : public ForeignCheckpoint {
  public:
   explicit DcpCheckpoint(std::unique_ptr<DcpReader> reader);
   const std::string& path() const override { return reader_->path(); }
-  /// Sorted by name; without tensors of an element type that Titan does not have.
+  /// All tensors whose element type Titan has, sorted by name. The rest are in others().
   const std::vector<ForeignTensor>& tensors() const override { return tensors_; }
   Status read(std::size_t tensor, std::uint64_t first, std::span<std::byte> out) const override;
   Result<ImportPlan> plan(const ImportOptions& options) const override;

@@ -20,7 +20,7 @@
 namespace titan::convert::dcp {
 namespace {
 
-constexpr std::size_t kNamed = 5;  // tensors, in a message
+constexpr std::size_t kNamed = 5;  // most tensors that a message names
 
 std::size_t count_shards(const DcpReader& reader) {
   const std::vector<std::string>& files = reader.metadata().files;
@@ -28,7 +28,8 @@ std::size_t count_shards(const DcpReader& reader) {
       std::ranges::count_if(files, [](const std::string& file) { return is_shard(ckpt::base_name(file)); }));
 }
 
-// Norms of heads have the size of one, of which RoPE rotates pairs.
+// The head size of a model with norms of queries and keys: a norm has one weight per row of a head. The size must be
+// even, because RoPE rotates pairs.
 Result<std::uint64_t> size_of_heads(const std::string& path, const recipe::Shapes& shapes) {
   const std::int64_t size = recipe::dims_from_shapes(shapes).dims.head_dim;
   if (size >= 2 && size % 2 == 0) return static_cast<std::uint64_t>(size);
@@ -291,7 +292,8 @@ Status Planner::list_parameters() {
   return {};
 }
 
-// Whole layers at the end may be missing, and what another tensor stands for. Of the head a known model decides.
+// Allowed are whole layers at the end, and parameters that another tensor provides. Whether the head may be missing is
+// decided by the model, if it is known.
 Status Planner::check_left_out() const {
   std::vector<std::string> names, left_out;
   for (const auto& [name, slot] : parameters_) names.push_back(name);
@@ -347,7 +349,8 @@ Status Planner::check_model() {
                                      found->second, parameter, model, hf_keys_);
       const std::size_t shards = count_shards(source_.reader());
       if (shards == 0 || found->second >= parameter.shape) return misfit;
-      // They do not say how many there are: without the last one every tensor is shorter.
+      // Shards do not record how many there are. If the last ones were not copied, every tensor is shorter than in the
+      // model.
       return misfit.with_hint("if the run had more ranks than the " + std::to_string(shards) +
                               " of these shards, copy those of the others, too");
     }

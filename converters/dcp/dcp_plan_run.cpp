@@ -14,7 +14,8 @@
 namespace titan::convert::dcp {
 namespace {
 
-// torchtitan has "step-10"; Hugging Face's trainers have "checkpoint-10", with the directory in it.
+// The step in a folder's name: "step-10" of torchtitan, or "checkpoint-10" of Hugging Face's trainers, which contains
+// the DCP directory.
 std::optional<std::uint64_t> step_of_folder(const std::string& name) {
   for (const std::string_view prefix : {"step-", "checkpoint-"}) {
     if (!name.starts_with(prefix)) continue;
@@ -25,8 +26,8 @@ std::optional<std::uint64_t> step_of_folder(const std::string& name) {
   return std::nullopt;
 }
 
-// The step in train_state; for a checkpoint of the model alone, the step in the name of its folder or of the folder
-// above. Nothing if there is none. \error kCorrupt, kFailed
+// The step in train_state; without a train_state (only the model was saved), the step in the name of the folder or of
+// its parent. nullopt if there is none. \error kCorrupt, kFailed
 Result<std::optional<std::uint64_t>> stored_step(const DcpReader& source) {
   const Result<Value> step = source.value("train_state.step");
   if (step.ok()) {

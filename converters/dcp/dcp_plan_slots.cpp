@@ -19,7 +19,8 @@ void Planner::drop_slots() {
   steps_.clear();
 }
 
-// For looking at fused moments: the head size in a config.json or the given configuration, if it fits the tensors.
+// The head size for splitting fused moments: from a config.json or the given configuration. 0 if there is none, or if
+// it does not fit the tensors.
 std::uint64_t Planner::said_head_dim() const {
   recipe::Shapes shapes;
   for (const auto& [name, slot] : parameters_) shapes[name] = shape_of(slot);
@@ -69,7 +70,7 @@ Status Planner::split_fused() {
 
 Status Planner::take_slots(std::vector<std::string>& missing) {
   if (slots_.empty() && (steps_.empty() || skips_slots_)) {
-    for (const auto& [name, source] : steps_) add_report(source, Fate::kSkipped);  // counts of no moments
+    for (const auto& [name, source] : steps_) add_report(source, Fate::kSkipped);  // their moments are skipped
     drop_slots();
     return {};
   }

@@ -18,7 +18,7 @@
 
 namespace titan::convert::dcp {
 
-/// One pass over the items of a directory. Its members hold what it has found so far.
+/// Makes the plan in one pass over the items of a directory. Its members hold what this pass has found so far.
 class Planner {
  public:
   Planner(const DcpCheckpoint& source, const ImportOptions& options) : source_(source), options_(options) {}
@@ -31,11 +31,11 @@ class Planner {
     RowBlocks blocks{};  // the rows of a tensor that several parameters share
   };
 
-  // Applies the user's rules to names, and finds out which program's names they are.
+  // Applies the user's rules to the names, and finds out whether they are torchtitan's or Hugging Face's.
   Status take_names();
 
-  // Finds the model family, since some of Hugging Face's names mean other parts in other families. An unreadable
-  // config.json is an error only if the model is needed.
+  // Finds the model family, because some of Hugging Face's names mean different parts in different families. An
+  // unreadable config.json is an error only if the model is needed.
   Status know_family();
   void add_report(std::size_t source, Fate fate, std::string to = "");
   void leave_out(std::size_t source) { plan_.left_out.push_back(source_.tensors()[source].name); }
@@ -49,8 +49,8 @@ class Planner {
   Status split_experts();
   std::vector<std::uint64_t> shape_of(const Slot& slot) const;
 
-  // Reorders rows of queries and keys from the order of halves to Titan's, which needs the head size. With `look` the
-  // head size may be unknown: tensors then keep their names.
+  // Plans to reorder rows of queries and keys from rotate-half order to Titan's interleaved order, for which it finds
+  // the head size. With `look` the head size may be unknown: the tensors then keep their order and their names.
   Status order_rows();
 
   // Keeps every tensor of the model under its own name.
@@ -58,36 +58,37 @@ class Planner {
   std::uint64_t head_dim_of(std::size_t source) const;
   Status list_parameters();
 
-  // Refuses to leave out parameters without which the others are no model.
+  // Refuses skip rules that leave out parameters of the model.
   Status check_left_out() const;
 
   // Checks that a stored head of a tied model equals the embedding.
   Status tie();
 
-  // Settings that a run needs besides the model, and that neither checkpoint nor configuration has.
+  // The settings that a run needs in addition to the model's and that neither checkpoint nor configuration has.
   Result<std::vector<std::string>> unsaid_of_run() const;
   Status check_model();
 
-  // A differing value in the configuration that explains why the parameter is missing; for the error.
+  // The hint for a missing `parameter`: the value in the configuration that would make it not needed.
   std::string why_missing(const std::string& parameter) const;
 
-  // Splits moments of queries, keys and values stored in one tensor. The number of heads determines their order.
+  // Splits fused moments (queries, keys and values in one tensor). Needs the head size, which gives the order of rows.
   Status split_fused();
   std::uint64_t said_head_dim() const;
 
-  // `missing` gets state that some parameters lack while others have it.
+  // Maps the moments and Adam's steps to parameters. `missing` gets the state that some parameters lack while others
+  // have it.
   Status take_slots(std::vector<std::string>& missing);
 
   // Checks, for a conversion, that every tensor is used. With `look`, unused tensors are left out instead.
   Status settle(const std::vector<std::string>& missing);
   std::vector<std::string> tensor_names() const;
 
-  // Finds the step: from a stored value, else from the folder's name, else from Adam's `step` state.
+  // Finds the step: in a stored value, else in the folder's name, else in Adam's `step` state.
   Status take_step();
 
   // Adds notes about non-tensor values, except those that every torchtitan run has.
   void note_values();
-  // Takes from a config.json how its model was trained.
+  // Takes training settings from a config.json (hf/trained_alike.h).
   Status take_alike();
   Status take_run();
 
@@ -99,8 +100,8 @@ class Planner {
   std::optional<recipe::ModelDims> model_;
   bool by_config_json_ = false;                    // the model comes from a config.json next to the files
   ConfigKeys hf_keys_ = ConfigKeys::kHuggingface;  // key style of that config.json
-  std::uint64_t head_dim_ = 0;                     // set if rows are in halves order
-  std::set<std::size_t> halves_;                   // tensors whose rows are in halves order
+  std::uint64_t head_dim_ = 0;                     // set if rows are in rotate-half order
+  std::set<std::size_t> halves_;                   // tensors whose rows are in rotate-half order
   bool newer_ = false;
   std::string optimizer_;  // the prefix before "state." in the optimizer's names
   std::map<std::string, Slot> parameters_;
@@ -108,10 +109,10 @@ class Planner {
   std::map<std::string, std::string, std::less<>> renamed_;  // parameter names in optimizer keys: as in the file ->
                                                              // after the rules
   std::map<std::string, std::map<std::string, Slot>> slots_;
-  std::vector<std::string> groups_;  // names of the parameters in the optimizer, if all of them have state
+  std::vector<std::string> groups_;  // parameter names as in the optimizer's keys, if all parameters have state
   std::vector<std::string> left_over_;
   bool skips_slots_ = false;                    // the user leaves out moments
-  std::map<std::string, std::string> skipped_;  // parameters of the model that the user leaves out: ours, in the file
+  std::map<std::string, std::string> skipped_;  // parameters that the user skips: Titan's name -> name in the file
 };
 
 }  // namespace titan::convert::dcp

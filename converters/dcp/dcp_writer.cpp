@@ -33,11 +33,11 @@ constexpr const char* kDataFile = "__0_0.distcp";
 
 struct TensorPart {
   ckpt::TensorRef ref;
-  std::uint64_t head_dim = 0;  // not 0: rows are reordered to the order of halves
+  std::uint64_t head_dim = 0;  // not 0: rows are reordered to rotate-half order
 };
 struct TensorItem {
   std::vector<std::string> path;
-  std::vector<TensorPart> parts;  // equal shares of these parts alternate `turns` times
+  std::vector<TensorPart> parts;  // each part is cut into `turns` equal blocks; the parts' blocks alternate
   DType from, to;
   std::vector<std::uint64_t> shape;
   std::uint64_t turns = 1;
@@ -74,11 +74,11 @@ class DcpWriter final : public ForeignWriter {
   Status write_tensor(AppendFile& file, const TensorItem& item, std::vector<WrittenItem>& written,
                       const Progress& progress, std::uint64_t& done);
 
-  const bool huggingface_;    // names and order of rows
+  const bool huggingface_;    // Hugging Face's names and row order
   const bool newer_;          // torchtitan 0.3.0's names, and its fused moments
-  ckpt::Settings rows_;       // the checkpoint's settings; for the model also those that only the configuration has
+  ckpt::Settings rows_;       // the checkpoint's settings, and model settings that only the configuration has
   ModelDims model_;           // set if the rows describe it, and always for Hugging Face's names
-  std::uint64_t halves_ = 0;  // head_dim if rows are in the order of halves: with Hugging Face's names, and in
+  std::uint64_t halves_ = 0;  // head_dim if rows are written in rotate-half order: with Hugging Face's names, and in
                               // torchtitan's qwen3
   std::string config_json_;
   std::optional<WrittenRun> run_;
@@ -102,7 +102,7 @@ void DcpWriter::add_tensor(const std::string& name, const ckpt::TensorRef& ref) 
   tensors_.push_back({std::move(path), {part}, stored.dtype, to, meta.shape});
 }
 
-// Adds a whole tensor of the directory, or a part of it.
+// Plans one of Titan's tensors as the whole or a part of the directory's tensor `path`, and reports it.
 TensorPart DcpWriter::add_part(const ckpt::TensorRef& ref, const std::vector<std::string>& path, DType to) {
   const ckpt::ParameterMeta& meta = manifest_.parameters[ref.index].meta;
   const bool moves = halves_ > 2 && recipe::has_head_rows(meta.name);
@@ -115,7 +115,7 @@ TensorPart DcpWriter::add_part(const ckpt::TensorRef& ref, const std::vector<std
   return {ref, moves ? halves_ : 0};
 }
 
-// `name`: the parameter's name there; "" if its moments are a part of another tensor's.
+// Adds a parameter's optimizer state. `name`: its name in the directory; "" if its moments are part of a fused tensor.
 void DcpWriter::add_slots(std::uint32_t index, const std::string& name) {
   const ckpt::ParameterRecord& record = manifest_.parameters[index];
   for (const ckpt::SlotTensor& slot : record.slots) {
@@ -149,7 +149,7 @@ Status DcpWriter::add_parameter(std::uint32_t index, const std::string& name) {
   return {};
 }
 
-// Adds the moments of queries, keys and values as torchtitan 0.3.0 stores them: one tensor, alternating.
+// Adds the moments of queries, keys and values as one tensor with alternating rows (fused_qkv.h).
 Status DcpWriter::add_fused(const std::string& name, const OwnParts& own) {
   const std::uint64_t head = halves_ != 0 ? halves_ : static_cast<std::uint64_t>(model_.head_dim);
   std::vector<std::uint32_t> indices;
@@ -239,7 +239,7 @@ Status DcpWriter::add_parameters() {
   return skip_.check_used(source_.path());
 }
 
-// Hugging Face's names need the head size, for the row order, and a config.json that describes the model.
+// Finds the model. Hugging Face's names need it for the head size (row order) and for the config.json to write.
 Status DcpWriter::find_model(Fs& fs) {
   TITAN_ASSIGN_OR_RETURN(model_, recipe::dims_from_rows(source_.path(), rows_));
   TITAN_RETURN_IF_ERROR(check_parameters(source_, model_, skip_));
@@ -255,7 +255,7 @@ Status DcpWriter::find_model(Fs& fs) {
   return {};
 }
 
-// A DCP directory does not describe the model. torchtitan takes it from its flavour.
+// Notes the flavour that torchtitan needs for this model, because a DCP directory does not describe the model.
 Status DcpWriter::note_flavor() {
   const Result<ModelDims> model = recipe::dims_from_rows(source_.path(), rows_);
   if (!model.ok()) {
@@ -270,8 +270,8 @@ Status DcpWriter::note_flavor() {
   return {};
 }
 
-// Finds the tensors whose rows are reordered to halves: with Hugging Face's names, and in models with norms of heads
-// (torchtitan's qwen3). The norm of a head has the size of the head.
+// Sets `halves_` if rows of heads are written in rotate-half order: with Hugging Face's names, and in models with norms
+// of queries and keys (torchtitan's qwen3). Such a norm has one weight per row of a head.
 Status DcpWriter::find_halves() {
   if (huggingface_) {
     halves_ = static_cast<std::uint64_t>(model_.head_dim);

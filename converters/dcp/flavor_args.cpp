@@ -18,7 +18,7 @@ std::string feed_forward(const recipe::ModelDims& model) {
   if (recipe::ffn_width(model.dim, kMultipleOf, 1) == model.ffn_dim)
     return "multiple_of=" + std::to_string(kMultipleOf);
   const auto base = static_cast<double>(8 * model.dim / 3);
-  // The fewest digits with which int(multiplier * base) is the width.
+  // Uses the fewest digits of `multiplier` for which int(multiplier * base) is the feed-forward width.
   char text[64] = "";
   for (int digits = 1; digits <= 17; ++digits) {
     std::snprintf(text, sizeof text, "%.*g", digits, (static_cast<double>(model.ffn_dim) + 0.5) / base);

@@ -11,25 +11,28 @@
 
 namespace titan::convert::dcp {
 
+/// One of Titan's parameters in a fused projection.
 struct FusedPart {
   std::string parameter;  ///< under Titan's name
-  RowBlocks blocks;       ///< its rows
+  RowBlocks blocks;       ///< its rows in the fused tensor
 };
 
-/// Whether `name` is that of a fused projection: "layers.0.attention.qkv_linear.wqkv.weight".
+/// Whether `name` is the name of a fused projection: "layers.0.attention.qkv_linear.wqkv.weight".
 bool is_fused_qkv(const std::string& name);
-/// The parts of a fused projection, queries first; empty for other names. For each key head, the tensor has the rows of
-/// its `group` query heads, then of the key head, then of the value head. `head_dim`: rows of a head; if it is 0,
-/// `blocks` are not set.
+/// The parts of a fused projection: queries, keys, values; empty for other names. For each key head, the tensor has the
+/// rows of its `group` query heads, then those of the key head, then those of the value head. `head_dim`: rows of a
+/// head; if it is 0, `blocks` are not set.
 std::vector<FusedPart> fused_parts(const std::string& name, std::uint64_t group, std::uint64_t head_dim);
 
-/// The shape of a fused tensor. Its rows repeat `turns` times: some rows of queries, then of keys, then of values.
+/// The shape of a fused tensor. Its rows are `turns` blocks, one per key head. Each block has rows of queries, then of
+/// keys, then of values.
 struct FusedShape {
   std::vector<std::uint64_t> shape;
   std::uint64_t turns = 0;
 };
-/// `parts`: queries, keys and values of the fused tensor `name`, with heads of `head_dim` rows (0: not known). `path`
-/// names the checkpoint in messages. \error kIncompatible: the head size is not known, or rows are not a multiple of it
+/// The shape of the fused tensor `name` of `parts` (queries, keys and values), with heads of `head_dim` rows (0: not
+/// known). `path` names the checkpoint in messages. \error kIncompatible: the head size is not known, or rows are not a
+/// multiple of it
 ckpt::Result<FusedShape> fused_shape(const std::string& path, const std::string& name,
                                      const std::vector<ckpt::ParameterMeta>& parts, std::uint64_t head_dim);
 /// The name of the fused projection that contains Titan's parameter `name`; nullopt for other parameters.

@@ -11,6 +11,7 @@
 
 namespace titan::convert::dcp {
 
+/// What is known of such a model.
 struct HfModel {
   std::optional<recipe::ModelDims> dims;  ///< nullopt: no source has all dimensions
   std::uint64_t head_dim = 0;             ///< 0: not known
@@ -18,8 +19,8 @@ struct HfModel {
   Status unknown;                         ///< what is missing if `dims` is nullopt
 };
 
-/// `shapes`: of the parameters under Titan's names. Looks for a config.json as find_config() (beside.h) does. \error
-/// kCorrupt, kUnsupported: the config.json; kFailed
+/// Finds the model of the directory `path`. `shapes`: the shapes of its parameters, by Titan's names. Looks for a
+/// config.json where find_config() (beside.h) does. \error kCorrupt, kUnsupported: the config.json; kFailed
 Result<HfModel> find_hf_model(Fs& fs, const std::string& path, const recipe::Shapes& shapes,
                               const ImportOptions& options);
 

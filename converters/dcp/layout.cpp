@@ -31,7 +31,8 @@ std::optional<Anchor> anchor_of(std::string_view name) {
   return at ? std::optional(Anchor{huggingface, std::string(name.substr(0, *at))}) : std::nullopt;
 }
 
-// The user's rules may map some of Hugging Face's names to Titan's: the other names then decide the layout.
+// Ignores Titan's names if the names that no rule has changed are Hugging Face's: the user's rules may map some of them
+// to Titan's, but the others decide the layout.
 void forget_renamed(std::set<Anchor>& anchors, const std::set<Anchor>& of_file) {
   const bool theirs = std::any_of(of_file.begin(), of_file.end(), [](const Anchor& one) { return one.huggingface; });
   const Anchor ours;

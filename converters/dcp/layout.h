@@ -10,19 +10,21 @@
 
 namespace titan::convert::dcp {
 
+/// The meaning of one name in a directory.
 struct LayoutKey : DcpKey {
-  bool halves = false;     ///< its rows are in halves order (ckpt/model/rope_permutation.h)
+  bool halves = false;     ///< its rows are in rotate-half order (ckpt/model/rope_permutation.h)
   bool derivable = false;  ///< its value follows from the configuration
 };
 
+/// The naming scheme of a directory.
 struct Layout {
   bool huggingface = false;
-  bool halves = false;    ///< torchtitan's qwen3: torchtitan's names, but rows of heads in Hugging Face's order
+  bool halves = false;    ///< torchtitan's qwen3: torchtitan's names, but rows of heads in rotate-half order
   std::string model;      ///< prefix before "layers." in names of parameters: "", "model.", "app.model.model."
   std::string optimizer;  ///< the same prefix in names of optimizer state
   NameTable names = huggingface_names();  ///< Hugging Face's names; of one family if that is known
 
-  /// The meaning of `name`.
+  /// Parses `name`.
   LayoutKey key(std::string_view name) const;
   /// The part of the prefix that is not Hugging Face's own "model."; empty if there is none, and for torchtitan's
   /// names.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxRank = 16;
 constexpr std::size_t kMaxName = 4096;
-constexpr std::size_t kMaxState = 64;  // most keys of an instance; torch's have at most six
+constexpr std::size_t kMaxState = 64;  // most members of an instance; torch's instances have at most six
 
 // The storage of one key, not yet matched with chunks.
 struct StoredIndex {
@@ -40,7 +40,7 @@ class MetadataParser {
  private:
   Status bad(const std::string& message) const { return ckpt::corrupt(p_.what() + ": " + message); }
 
-  // The state dict of an instance of module.name.
+  // The state dict (`__dict__`) of an instance of the class module.name.
   Result<NodeId> state_of(NodeId node, std::string_view module, std::string_view name, const std::string& where) const {
     if (!p_.is(node, NodeKind::kInstance) || !p_.is_made_by(node, module, name))
       return bad(where + " is " + p_.describe(node) + " instead of a " + std::string(name));
@@ -51,8 +51,8 @@ class MetadataParser {
     return p_.state(node);
   }
 
-  // A pickle can refer to one value many times, at two bytes each, to exhaust memory. torch writes a separate value for
-  // every part of a list.
+  // Limits the parts of all lists. A forged pickle can refer to one value many times, at two bytes each, to exhaust
+  // memory; torch writes a separate value for every part.
   Status count_parts(std::size_t parts, const std::string& where) {
     parts_ += parts;
     return parts_ <= p_.nodes() ? Status{} : bad(where + " has more parts than the pickle has values");

@@ -13,7 +13,7 @@ namespace titan::convert::dcp {
 
 inline constexpr const char *kMetadataFile = ".metadata", *kItemSuffix = ".distcp";
 
-/// Where one item is stored.
+/// Where one item (a chunk of a tensor, or a plain value) is stored.
 struct ItemPlace {
   std::uint32_t file = 0;  ///< index into Metadata::files
   std::uint64_t offset = 0, length = 0;
@@ -28,6 +28,7 @@ struct Chunk {
   bool operator==(const Chunk&) const = default;
 };
 
+/// A tensor and all its chunks.
 struct TensorEntry {
   std::string name;   ///< flattened key
   std::string dtype;  ///< torch's name
@@ -37,12 +38,14 @@ struct TensorEntry {
   bool operator==(const TensorEntry&) const = default;
 };
 
+/// A plain value.
 struct BytesEntry {
   std::string name;
   ItemPlace place;
   bool operator==(const BytesEntry&) const = default;
 };
 
+/// The content of one `.metadata` file.
 struct Metadata {
   std::string version;               ///< empty in old files
   std::vector<std::string> files;    ///< relative paths, sorted
@@ -58,14 +61,16 @@ struct Metadata {
 /// chunk has an item; items of one file do not overlap; paths are inside the directory. \error kCorrupt naming the key;
 /// kUnsupported: layouts, compression or memory formats that Titan cannot read
 Result<Metadata> parse_metadata(const Pickle& pickle);
-/// Decodes and parses the bytes of a `.metadata` file. \error as Pickle::decode and parse_metadata
+/// Decodes and parses `bytes`, the content of the `.metadata` file that messages call `what`. \error as Pickle::decode
+/// and parse_metadata
 Result<Metadata> decode_metadata(std::string what, std::string bytes);
 
 /// Accepts a relative path that stays inside the directory. \error kCorrupt naming the path
 Status check_relative_path(std::string_view path);
 
-/// Checks that boxes inside `shape` are disjoint and fill it; boxes without elements must not be passed. Fast enough
-/// for a million shards (seconds). `what` names the tensor in messages. \error kCorrupt (overlap, lost chunk)
+/// Checks that the boxes `chunks` are disjoint and fill a tensor of `shape`. The caller has checked that each is inside
+/// `shape` and has elements. Takes seconds for a million chunks. `what` names the tensor in messages. \error kCorrupt
+/// (overlap, lost chunk)
 Status check_cover(const std::string& what, const std::vector<std::uint64_t>& shape, const std::vector<Chunk>& chunks);
 
 }  // namespace titan::convert::dcp

@@ -9,7 +9,8 @@ namespace {
 
 std::string key_of(const WrittenItem& item) { return ckpt::joined(item.path, "."); }
 
-// An instance with a dict for its state: begin, then pairs, then end.
+// Begins an instance of module.name whose state is a dict. The caller then writes the key-value pairs and calls
+// end_object().
 void begin_object(PickleWriter& out, std::string_view module, std::string_view name) {
   out.global(module, name);
   out.new_object();

@@ -8,7 +8,7 @@
 
 namespace titan::convert::dcp {
 
-/// One key to write: whole, in one file.
+/// One key to write. A tensor is one chunk; all items are in one file.
 struct WrittenItem {
   std::vector<std::string> path;  ///< the path to which torch unflattens it: {"optimizer", "state.norm.weight.step"};
                                   ///< the key is its parts joined by '.'
@@ -17,8 +17,8 @@ struct WrittenItem {
   ItemRange range;
 };
 
-/// Encodes `.metadata`. TensorProperties has five fields, which torch 2.15 also reads. \source
-/// torch/distributed/checkpoint/metadata.py of torch 2.11
+/// Encodes a `.metadata` for `items`, all of which are in the file `file`. TensorProperties has five fields, which
+/// torch 2.15 also reads. \source torch/distributed/checkpoint/metadata.py of torch 2.11
 std::string encode_metadata(const std::string& file, const std::vector<WrittenItem>& items);
 
 }  // namespace titan::convert::dcp

@@ -19,14 +19,14 @@ namespace {
 
 constexpr const char *kHeads = "model.n_heads", *kTheta = "model.rope_theta", *kScaling = "model.rope_scaling";
 
-/// Flavours that mask attention between documents, which Titan does not.
+/// torchtitan's flavours that mask attention between documents. Titan's model does not, which an error message says.
 constexpr const char* kMasked[] = {
     "debugmodel_flex_attn", "debugmodel_varlen_attn", "8B_flex", "8B_varlen", "70B_flex", "70B_varlen", "405B_flex",
     "405B_varlen"};
 
-// The error about settings that neither file has, all at once, with a line to paste. torchtitan's own flavours have
-// theta 500000 and scale RoPE; a user's flavour may differ, and the tensors do not show it. `further`: missing settings
-// other than the model's.
+// The error that names all missing settings at once, with flags to paste. torchtitan's own flavours have theta 500000
+// and scale RoPE; a user's flavour may differ, and the tensors do not show it. `further`: missing settings other than
+// the model's.
 Status not_said(const std::string& what, const std::optional<std::string>& given, bool qwen3,
                 std::vector<std::string> keys, const std::vector<std::string>& further) {
   const std::string flavor = given.value_or("");
@@ -56,7 +56,7 @@ Status not_said(const std::string& what, const std::optional<std::string>& given
           (further.empty() ? "" : "\n    R is the number of data ranks that the run had"));
 }
 
-/// Fails if `said` has other dimensions than the tensors.
+/// Fails if `said` (the configuration) has other dimensions than `shown` (the tensors).
 Status check_same(const std::string& what, const ModelDims& said, const ModelDims& shown) {
   ModelDims same = said;
   same.norm_eps = shown.norm_eps;
@@ -92,7 +92,7 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   const recipe::Flavor* flavor = recipe::find_flavor(name, recipe::family_of(shown));
   const bool known = flavor != nullptr && fits(*flavor, model);
   model.n_heads = given.model.n_heads.value_or(qwen3 ? q / shown.head_dim : known ? flavor->n_heads : 0);
-  // Never in torchtitan's llama3; its qwen3 has both names for one tensor.
+  // torchtitan's llama3 never ties head and embedding; its qwen3 stores a tied tensor under both names.
   model.tied = qwen3 && given.model.tied_embeddings.value_or(known ? flavor->tied : shown.tied);
   const bool scaling_given = std::ranges::any_of(
       rows, [](const auto& row) { return row.first.starts_with("model.rope_scaling") && row.second != ckpt::kNotSet; });
@@ -113,7 +113,8 @@ Result<ModelDims> model_of(const std::string& what, const recipe::Shapes& shapes
   model.norm_eps = given.model.norm_eps.value_or(usual.norm_eps);
   model.rope_theta = given.model.rope_theta.value_or(usual.rope_theta);
 
-  // Further rows of the file must agree with the tensors; the scaling of RoPE is the file's if it has one.
+  // The configuration's other model rows must agree with the tensors. RoPE scaling is the configuration's, if it sets
+  // one.
   Settings merged = recipe::model_rows(model);
   if (scaling_given) std::erase_if(merged, [](const auto& row) { return row.first.starts_with("model.rope_scaling"); });
   for (const auto& [key, text] : rows) {

@@ -7,15 +7,16 @@
 
 namespace titan::convert::dcp {
 
+/// A parsed key.
 struct DcpKey {
   enum class Kind {
-    kParameter,   ///< `parameter`
-    kSlot,        ///< `parameter`, `field` = exp_avg, ...
-    kStep,        ///< of `parameter`
-    kGroup,       ///< `parameter`, `field` = lr, betas, ...
-    kScheduler,   ///< `field` = last_epoch, ...
-    kTrainState,  ///< `field` = step, ...
-    kDataloader,  ///< `field`
+    kParameter,   ///< the weights of `parameter`
+    kSlot,        ///< optimizer state of `parameter`; `field` = exp_avg, ...
+    kStep,        ///< Adam's `step` of `parameter`
+    kGroup,       ///< a setting of the param group of `parameter`; `field` = lr, betas, ...
+    kScheduler,   ///< LR scheduler; `field` = last_epoch, ...
+    kTrainState,  ///< train_state; `field` = step, ...
+    kDataloader,  ///< dataloader state; `field` names it
   };
   Kind kind = Kind::kParameter;
   std::string parameter;  ///< Titan's name
@@ -27,7 +28,8 @@ struct DcpKey {
 /// Parses a flattened key. A key without a known prefix is a parameter, since model keys have no prefix.
 DcpKey parse_key(std::string_view key);
 
-/// The position of a parameter in the order of a Llama model; compare as tuples. Other names come last, sorted by name.
+/// The position of a parameter in the order of a Llama model. Positions compare as tuples. Names that are not
+/// parameters of such a model come last, sorted by name.
 struct ModelOrder {
   int group = 0;
   std::uint64_t layer = 0;
@@ -39,6 +41,7 @@ struct ModelOrder {
   bool of_model() const;
   auto operator<=>(const ModelOrder&) const = default;
 };
+/// The position of Titan's name `parameter`.
 ModelOrder model_order(const std::string& parameter);
 
 }  // namespace titan::convert::dcp

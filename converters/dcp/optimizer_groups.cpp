@@ -20,7 +20,8 @@ constexpr Flag kFlags[] = {{"amsgrad", false}, {"maximize", false}, {"decoupled_
 // These fields select an implementation; they do not change the result.
 constexpr std::string_view kHarmless[] = {"foreach", "fused", "capturable", "differentiable", "param_names", "params"};
 
-// Every Adam and AdamW of torch has it, and RAdam, whose state and other settings have the same names, does not.
+// A field that every Adam and AdamW of torch has. RAdam, whose state and other settings have the same names, does not
+// have it.
 constexpr const char* kMark = "amsgrad";
 
 bool is_absent(const Status& status) { return status.code == ckpt::Code::kNotFound; }

@@ -1,5 +1,5 @@
 #pragma once
-// Checks that values in a DCP directory, mainly those of optimizer param groups, equal the configuration's.
+// Checks that values in a DCP directory, mainly those of the optimizer's param groups, equal the configuration's.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,14 +16,15 @@ namespace titan::convert::dcp {
 /// The hint if the weight decay of one of `parameters` differs: most trainers put norms and biases into a separate
 /// group without weight decay.
 std::string decay_hint(const std::vector<ckpt::ParameterMeta>& parameters);
-/// Whether `stored` (in an optimizer) equals `said` (in a configuration), to 1e-12 relative or after rounding to
-/// float32.
+/// Whether `stored` (an optimizer's value) equals `said` (the configuration's) within a relative error of 1e-12, or
+/// after rounding to float32.
 bool is_number_of(double stored, double said);
-/// The note where groups of torch before 2.7 do not tell AdamW from Adam.
+/// The note for param groups of torch before 2.7, which do not record whether the optimizer is AdamW or Adam.
 inline constexpr const char* kTakenForAdamW =
     "the optimizer's groups do not say whether weight decay is decoupled: taken for AdamW's, not Adam's";
 inline constexpr const char* kTensorsAlone = "leave out --config to take the tensors alone";
 
+/// Reads and compares plain values of a DCP directory by name. `source` must outlive it.
 class StoredValues {
  public:
   explicit StoredValues(const DcpReader& source) : source_(source) {}
@@ -34,12 +35,13 @@ class StoredValues {
   Result<std::uint64_t> count(const std::string& name) const;
   /// As count(); nullopt if missing.
   Result<std::optional<std::uint64_t>> count_if_there(const std::string& name) const;
-  /// The kIncompatible error: `name` is `found`, but `other` is `expected`.
+  /// The error that the stored value `name` is `found`, but the setting `other` is `expected`. \error kIncompatible
+  /// always
   Status differ(const std::string& name, const std::string& found, const std::string& other,
                 const std::string& expected) const;
-  /// Compares to 1e-12 relative. \error kCorrupt: not a number; as differ()
+  /// Checks that `value` equals `expected` within a relative error of 1e-12. \error kCorrupt: not a number; as differ()
   Status check_number(const std::string& name, const Value& value, double expected, const std::string& other) const;
-  /// Checks that each entry is `expected` times one of `factors`.
+  /// Checks that `name` is a list in which each entry is `expected` times one of `factors`.
   Status check_list(const std::string& name, double expected, const std::vector<double>& factors,
                     const std::string& other) const;
   Status check_flag(const std::string& name, bool expected) const;
@@ -52,15 +54,15 @@ class StoredValues {
 struct GroupSettings {
   recipe::Config::Optimizer optimizer;
   double initial_lr = 0, lr = 0;
-  std::string lr_name;                 ///< name of `lr` in messages
-  std::optional<double> lr_of_step{};  ///< also accepted: the rate in programs that set it at the beginning of a step
+  std::string lr_name;                 ///< what messages call `lr`
+  std::optional<double> lr_of_step{};  ///< also accepted: the last step's rate, which some programs store
   bool initial_needed = true;          ///< false: compared only if it is stored
   std::string rule = {};               ///< the parameter for which optimizer.rules set other values
   std::string parameter = {};          ///< the parameter of the group, if the group's name does not contain it
   std::string decay_hint = {};         ///< hint if the weight decay differs
 };
 
-/// `group` for a parameter that is updated by `update`.
+/// `group`, adjusted for a parameter whose optimizer.rules give `update`.
 GroupSettings settings_of(GroupSettings group, const recipe::UpdateSettings& update, const std::string& parameter);
 
 /// The factors by which optimizer.rules multiply learning rates, 1 first.
@@ -72,14 +74,17 @@ Status check_group(const StoredValues& values, const std::string& prefix, const 
 
 /// Checks that the configured optimizer is AdamW, the only one supported here. \error kIncompatible
 Status check_optimizer(const recipe::Config& config);
-/// Compares Adam's `step` of each parameter with `step`, whose name is `name`. \error kIncompatible naming both
+/// Checks that Adam's step count of each parameter (`counts`) is `step`, which messages call `name`. \error
+/// kIncompatible naming both
 Status check_steps(const StoredValues& values, const std::vector<ckpt::ParameterMeta>& parameters,
                    const std::vector<std::uint64_t>& counts, const std::string& name, std::uint64_t step);
 
 /// Whether a field of a parameter group is known here. An unknown field may change the update.
 bool is_group_field(std::string_view field);
+/// The error that the group field `name` is not known. \error kIncompatible always
 Status unknown_field(const std::string& path, const std::string& name);
-/// A group has no `amsgrad`, as those of RAdam. \error kIncompatible always
+/// The error that a param group has no `amsgrad`, so it is not AdamW's (RAdam's groups have none). \error
+/// /// kIncompatible always
 Status no_adamw(const std::string& path);
 
 }  // namespace titan::convert::dcp

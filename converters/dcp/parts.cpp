@@ -13,19 +13,23 @@
 namespace titan::convert::dcp {
 namespace {
 
-// accelerate numbers models and optimizers. If there are several, the first model is the trained one.
+// accelerate's directory for the model. accelerate numbers models and optimizers; if there are several models, the
+// first one is the trained one.
 constexpr const char* kModelPart = "pytorch_model_fsdp_0";
 constexpr std::string_view kModelPrefix = "pytorch_model_fsdp_", kOptimizerPrefix = "optimizer_";
-// torch's writer puts shards here that it will consolidate; torchtitan's last save in Hugging Face's format does, too.
+// The folder of safetensors shards that torch's writer, and torchtitan's last save in Hugging Face's format, will
+// consolidate.
 constexpr const char* kShardedPart = "sharded";
-// The first name is accelerate's; next to shards, the user of save_optimizer_distributed chooses one of them.
+// Directories for the optimizer. The first name is accelerate's. Next to shards, the name is chosen by the user of
+// save_optimizer_distributed; these are the names that are looked for.
 constexpr const char* kOptimizerParts[] = {"optimizer_0", "optimizer", "optim"};
 
 Result<bool> is_directory_of_dcp(ckpt::Fs& fs, const std::string& path) {
   return file_there(fs, ckpt::join_path(path, kMetadataFile));
 }
 
-// A part next to `whole` whose own metadata was not copied must not count as absent.
+// Checks the directory `part`, which has no metadata, of a checkpoint whose other directory `whole` is complete. If it
+// has items, its metadata was not copied, so it must not count as absent. \error kCorrupt
 Status check_part(ckpt::Fs& fs, const std::string& path, const std::string& part, const std::string& whole) {
   const std::string folder = ckpt::join_path(path, part);
   const auto entries = fs.list(folder);
@@ -39,7 +43,7 @@ Status check_part(ckpt::Fs& fs, const std::string& path, const std::string& part
                  (whole.empty() ? "" : ", or give " + ckpt::join_path(path, whole) + " alone"));
 }
 
-/// N of "<prefix>N", as it is written; "" for other names.
+/// The digits N in the name "<prefix>N"; "" for other names.
 std::string number_behind(std::string_view prefix, const std::string& name) {
   if (!name.starts_with(prefix) || name.size() == prefix.size()) return "";
   const std::string number = name.substr(prefix.size());

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::uint64_t kMaxMetadata = std::uint64_t{1} << 30;
 constexpr std::size_t kOpenFiles = 64, kOpenChunks = 4096;
-constexpr std::uint64_t kMaxReordered = std::uint64_t{240} << 20;  // held twice for a moment; a conversion may take 512
-                                                                   // MiB
+// Largest chunk that is reordered in memory. Two copies exist for a moment, and a conversion may take 512 MiB in all.
+constexpr std::uint64_t kMaxReordered = std::uint64_t{240} << 20;
 constexpr std::uint64_t kBlock = 1u << 20;
 
 std::uint64_t first_element(const std::vector<std::uint64_t>& shape, const Chunk& chunk, bool last) {
@@ -44,7 +44,8 @@ Status check_item(const std::string& what, const ItemContent& content, const Ten
 }
 
 // torch can write the files of a directory as safetensors (SerializationFormat.SAFETENSORS); the metadata then gives
-// offset 0 for all items. Such a file begins with the length of a JSON header, a usual item with the magic of a zip.
+// offset 0 for all items. Such a file begins with the length of a JSON header; a usual item begins with the magic
+// number of a zip archive.
 bool is_safetensors(ckpt::File& file) {
   std::string head(9, '\0');
   const Result<std::uint64_t> size = file.size();
@@ -63,7 +64,7 @@ Status check_form(ckpt::Fs& fs, const std::string& path) {
     if (name.starts_with("__") && name.ends_with(kMetadataFile)) of_rank = std::max(of_rank, name);
     const auto info = fs.stat(ckpt::join_path(path, name));
     if (name.ends_with(kItemSuffix) && info.ok() && info->type == ckpt::FileType::kFile)
-      item = std::max(item, name);  // opening a pipe would hang
+      item = std::max(item, name);  // regular files only: opening a pipe would hang
   }
   if (item.empty()) return {};
   if (!there && !of_rank.empty())
@@ -107,7 +108,7 @@ Result<std::unique_ptr<DcpReader>> DcpReader::open(ckpt::Fs& fs, const std::stri
     if (const std::vector<std::string> shards = shards_in(fs, folder); !shards.empty()) {
       TITAN_ASSIGN_OR_RETURN(Metadata part, read_shards(fs, folder, shards));
       parts.emplace_back(name, std::move(part));
-      TITAN_ASSIGN_OR_RETURN(const bool both, is_file(fs, file));  // the optimizer's may be in the same folder
+      TITAN_ASSIGN_OR_RETURN(const bool both, is_file(fs, file));  // both parts may be in one folder
       if (!both) continue;
     }
     TITAN_RETURN_IF_ERROR(check_form(fs, folder));

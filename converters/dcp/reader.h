@@ -1,6 +1,6 @@
 #pragma once
-// A DCP directory, or a folder of safetensors shards, opened for reading: any range of a tensor's elements with any
-// sharding, and plain values.
+// Opens a DCP directory, or a folder of safetensors shards, for reading. Reads any range of a tensor's elements,
+// however the tensor is sharded, and plain values.
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,17 +32,17 @@ class DcpReader {
   ckpt::Fs& fs() const { return fs_; }
   const Metadata& metadata() const { return metadata_; }
 
-  /// Reads elements of `tensor` from `first` on, as many as `out` holds. Checks the CRC of a chunk if it is read
-  /// completely in ascending order (torch does not check it). \error kCorrupt naming file and item, kUnsupported,
-  /// kFailed
+  /// Reads elements of `tensor` from `first` on, as many as `out` holds. Checks the CRC of a chunk if all of it is read
+  /// in ascending order, over any number of calls (torch does not check it). \error kCorrupt naming file and item,
+  /// kUnsupported, kFailed
   Status read(const TensorEntry& tensor, std::uint64_t first, std::span<std::byte> out) const;
 
   /// The value under `name`: a bytes item, or a tensor without dimensions as a number. \error kNotFound, kCorrupt,
   /// kUnsupported
   Result<Value> value(const std::string& name) const;
 
-  /// Checks the CRC of every entry of every item, and compares each with the metadata. Damage goes into the report; an
-  /// error of `progress` ends the check.
+  /// Checks the CRC of every entry of every item, and compares each item with the metadata. Damage is added to the
+  /// report; an error of `progress` ends the check.
   Result<ckpt::VerifyReport> verify(
       const std::function<Status(std::uint64_t done, std::uint64_t total)>& progress) const;
 

@@ -25,7 +25,7 @@ class Checker {
     TITAN_RETURN_IF_ERROR(check_steps(values_, parameters, steps, "train_state.step", step));
     out.lr = ckpt::schedule_from(lr_);
     const double next = next_lr(lr_, step);
-    std::vector<std::string> unused;  // the run itself warns about rules that match nothing
+    std::vector<std::string> unused;  // not reported here: a start warns about rules that match nothing
     TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
                            recipe::update_settings(config_, parameters, unused));
     const std::vector<double> factors = lr_factors(updates);

@@ -9,8 +9,9 @@
 namespace titan::convert::dcp {
 namespace {
 
-// The groups of the optimizer that `before` names: one per parameter if the state is flattened, else one per group of
-// the optimizer ("optimizer.param_groups.0."). \error kIncompatible: an unknown field
+// The prefixes of the optimizer's param groups, whose keys begin with `before`. A flattened state has one group per
+// parameter; otherwise these are the groups of the optimizer ("optimizer.param_groups.0."). \error kIncompatible: an
+// unknown field
 Result<std::set<std::string>> groups_of(const DcpReader& source, const std::string& before) {
   std::set<std::string> groups;
   const auto take = [&](const std::string& name) -> Status {
@@ -41,7 +42,8 @@ Result<std::vector<std::string>> parameters_of(const DcpReader& source, const st
   return names;
 }
 
-// If the parameters of a group are known, the group must match the configuration of each; otherwise, of any parameter.
+// Checks each group against the configuration. If the parameters of a group are known, it must match the settings of
+// each of them; otherwise it must match those of at least one parameter.
 Status check_groups(const StoredValues& values, const std::string& before,
                     const std::function<std::string(const std::string&)>& our_name, const GroupSettings& expected,
                     const std::vector<ckpt::ParameterMeta>& parameters,

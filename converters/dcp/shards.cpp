@@ -16,7 +16,7 @@ namespace {
 using ckpt::JsonValue;
 using ckpt::parse_json;
 
-constexpr const char* kSharding = "DCP_SHARDING_INFO";  // of a header: {NAME: {"saved_offsets": [...]}}
+constexpr const char* kSharding = "DCP_SHARDING_INFO";  // header key; its value is {NAME: {"saved_offsets": [...]}}
 
 // The offsets of the box stored in `entry`; 0 if the file has none.
 Result<std::vector<std::uint64_t>> offsets_of(const std::string& file, const JsonValue& sharding,
@@ -90,7 +90,7 @@ Result<Metadata> read_shards(ckpt::Fs& fs, const std::string& folder, const std:
   }
   for (auto& [name, tensor] : tensors) {
     std::ranges::sort(tensor.chunks, {}, &Chunk::offsets);
-    // Ranks with the same part have each written it: the first copy is used.
+    // Ranks that hold the same part (replicas) have each written it; the first copy is used.
     const auto same = [](const Chunk& a, const Chunk& b) { return a.offsets == b.offsets && a.sizes == b.sizes; };
     tensor.chunks.erase(std::unique(tensor.chunks.begin(), tensor.chunks.end(), same), tensor.chunks.end());
     TITAN_RETURN_IF_ERROR(check_cover(folder + ": " + name, tensor.shape, tensor.chunks));

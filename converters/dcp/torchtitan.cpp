@@ -28,11 +28,11 @@ constexpr const char* kCompared[] = {"optimizer.beta1",
                                      "training.mixed_precision_reduce",
                                      "training.seq_len"};
 
-// torchtitan has no such rules: there is a row only if the configuration has some.
+// torchtitan has no such key, so there is a row only if the configuration sets it.
 constexpr const char* kRules = "optimizer.rules";
 
-// Every other setting of losses and updates: a row only where the configuration says another value than the default. A
-// list of samples to leave out counts them from the start of a run of ours.
+// All other settings that change losses or updates. There is a row only if the configuration sets another value than
+// the default. training.exclude_samples is not among them, because it numbers samples from the start of a Titan run.
 const std::vector<std::string>& kept_if_set() {
   static const std::vector<std::string> keys = [] {
     std::vector<std::string> list;

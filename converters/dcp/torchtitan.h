@@ -18,7 +18,7 @@ struct Config;
 
 namespace titan::convert::dcp {
 
-/// The keys that define a run, read from `rows`. torchtitan v0.2.2 and Titan have the same defaults. \error kInvalid
+/// Reads the keys that define a run from `rows`. torchtitan v0.2.2 and Titan have the same defaults. \error kInvalid
 /// naming the key and its value
 ckpt::Result<recipe::Config> read_torchtitan(const ckpt::Settings& rows);
 
@@ -34,9 +34,10 @@ ckpt::Result<std::uint64_t> world_of(const recipe::Config& config);
 std::uint64_t batch_of(const recipe::Config& config, std::uint64_t world);
 /// A note with the settings of `config` that no file of a trainer has, so that they cannot be compared.
 std::string said_alone(const recipe::Config& config);
-/// Notes where the average of the parameters begins that `config` asks for: no trainer's files have one.
+/// Adds the note that the EMA of the parameters, if `config` asks for one, begins at this step: no trainer's files
+/// contain one.
 void note_average(const recipe::Config& config, ImportPlan& plan);
-/// Whether a configuration has settings of a run, not only of the model.
+/// Whether a configuration has any settings of a run, in addition to the model's.
 bool says_run(const ckpt::Settings& rows);
 
 /// The learning rate that a torchtitan checkpoint of `step` stores: that of the next step, even after the last one.
@@ -45,7 +46,7 @@ double next_lr(const ckpt::LrSettings& settings, std::uint64_t step);
 /// The keys that read_torchtitan() reads, without aliases.
 const std::vector<std::string>& torchtitan_keys();
 
-/// The rows of `config`, without the model's, that a resume compares; ascending. `world`, the number of ranks that read
+/// The rows of `config` that a resume compares, without the model's; ascending. `world`, the number of ranks that read
 /// different data, resolves a global batch of -1.
 ckpt::Settings curve_rows(const recipe::Config& config, std::uint64_t world);
 

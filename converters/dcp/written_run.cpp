@@ -19,8 +19,8 @@ constexpr std::uint64_t kMostSteps = 100'000'000;
 
 bool same_rate(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
 
-// torchtitan computes future rates only from its configuration, so Titan's schedule must equal such a schedule from
-// here on.
+// Checks that torchtitan can continue Titan's schedule. torchtitan computes rates only from its configuration, so the
+// rest of Titan's schedule must equal a schedule that such a configuration gives.
 Status check_curve(const CheckpointReader& source, const ckpt::LrSchedule& lr) {
   const std::uint64_t step = source.manifest().step;
   const ckpt::LrSchedule plain = ckpt::schedule_from(lr.accepted);
@@ -36,8 +36,8 @@ Status check_curve(const CheckpointReader& source, const ckpt::LrSchedule& lr) {
   return {};
 }
 
-/// Whether rules skip the optimizer's state. torch loads the state of all parameters or of none. \error kIncompatible:
-/// they skip only a part
+/// Whether the skip rules leave out the optimizer's state. \error kIncompatible: they leave out a part of it, and torch
+/// loads the state of all parameters or of none
 Result<bool> leaves_out_slots(const ckpt::Manifest& manifest, SkipRules& skip) {
   std::size_t slots = 0, left_out = 0;
   std::string first;
@@ -66,7 +66,7 @@ Result<recipe::Config::Optimizer> optimizer_of(const std::string& path, const Ex
     else
       rows = ckpt::with_rows(std::move(rows), {{key, given}});
   }
-  const std::string file = options.names == DcpNames::kTorchtitan ? "torchtitan.toml" : "FILE.toml";  // 0.3.0 has none
+  const std::string file = options.names == DcpNames::kTorchtitan ? "torchtitan.toml" : "FILE.toml";  // 0.3.0: no TOML
   if (!unsaid.empty())
     return ckpt::incompatible(path + " does not say " + ckpt::joined(unsaid))
         .with_hint("give them with --config " + file + ", or leave the optimizer out with --skip 'optimizer.*'");
@@ -134,7 +134,7 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
   if (options.config)
     TITAN_RETURN_IF_ERROR(check_agreement(source.path(), rows, lr->accepted, *options.config, !options.lr_from_config));
   run.base_lr = settings.peak;
-  const bool plain = theirs || options.lr_from_config;  // otherwise any of Titan's schedules is accepted
+  const bool plain = theirs || options.lr_from_config;  // if false, any of Titan's schedules is accepted
   run.next_lr = plain ? next_lr(settings, manifest.step) : ckpt::lr_at(lr->phases, manifest.step + 1);
   run.step = manifest.step;
   run.tokens = train->tokens;
@@ -152,7 +152,7 @@ Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& sourc
 
 namespace {
 
-// A superset of the fields that torch up to 2.11 reads.
+// The fields of a param group: a superset of those that torch up to 2.11 reads.
 std::vector<std::pair<const char*, Value>> group_fields(const WrittenRun& run, bool huggingface,
                                                         const recipe::UpdateSettings& update) {
   return {
@@ -162,7 +162,7 @@ std::vector<std::pair<const char*, Value>> group_fields(const WrittenRun& run, b
       {"weight_decay", Value::of(update.weight_decay)},
       {"amsgrad", Value::boolean(false)},
       {"maximize", Value::boolean(false)},
-      {"foreach", huggingface ? Value::none() : Value::boolean(false)},  // torch's choice
+      {"foreach", huggingface ? Value::none() : Value::boolean(false)},  // None: torch chooses
       {"capturable", Value::boolean(false)},
       {"differentiable", Value::boolean(false)},
       {"fused", huggingface ? Value::none() : Value::boolean(true)},  // torchtitan's default implementation
@@ -181,7 +181,7 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
   for (const WrittenParameter& parameter : parameters) own.push_back({.name = parameter.own});
   recipe::Config config;
   config.optimizer = run.optimizer;
-  std::vector<std::string> unused;  // rules of parameters that are not written
+  std::vector<std::string> unused;  // rules that match no written parameter; not reported
   TITAN_ASSIGN_OR_RETURN(const std::vector<recipe::UpdateSettings> updates,
                          recipe::update_settings(config, own, unused));
   std::vector<ValueItem> values;
@@ -192,7 +192,8 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
     for (auto& [field, value] : group_fields(run, huggingface, update))
       add("optimizer", "param_groups." + name + "." + field, std::move(value));
   };
-  // Grouped by update settings, the usual group first, as in loops without weight decay for norms.
+  // Parameters by their update settings. The group with the configured weight decay and factor 1 is first, as in
+  // training loops that exempt norms from weight decay.
   std::vector<std::pair<recipe::UpdateSettings, std::vector<Value>>> listed = {{{run.optimizer.weight_decay, 1}, {}}};
   std::map<std::string, std::size_t> first;  // first parameter of a name: a fused tensor has several Titan parameters
   for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -217,7 +218,7 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
     notes.push_back("the optimizer has " + std::to_string(listed.size()) +
                     " groups, as optimizer.rules say: the loading program must have them in this order");
   const auto step = static_cast<std::int64_t>(run.step), tokens = static_cast<std::int64_t>(run.tokens);
-  const bool whole = names != DcpNames::kNewerTorchtitan;  // otherwise the rates follow from its configuration
+  const bool whole = names != DcpNames::kNewerTorchtitan;  // torchtitan 0.3.0 computes rates from its configuration
   if (whole) add("lr_scheduler", "base_lrs", Value::list({Value::of(run.base_lr)}));
   add("lr_scheduler", "last_epoch", Value::of(step));
   if (whole) {
@@ -229,7 +230,7 @@ Result<std::vector<ValueItem>> run_values(const WrittenRun& run, DcpNames names,
   add("train_state", "step", Value::of(step));
   add("train_state", huggingface ? "tokens" : "ntokens_seen", Value::of(tokens));
   if (!huggingface) return values;
-  add("lr_scheduler", "lr_lambdas", Value::list({Value::none()}));  // LambdaLR's, of a plain function
+  add("lr_scheduler", "lr_lambdas", Value::list({Value::none()}));  // LambdaLR stores None for a plain function
   return values;
 }
 

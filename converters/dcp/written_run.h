@@ -12,8 +12,9 @@
 
 namespace titan::convert::dcp {
 
+/// The run's values.
 struct WrittenRun {
-  double base_lr = 0, next_lr = 0;
+  double base_lr = 0, next_lr = 0;  ///< the peak rate, and the rate of the next step
   std::uint64_t step = 0;
   std::uint64_t tokens = 0;  ///< with torchtitan's names: tokens of one data rank
   recipe::Config::Optimizer optimizer;
@@ -24,14 +25,15 @@ struct WrittenParameter {
   std::string name, own;
 };
 
+/// A plain value to write.
 struct ValueItem {
   std::vector<std::string> path;  ///< as WrittenItem::path
   Value value;
 };
 
-/// The state of the run that saved `source`; nullopt if only the model is written, and a note says why. `rows` are the
-/// checkpoint's settings; the optimizer settings of the configuration are added. \error kIncompatible: the
-/// configuration differs, or the optimizer's settings are unknown, or torchtitan cannot express the LR schedule
+/// Finds the state of the run that saved `source`. nullopt: only the model is written, and a note says why. `rows` are
+/// the checkpoint's settings; optimizer settings that it lacks are added from the configuration. \error kIncompatible:
+/// the configuration differs, or the optimizer's settings are unknown, or torchtitan cannot express the LR schedule
 Result<std::optional<WrittenRun>> find_written_run(const CheckpointReader& source, const ExportOptions& options,
                                                    SkipRules& skip, Settings& rows, std::vector<std::string>& notes);
 

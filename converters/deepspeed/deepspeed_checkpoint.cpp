@@ -81,7 +81,8 @@ class Checkpoint final : public TrainedSource {
   }
 
  private:
-  // The model's own plan notes that all run state next to config.json is ignored; the steps here are not ignored.
+  // Corrects a note of the model's plan. It says that all run state next to config.json is ignored, but DeepSpeed's
+  // steps are read.
   void note_training_state(const std::string& config, ImportPlan& plan) const {
     std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kLeftBehind); });
     const auto entries = fs_.list(config);
@@ -91,7 +92,8 @@ class Checkpoint final : public TrainedSource {
     if (!names.empty()) plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
   }
 
-  // config.json is next to the files, or one or two folders above them (transformers' Trainer, accelerate).
+  // The folder of config.json: the step's own folder, or one or two levels above it (transformers' Trainer,
+  // accelerate).
   Result<std::string> folder_of_config() const {
     std::string folder = folder_;
     for (int i = 0; i < 3; ++i) {

@@ -4,12 +4,13 @@
 
 namespace titan::convert::deepspeed {
 
+/// The step to read in a run folder.
 struct FoundStep {
   std::string folder;  ///< "" if there is none
   std::string other;   ///< an older step that the run also names
 };
-/// The folder with the files of a step: `path` itself, or the newest step that `latest` and `latest_universal` in
-/// `path` name. If both name one step, the universal form is taken. \error kFailed
+/// Finds the folder with the files of a step: `path` itself, or the newer of the steps that the files `latest` and
+/// `latest_universal` in `path` name. If both name one step, the universal form is taken. \error kFailed
 Result<FoundStep> find_step(Fs& fs, const std::string& path);
 
 /// The format "deepspeed" (read only); never destroyed.

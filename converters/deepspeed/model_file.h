@@ -14,14 +14,15 @@ using ckpt::Result;
 /// The parameters of one optimizer param group, in the order of its flat vector.
 using Shapes = std::vector<std::pair<std::string, std::vector<std::uint64_t>>>;
 
+/// An open model file and the facts in it.
 struct ModelFile {
   TorchFile file;
   std::optional<std::uint64_t> step;  ///< global_steps
   std::uint64_t skipped = 0;          ///< how many of these steps the loss scaler skipped
   bool frozen = false;                ///< some parameters are not trained
-  bool optimizer = false;             ///< the file has the optimizer state, as without ZeRO
+  bool optimizer = false;             ///< the file contains the optimizer state, which it does without ZeRO
 };
-/// \error as TorchFile::open
+/// Opens the model file at `path`. \error as TorchFile::open
 Result<ModelFile> open_model_file(ckpt::Fs& fs, const std::string& path);
 
 /// The shapes of each group of the file. \error kCorrupt: the file has no shapes

@@ -1,5 +1,5 @@
-// Checks that the optimizer's weights, rounded, equal those of the model file: nothing else identifies their
-// parameters.
+// Checks that the optimizer's float32 weights, rounded, equal those of the model file. Flat vectors have no names, so
+// only equal values show that a part belongs to its parameter.
 #include <algorithm>
 
 #include "ckpt/base/path.h"
@@ -9,7 +9,7 @@
 namespace titan::convert::deepspeed {
 namespace {
 
-constexpr std::uint64_t kSample = 1024;  // number of compared elements of each part of a parameter
+constexpr std::uint64_t kSample = 1024;  // elements compared at the beginning of each part of a parameter
 
 bool is_compared(DType dtype) { return ckpt::is_float(dtype) && dtype != DType::kF64; }
 
@@ -30,7 +30,7 @@ Status compare_with_model(const std::map<std::string, State>& states, const Torc
     }
     const PiecedTensor of_model{
         name, *dtype, stored->shape, {whole_piece(stored->shape, {{number, stored->offset, stored->elements}})}};
-    // If a rank's file is swapped with another's, the difference shows at the beginning of the rank's part.
+    // Compares the beginning of each rank's part: it differs if the files of two ranks were swapped.
     std::uint64_t first = 0;
     for (const Segment& segment : state.weights.pieces.front().segments) {
       TITAN_ASSIGN_OR_RETURN(const bool same,

@@ -11,7 +11,7 @@ constexpr std::string_view kRank = "zero_pp_rank_", kOfModel = "mp_rank_00_model
 constexpr const char* kMakeUniversal =
     "make it universal: python -m deepspeed.checkpoint.ds_to_universal --input_folder IN --output_folder OUT";
 
-// Refuses files that cannot be read in any form. \error kUnsupported
+// Refuses files of pipelines, experts and tensor-parallel ranks, which are not read. \error kUnsupported
 ckpt::Status check_kind(const std::string& name, const std::string& path) {
   if (name.starts_with("layer_") && name.ends_with("model_states.pt"))
     return ckpt::unsupported(path + " is of a pipeline of DeepSpeed's own: not supported").with_hint(kMakeUniversal);

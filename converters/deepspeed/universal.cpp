@@ -33,7 +33,8 @@ Result<std::unique_ptr<TorchFile>> open_model(Fs& fs, const std::string& folder)
   return std::unique_ptr<TorchFile>();
 }
 
-// The groups number flat vectors; the model file names their parameters.
+// Reads the settings of param groups. A group lists its flat vectors by number; the model file names the parameters of
+// each vector.
 Status take_groups(const TorchFile& file, const TorchFile* model, Content& out) {
   const NodeId list = file.pickle().find(file.pickle().root(), "param_groups");
   if (list == dcp::kNoNode) return {};
@@ -41,7 +42,7 @@ Status take_groups(const TorchFile& file, const TorchFile* model, Content& out) 
   if (model != nullptr && model->pickle().find(model->pickle().root(), "param_shapes") != dcp::kNoNode) {
     TITAN_ASSIGN_OR_RETURN(shapes, shapes_of(*model));
   } else {
-    shapes.emplace_back();  // treated as if all were in one vector
+    shapes.emplace_back();  // without a model file, all parameters count as one vector
     for (const auto& [name, state] : out.states) shapes.back().emplace_back(name, state.weights.shape);
   }
   TITAN_ASSIGN_OR_RETURN(out.groups, settings_of_shapes(file, list, shapes));

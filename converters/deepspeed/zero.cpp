@@ -42,7 +42,7 @@ Flat slice_of(const Flat& flat, std::uint64_t first, std::uint64_t count) {
   return out;
 }
 
-// A stage as a number, or as ZeroStageEnum(number).
+// The ZeRO stage, stored as a number or as ZeroStageEnum(number).
 std::optional<std::int64_t> stage_of(const Pickle& pickle, NodeId node) {
   if (pickle.is(node, NodeKind::kInstance) && pickle.size(pickle.arguments(node)) == 1)
     node = pickle.item(pickle.arguments(node), 0);
@@ -173,13 +173,15 @@ class ZeroReader {
     if (rank.size() != (stage_ == 3 ? 1 : shapes_.size()))
       return corrupt(path + " has " + std::to_string(rank.size()) + " flat groups, the model's file has " +
                      std::to_string(shapes_.size()));
-    // In stage 3 each rank has a part of every parameter, and the model file has no weights to compare with.
+    // In stage 3 the model file has no weights to compare with. So two ranks with the same CRCs are taken for copies of
+    // one file.
     if (stage_ == 3 && !seen_.insert(crcs_).second)
       return corrupt(path + " holds what the file of another rank does: one rank's file is in another's place");
     return {};
   }
 
-  // In torch each flat vector is one parameter; it consists of the parameters in param_shapes.
+  // Reads the settings of param groups. For torch each flat vector is one parameter; param_shapes in the model file
+  // lists the parameters in it.
   Status take_groups(const TorchFile& file, NodeId groups) {
     TITAN_ASSIGN_OR_RETURN(auto settings, settings_of_shapes(file, groups, shapes_));
     if (!ranks_.empty() && settings != out_.groups)
@@ -265,11 +267,11 @@ class ZeroReader {
   const std::string folder_;
   PieceFiles& files_;
   std::int64_t stage_ = 0;
-  bool told_ = true;  // the files themselves record their ranks
+  bool told_ = true;  // every file read so far records its rank
   std::vector<Shapes> shapes_;
-  std::vector<std::vector<std::array<Flat, kFieldCount>>> ranks_;  // by rank and group
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> crcs_;      // of the vectors of this rank, and their elements
-  std::set<std::vector<std::pair<std::uint32_t, std::uint64_t>>> seen_;  // the same of all ranks
+  std::vector<std::vector<std::array<Flat, kFieldCount>>> ranks_;        // by rank and group
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> crcs_;            // CRC and elements of each vector of this rank
+  std::set<std::vector<std::pair<std::uint32_t, std::uint64_t>>> seen_;  // `crcs_` of the ranks read so far
   std::optional<double> count_;
   Content out_;
 };

@@ -56,7 +56,8 @@ void decode_q8_0(const std::byte* block, float* out) {
   for (std::size_t i = 0; i < 32; ++i) out[i] = d * signed_at(block, 2 + i);
 }
 
-// Element i of 256 that are stored as pairs of bits in 64 bytes: each half has four runs of 32.
+// Element i of 256 that are stored as pairs of bits in 64 bytes. Each group of 32 bytes holds four runs of 32 elements,
+// one per bit pair.
 std::uint32_t two_bits(const std::byte* quants, std::size_t i) {
   return byte_at(quants, i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3U;
 }
@@ -86,7 +87,7 @@ void q3_k(const std::byte* block, float* out) {
 struct ScaleAndLeast {
   float scale, least;
 };
-// Scale and minimum of group j of 8: six bits each, in 12 bytes.
+// Scale and minimum of group j of 8. Each has six bits; all are in 12 bytes.
 ScaleAndLeast six_bits(const std::byte* s, std::size_t j) {
   if (j < 4) return {static_cast<float>(byte_at(s, j) & 63U), static_cast<float>(byte_at(s, j + 4) & 63U)};
   const std::uint32_t both = byte_at(s, j + 4);
@@ -94,7 +95,7 @@ ScaleAndLeast six_bits(const std::byte* s, std::size_t j) {
           static_cast<float>(both >> 4U | byte_at(s, j) >> 6U << 4U)};
 }
 
-// Q4_K; with `high`, Q5_K.
+// Decodes a block of Q4_K or, if `high` is not null, of Q5_K.
 void with_six_bits(const std::byte* block, const std::byte* high, const std::byte* quants, float* out) {
   const float d = half_at(block, 0), least = half_at(block, 2);
   for (std::size_t i = 0; i < 256; ++i) {
@@ -139,7 +140,7 @@ constexpr GgmlType kTypes[] = {
     {39, "MXFP4", 32, 17, {}, mxfp4},
 };
 
-// Further types of ggml, which are not read.
+// Names of ggml's other types, which are not read.
 constexpr std::pair<std::uint32_t, const char*> kOthers[] = {
     {4, "Q4_2"},        {5, "Q4_3"},        {9, "Q8_1"},        {15, "Q8_K"},   {16, "IQ2_XXS"},
     {17, "IQ2_XS"},     {18, "IQ3_XXS"},    {19, "IQ1_S"},      {20, "IQ4_NL"}, {21, "IQ3_S"},
@@ -178,7 +179,7 @@ void quantise_q8_0(std::span<const float> values, std::span<std::byte> out) {
     // If the inverse is infinite, the scale itself is 0 as float16.
     const float d = largest / 127.0f, inverse = std::isfinite(1.0f / d) ? 1.0f / d : 0.0f;
     ckpt::convert_elements(DType::kF32, std::as_bytes(std::span(&d, 1)), DType::kF16, to.first(2));
-    // Rounds halves away from zero, as std::round does.
+    // Rounds x.5 away from zero, as std::round does.
     for (std::size_t i = 0; i < kBlock; ++i)
       to[2 + i] = static_cast<std::byte>(static_cast<int>(std::round(in[i] * inverse)));
   }

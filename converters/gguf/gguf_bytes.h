@@ -9,12 +9,12 @@
 
 namespace titan::convert {
 
-/// A tensor to be written.
+/// A tensor to write.
 struct GgufEntry {
   std::string name;
   std::vector<std::uint64_t> shape;  ///< row-major
   const GgmlType* type = nullptr;
-  std::uint64_t offset = 0;  ///< offset in the file; set by GgufBytes::finish
+  std::uint64_t offset = 0;  ///< in the file, in bytes; set by GgufBytes::finish
   std::uint64_t bytes() const;
 };
 
@@ -24,8 +24,8 @@ class GgufBytes {
   void put_u32(std::string_view key, std::uint64_t value);
   void put_f32(std::string_view key, double value);
   void put_text(std::string_view key, std::string_view value);
-  /// All bytes before the first tensor, padding included; sets the offsets of `entries`, one after the other. `*end` is
-  /// the size of the file, which ends with padding.
+  /// Returns all bytes before the first tensor, padding included. Sets the offsets of `entries`, which are stored in
+  /// this order. Sets `*end` to the size of the file including its final padding.
   std::string finish(std::vector<GgufEntry>& entries, std::uint64_t* end) const;
 
  private:

@@ -21,7 +21,7 @@ namespace titan::convert {
 namespace {
 
 constexpr std::uint64_t kMaxPieces = 1024, kMaxRopeTable = 4096;
-constexpr std::size_t kPieceEnd = 20;  // of "-00001-of-00003.gguf"
+constexpr std::size_t kPieceEnd = 20;  // length of "-00001-of-00003.gguf"
 
 // The names of all parts, if `name` is that of a part.
 std::vector<std::string> pieces_of(const std::string& name) {
@@ -115,11 +115,11 @@ Status GgufCheckpoint::read(std::size_t tensor, std::uint64_t first, std::span<s
   ckpt::File& file = *files_[place.file];
   if (out.empty()) return {};
   if (place.type->plain) return file.pread(place.offset + first * place.type->bytes, out);
-  constexpr std::uint64_t kBlocks = 256;  // blocks that are read at a time
+  constexpr std::uint64_t kBlocks = 256;  // blocks read at a time
   const std::uint64_t elements = place.type->elements, end = first + out.size() / sizeof(float);
   std::vector<std::byte> blocks(kBlocks * place.type->bytes);
   float values[kMaxBlockElements];
-  std::uint64_t loaded = 0, begin = 0;  // number of loaded blocks, and the first of them
+  std::uint64_t loaded = 0, begin = 0;  // number of loaded blocks, and the number of the first of them
   for (std::uint64_t at = first; at < end;) {
     const std::uint64_t block = at / elements;
     if (block >= begin + loaded) {

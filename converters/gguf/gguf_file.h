@@ -22,24 +22,26 @@ struct GgufValue {
   std::int64_t whole = 0;   ///< kWhole (larger values become the largest int64), kFlag
   double real = 0;          ///< kReal; a float32 becomes the double with its shortest digits
   std::string text;         ///< kText of at most kMaxGgufText bytes; else empty
-  std::uint64_t count = 0;  ///< elements of a list, bytes of a text
+  std::uint64_t count = 0;  ///< kList: number of elements; kText: number of bytes
   bool operator==(const GgufValue&) const = default;
 };
 inline constexpr std::uint64_t kMaxGgufText = 1024;
 
+/// A tensor in the file.
 struct GgufTensor {
   std::string name;
   std::vector<std::uint64_t> shape;  ///< row-major: the reverse of the order in the file
   const GgmlType* type = nullptr;
-  std::uint64_t offset = 0, bytes = 0;  ///< in the file
+  std::uint64_t offset = 0, bytes = 0;  ///< of its data in the file
 };
 
+/// Everything before the tensor data.
 struct GgufHeader {
   std::map<std::string, GgufValue> values;
   std::vector<GgufTensor> tensors;
   std::uint64_t data_offset = 0;
 
-  /// The value of `key`; nullptr if there is none of this kind.
+  /// The value of `key`; nullptr if there is none, or one of another kind.
   const GgufValue* find(const std::string& key, GgufValue::Kind kind) const;
   std::optional<std::string> text(const std::string& key) const;
 };

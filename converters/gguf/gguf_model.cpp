@@ -51,7 +51,7 @@ constexpr std::string_view kKnown[] = {
 };
 
 bool close(const std::vector<float>& a, const std::vector<float>& b) {
-  constexpr float kWithin = 1e-5f;  // relative tolerance, because programs round differently
+  constexpr float kWithin = 1e-5f;  // relative tolerance: programs that write the table round differently
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](float x, float y) { return std::fabs(x - y) <= kWithin * std::fabs(y); });
 }
@@ -164,7 +164,7 @@ class Metadata {
     return rope_.empty() ? Status{} : llama3(dims);
   }
 
-  // The table of factors does not record its parameters: the common ones are tried.
+  // Finds the scaling parameters of a table of factors, which does not record them: tries the common ones.
   Status llama3(ModelDims& dims) const {
     std::vector<RopeScaling> candidates{{8, 1, 4, 8192}, {32, 1, 4, 8192}};
     if (const auto own = header_.text(kGgufOurRope))

@@ -27,7 +27,7 @@ constexpr std::uint64_t kMaxNumber = std::numeric_limits<std::uint32_t>::max();
 struct GgufItem {
   ckpt::TensorRef ref;
   DType from;
-  std::uint64_t head_dim = 0;  // not 0: rows are reordered to the order of halves
+  std::uint64_t head_dim = 0;  // not 0: rows are reordered to rotate-half order
 };
 
 class GgufWriter final : public ModelWriter {
@@ -51,7 +51,9 @@ class GgufWriter final : public ModelWriter {
   std::vector<GgufEntry> entries_;
   std::vector<GgufItem> items_;  // one per entry, except the last entry if that is the RoPE table
   std::vector<float> rope_;
-  std::size_t small_ = 0, odd_ = 0;  // tensors that stay float32 for having one dimension, or become float16
+  // Counts for notes: tensors kept as float32 because they have one dimension; tensors written as float16 because
+  // their rows do not fill blocks of 32.
+  std::size_t small_ = 0, odd_ = 0;
 };
 
 Status GgufWriter::plan(Fs& fs) {
@@ -146,7 +148,7 @@ Status GgufWriter::check_model() {
 
 Status GgufWriter::describe(Fs& fs) {
   const std::string prefix = architecture_ + ".";
-  // The type of the largest tensor, in llama.cpp's numbering of file types.
+  // general.file_type is the type of the largest tensor, in llama.cpp's numbering of file types.
   const auto elements = [](const GgufEntry& entry) { return ckpt::element_count(entry.shape); };
   const GgmlType& most = *std::max_element(entries_.begin(), entries_.end(), [&](const auto& a, const auto& b) {
                             return elements(a) < elements(b);
@@ -190,7 +192,7 @@ Status GgufWriter::write(Fs& fs, const std::string& folder, const Progress& prog
   TITAN_RETURN_IF_ERROR(file->pwrite(0, std::as_bytes(std::span(head))));
   WriteBehind behind(*file);
   for (std::size_t i = 0; i < items_.size(); ++i) {
-    const GgmlType& type = *entries_[i].type;  // whole blocks at a time: heads are, for their rows are
+    const GgmlType& type = *entries_[i].type;  // written in whole blocks; a row fills whole blocks, so a head does too
     const auto make = [&](std::uint64_t at, Block data) { return as_written(i, at, std::move(data)); };
     TITAN_RETURN_IF_ERROR(
         write_elements(behind, entries_[i].offset, items_[i].ref, items_[i].head_dim, type.elements, make, progress));
@@ -205,7 +207,7 @@ Status GgufWriter::write(Fs& fs, const std::string& folder, const Progress& prog
   return file->close();
 }
 
-// What a block of Q8_0 makes of values.
+// The error of quantising `values` to the Q8_0 blocks `blocks`.
 ckpt::RoundingError error_of(std::span<const float> values, std::span<const std::byte> blocks) {
   ckpt::RoundingError error;
   float back[kMaxBlockElements];

@@ -75,7 +75,7 @@ std::string byte_tokenizer_config(std::optional<std::uint64_t> longest) {
 }
 
 bool is_byte_tokenizer(std::string_view json) {
-  constexpr std::size_t kMost = std::size_t{1} << 16;  // bytes; files of other vocabularies are larger
+  constexpr std::size_t kMost = std::size_t{1} << 16;  // bytes; larger files have other vocabularies
   if (json.size() > kMost) return false;
   // transformers rewrites the file when it saves a model; version 5 adds a template that adds no tokens.
   auto parsed = parse_json("tokenizer.json", json);

@@ -1,5 +1,6 @@
 #pragma once
-// The byte tokenizer as Hugging Face's files: id b is the byte b, nothing is merged, and there are no special tokens.
+// The byte tokenizer as files for Hugging Face's tokenizers: token id b is the byte b, there are no merges and no
+// special tokens.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,9 +8,10 @@
 
 namespace titan::convert {
 
-/// tokenizer.json. \source https://huggingface.co/docs/tokenizers: model "BPE", pre-tokenizer and decoder "ByteLevel"
+/// The text of tokenizer.json. \source https://huggingface.co/docs/tokenizers: model "BPE", pre-tokenizer and decoder
+/// "ByteLevel"
 const std::string& byte_tokenizer_json();
-/// tokenizer_config.json. `longest`: the model's context length in tokens, if known.
+/// The text of tokenizer_config.json. `longest`: the model's context length in tokens, if known.
 std::string byte_tokenizer_config(std::optional<std::uint64_t> longest);
 /// Whether `json` is equivalent to byte_tokenizer_json(), in any formatting.
 bool is_byte_tokenizer(std::string_view json);

@@ -42,7 +42,8 @@ std::vector<bool ModelDims::*> read_switches(const std::string& text, const std:
   return switches;
 }
 
-// What is no switch.
+// Whether the family allows the properties of `model` that are no flags in `switches`: expert weights that are not
+// normalised, and the sliding window.
 bool can_have(const HfFamily& family, const ModelDims& model) {
   using enum HfFamily::Window;
   if (family.has(&ModelDims::experts) && !family.has(&ModelDims::qk_norm) && !model.route_norm) return false;

@@ -9,6 +9,7 @@
 
 namespace titan::convert {
 
+/// One row of the table: a model family and transformers' defaults for it.
 struct HfFamily {
   std::string architecture, model_type;
   std::int64_t default_kv_heads = 0;          ///< transformers' default; 0: as many as query heads
@@ -18,8 +19,8 @@ struct HfFamily {
   /// kIfGiven: sliding_window, no window if missing (Mixtral). kSwitched: use_sliding_window and sliding_window (Qwen).
   /// kSwitchedLayers: as kSwitched, for some layers.
   enum class Window { kNone, kAlways, kIfGiven, kSwitched, kSwitchedLayers } window = Window::kNone;
-  std::vector<bool recipe::ModelDims::*> switches;
-  bool has(bool recipe::ModelDims::*on) const;
+  std::vector<bool recipe::ModelDims::*> switches;  ///< flags of ModelDims that this family sets
+  bool has(bool recipe::ModelDims::*on) const;      ///< whether `switches` contains `on`
 };
 using HfFamilies = std::vector<HfFamily>;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Reads members of an object in a foreign configuration and collects one error for all of them.
+// Reads members of a JSON object in a foreign configuration. The caller checks for errors once, after the last member.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,8 @@ namespace titan::convert {
 
 using ckpt::JsonValue;
 
-/// Reads members of known type; the first error is kept.
+/// The getters check a member's type. status() is the first error. `absent` is the value of a missing member; a member
+/// without it must be there.
 class Fields {
  public:
   Fields(const std::string& what, const JsonValue& object) : what_(what), object_(object) {}

@@ -51,23 +51,23 @@ class HfCheckpoint final : public ForeignCheckpoint {
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override;
 
   std::string folder_;
-  std::vector<std::string> notes_;  // for every plan
+  std::vector<std::string> notes_;  // added to every plan
 
  private:
   struct Place {
     std::size_t file;
     std::uint64_t offset;
     bool float8 = false;
-    std::uint64_t scales = 0, scales_file = 0;  // of a float8 tensor: position of its scales, and their file
+    std::uint64_t scales = 0, scales_file = 0;  // of a float8 tensor: offset of its scales, and their file
   };
   Status read_float8(const Place& place, std::uint64_t columns, std::uint64_t first, std::span<std::byte> out) const;
   Fs* fs_ = nullptr;
   std::string path_;
-  std::vector<std::string> names_;  // of files
+  std::vector<std::string> names_;  // names of the files
   std::vector<std::unique_ptr<ckpt::File>> files_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
-  BlockSize blocks_;  // of float8 tensors
+  BlockSize blocks_;  // block size of float8 tensors
 };
 
 Status HfCheckpoint::open(Fs& fs, const std::vector<std::string>& files) {
@@ -158,7 +158,7 @@ Status HfCheckpoint::scale_float8() {
   return {};
 }
 
-// Reads row by row: the scales of a row are those of its blocks.
+// Reads a float8 tensor row by row, and loads the scales of a row of blocks when it reaches it.
 Status HfCheckpoint::read_float8(const Place& place, std::uint64_t columns, std::uint64_t first,
                                  std::span<std::byte> out) const {
   std::vector<float> scales((columns + blocks_.columns - 1) / blocks_.columns), values;
@@ -195,7 +195,7 @@ Result<ckpt::VerifyReport> HfCheckpoint::verify(const Progress& progress) const 
   return read_all(*this, kSafetensorsNote, progress);
 }
 
-// Other pickles (training_args.bin, data) are not weights.
+// Whether `name` is a pickle with weights. Other pickles (training_args.bin, data) do not count.
 bool is_pickle(const std::string& name, bool beside_config) {
   if (name.starts_with("consolidated") && name.ends_with(".pth")) return true;
   return name.ends_with(".bin") && (name.starts_with("pytorch_model") || (beside_config && name.starts_with("model")));
@@ -251,7 +251,8 @@ Result<std::string> difference(const HfCheckpoint& a, const HfCheckpoint& b) {
   return std::string();
 }
 
-// There is a single file and also an index. Programs differ in which one they load, so both must be the same model.
+// Opens a folder that has both model.safetensors and an index. Programs differ in which of the two they load, so both
+// must be the same model.
 Opened open_one_of_two(Fs& fs, const std::string& path) {
   const std::string single = join_path(path, kHfWeights), index = join_path(path, kHfIndex);
   Opened one = open_files(fs, path, path, {kHfWeights}), many = open_index(fs, path);
@@ -282,8 +283,8 @@ Opened open_one_of_two(Fs& fs, const std::string& path) {
                            ckpt::shell_word(index + ".old"));
 }
 
-// Notes files that are ignored, so that nobody believes they were read: accelerate's second model
-// (model_1.safetensors), an adapter, Mistral's own file.
+// Notes weight files that are ignored, so that users know it: accelerate's second model (model_1.safetensors), an
+// adapter, Mistral's own file.
 Status note_others(Fs& fs, const std::string& path, HfCheckpoint& checkpoint) {
   TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path));
   std::vector<std::string> others;

@@ -14,9 +14,12 @@ inline constexpr const char* kSafetensorsNote =
     "safetensors files have no checksums: structure and sizes are right and every byte can be read, but a changed "
     "value cannot be found";
 
+/// Format::probe of the format "hf".
 Result<bool> probe_hf(Fs& fs, const std::string& path);
-/// The error for a folder that is almost a Hugging Face checkpoint but that probe_hf() refuses. \error kNotFound
+/// Format::near_miss of the format "hf": the error for a folder with weights that probe_hf() does not recognise. \error
+/// kNotFound
 Status near_miss_hf(Fs& fs, const std::string& path);
+/// Opens a folder or a single file. \error see Format::open
 Result<std::unique_ptr<ForeignCheckpoint>> open_hf(Fs& fs, const std::string& path);
 /// Whether `name` is a file of a tokenizer's vocabulary.
 bool is_vocabulary(const std::string& name);

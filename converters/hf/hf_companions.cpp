@@ -19,14 +19,15 @@ namespace {
 
 constexpr std::uint64_t kMaxCompanionBytes = std::uint64_t{256} << 20;
 
-// Files of some models that checkpoints cannot hold. A note names them, so that the user can copy them.
+// Why the file `name` is not copied into a checkpoint; a note then names it, so that the user can copy it. nullptr: it
+// is not such a file.
 const char* why_left_behind(const std::string& name) {
   if (name == "additional_chat_templates") return "it is a folder";
   return name.ends_with(".py") ? "it is code" : nullptr;
 }
 
-// What a file that should be JSON is instead; "" if it can travel. Files that a start reads must be JSON objects; of
-// the others only the beginning is checked.
+// What the file `name` is if it is not the JSON that it should be; "" if it can be copied. Files that a start of a run
+// reads must be JSON objects; of other files only the beginning is checked.
 Result<std::string> why_no_json(Fs& fs, const std::string& path, const std::string& name) {
   if (!name.ends_with(".json")) return std::string();
   Status status;
@@ -42,9 +43,9 @@ Result<std::string> why_no_json(Fs& fs, const std::string& path, const std::stri
   return status.message;
 }
 
-// A link may lead within the folder, or to the blobs of Hugging Face's cache (<model>/snapshots/<revision> next to
-// <model>/blobs). No other link is followed: these files may be published later, so they must not be arbitrary files of
-// this machine.
+// Whether a companion whose real path is `real` may be copied. A link may lead within the folder, or to the blobs of
+// Hugging Face's cache (<model>/snapshots/<revision> next to <model>/blobs). No other link is followed: these files may
+// be published later, so they must not be arbitrary files of this machine.
 bool may_travel(Fs& fs, const std::string& folder, const std::string& real) {
   const auto home = fs.real_path(folder);
   if (!home.ok()) return false;

@@ -1,5 +1,6 @@
 #pragma once
-// Hugging Face companion files of a model, and trainers' files that are not copied.
+// Finds Hugging Face's companion files of a model (tokenizer, config.json and the like), and names trainers' files that
+// are not copied.
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace titan::convert {
 
 /// Adds to `plan` the companions in `folder` whose names it does not have yet, and notes which cannot be taken.
 Status find_companions(Fs& fs, const std::string& folder, ImportPlan& plan);
-/// The beginning of the note that names files that are not taken.
+/// The beginning of the note that names files that are not copied.
 inline constexpr const char* kLeftBehind = "left behind: ";
 inline constexpr const char* kStateOfRun = "the state of a run, which is not read";
 /// The names in `entries` under which trainers keep the state of a run, which is not read.

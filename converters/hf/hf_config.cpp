@@ -16,7 +16,7 @@ using recipe::ModelDims;
 
 namespace {
 
-// Parts that well-known architectures need and Titan's model lacks.
+// A part that a well-known architecture needs and Titan's model lacks, for an error.
 struct Lack {
   const char* architecture;
   const char* what;
@@ -76,7 +76,7 @@ const HfFamily* find_family(Fields& fields, const HfFamilies& families) {
   return nullptr;
 }
 
-// Refuses every setting with which the model computes something else than Titan's.
+// Refuses every setting with which transformers' model computes something else than Titan's model.
 void refuse_lacks(Fields& fields, const HfFamily& family) {
   const std::string activation = fields.text("hidden_act", "silu");
   if (activation != "silu") fields.lack("the activation is '" + activation + "'");
@@ -98,7 +98,8 @@ void refuse_lacks(Fields& fields, const HfFamily& family) {
 constexpr const char *kWindow = "sliding_window", *kLayerTypes = "layer_types", *kSliding = "sliding_attention",
                      *kFull = "full_attention";
 
-// The layers in layer_types, or by max_window_layers if that key is missing.
+// The layers with a sliding window: those that layer_types lists, or those given by max_window_layers if that key is
+// missing.
 ckpt::SampleRanges window_layers(Fields& fields, const ModelDims& model) {
   const JsonValue* types = fields.list(kLayerTypes);
   ckpt::SampleRanges layers;
@@ -166,7 +167,7 @@ void write_window(const HfFamily& family, const ModelDims& model, JsonValue& con
 
 constexpr const char* kExperts = "num_experts";
 
-// Norms of heads mean Qwen3-MoE; Mixtral has none, and other key names.
+// A model with norms of queries and keys is Qwen3-MoE. Without them it is Mixtral, which has other key names.
 void read_experts(Fields& fields, const HfFamily& family, ModelDims& model) {
   if (!family.has(&ModelDims::experts)) return;
   const bool mixtral = !family.has(&ModelDims::qk_norm);
@@ -202,20 +203,20 @@ void write_experts(const HfFamily& family, const ModelDims& model, JsonValue& co
 
 constexpr const char* kContext = "max_position_embeddings";
 
-// The context in a configuration; 0 if it has none, because defaults differ by model.
+// The context length in a configuration; 0 if it has none, because transformers' default depends on the model.
 std::uint64_t context_of(const JsonValue& config) {
   const JsonValue* value = config.find(kContext);
   return value == nullptr ? 0 : value->as_u64().value_or(0);
 }
 
-// If RoPE is scaled from the context, the context stays.
+// Sets the context length to `context` if it is shorter. It stays if the RoPE scaling is computed from it.
 void lengthen(JsonValue& config, const ModelDims& model, std::uint64_t context) {
   JsonValue longer = config;
   longer.set(kContext, JsonValue::integer(context));
   if (describes(longer, model)) config = std::move(longer);
 }
 
-// Token ids of `base` have the same meaning in another model with the same vocabulary.
+// Keeps the special tokens of `base`: their ids have the same meaning in another model with the same vocabulary.
 void keep_token_facts(JsonValue& config, const JsonValue& base, const ModelDims& model) {
   const JsonValue* vocabulary = base.find("vocab_size");
   if (vocabulary == nullptr || vocabulary->as_u64() != config.find("vocab_size")->as_u64()) return;

@@ -8,7 +8,7 @@
 namespace titan::convert {
 namespace {
 
-// Accepts only a plain file name, so that no index leads out of its folder.
+// Whether `name` is a file name without folders, so that no index leads out of its folder.
 bool is_plain(std::string_view name) {
   const bool plain = name.find('/') == std::string::npos && name.find('\\') == std::string::npos &&
                      name.find('\0') == std::string::npos;

@@ -34,7 +34,7 @@ namespace {
 
 struct ReadModel {
   ModelDims dims;
-  ConfigKeys keys;  // the program whose keys the configuration has
+  ConfigKeys keys;  // the spelling of keys in the configuration
 };
 
 Result<ReadModel> read_model(Fs& fs, const std::string& folder, const std::string& source,
@@ -102,7 +102,7 @@ class Planner {
     return {};
   }
 
-  // A tensor of the file, or a part of one, under its name after rules and without prefix.
+  // A tensor of the file, or a part of one. Its name is the one after the user's rules, without the prefix.
   struct Item {
     std::size_t source;
     std::string name;
@@ -194,7 +194,7 @@ class Planner {
   Status tie() {
     const auto head = ours_.find(std::string(recipe::kHeadName));
     if (plan_.parameters.empty() || plan_.parameters.front().name != recipe::kEmbeddingName)
-      return ckpt::ok_status();  // missing embedding: reported elsewhere
+      return ckpt::ok_status();  // settle() reports a missing embedding
     const std::size_t embedding = plan_.tensors.front().source;
     if (head == ours_.end()) {  // the usual case: one tensor for both
       const ForeignTensor& whole = tensors_[embedding];
@@ -216,7 +216,8 @@ class Planner {
     return ckpt::ok_status();
   }
 
-  // A conversion needs a use for every tensor and a tensor for every parameter. With `look`, only what exists is shown.
+  // Checks that a conversion uses every tensor and finds every parameter. With `look`, unused tensors are left out and
+  // missing parameters are accepted.
   Status settle(const std::vector<std::string>& all) {
     if (options_.look) {
       for (const std::size_t i : left_over_) add(tensors_[i].name, {i, tensors_[i].name, tensors_[i].shape, {}}, 0);
@@ -235,7 +236,8 @@ class Planner {
                                      : layers);
   }
 
-  // In a GGUF file, only the presence of the tensor tells whether the head is tied.
+  // The hint for a head that does not fit `tied`. In a GGUF file, no key ties the head: it is tied if its tensor is
+  // absent.
   std::string tie_hint(bool tied) const {
     if (layout_.keys == ConfigKeys::kGguf)
       return tied ? "the model cannot be had without them" : "leave one of them out with --skip";
@@ -245,7 +247,7 @@ class Planner {
            (tied ? " if the head is the embedding" : " if they are two tensors");
   }
 
-  // If no name is known, skipping the unknown ones would leave nothing.
+  // The hint if no tensor name is known. The usual hint, to skip unknown tensors, would leave nothing.
   std::string strangers() const {
     const char* whose = layout_.keys == ConfigKeys::kMistral ? "Mistral's"
                         : layout_.keys == ConfigKeys::kGguf  ? "llama.cpp's"
@@ -287,8 +289,8 @@ ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const ModelDims& m
   if (!model.experts) return ConfigKeys::kHuggingface;
   const Result<JsonValue> config = read_json_object(fs, path, kMaxHfConfigBytes);
   const auto says = [&](const char* key) { return config.ok() && config->find(key) != nullptr; };
-  // Norms of heads mean Qwen3-MoE, which uses num_experts if the file has neither key; transformers 5 writes
-  // num_local_experts for both.
+  // A model with norms of queries and keys is Qwen3-MoE, which uses num_experts if the file has neither key;
+  // transformers 5 writes num_local_experts for Qwen3-MoE and Mixtral.
   const bool local = !says("num_experts") && (says("num_local_experts") || !model.qk_norm);
   return local ? ConfigKeys::kHuggingfaceLocal : ConfigKeys::kHuggingface;
 }
@@ -321,7 +323,7 @@ Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const Forei
   TITAN_ASSIGN_OR_RETURN(ImportPlan plan, plan_tensors(source, model.dims, layout, options));
   if (source.path() == folder) {
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(folder));
-    // A user who wants to resume must know that the run's state was not read.
+    // Notes run state that is not read, because a user may want to resume from it.
     if (const std::vector<std::string> names = training_state(entries); !names.empty())
       plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun + "; the weights alone are taken");
   }

@@ -14,13 +14,12 @@ namespace titan::convert {
 Result<ImportPlan> plan_hf_import(Fs& fs, const std::string& folder, const ForeignCheckpoint& source,
                                   const ImportOptions& options);
 
-/// Which program's names the tensors have, which key of which file ties head and embedding, and which program's keys
-/// have the sizes.
+/// How a program stores a model.
 struct ModelLayout {
-  const NameTable& names;
-  std::string tied, file;
-  ConfigKeys keys;
-  bool our_rows = false;  ///< rows of heads are in Titan's order, whatever `names` says
+  const NameTable& names;  ///< the program's tensor names
+  std::string tied, file;  ///< the key that ties head and embedding, and the file that has it; for messages
+  ConfigKeys keys;         ///< the program's configuration keys; for messages
+  bool our_rows = false;   ///< rows of heads are in Titan's order, even if `names` has another
 };
 /// Plans the import of `source`, which must be a whole `model` without an optimizer. \error see ForeignCheckpoint::plan
 Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims& model, const ModelLayout& layout,
@@ -28,7 +27,7 @@ Result<ImportPlan> plan_tensors(const ForeignCheckpoint& source, const ModelDims
 
 /// The model in the config.json at `path`. \error kNotFound, kCorrupt, kUnsupported, kIncompatible, kFailed
 Result<recipe::ModelDims> read_hf_config_file(Fs& fs, const std::string& path);
-/// Which of Hugging Face's keys have the sizes of `model` in the config.json at `path`.
+/// Which of Hugging Face's spellings of keys the config.json at `path`, which describes `model`, has.
 ConfigKeys keys_of_hf_config(Fs& fs, const std::string& path, const recipe::ModelDims& model);
 
 /// Whether two tensors of `source` have equal types, shapes and bytes: a tied head and its embedding. \error kCorrupt,

@@ -11,7 +11,7 @@ using Kind = RopeScaling::Kind;
 
 constexpr const char *kOriginal = "original_max_position_embeddings", *kLongest = "max_position_embeddings";
 
-// The content of one of the objects that describe RoPE.
+// The RoPE settings in one of the two forms.
 struct Rope {
   std::optional<double> theta;
   std::optional<RopeScaling> scaling;
@@ -26,7 +26,7 @@ std::optional<double> real_if(Fields& rope, const char* key) {
   return rope.find(key) == nullptr ? std::nullopt : std::optional(rope.real(key));
 }
 
-// The context, used as the original length if that is missing.
+// The original context length of a scaling; the context length if that key is missing.
 std::int64_t original_of(Fields& fields, Fields& rope) {
   return rope.find(kOriginal) != nullptr ? rope.whole(kOriginal) : fields.whole(kLongest);
 }

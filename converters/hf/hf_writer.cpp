@@ -32,7 +32,7 @@ struct Item {
   std::string name;
   ckpt::TensorRef ref;
   DType from, to;
-  std::uint64_t head_dim = 0;  // not 0: rows are reordered to the order of halves
+  std::uint64_t head_dim = 0;  // not 0: rows are reordered to rotate-half order
 };
 
 std::string file_name(std::size_t i, std::size_t count) {
@@ -66,11 +66,11 @@ class HfWriter final : public ModelWriter {
   Status write_file(Fs& fs, const std::string& path, const std::vector<Item>& items, const Progress& progress);
   std::string index_text() const;
 
-  std::optional<NameTable> names_;  // of the model
+  std::optional<NameTable> names_;  // Hugging Face's names for the model's family
   std::vector<Item> items_;
   std::vector<std::vector<Item>> files_;
   JsonValue config_;
-  bool byte_tokenizer_ = false;  // is written
+  bool byte_tokenizer_ = false;  // the byte tokenizer is written
 };
 
 Status HfWriter::plan(Fs& fs) {
@@ -114,7 +114,8 @@ void HfWriter::add_item(std::uint32_t parameter, const std::string& name, std::u
   bytes_ += item_bytes(items_.back());
 }
 
-// In model order, as transformers does: a file is closed before the tensor that would make it too large.
+// Divides the tensors over files in model order, as transformers does: a new file begins with the tensor that would
+// make the current one too large.
 void HfWriter::cut_files() {
   std::uint64_t size = 0;
   for (Item& item : items_) {
@@ -128,8 +129,8 @@ void HfWriter::cut_files() {
   }
 }
 
-// A byte model gets the byte tokenizer. Other runs that began from random weights have no tokenizer, and neither have
-// checkpoints from elsewhere.
+// Decides about the byte tokenizer: a model trained on bytes gets it. Other runs that began from random weights, and
+// checkpoints that came without companions, get no tokenizer.
 Status HfWriter::settle_tokenizer(Fs& fs) {
   const bool there =
       std::ranges::any_of(options_.companions, [](const Companion& file) { return is_vocabulary(file.name); });

@@ -9,12 +9,14 @@
 
 namespace titan::convert {
 
+/// Settings of a model's text that other formats store with the model.
 struct TextSettings {
   std::optional<std::uint64_t> context;     ///< context length of the model, in tokens
   std::optional<std::uint64_t> begin, end;  ///< begin- and end-of-text tokens
 };
 
-/// Adds the config.json of `model` to the companions of `plan`, unless `said` is empty or `plan` has one.
+/// Adds a config.json of `model` with the settings `said` to the companions of `plan`, unless `said` is empty or `plan`
+/// has a config.json.
 void add_made_config(const recipe::ModelDims& model, const TextSettings& said, ImportPlan& plan);
 
 }  // namespace titan::convert

@@ -84,14 +84,14 @@ class Decoder {
     });
     TITAN_RETURN_IF_ERROR(json_.finish());
     TITAN_RETURN_IF_ERROR(tile());
-    // Checked last, so that a broken file is reported as broken.
+    // Checked last, so that a damaged file is reported as damaged, not as unsupported.
     if (!unsupported_.ok()) return unsupported_;
     return std::move(header_);
   }
 
  private:
-  // Nothing here needs the metadata, so values that are not strings are skipped; programs write null, numbers and
-  // lists.
+  // Reads `__metadata__`. Values that are not strings are skipped, although the format forbids them: some programs
+  // write null, numbers and lists.
   void metadata() {
     if (json_.peek() != '{') return json_.skip();
     std::unordered_set<std::string_view> keys;
@@ -222,7 +222,8 @@ Result<SafetensorsHeader> read_safetensors_header(ckpt::File& file, const std::s
   if (header.status().code != ckpt::Code::kCorrupt) return header;
   std::vector<std::byte> beginning(std::min<std::uint64_t>(size, ckpt::kSignatureBytes));
   TITAN_RETURN_IF_ERROR(file.pread(0, beginning));
-  // Interpreted as a length, the first bytes of a JSON text are far more than the limit of a header.
+  // Detects JSON without the length before it: interpreted as a length, the first bytes of a JSON text are far above
+  // the limit.
   if (const std::string_view text = ckpt::text_of(beginning);
       (text.starts_with('{') || text.starts_with('[')) && text.substr(0, kSafetensorsPrefix).find('\0') == text.npos)
     return ckpt::unsupported(what + " is JSON, whatever its name says: it begins with " +

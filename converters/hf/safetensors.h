@@ -30,15 +30,17 @@ struct SafetensorsEntry {
   bool operator==(const SafetensorsEntry&) const = default;
 };
 
+/// The decoded header.
 struct SafetensorsHeader {
-  std::uint64_t buffer_offset = 0;                            ///< offset in the file; any alignment
+  std::uint64_t buffer_offset = 0;                            ///< of the buffer in the file; any alignment
   std::vector<SafetensorsEntry> entries;                      ///< by offset
   std::vector<std::pair<std::string, std::string>> metadata;  ///< `__metadata__`, in the file's order
   bool operator==(const SafetensorsHeader&) const = default;
 };
 
-/// Decodes the JSON of a header for a buffer of `buffer_bytes`; `what` names it in messages. \error kCorrupt (a broken
-/// rule), kUnsupported (an element type that no Titan checkpoint can hold) `float8`: F8_E4M3 is accepted too.
+/// Decodes the JSON of a header for a buffer of `buffer_bytes`; `what` names it in messages. `float8`: F8_E4M3 is
+/// accepted too. \error kCorrupt (a rule of the format is violated), kUnsupported (an element type that no Titan
+/// checkpoint can hold)
 ckpt::Result<SafetensorsHeader> decode_safetensors_header(const std::string& what, std::string_view json,
                                                           std::uint64_t buffer_bytes, bool float8 = false);
 

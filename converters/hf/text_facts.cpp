@@ -16,7 +16,7 @@ using ckpt::parse_json;
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 20;
 
-// A number or a list of numbers.
+// The token ids in a member that is a number or a list of numbers.
 std::vector<std::int64_t> tokens_of(const JsonValue* value) {
   std::vector<std::int64_t> tokens;
   if (value == nullptr) return tokens;

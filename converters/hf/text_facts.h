@@ -14,17 +14,18 @@ class Fs;
 
 namespace titan::convert {
 
+/// These facts.
 struct TextFacts {
-  bool byte_tokenizer = false;             ///< tokenizer.json is the one of byte_tokenizer.h
-  bool tokenizer = false;                  ///< there is another tokenizer
-  std::string tokenizer_json;              ///< its tokenizer.json; empty: there is none
-  std::string tokenizer_config;            ///< tokenizer_config.json next to it
+  bool byte_tokenizer = false;             ///< tokenizer.json is the byte tokenizer's (byte_tokenizer.h)
+  bool tokenizer = false;                  ///< there is a tokenizer other than the byte tokenizer
+  std::string tokenizer_json;              ///< the text of its tokenizer.json; empty: there is none
+  std::string tokenizer_config;            ///< the text of its tokenizer_config.json
   std::vector<std::int64_t> ends;          ///< end-of-text tokens, from generation_config.json, else from config.json
   std::optional<std::uint64_t> positions;  ///< max_position_embeddings
   bool operator==(const TextFacts&) const = default;
 };
 
-/// Reads those of `files` that are Hugging Face's. \error kCorrupt, kFailed
+/// Reads the facts from those of `files` that are Hugging Face's. \error kCorrupt, kFailed
 ckpt::Result<TextFacts> read_text_facts(ckpt::Fs& fs, const std::vector<ckpt::ModelFilePlace>& files);
 
 }  // namespace titan::convert

@@ -23,7 +23,7 @@ Status check_noise(const std::string& path, const JsonValue& config) {
   return ckpt::ok_status();
 }
 
-// transformers adds the balance loss only where the model gives out what its routers said.
+// The weight of the load-balancing loss. transformers adds this loss only if output_router_logits is true.
 Result<double> router_loss(const std::string& path, const JsonValue& config) {
   Fields fields(path, config);
   const bool added = fields.flag("output_router_logits", false);

@@ -1,16 +1,16 @@
 #pragma once
-// What a config.json says of the training of its model, where a run goes on here.
+// Settings of a config.json that affect training, for a run that is continued with Titan.
 #include <string>
 
 #include "converters/format.h"
 
 namespace titan::convert {
 
-/// Takes from the config.json at `path` what a run of its model needs: adds training.router_aux_loss to the run in
-/// `plan` if the model has experts and the configuration does not say it, and notes for what changes the loss. Without
-/// a run in `plan` nothing is done; "" or a path where there is no file: nobody says it.
-/// \error kIncompatible: the model is another function while it trains (dropout, noise in the router), or a member of
-/// another type; those of reading
+/// Takes the training settings of the config.json at `path` into the run in `plan`. If the model has experts and the
+/// run's configuration does not set training.router_aux_loss, sets it to the value in config.json, and notes it. Does
+/// nothing if `plan` has no run. If `path` is "" or no file, the weight is transformers' default.
+/// \error kIncompatible: the model was trained with dropout or with noise in the router, which Titan does not have, or
+/// a member has another type; errors of reading the file
 Status take_trained_alike(Fs& fs, const std::string& path, ImportPlan& plan);
 
 }  // namespace titan::convert

@@ -15,11 +15,11 @@ namespace titan::convert {
 
 namespace {
 
-// Why a context is a guess, and what makes it known.
+// The note if the context length is a guess, with what would make it known.
 constexpr const char* kContextUnknown =
     "nothing says for what length of texts the model was made (--config FILE.toml with training.seq_len does)";
 
-constexpr std::uint64_t kGuessedContext = 2048;  // where nothing says it
+constexpr std::uint64_t kGuessedContext = 2048;  // used if no file gives the context length
 constexpr const char *kBos = "bos_token_id", *kEos = "eos_token_id", *kContext = "max_position_embeddings";
 
 // training.seq_len of the run, or of the user's configuration; 0: unknown.
@@ -42,8 +42,8 @@ HfDefaults defaults_of(const ModelDims& model, std::uint64_t trained, DType weig
   return defaults;
 }
 
-// The first and last token of a text, as the tokenizer says that came with the model; nothing if there is none, or one
-// that cannot be read. \error kCorrupt (a member against its digest), kFailed
+// The begin- and end-of-text tokens of the tokenizer that came with the model. Both are empty if there is no tokenizer,
+// or one that cannot be read. \error kCorrupt (the file does not match its digest), kFailed
 struct TokenizerEnds {
   std::optional<std::uint32_t> begin, end;
 };
@@ -120,7 +120,7 @@ Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Setti
   const std::uint64_t trained = trained_length(rows, options.config);
   WrittenConfig out{write_hf_config(written, base, defaults_of(model, trained, weights))};
   JsonValue& config = out.json;
-  // Ids of a tokenizer from other weights have no meaning for a model that was since trained on bytes.
+  // The tokenizer's ids have no meaning for a model that was trained on bytes after its weights were loaded.
   if (config.find(kEos) == nullptr && !recipe::reads_bytes(rows))
     TITAN_RETURN_IF_ERROR(fill_special_tokens(fs, model, options, config));
   const bool says_context = config.find(kContext) != nullptr;

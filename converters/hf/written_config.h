@@ -11,6 +11,7 @@ namespace titan::convert {
 using ckpt::JsonValue;
 using ckpt::parse_json;
 
+/// A config.json, and what is known of the context length in it.
 struct WrittenConfig {
   JsonValue json;
   std::uint64_t context = 0;   ///< context length in tokens
@@ -24,7 +25,7 @@ struct WrittenConfig {
 Result<WrittenConfig> written_config(Fs& fs, const ModelDims& model, const Settings& rows, DType weights,
                                      const ExportOptions& options, std::vector<std::string>& notes);
 
-/// WrittenConfig::context of such a folder; `notes` says of `key` that it is a guess, where it is.
+/// The context length that written_config() would write. If it is a guess, `notes` says so and calls it `key`.
 Result<std::uint64_t> written_context(Fs& fs, const ModelDims& model, const Settings& rows,
                                       const ExportOptions& options, const char* key, std::vector<std::string>& notes);
 

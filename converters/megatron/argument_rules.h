@@ -1,5 +1,6 @@
 #pragma once
-// One table of Megatron's arguments, apart from sizes, that change what a model computes or how it is trained.
+// The table of Megatron's arguments, except sizes, that change what a model computes or how it is trained, with the
+// values that Titan supports.
 // \source megatron-core 0.16.1, transformer/transformer_config.py; Megatron-LM, training/arguments.py
 #include <span>
 
@@ -10,18 +11,19 @@ namespace titan::convert::megatron {
 /// The value that an argument must have. A missing argument or None satisfies the rule.
 struct ArgumentRule {
   const char* name;
-  const char* value;    ///< this text or number; kUnset: False, 0 or empty; kSet: none of these
-  bool of_run = false;  ///< with another value the model can be read, but the run cannot be resumed
+  const char* value;    ///< a text or number; kUnset: False, 0 or empty; kSet: anything except these
+  bool of_run = false;  ///< true: with another value the model can still be read, but the run cannot be resumed
 };
 inline constexpr const char *kUnset = "", *kSet = "set";
 
+/// All rules.
 std::span<const ArgumentRule> argument_rules();
 
-/// Checks the rules for the run (`of_run`) or for the model. `state` has the arguments. \error kUnsupported naming the
-/// first argument with another value
+/// Checks the rules whose `of_run` is `of_run`. `state` is the dict of arguments. \error kUnsupported naming the first
+/// argument with another value
 Status check_rules(const TorchFile& file, dcp::NodeId state, bool of_run);
 
-/// Whether an argument is true in Python; an absent one is not.
+/// Whether the argument at `node` is true in Python; false if it is absent.
 bool is_set(const dcp::Pickle& pickle, dcp::NodeId node);
 
 }  // namespace titan::convert::megatron

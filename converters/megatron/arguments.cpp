@@ -23,7 +23,7 @@ class Reader {
     Arguments out;
     TITAN_RETURN_IF_ERROR(read_sizes(out.dims));
     TITAN_RETURN_IF_ERROR(read_rope(out));
-    // Newer versions use the name from the model's configuration.
+    // Newer versions of Megatron use norm_epsilon, the name in the model's configuration.
     const char* const eps = find("norm_epsilon") == kNoNode ? "layernorm_epsilon" : "norm_epsilon";
     TITAN_ASSIGN_OR_RETURN(out.dims.norm_eps, real(eps, 1e-5));
     TITAN_ASSIGN_OR_RETURN(const bool untied, flag("untie_embeddings_and_output_weights"));

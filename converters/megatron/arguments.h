@@ -12,15 +12,16 @@
 
 namespace titan::convert::megatron {
 
+/// The arguments that Titan uses.
 struct Arguments {
-  recipe::ModelDims dims;    ///< with the padded vocabulary; 0 if unknown
-  bool interleaved = false;  ///< RoPE rotates neighbours, as Titan's does
+  recipe::ModelDims dims;    ///< vocab_size is the padded size; 0 if unknown
+  bool interleaved = false;  ///< rows of heads are in interleaved order, as Titan's are; else in rotate-half order
   TextSettings texts;
   std::optional<std::uint64_t> samples, batch;  ///< samples trained so far, and samples per step
   std::optional<double> clip;                   ///< the norm to which gradients are clipped; 0: no clipping
   std::uint64_t data_ranks = 1;
   Status why_optimizer;  ///< not ok: the run cannot be resumed; names the argument
-  Scheduler scheduler;   ///< values that the scheduler's state in a checkpoint lacks
+  Scheduler scheduler;   ///< only the values that the scheduler's state in a checkpoint lacks
 };
 
 /// Reads the Namespace `args`. \error kUnsupported: a model that Titan cannot express, naming the argument;

@@ -7,23 +7,24 @@
 
 namespace titan::convert::megatron {
 
+/// The names after the rules.
 struct RuledNames {
-  std::vector<std::string> names;  ///< per tensor: the name of its parameter in the model, after renames
-  std::vector<bool> skipped;
-  ImportOptions rest;                  ///< remaining rules, for Hugging Face's names
-  std::vector<std::string> used_here;  ///< patterns of `rest.skip` that matched tensors here
+  std::vector<std::string> names;      ///< per tensor: the name of its parameter in the model, after renames
+  std::vector<bool> skipped;           ///< per tensor
+  ImportOptions rest;                  ///< the rules that are still to be applied, to Hugging Face's names
+  std::vector<std::string> used_here;  ///< patterns of `rest.skip` that matched one of the tensors
 };
 
 /// Applies the rules of `options` to the names of `tensors`. A rule for a parameter also applies to its moments and its
-/// float32 master. A rule for the optimizer's state applies only to moments, because the master holds the parameter's
-/// weights.
+/// float32 master. A rule for the optimizer's state applies only to moments, not to the master, because the master
+/// holds the weights.
 RuledNames rule_names(const std::vector<ForeignTensor>& tensors, const ImportOptions& options);
 
-/// `ruled.rest` without patterns that matched tensors in the file but match none of `parameters` (the names for the
-/// rest of the work) or their moments.
+/// `ruled.rest` without the skip patterns that matched tensors in the file but match none of `parameters` (the tensors
+/// under Hugging Face's names) or their moments. They have done their work and must not be reported as unused.
 ImportOptions rest_of(const RuledNames& ruled, const std::vector<ForeignTensor>& parameters);
 
-/// Adds the skipped ones of `tensors` to `plan`.
+/// Adds the skipped ones of `tensors` to the report of `plan`.
 void report_skipped(const RuledNames& ruled, const std::vector<ForeignTensor>& tensors, ImportPlan& plan);
 
 }  // namespace titan::convert::megatron

@@ -93,8 +93,8 @@ class Checkpoint final : public ForeignCheckpoint {
         .with_hint("load it and save it again with --ckpt-format torch_dist");
   }
 
-  // Optimizer state that cannot be read has no tensors here. Patterns for it are therefore no errors, and skip all of
-  // it. Returns whether there were such patterns.
+  // Optimizer state that cannot be read is not among the tensors, so --skip patterns for it would count as unused.
+  // Replaces them by one pattern for all of it. Returns whether there were such patterns.
   bool forget_state(ImportOptions& options) const {
     if (common_.why_optimizer.ok()) return false;
     const auto of_state = [&](const std::string& glob) {
@@ -138,7 +138,7 @@ class Checkpoint final : public ForeignCheckpoint {
     return model;
   }
 
-  // For looking at a model without arguments.
+  // The plan to inspect a checkpoint that has no arguments: the model's tensors as stored.
   ImportPlan as_it_lies() const {
     ImportPlan plan;
     plan.step = common_.step.value_or(0);

@@ -1,13 +1,13 @@
 #pragma once
-// A step of Megatron-Core in its format torch_dist: a DCP directory with the run's arguments, all layers in one tensor,
-// and fused projections.
+// A step of Megatron-Core in its format torch_dist: a DCP directory with the run's arguments, in which each tensor may
+// hold all layers, and projections are fused.
 #include <string>
 
 #include "converters/format.h"
 
 namespace titan::convert::megatron {
 
-/// The folder of the step: `path` itself, or the newest step if `path` is a run folder; empty otherwise.
+/// The folder of the step: `path` itself, or the newest step if `path` is a run folder; empty otherwise. \error kFailed
 Result<std::string> find_iteration(Fs& fs, const std::string& path);
 
 /// The format "megatron" (read only); never destroyed.

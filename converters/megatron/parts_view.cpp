@@ -145,7 +145,7 @@ Status TrainedParts::take_optimizer(const ImportOptions& options, ImportPlan& pl
     facts.of[stored.name] = stored.shape.size() == 1 ? state.undecayed.value_or(state.decayed) : state.decayed;
   }
   if (common_.scheduler) {
-    // A step that the loss scaler skips advances neither Adam nor the schedule.
+    // Counts the steps that the loss scaler skipped: they advance neither Adam nor the schedule.
     const double count = common_.optimizer->count, made = common_.scheduler->position / static_cast<double>(batch);
     if (count < static_cast<double>(plan.step) && made == count)
       facts.skipped = plan.step - static_cast<std::uint64_t>(count);

@@ -24,8 +24,8 @@ class PartsView final : public ForeignCheckpoint {
   Result<ImportPlan> plan(const ImportOptions& options) const override { return raw_->plan(options); }
   Result<ckpt::VerifyReport> verify(const Progress& progress) const override { return raw_->verify(progress); }
 
-  std::size_t of_model() const { return of_model_; }
-  bool masters() const { return masters_; }
+  std::size_t of_model() const { return of_model_; }  ///< number of the model's tensors
+  bool masters() const { return masters_; }           ///< whether fp32 master weights are used
   /// Megatron's names of tensors that have no fp32 master and are not float32.
   const std::vector<std::string>& unmastered() const { return unmastered_; }
   /// Translates `plan`, made for this view, to the raw checkpoint.
@@ -48,7 +48,7 @@ class PartsView final : public ForeignCheckpoint {
   std::vector<std::string> unmastered_;
 };
 
-/// A view together with the optimizer's values of the run.
+/// A PartsView together with the run's optimizer settings and step counts.
 class TrainedParts final : public TrainedSource {
  public:
   /// `parts` and `common` must outlive this object.

@@ -15,7 +15,7 @@ using ckpt::LrPhase;
 using ckpt::PhaseKind;
 
 constexpr double kMostSteps = 1e15;        // up to here, whole numbers of steps are exact
-constexpr std::uint64_t kCompared = 4096;  // number of steps for which both schedules are compared
+constexpr std::uint64_t kCompared = 4096;  // most steps at which both schedules are compared
 constexpr double kWithin = 1e-9;           // tolerance relative to the peak
 
 // Lengths and position, converted to steps; `origin` is the step whose rate is that of position 0.

@@ -10,11 +10,11 @@
 
 namespace titan::convert::megatron {
 
-/// Values of `opt_param_scheduler` and the arguments; lengths and position are in samples.
+/// Values of `opt_param_scheduler` and of the arguments. `warmup`, `decay`, `position` and `wsd_decay` are in samples.
 struct Scheduler {
   double init_lr = 0, max_lr = 0, min_lr = 0;
   double warmup = 0, decay = 0, position = 0;
-  double wsd_decay = 0;              ///< for style WSD
+  double wsd_decay = 0;              ///< length of the final decay; only for style WSD
   std::string style = "linear";      ///< "linear", "cosine", "constant", "WSD"
   std::string wsd_style = "linear";  ///< "linear", "cosine", "minus_sqrt"
   bool operator==(const Scheduler&) const = default;
@@ -25,9 +25,9 @@ struct Scheduler {
 ckpt::Result<std::vector<ckpt::LrPhase>> phases_of(const std::string& what, const Scheduler& scheduler,
                                                    std::uint64_t step, std::uint64_t batch);
 
-/// Checks that `given`, a configuration's schedule, equals the run's after warm-up, and has a warm-up of that length.
-/// `skipped`: number of steps in which the run's schedule did not advance. \error kIncompatible naming a step and both
-/// rates; the hint has all keys of the run's schedule
+/// Checks that `given`, a configuration's schedule, equals the run's after warm-up, and has a warm-up of the same
+/// length. `skipped`: number of steps in which the run's schedule did not advance. \error kIncompatible naming a step
+/// and both rates; the hint has all keys of the run's schedule
 ckpt::Status check_curve(const std::string& what, const Scheduler& scheduler, std::uint64_t step, std::uint64_t batch,
                          const ckpt::LrSettings& given, std::uint64_t skipped = 0);
 

@@ -15,7 +15,7 @@ constexpr std::string_view kLayers = "decoder.layers.", kState = "optimizer.stat
 constexpr std::string_view kSlots[] = {"exp_avg", "exp_avg_sq", "param", "fp32_param"};
 constexpr std::uint64_t kMostTensors = 250'000;  // each layer's tensor counts as one
 
-// What Megatron's name of a tensor, of a layer or outside of layers, stands for.
+// What a Megatron tensor, of a layer or outside of layers, contains.
 struct Whole {
   std::string_view theirs;
   recipe::Part part;
@@ -115,14 +115,15 @@ Result<std::vector<Part>> parts_of(const std::string& path, const std::string& n
   }
   for (const auto& [full, part] : kWhole)
     if (rest == full) return whole(part);
-  // If this norm is not fused into the following projection, it has Hugging Face's name.
+  // A norm that is not fused into the following projection has the same name as in Hugging Face's model.
   if (theirs(recipe::Part::kAttentionNorm, layer) == "model.layers." + std::string(layer) + "." + std::string(rest))
     return whole(recipe::Part::kAttentionNorm);
   const bool bias = rest == "self_attention.linear_qkv.bias";
   const auto head = static_cast<std::uint64_t>(model.head_dim), inner = static_cast<std::uint64_t>(model.ffn_dim),
              groups = static_cast<std::uint64_t>(model.n_kv_heads),
              queries = static_cast<std::uint64_t>(model.n_heads / model.n_kv_heads) * head;
-  // A share of each of `turns` blocks of rows.
+  // The rows are `turns` equal blocks (one per group of heads, or one), and each part has a share of the rows of every
+  // block.
   std::vector<Part> out;
   std::uint64_t period = 0, turns = 1;
   const auto add = [&](recipe::Part part, std::uint64_t rows) {

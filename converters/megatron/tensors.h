@@ -28,10 +28,12 @@ Result<std::vector<LayerTensor>> list_tensors(const dcp::DcpReader& reader);
 /// The slot name of fp32 master weights.
 inline constexpr std::string_view kMasterSlot = "param";
 
-/// The slot of a tensor: "exp_avg", "exp_avg_sq", or "param" for float32 masters; "" for tensors of the model.
+/// A tensor name divided into the slot ("exp_avg", "exp_avg_sq", or "param" for float32 masters; "" for tensors of the
+/// model) and the name of the parameter.
 struct StateName {
   std::string_view slot, name;
 };
+/// Divides `name` into slot and parameter.
 StateName split_state(std::string_view name);
 
 /// One of Hugging Face's parameters within a Megatron tensor.
@@ -40,9 +42,10 @@ struct Part {
   std::vector<std::uint64_t> shape;
   RowBlocks blocks;
 };
-/// The parts of the model tensor `name` of `shape`; empty for names of other models. Fused projections have, for each
-/// group of heads, its queries, key and value; gates come before ups. `path` names the checkpoint. \error
-/// kIncompatible: `model` has another number of rows \source megatron-core 0.16.1, transformer/attention.py and mlp.py
+/// The parts of the model tensor `name` of `shape`; empty for a name that is not one of the model's. A fused QKV
+/// projection has, for each group of heads, the rows of its queries, key and value. A fused feed-forward projection has
+/// gates before ups. `path` names the checkpoint. \error kIncompatible: `model` has another number of rows \source
+/// megatron-core 0.16.1, transformer/attention.py and mlp.py
 Result<std::vector<Part>> parts_of(const std::string& path, const std::string& name,
                                    const std::vector<std::uint64_t>& shape, const recipe::ModelDims& model);
 

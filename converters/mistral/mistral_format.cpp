@@ -111,7 +111,7 @@ class MistralCheckpoint final : public ForeignCheckpoint {
   const std::string path_;
   std::vector<std::unique_ptr<ForeignCheckpoint>> files_;
   std::vector<ForeignTensor> tensors_;
-  std::vector<std::pair<std::size_t, std::size_t>> places_;  // file, and tensor in it
+  std::vector<std::pair<std::size_t, std::size_t>> places_;  // per tensor: number of its file, and its number there
 };
 
 class MistralFormat final : public Format {

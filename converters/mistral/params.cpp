@@ -11,7 +11,7 @@ namespace {
 
 using recipe::ModelDims;
 
-// Buffer sizes and names, without effect on the model.
+// Keys without effect on the model: buffer sizes and names.
 constexpr std::string_view kHarmless[] = {"max_seq_len", "max_position_embeddings", "model_type", "model_parallel",
                                           "max_batch_size"};
 // Settings that Titan's model always has.

@@ -13,7 +13,7 @@ using recipe::ModelDims;
 
 namespace {
 
-constexpr std::uint64_t kOldest = 2, kNewest = 5;  // of version 1.x
+constexpr std::uint64_t kOldest = 2, kNewest = 5;  // x of the versions 1.x that are read
 constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 53;
 
 // Keys without effect on the forward pass.

@@ -14,24 +14,28 @@ using ckpt::JsonValue;
 inline constexpr const char* kModelConfig = "model_config.json";
 inline constexpr const char* kMetadata = "checkpoint_metadata.json";
 
+/// The model that model_config.json describes.
 struct Model {
   recipe::ModelDims dims;
-  /// Rows of queries and keys are in Titan's order (rope_interleaved); empty if the file does not say.
+  /// Whether rows of queries and keys are in interleaved order, as Titan's are (rope_interleaved); nullopt if the file
+  /// does not say.
   std::optional<bool> interleaved;
   TextSettings texts;
 };
 
-/// `what` names the file. \error kIncompatible: no object, or a key is missing or of another kind; kUnsupported:
-/// another class, or a key that may change what the model computes and that Titan cannot express or does not know
+/// Reads model_config.json; `what` names the file in messages. \error kIncompatible: no object, or a key is missing or
+/// of another kind; kUnsupported: another class, or a key that may change what the model computes and that Titan cannot
+/// express or does not know
 /// \source https://github.com/huggingface/nanotron, config/models_config.py
 ckpt::Result<Model> read_model_config(const std::string& what, const JsonValue& config);
 
+/// Facts about the run in checkpoint_metadata.json.
 struct Position {
   std::uint64_t tp = 1, dp = 1;
   std::optional<std::uint64_t> step, samples;  ///< trained so far
 };
-/// \error kIncompatible: there is no version, or a count is not a whole number; kUnsupported: a version that is not
-/// read
+/// Reads checkpoint_metadata.json. \error kIncompatible: there is no version, or a count is not a whole number;
+/// kUnsupported: a version that is not read
 ckpt::Result<Position> read_metadata(const std::string& what, const JsonValue& metadata);
 
 }  // namespace titan::convert::nanotron

@@ -68,7 +68,7 @@ Status Checkpoint::open() {
   return {};
 }
 
-// In nanotron, query, key and value are one projection, and so are gate and up.
+// The parts of a nanotron parameter. Query, key and value are one projection there, and so are gate and up.
 std::vector<Checkpoint::Part> Checkpoint::parts_of(const std::string& name) const {
   using recipe::Part;
   const auto theirs = [](Part part, std::string_view layer = {}) {

@@ -18,7 +18,7 @@ class Checkpoint final : public TrainedSource {
   Result<ImportPlan> plan(const ImportOptions& options) const override;
 
  private:
-  /// One of Titan's parameters within one of nanotron's: its name and number of rows (0: all).
+  /// One of Hugging Face's parameters within one of nanotron's: its name and number of rows (0: all).
   struct Part {
     std::string name;
     std::uint64_t rows;
@@ -35,7 +35,7 @@ class Checkpoint final : public TrainedSource {
 
   Model model_;
   std::vector<std::string> names_;              // nanotron's
-  std::map<std::string, std::string> in_file_;  // what the tensors of parts are called there
+  std::map<std::string, std::string> in_file_;  // name of a part's tensor -> name in the files
   Position position_;
   Optimizer optimizer_;
   bool masters_ = false;                 // weights are the optimizer's float32 masters

@@ -35,7 +35,7 @@ class NanotronFormat final : public Format {
     TITAN_ASSIGN_OR_RETURN(const std::string folder, find_step(fs, path));
     return !folder.empty();
   }
-  // The files that this program writes: a step with an optimizer is never replaced.
+  // Only the files that Titan writes count, so a step with an optimizer is never replaced.
   bool is_member(const std::string& name) const override {
     return name == "model" || name == kModelConfig || name == kMetadata;
   }

@@ -27,7 +27,7 @@ constexpr const char* kWholeFile = "_pp-rank-0-of-1_tp-rank-0-of-1";
 struct Fused {
   std::string folder, suffix;  // "model/decoder/0/pp_block/attn/qkv_proj", "weight"
   std::vector<std::uint32_t> parameters;
-  std::vector<std::uint64_t> head_dims;  // not 0: rows are reordered to the order of halves
+  std::vector<std::uint64_t> head_dims;  // per parameter; not 0: rows are reordered to rotate-half order
   std::vector<std::uint64_t> shape;
   DType from = DType::kF32, to = DType::kF32;
   bool sharded = true;
@@ -36,9 +36,9 @@ struct Fused {
 /// The nanotron parameter that contains one of Titan's: folder below the block, and position in it.
 struct Target {
   recipe::Part part;
-  const char* theirs;  // nullptr: Hugging Face's name
+  const char* theirs;  // the folder; nullptr: made from Hugging Face's name
   std::size_t place;
-  bool turns;  // rows of queries and keys are reordered
+  bool turns;  // rows are reordered to rotate-half order
 };
 using recipe::Part;
 constexpr Target kTargets[] = {{Part::kEmbedding, "token_position_embeddings/pp_block/token_embedding", 0, false},
@@ -57,7 +57,7 @@ constexpr Target kTargets[] = {{Part::kEmbedding, "token_position_embeddings/pp_
                                {Part::kFinalNorm, "final_layer_norm/pp_block", 0, false},
                                {Part::kHead, "lm_head/pp_block", 0, false}};
 
-// "attn/out" of "model.layers.#.self_attn.out.weight".
+// The folder made from Hugging Face's name: "attn/out" from "model.layers.#.self_attn.out.weight".
 std::string as_huggingface(const recipe::ParameterKind& kind) {
   constexpr std::string_view kLayer = "model.layers.#.", kAttention = "self_attn.";
   std::string_view rest = kind.huggingface.substr(kLayer.size());
@@ -229,7 +229,8 @@ Status Writer::write(Fs& fs, const std::string& folder, const Progress& progress
   return put(kModelConfig, config_);
 }
 
-// Every chunk is complete, so the slices of a shard are those of the parameter.
+// The text of a shard's slices. A shard holds the whole parameter, so there is one slice per fused part, with equal
+// local and global positions.
 std::string slices_of(const CheckpointReader& source, const Fused& fused) {
   std::string text;
   std::uint64_t at = 0;

@@ -18,8 +18,7 @@ namespace {
 
 constexpr const char* kFields[] = {ckpt::kExpAvg, ckpt::kExpAvgSq, "master"};
 enum Field : std::size_t { kMoment, kVariance, kMaster, kFieldCount };
-constexpr std::uint64_t kSample = 1024;  // number of elements of each rank's part of a master that are compared with
-                                         // the model's
+constexpr std::uint64_t kSample = 1024;  // elements of each rank's part of a master that are compared with the model's
 constexpr std::string_view kBegin = "optimizer_pp-";
 constexpr const char* kMisplaced =
     "one rank's file may be in another's place: compare the sizes and dates of the files with those of the run's "
@@ -136,7 +135,7 @@ class OptimizerReader {
     return {};
   }
 
-  // Where the state of `name` on this rank belongs; nullptr if another stage's state is used.
+  // Where to collect the state of `name` on this rank; nullptr if it is not used because another stage has it, too.
   Result<Collected*> place(const std::string& path, const Rank& rank, const std::string& name) {
     if (!parameters_.contains(name)) return corrupt(path + ": '" + name + "' is no parameter of the model");
     const auto [at, fresh] = collected_.try_emplace(name);
@@ -187,7 +186,8 @@ class OptimizerReader {
     return {};
   }
 
-  // Only file names tell which rank's file it is, so masters, rounded, must equal the weights of the rank's shard.
+  // Only the file's name gives its rank, which a copy may change. So the masters, rounded, must equal the weights of
+  // the rank's shard.
   Status compare(const Parameter& parameter, const Shard& shard, const PiecedTensor& master) const {
     if (shard.boxes.empty() || !ckpt::is_float(master.dtype)) return {};
     if (!ckpt::is_float(parameter.dtype) || parameter.dtype == DType::kF64) return {};

@@ -11,7 +11,8 @@
 
 namespace titan::convert::nanotron {
 
-/// The state of one parameter, in the parameter's shape. It has a master if gradients were accumulated in float32.
+/// The state of one parameter, in the parameter's shape. It has float32 master weights if gradients were accumulated in
+/// float32.
 struct ParameterState {
   PiecedTensor exp_avg, exp_avg_sq;
   std::optional<PiecedTensor> master;
@@ -21,7 +22,7 @@ struct ParameterState {
 struct Optimizer {
   std::map<std::string, ParameterState> states;  ///< by name of the parameter
   std::map<std::string, GroupValues> groups;     ///< by name of the parameter
-  bool ranks_said = true;                        ///< each file contains its rank
+  bool ranks_said = true;                        ///< every file records its rank
 };
 
 /// Reads the optimizer in `folder`; empty if `folder` does not exist. \error kCorrupt (a name without a parameter,

@@ -134,7 +134,8 @@ class WeightsReader {
   }
 
  private:
-  // Optimizer files are distinguished by the rank in their names, so the ranks must ascend with the rows.
+  // Checks that rows ascend with the tensor-parallel rank: the optimizer's parts are placed by the rank in their file's
+  // name.
   Status check_order(const Parameter& parameter) const {
     for (std::size_t i = 1; i < parameter.shards.size(); ++i) {
       const Shard &before = parameter.shards[i - 1], &shard = parameter.shards[i];

@@ -10,20 +10,22 @@
 
 namespace titan::convert::nanotron {
 
-/// A box of a parameter. It begins at element `first` of the shard, row-major.
+/// A box of a parameter that a shard holds. Its elements, row-major, begin at element `first` of the shard.
 struct ShardBox {
   std::vector<std::uint64_t> offsets, sizes;
   std::uint64_t first = 0;
   bool operator==(const ShardBox&) const = default;
 };
 
+/// The part of a parameter in one file.
 struct Shard {
-  std::uint32_t tp = 0;
-  std::vector<std::uint64_t> shape;
-  Segment stored;
-  std::vector<ShardBox> boxes;
+  std::uint32_t tp = 0;              ///< tensor-parallel rank
+  std::vector<std::uint64_t> shape;  ///< of the shard
+  Segment stored;                    ///< its elements in the file
+  std::vector<ShardBox> boxes;       ///< which elements of the parameter these are
 };
 
+/// A parameter with all its shards.
 struct Parameter {
   std::string name;  ///< "model.decoder.0.pp_block.attn.qkv_proj.weight"
   DType dtype = DType::kF32;

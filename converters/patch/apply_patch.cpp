@@ -59,13 +59,13 @@ class Applier {
   PatchReader patch_;
   const Contents& base_;
   std::vector<DecodedPiece> slots_;
-  ckpt::AlignedBuffer memory_;          // buffer for decoded pieces, after the rest of an unfinished block
-  std::vector<std::uint32_t> tensors_;  // tensors of the base, in the order of those that the patch names
+  ckpt::AlignedBuffer memory_;          // the rest of an unfinished block, then decoded pieces
+  std::vector<std::uint32_t> tensors_;  // per tensor that the patch names: its number in the base
   std::uint64_t done_ = 0;
 };
 
-/// Reads a base that is not a Titan checkpoint completely, to find its id. \error kIncompatible, or that the patch is
-/// wrong
+/// The error if pieces of the base differ from the patch's. Reads a base that is not a Titan checkpoint completely, to
+/// find its id. \error kIncompatible: it is another base; kCorrupt: it is the right base, so the patch is wrong
 Status Applier::other_base() const {
   const PatchSide& expected = patch_.head().base;
   Digest found{};
@@ -134,8 +134,8 @@ Result<std::uint64_t> Applier::next_pieces(const PatchedFile& file, std::uint64_
   return bytes;
 }
 
-// Writes whole blocks from aligned memory, past the page cache if the store can do that; keeps the rest for the next
-// call.
+// Writes one file of the target: whole blocks from aligned memory, with direct I/O if the file system supports it.
+// Keeps the rest of an unfinished block for the next call.
 Status Applier::write_file(const PatchedFile& file, ckpt::Rewrite& rewrite) {
   TITAN_RETURN_IF_ERROR(rewrite.make_folder_of(file.path));
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> out,

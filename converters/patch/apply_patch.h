@@ -1,5 +1,5 @@
 #pragma once
-// `apply`: reconstructs the target of a patch from its base.
+// `apply`: reconstructs the target checkpoint of a patch from the base checkpoint.
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@ namespace titan::convert {
 
 struct ApplyOptions {
   std::string base, patch, output;
-  bool force = false;  ///< replaces `output` if it is a checkpoint of the target's kind
-  unsigned threads = 0;
+  bool force = false;    ///< replaces `output` if it is a checkpoint of the target's kind
+  unsigned threads = 0;  ///< 0: a number that suits disk and cores
   ckpt::CancelToken cancel;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< bytes written, then read back
 };
@@ -24,7 +24,7 @@ struct ApplyReport {
   std::vector<std::string> notes;
 };
 
-/// Makes the target, byte for byte. It appears complete or not at all. Before publishing it, reads all of it back and
+/// Writes the target, byte for byte. It appears complete or not at all. Before publishing it, reads all of it back and
 /// checks its id against the patch. \error kInvalid (names, not a patch), kIncompatible (another base: both ids; a
 /// newer patch), kCorrupt (a damaged patch or base), kLocked, kFailed, kInterrupted, kTerminated
 Result<ApplyReport> apply_patch(Fs& fs, const ApplyOptions& options);

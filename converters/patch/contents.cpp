@@ -80,7 +80,8 @@ void OurContents::add_tensor(const ckpt::TensorRef& ref) {
   const ckpt::StoredTensor& stored = *manifest.stored(ref);
   const ckpt::LeafGrid grid = manifest.parameters[ref.index].meta.grid(manifest.leaf_elements);
   const std::uint64_t size = ckpt::dtype_size(stored.dtype);
-  // Whole leaves, because each is read completely for its digest; parts of a leaf that is too large.
+  // A piece is whole leaves, because a leaf is read completely for its digest. Leaves larger than a piece may be are
+  // divided.
   const std::uint64_t bytes = grid.leaf_elements * size, leaf = bytes > ckpt::kMostPiece ? kPatchPiece : bytes;
   const auto number = static_cast<std::uint32_t>(tensors_.size());
   tensors_.push_back({std::string(ref.slot.empty() ? ckpt::kModel : ckpt::kOptimizer) + "/" + manifest.stored_name(ref),
@@ -158,7 +159,7 @@ Status Safetensors::open(Fs& fs) {
   if (one_file_) {
     TITAN_RETURN_IF_ERROR(add_file(fs, ckpt::parent_path(path_), ckpt::base_name(path_)));
   } else {
-    // A folder that a reader would refuse is no model for a patch.
+    // A folder that `convert` would refuse is refused for a patch, too.
     TITAN_RETURN_IF_ERROR(open_hf(fs, path_).status());
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs.list(path_));
     for (const ckpt::DirEntry& entry : entries) {

@@ -19,7 +19,8 @@ namespace titan::convert {
 
 inline constexpr std::uint64_t kPatchPiece = std::uint64_t{1} << 20;  ///< bytes of a target that are encoded together
 
-/// A run of bytes of a file. `tensor` is kNoTensor if the bytes are not tensor data, or are compressed.
+/// Consecutive bytes of a file that are elements of one tensor, or no tensor data. `tensor` is kNoTensor if they are
+/// not tensor data, or are compressed.
 struct Region {
   std::uint64_t offset = 0, bytes = 0;
   std::uint32_t tensor = kNoTensor;  ///< index into Contents::tensors()
@@ -27,17 +28,19 @@ struct Region {
   bool operator==(const Region&) const = default;
 };
 
+/// A file of the checkpoint.
 struct ContentFile {
   std::string path;  ///< in the folder; if the checkpoint is one file, the file's name
   std::uint64_t bytes = 0;
   std::vector<Region> regions;  ///< ascending, without gaps
 };
 
+/// A tensor of the checkpoint.
 struct ContentTensor {
-  std::string name;  ///< in Titan checkpoints with the component before the name
+  std::string name;  ///< in Titan checkpoints prefixed with the component
   DType dtype = DType::kF32;
   std::uint64_t bytes = 0;
-  std::uint64_t piece = kPatchPiece;  ///< bytes to read at a time: whole leaves
+  std::uint64_t piece = kPatchPiece;  ///< bytes of a piece (the unit of reading): whole leaves
 };
 
 /// An open checkpoint: a Titan checkpoint, or safetensors in a folder or in one file. Reading is thread-safe.
@@ -78,7 +81,8 @@ class Contents {
   bool one_file_ = false;
 };
 
-/// Calls `work` for each piece of a region. Pieces are counted from the begin of the region's tensor.
+/// Calls `work(offset in the region, bytes)` for each piece of a region. Pieces begin at multiples of the piece size
+/// from the beginning of the region's tensor.
 template <typename Work>
 Status each_piece(const Contents& contents, const Region& region, const Work& work) {
   const std::uint64_t step = region.tensor == kNoTensor ? kPatchPiece : contents.tensors()[region.tensor].piece;
@@ -90,7 +94,7 @@ Status each_piece(const Contents& contents, const Region& region, const Work& wo
   return ckpt::ok_status();
 }
 
-/// Digests of pieces that were read already, by tensor and number of the piece (`first / piece`).
+/// Digests of pieces that were read already, by tensor and piece number (byte offset in the tensor / piece size).
 using PieceDigests = std::vector<std::vector<ckpt::Digest>>;
 
 /// The digest of names, sizes and bytes of all files, computed from the digests of their pieces. `known` is empty, or

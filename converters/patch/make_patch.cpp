@@ -44,7 +44,8 @@ Status check_outside(Fs& fs, const std::string& output, const std::string& sourc
 
 /// The base's tensor for each of the target's, and the names of those that are used.
 struct Pairs {
-  std::vector<std::uint32_t> base, name;  ///< kNoTensor: none
+  /// Per tensor of the target: its index in the base, and in `names`; kNoTensor: none.
+  std::vector<std::uint32_t> base, name;
   std::vector<PatchTensor> names;
   std::uint64_t whole = 0;
   std::string first_whole;
@@ -78,7 +79,7 @@ Pairs pair_tensors(const Contents& base, const Contents& target) {
 struct CodedPiece {
   std::size_t file = 0;
   std::uint64_t offset = 0, bytes = 0, first = 0;
-  std::uint32_t tensor = kNoTensor;  // of the target
+  std::uint32_t tensor = kNoTensor;  // index of the target's tensor
   ckpt::AlignedBuffer base = Contents::piece_memory(), target = Contents::piece_memory();
   ckpt::DifferenceEncoder encoder;
   PatchRecord record;
@@ -105,8 +106,8 @@ class Maker {
   std::vector<CodedPiece> slots_;
   std::size_t filled_ = 0;
   std::unique_ptr<ckpt::OutputFile> out_;
-  PieceDigests base_digests_;  // of a base that is not a Titan checkpoint
-  std::vector<bool> changed_;  // tensors of the target
+  PieceDigests base_digests_;  // only for a base that is not a Titan checkpoint
+  std::vector<bool> changed_;  // per tensor of the target: whether it differs from the base
   ContentId target_id_;
   std::size_t file_ = ~std::size_t{0};  // the file whose pieces target_id_ receives
   std::uint64_t done_ = 0, written_ = 0;

@@ -8,6 +8,7 @@
 
 namespace titan::convert {
 
+/// What to make.
 struct PatchOptions {
   std::string base, target;  ///< Titan checkpoints, or safetensors; both of one kind
   std::string output;        ///< the patch file

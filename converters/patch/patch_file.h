@@ -33,8 +33,8 @@ struct PatchRecord {
       kNoTensor;  ///< the base tensor that the bytes are coded against: an index into PatchHead::tensors
   std::uint32_t element_size = 1;
   std::uint64_t first = 0;   ///< first byte within that tensor
-  std::uint32_t raw = 0;     ///< bytes, at most ckpt::kMostPiece
-  std::uint32_t stored = 0;  ///< bytes that follow the record
+  std::uint32_t raw = 0;     ///< bytes of the target, at most ckpt::kMostPiece
+  std::uint32_t stored = 0;  ///< bytes of the encoded difference, which follow the record
   ckpt::Digest digest;       ///< digest of the target's bytes
   bool operator==(const PatchRecord&) const = default;
 };
@@ -46,18 +46,21 @@ struct PatchSide {
   bool operator==(const PatchSide&) const = default;
 };
 
+/// A file of the target.
 struct PatchedFile {
   std::string path;  ///< in the target's folder
   std::uint64_t bytes = 0;
   bool operator==(const PatchedFile&) const = default;
 };
 
+/// A tensor of the base.
 struct PatchTensor {
   std::string name;
   std::uint64_t bytes = 0;
   bool operator==(const PatchTensor&) const = default;
 };
 
+/// The description of the patch, stored after the records.
 struct PatchHead {
   PatchSide base, target;
   bool one_file = false;   ///< the target is a file, not a folder
@@ -71,7 +74,7 @@ struct PatchHead {
 
 /// The bytes before the first record.
 std::string patch_begin();
-/// A record with its checksum over `stored`.
+/// Encodes a record, with a checksum of the record and of `stored`.
 std::array<std::byte, kPatchRecord> encode_patch_record(const PatchRecord& record, std::span<const std::byte> stored);
 /// Encodes the head and the end of the file, which follow the last record.
 std::string encode_patch_end(const PatchHead& head);
@@ -100,7 +103,7 @@ class PatchReader {
   std::unique_ptr<ckpt::File> file_;
   std::string what_;
   PatchHead head_;
-  std::uint64_t bytes_ = 0, at_ = kPatchBegin, end_ = 0;  // where the head begins
+  std::uint64_t bytes_ = 0, at_ = kPatchBegin, end_ = 0;  // file size, next record's offset, head's offset
 };
 
 }  // namespace titan::convert

@@ -10,9 +10,10 @@ namespace titan::convert::dcp {
 namespace {
 
 #if defined(__x86_64__)
-constexpr std::size_t kFold = 64;  // bytes; shorter pieces are not worth it
+constexpr std::size_t kFold = 64;  // bytes per step; zlib processes shorter rests
 
-// `size` is a multiple of 16 and at least kFold. `crc` and the result are inverted, as in the middle of a computation.
+// Computes the CRC with carry-less multiplications. `size` is a multiple of 16 and at least kFold. `crc` and the result
+// are inverted (before the final XOR with 0xffffffff).
 // \source V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009
 // (reflected form)
 __attribute__((target("pclmul,sse4.1"))) std::uint32_t fold(std::uint32_t crc, const std::byte* data,
@@ -42,7 +43,7 @@ __attribute__((target("pclmul,sse4.1"))) std::uint32_t fold(std::uint32_t crc, c
   x0 = _mm_xor_si128(step(x0, by_one), x3);
   for (; size >= 16; data += 16, size -= 16) x0 = _mm_xor_si128(step(x0, by_one), load(data));
 
-  // 128 bits to 64, then Barrett's reduction to 32.
+  // Reduces 128 bits to 64, then to 32 by Barrett reduction.
   x0 = _mm_xor_si128(_mm_srli_si128(x0, 8), _mm_clmulepi64_si128(x0, by_one, 0x10));
   x0 = _mm_xor_si128(_mm_srli_si128(x0, 4), _mm_clmulepi64_si128(_mm_and_si128(x0, low), by_half, 0x00));
   __m128i t = _mm_clmulepi64_si128(_mm_and_si128(x0, low), reduce, 0x10);

@@ -11,7 +11,7 @@ namespace titan::convert::dcp {
 /// processors.
 std::uint32_t crc32(std::uint32_t crc, std::span<const std::byte> data);
 
-/// The same CRC from zlib, to compare crc32() with.
+/// The same CRC computed by zlib, for tests of crc32().
 std::uint32_t crc32_by_tables(std::uint32_t crc, std::span<const std::byte> data);
 
 }  // namespace titan::convert::dcp

@@ -10,7 +10,7 @@ namespace {
 struct DTypeRow {
   std::string_view name;
   std::uint64_t bytes;
-  std::string_view storage;  // torch 1.x storage class, empty when there is none
+  std::string_view storage;  // storage class of torch 1.x; empty if there is none
 };
 constexpr DTypeRow kDTypes[] = {
     {"float32", 4, "FloatStorage"},
@@ -42,8 +42,7 @@ DTypeRow row_of(std::string_view name) {
 constexpr std::uint64_t kMaxPickle = 256u << 20;
 constexpr int kMaxDepth = 64;
 constexpr std::size_t kMaxValues = 250'000;
-constexpr std::uint64_t kMaxText = 64u << 20;  // limit of all strings of one value: a pickle can refer to one string
-                                               // many times
+constexpr std::uint64_t kMaxText = 64u << 20;  // bytes of all strings of one value; a string may be referred to often
 constexpr std::uint32_t kMaxNodes = 2'000'000;
 
 struct Budget {
@@ -127,7 +126,7 @@ Result<std::vector<std::uint64_t>> numbers(const Pickle& pickle, NodeId node, co
   return out;
 }
 
-// The storage of a tensor: ("storage", class, key, device, size).
+// Reads the persistent id of a tensor's storage: ("storage", class, key, device, size).
 Status read_storage(const Pickle& pickle, NodeId node, ItemTensor& tensor, std::string_view dtype_name) {
   const auto bad = [&](const std::string& message) { return ckpt::corrupt(pickle.what() + ": " + message); };
   if (!pickle.is(node, NodeKind::kPersistent) || !pickle.is(pickle.item(node, 0), NodeKind::kTuple) ||
@@ -241,7 +240,7 @@ Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node) {
   const auto wrong = [&] { return ckpt::corrupt(pickle.what() + ": " + pickle.describe(node) + " is no tensor"); };
   if (pickle.is_made_by(node, "torch._utils", "_rebuild_parameter") && pickle.size(pickle.arguments(node)) > 0)
     node = pickle.item(pickle.arguments(node), 0);
-  // (function, class, arguments, state) of a subclass: the arguments contain the tensor.
+  // A subclass is pickled as (function, class, arguments, state); the arguments contain the tensor.
   if (pickle.is_made_by(node, "torch._tensor", "_rebuild_from_type_v2")) {
     const NodeId parts = pickle.arguments(node);
     if (pickle.size(parts) != 4 || !pickle.is_global(pickle.item(parts, 0), "torch._utils", "_rebuild_tensor_v2") ||

@@ -39,7 +39,7 @@ struct ItemTensor {
   std::string dtype;  ///< torch's name: "float32", "bfloat16", ...
   std::vector<std::uint64_t> shape;
   std::vector<std::uint64_t> stride;  ///< in elements
-  std::uint64_t first = 0;            ///< element of the storage
+  std::uint64_t first = 0;            ///< index of the first element in the storage
   std::string storage;                ///< entry name: "data/0"
   bool operator==(const ItemTensor&) const = default;
 
@@ -54,14 +54,15 @@ std::uint64_t torch_dtype_size(std::string_view name);
 /// torch's storage class of a dtype ("FloatStorage"); empty when there is none.
 std::string_view legacy_storage(std::string_view dtype);
 
-/// Parses the content of a data.pkl, without storages. \error kCorrupt, kUnsupported (a class or dtype outside of the
-/// list)
+/// Parses the content of a data.pkl; does not read storages. \error kCorrupt, kUnsupported (a class or dtype outside of
+/// the list)
 Result<ItemContent> parse_item(const Pickle& pickle);
 /// The tensor at `node`, which may be wrapped in a Parameter or a subclass of Tensor. \error kCorrupt, kUnsupported
 Result<ItemTensor> parse_tensor(const Pickle& pickle, NodeId node);
 /// The value at `node`, at most 64 levels deep and 250,000 values. \error kUnsupported
 Result<Value> parse_value(const Pickle& pickle, NodeId node);
-/// Reads data.pkl of an archive. For a tensor, checks that its storage exists, is little-endian and large enough.
+/// Reads the data.pkl of an archive. For a tensor, checks that its storage exists, is little-endian and large enough.
+/// \error kCorrupt, kUnsupported
 Result<ItemContent> read_item(const ZipArchive& zip);
 
 }  // namespace titan::convert::dcp

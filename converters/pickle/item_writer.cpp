@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kWriteBlock = 1u << 20;
 constexpr std::uint64_t kAlignment = 64, kLocalHeaderBytes = 30, kBig = 0xffffffff;
-constexpr std::uint64_t kZipFlags = 0x0808;  // sizes follow the data; names are UTF-8
+constexpr std::uint64_t kZipFlags = 0x0808;  // flags: sizes follow the data; names are UTF-8
 constexpr char kZero = 0;
 
 // Writes one archive. Local headers have no CRC and no sizes: these follow each payload, so nothing is written twice.
@@ -33,7 +33,7 @@ class ZipStream {
     std::string out = "PK\3\4";
     put_le(out, 0, 2);  // version
     put_le(out, kZipFlags, 2);
-    out.append(2 + 4 + 12, kZero);  // stored; no time; CRC and sizes follow
+    out.append(2 + 4 + 12, kZero);  // method "stored", no time, no CRC and sizes (they follow the data)
     put_le(out, name_bytes, 2);
     put_le(out, padding + 4, 2);
     out += rows_.back().name + "FB";
@@ -83,7 +83,7 @@ class ZipStream {
     put_le(out, 44, 8);
     put_le(out, 0x031e, 2);
     put_le(out, 45, 2);
-    put_le(out, 0, 8);  // disks
+    put_le(out, 0, 8);  // disk numbers
     put_le(out, rows_.size(), 8);
     put_le(out, rows_.size(), 8);
     put_le(out, bytes, 8);
@@ -131,7 +131,7 @@ class ZipStream {
     out += "PK\1\2";
     put_le(out, 0, 4);  // versions
     put_le(out, kZipFlags, 2);
-    out.append(2 + 4, kZero);  // stored; no time
+    out.append(2 + 4, kZero);  // method "stored", no time
     put_le(out, row.crc, 4);
     put_le(out, std::min(row.bytes, kBig), 4);
     put_le(out, std::min(row.bytes, kBig), 4);

@@ -49,6 +49,7 @@ class AppendFile {
 using PutBytes = std::function<Status(std::uint64_t bytes, const FillBytes& fill)>;
 using TensorBytes = std::function<Status(const PutBytes& put)>;
 
+/// The bytes of an item in its file.
 struct ItemRange {
   std::uint64_t offset = 0, length = 0;
 };
@@ -58,7 +59,7 @@ Result<ItemRange> append_value(AppendFile& file, const Value& value);
 /// Appends a contiguous tensor whose bytes are in memory. \error kFailed
 Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape,
                                 std::span<const std::byte> bytes);
-/// Appends a contiguous tensor, streamed. \error kFailed, whatever `bytes` returns
+/// Appends a contiguous tensor whose bytes are provided in parts. \error kFailed; errors of `bytes`
 Result<ItemRange> append_tensor(AppendFile& file, std::string_view dtype, const std::vector<std::uint64_t>& shape,
                                 const TensorBytes& bytes);
 

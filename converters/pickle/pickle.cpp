@@ -36,7 +36,7 @@ class PickleMachine {
     }
   }
 
-  // The next `count` bytes as a little-endian number; 0 after an error.
+  // Reads `count` bytes as a little-endian number; returns 0 after an error.
   std::uint64_t number(std::size_t count) {
     if (!need(count)) return 0;
     at_ += count;
@@ -94,7 +94,7 @@ class PickleMachine {
     return id;
   }
 
-  // Makes a node of the top `count` values of the stack, and pops them.
+  // Makes a node whose parts are the top `count` values of the stack, pops them, and pushes the node.
   void group(NodeKind kind, std::size_t count) {
     if (stack_.size() - floor() < count) return fail("needs " + std::to_string(count) + " values on the stack");
     std::uint32_t depth = 1;
@@ -107,7 +107,7 @@ class PickleMachine {
     push(add(kind, begin, static_cast<std::uint32_t>(count), depth));
   }
 
-  // Pops the values above the last mark from the stack. False after an error.
+  // Pops the values above the last mark, and the mark. Returns false after an error.
   bool take_marked(std::vector<NodeId>& values) {
     if (marks_.empty()) {
       fail("there is no MARK");
@@ -167,7 +167,7 @@ class PickleMachine {
   unsigned char opcode_ = 0;
   bool stopped_ = false;
   std::vector<NodeId> stack_, memo_;
-  std::vector<std::uint8_t> depths_;  // per node
+  std::vector<std::uint8_t> depths_;  // per node: depth of nesting
   std::vector<std::size_t> marks_;
   Status status_;
 };
@@ -205,7 +205,7 @@ void PickleMachine::instantiate() {
   const NodeId arguments = pop();
   NodeId callee = pop();
   if (!status_.ok()) return;
-  // Nested classes are getattr(class, name), which is inert, and so are objects made from it.
+  // A nested class is getattr(class, name), an inert instance. An object made from it names that instance's callee.
   if (limits_.inert && p_.kind(callee) == NodeKind::kInstance) callee = p_.callee(callee);
   if (p_.kind(callee) != NodeKind::kGlobal) return fail("makes an instance of " + p_.describe(callee));
   if (p_.kind(arguments) != NodeKind::kTuple) return fail("takes " + p_.describe(arguments) + " instead of a tuple");
@@ -228,7 +228,7 @@ void PickleMachine::push_instance(NodeId callee, NodeId arguments) {
 void PickleMachine::build() {
   const NodeId state = pop(), target = top();
   if (!status_.ok()) return;
-  // Attributes of a dict (`_metadata` of a state_dict) and of a tensor do not affect values.
+  // Ignores attributes of a dict (`_metadata` of a state_dict) and of a tensor: they do not affect values.
   if (limits_.inert && p_.kind(target) != NodeKind::kInstance) return;
   if (p_.kind(target) != NodeKind::kInstance) return fail("gives a state to " + p_.describe(target));
   NodeId& slot = p_.pool_[p_.nodes_[target].value + 2];
@@ -303,7 +303,7 @@ void PickleMachine::step() {
       if (length > 0 && length < 8 && (value >> (8 * length - 1) & 1) != 0) value |= ~std::uint64_t{0} << (8 * length);
       return push(add(NodeKind::kInt, value));
     }
-    case 'G': {  // the only big-endian number
+    case 'G': {  // BINFLOAT: the only big-endian number
       const std::uint64_t bits = number(8);
       return push(add(NodeKind::kFloat, __builtin_bswap64(bits)));
     }

@@ -27,8 +27,8 @@ enum class NodeKind : std::uint8_t {
   kList,
   kDict,        ///< also an OrderedDict or a defaultdict
   kCall,        ///< call of an allowed global: callee and arguments
-  kInstance,    ///< an instance of an allowed class, or an inert one: class, arguments and state
-  kPersistent,  ///< a persistent id (torch.save: a storage)
+  kInstance,    ///< instance of an allowed class, or an inert instance (PickleLimits): class, arguments and state
+  kPersistent,  ///< a persistent id, which torch.save uses for storages
 };
 
 /// Index of a node in its Pickle.
@@ -40,13 +40,13 @@ struct PickleLimits {
   std::uint32_t depth = 64;          ///< nesting of values and of open marks
   std::uint32_t nodes = 64'000'000;  ///< also bounds the memo
   std::uint32_t text = 1u << 20;     ///< bytes of one string
-  /// Calls that are not allowed become inert instances instead of errors, since trainers' files hold objects of their
-  /// own classes. An integer of more than 8 bytes becomes None.
+  /// Calls that are not allowed become inert instances (kInstance nodes that name the callee) instead of errors,
+  /// because trainers' files hold objects of their own classes. An integer of more than 8 bytes becomes None.
   bool inert = false;
 };
 
 /// A decoded pickle. Nodes are shared as in the pickle, and a list can contain itself, so a traversal must limit its
-/// depth. Only this class knows how nodes are stored.
+/// depth. Nodes are accessed through the members of this class.
 class Pickle {
  public:
   /// Decodes `bytes`, which the result keeps. `what` names the pickle in messages.

@@ -12,8 +12,9 @@ inline constexpr std::string_view kFilesystemModule = "torch.distributed.checkpo
 /// The name of an opcode, like "BUILD"; "0xff" for a byte that is not an opcode.
 std::string opcode_name(unsigned char opcode);
 
+/// How a pickle may use a global. kGetattr and kOrderedDict are calls with a meaning of their own.
 enum class Allowed { kNo, kCall, kInstance, kGetattr, kOrderedDict };
-/// What a pickle may do with module.name: call it (REDUCE), or instantiate it (NEWOBJ).
+/// What a pickle may do with module.name: call it (REDUCE: kCall), or instantiate it (NEWOBJ: kInstance).
 Allowed allowed(std::string_view module, std::string_view name);
 
 }  // namespace titan::convert::dcp

@@ -46,7 +46,7 @@ void PickleWriter::integer(std::int64_t value) {
   } else if (value >= INT32_MIN && value <= INT32_MAX) {
     put('J', bits, 4);
   } else {
-    std::size_t bytes = 8;  // the fewest that keep the sign
+    std::size_t bytes = 8;  // reduced to the fewest bytes that keep value and sign
     while (bytes > 1 && (value >> (8 * (bytes - 1) - 1) == 0 || value >> (8 * (bytes - 1) - 1) == -1)) --bytes;
     put('\x8a', bytes, 1);
     put_le(out_, bits, bytes);

@@ -10,8 +10,8 @@
 
 namespace titan::convert::dcp {
 
-/// Each call appends one opcode. Opcodes follow the order of Python's pickler: a container before its parts, REDUCE
-/// after its arguments.
+/// Each call appends one opcode or value. The caller follows the order of Python's pickler: a container before its
+/// parts, REDUCE after its arguments.
 class PickleWriter {
  public:
   /// `protocol` is 2 (items) or 4 (.metadata). They differ in the encoding of names, strings and memo entries.
@@ -29,7 +29,7 @@ class PickleWriter {
   void set_items() { out_.push_back('u'); }  ///< fills the dict below the mark
   void append() { out_.push_back('a'); }
   void appends() { out_.push_back('e'); }  ///< to the list below the mark
-  void tuple(std::size_t parts);           ///< of the last values; more than 3 need a mark before them
+  void tuple(std::size_t parts);           ///< a tuple of the last `parts` values; more than 3 need a mark before them
   void reduce() { memoized("R"); }
   void persistent() { out_.push_back('Q'); }
   void new_object() { memoized(")\x81"); }

@@ -36,7 +36,8 @@ Result<ZipArchive> ZipArchive::open(ckpt::File& file, std::string what, std::uin
   const std::uint64_t tail_begin = length - std::min(length, kTail);
   TITAN_ASSIGN_OR_RETURN(const std::string tail, read_text(file, offset + tail_begin, length - tail_begin));
   const std::size_t end = tail.size() - kEndBytes;
-  // torch writes no archive comment, so the end record is the last thing: searching for it would accept other bytes.
+  // torch writes no archive comment, so the end record is the last 22 bytes. Searching for it elsewhere could accept a
+  // forged one.
   if (get_le(tail, end, 4) != kEndMark) return zip.bad("no zip end record in the last 22 bytes");
   if (get_le(tail, end + 4, 2) != 0 || get_le(tail, end + 6, 2) != 0) return zip.bad("a zip of several disks");
   if (get_le(tail, end + 20, 2) != 0) return zip.bad("a zip with a comment");
@@ -91,7 +92,7 @@ Status ZipArchive::parse_directory(std::string_view directory, std::uint64_t cou
       const std::size_t field = get_le(extra, 2, 2);
       if (field > extra.size() - 4) return bad(row + " has a damaged extra field");
       if (get_le(extra, 0, 2) != 1) continue;
-      // zip64: contains only the values that do not fit, in this order.
+      // The zip64 field contains only the values that do not fit into 32 bits, in this order.
       std::size_t place = 4;
       for (std::uint64_t* value : {&bytes, &packed, &header}) {
         if (*value != 0xffffffff) continue;

@@ -18,13 +18,13 @@ using ckpt::Status;
 namespace {
 
 constexpr std::size_t kOpenFiles = 64;
-constexpr std::uint64_t kCheckBytes = std::uint64_t{1} << 20;  // read at a time
+constexpr std::uint64_t kCheckBytes = std::uint64_t{1} << 20;  // bytes read at a time
 
 dcp::Chunk box_of(const Piece& piece) { return {piece.offsets, piece.sizes, {}}; }
 
 }  // namespace
 
-// Its storages are in the order of the file.
+// An open archive; its storages are in the order of the file.
 struct PieceFiles::Archive {
   struct Storage {
     dcp::ZipEntry entry;
@@ -145,7 +145,7 @@ Result<std::shared_ptr<ckpt::File>> PieceFiles::file(std::uint32_t index) const 
   return shared;
 }
 
-// Elements of the piece from `first` on.
+// Reads elements of `piece` from `first` on; `unit` is the size of an element in bytes.
 Status PieceFiles::read_piece(const Piece& piece, std::uint64_t unit, std::uint64_t first, std::span<std::byte> out,
                               bool check) const {
   std::uint64_t begin = 0, at = piece.first + first;
@@ -173,7 +173,7 @@ Status PieceFiles::read_boxes(const PiecedTensor& tensor, std::uint64_t first, s
     if (ckpt::element_count(piece.sizes) == 0) continue;
     const std::vector<dcp::Run> runs = dcp::chunk_runs(tensor.shape, box_of(piece), first, out.size() / unit);
     if (runs.empty()) continue;
-    // Adjacent in the piece: one read fetches them all.
+    // The runs are adjacent in the piece, so one read fetches all of them.
     const std::uint64_t begin = runs.front().chunk_element, end = runs.back().chunk_element + runs.back().count;
     std::span<std::byte> target = out.subspan((runs.front().tensor_element - first) * unit, runs.front().count * unit);
     if (runs.size() > 1) {

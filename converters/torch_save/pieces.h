@@ -27,13 +27,15 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
-/// A box of a tensor. Its elements, row-major, are those of `segments` one after another, from element `first` on.
+/// A box of a tensor. Its elements, row-major, are stored in the concatenation of `segments`, from element `first` of
+/// it on.
 struct Piece {
   std::vector<std::uint64_t> offsets, sizes;
   std::vector<Segment> segments;
   std::uint64_t first = 0;
 };
 
+/// A tensor and its pieces.
 struct PiecedTensor {
   std::string name;  ///< for messages
   ckpt::DType dtype = ckpt::DType::kF32;
@@ -41,7 +43,7 @@ struct PiecedTensor {
   std::vector<Piece> pieces;
 };
 
-/// One piece that is the whole tensor.
+/// A piece that is a whole tensor of `shape`.
 Piece whole_piece(const std::vector<std::uint64_t>& shape, std::vector<Segment> segments, std::uint64_t first = 0);
 /// Checks that the pieces are disjoint, fill the tensor, and have segments for all of it. \error kCorrupt
 ckpt::Status check_pieces(const PiecedTensor& tensor);
@@ -68,8 +70,8 @@ class PieceFiles {
   /// \error kCorrupt, kFailed
   ckpt::Result<bool> rounds_to(const PiecedTensor& exact, const PiecedTensor& stored, std::uint64_t first,
                                std::uint64_t count) const;
-  /// Checks the storages of the archives that read_checked() has not read. Calls `told` for each storage and entry with
-  /// the file, and with kCorrupt if the CRC differs. \error kCorrupt, kFailed; errors of `told`
+  /// Checks the entries of the archives that read_checked() has not read. Calls `told(file, status)` for each entry;
+  /// the status is kCorrupt if the CRC differs. \error kCorrupt, kFailed; errors of `told`
   ckpt::Status check_rest(const std::function<ckpt::Status(const std::string&, const ckpt::Status&)>& told) const;
 
  private:

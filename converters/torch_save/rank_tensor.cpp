@@ -39,7 +39,7 @@ std::optional<std::vector<std::uint64_t>> counts(const Pickle& pickle, NodeId no
   return out;
 }
 
-// A member of an object: in its __dict__, or in that of its slots.
+// A member of an object with state `state`: the state is its __dict__, or the pair (__dict__, values of its __slots__).
 NodeId member(const Pickle& pickle, NodeId state, std::string_view key) {
   if (pickle.is(state, NodeKind::kDict)) return pickle.find(state, key);
   for (std::size_t i = 0; pickle.is(state, NodeKind::kTuple) && i < pickle.size(state); ++i)
@@ -61,7 +61,8 @@ class PartReader {
   PartReader(const TorchFile& file, NodeId node) : file_(file), pickle_(file.pickle()), node_(node) {}
 
   Result<RankPart> run() {
-    // (function, class, arguments, state), where the arguments are (class, dtype, size, ...).
+    // A wrapper subclass is pickled as (function, class, arguments, state), where the arguments are (class, dtype,
+    // size, ...).
     if (!pickle_.is_made_by(node_, "torch._tensor", "_rebuild_from_type_v2")) return whole();
     const NodeId parts = pickle_.arguments(node_);
     if (pickle_.size(parts) != 4) return wrong();
@@ -87,8 +88,8 @@ class PartReader {
     return part_;
   }
 
-  // Replicated over all mesh dimensions but the last, and sharded over the last: the parts of ranks follow each other,
-  // and start again with the next replica.
+  // Accepts a DTensor that is replicated over all mesh dimensions but the last, and sharded over the last. In the order
+  // of ranks, its parts follow each other and start again with the next replica.
   Result<RankPart> of_dtensor(NodeId state) {
     const NodeId local = member(pickle_, state, "_local_tensor");
     const NodeId spec = member(pickle_, state, "_spec"), placements = member_of(pickle_, spec, "placements");
@@ -190,7 +191,7 @@ class Joiner {
       expected = part.stored.shape;
       if (!fits(offsets, expected)) return corrupt(out_.name + ": a part of a rank reaches beyond it");
       const auto same = [&](const Piece& piece) { return piece.offsets == offsets && piece.sizes == expected; };
-      if (std::ranges::any_of(out_.pieces, same)) return true;  // a replica
+      if (std::ranges::any_of(out_.pieces, same)) return true;  // a replica of a part that was taken
     }
     const bool empty = ckpt::element_count(expected) == 0;
     if (part.stored.elements != ckpt::element_count(expected) || (!empty && part.stored.shape != expected))
@@ -209,8 +210,8 @@ class Joiner {
 
   const RankParts& parts_;
   std::string dtype_;
-  std::uint64_t reached_ = 0;  // reached position along the sharded dimension
-  std::uint64_t turn_ = 0;     // number of consecutive parts that were taken
+  std::uint64_t reached_ = 0;  // end of the parts taken so far, along the sharded dimension
+  std::uint64_t turn_ = 0;     // number of parts taken so far
   PiecedTensor out_;
 };
 

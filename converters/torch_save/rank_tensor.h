@@ -13,24 +13,24 @@ namespace titan::convert {
 /// The part of a tensor in one rank's file.
 struct RankPart {
   enum class Kind : std::uint8_t {
-    kWhole,   ///< the whole tensor
-    kInTurn,  ///< the parts of the ranks are concatenated along dimension `cut`
-    kPlaced,  ///< the part begins at `offsets`
-    kNone,    ///< nothing
+    kWhole,   ///< the file has the whole tensor
+    kInTurn,  ///< sharded along dimension `cut`: parts follow each other in the order of ranks
+    kPlaced,  ///< the part is a box that begins at `offsets`
+    kNone,    ///< the file has no part of the tensor
   };
   Kind kind = Kind::kWhole;
   StoredTensor stored;               ///< location of the stored elements
   std::vector<std::uint64_t> shape;  ///< of the whole tensor
   std::size_t cut = 0;
-  std::optional<std::uint64_t> turn;  ///< kInTurn: the number of this part, if its mesh records it
+  std::optional<std::uint64_t> turn;  ///< kInTurn: the number of this part among the parts, if the mesh records it
   std::vector<std::uint64_t> offsets;
 };
 
-/// The part at `node`. \error kCorrupt: it is not a tensor; kUnsupported: it is not sharded along one dimension over
-/// only the last mesh dimension
+/// Reads the part at `node`. \error kCorrupt: it is not a tensor; kUnsupported: it is sharded over another dimension of
+/// the device mesh than the last, or along several dimensions
 ckpt::Result<RankPart> rank_part(const TorchFile& file, dcp::NodeId node);
 
-/// The number of each rank's file in PieceFiles, with that file's part of the tensor.
+/// The parts of one tensor, in the order of ranks: the number of the rank's file in PieceFiles, and the part in it.
 using RankParts = std::vector<std::pair<std::uint32_t, RankPart>>;
 /// Joins the parts of the tensor `name`, in the order of ranks. Equal parts (replicas) count once. \error kCorrupt:
 /// parts disagree, or do not fill the tensor; kUnsupported: a type that a Titan checkpoint cannot hold

@@ -31,9 +31,10 @@ struct StoredTensor {
 /// it
 ckpt::Result<ckpt::DType> dtype_of_torch(const std::string& what, const std::string& name);
 
+/// An open file of torch.save.
 class TorchFile {
  public:
-  /// \error kNotFound, kCorrupt, kUnsupported (the form of torch before 1.6), kFailed
+  /// Opens the file at `path`. \error kNotFound, kCorrupt, kUnsupported (the form of torch before 1.6), kFailed
   static ckpt::Result<TorchFile> open(ckpt::Fs& fs, const std::string& path);
   /// Opens an archive within a file, at [offset, offset + length).
   static ckpt::Result<TorchFile> open_item(ckpt::Fs& fs, const std::string& path, std::uint64_t offset,
@@ -52,7 +53,8 @@ class TorchFile {
   /// The file offset and type of the tensor at `node`. \error kCorrupt: not a tensor, or it exceeds its storage;
   /// kUnsupported: its elements are not contiguous, or are big-endian
   ckpt::Result<StoredTensor> tensor(dcp::NodeId node) const;
-  /// A number, or the element of a tensor without dimensions. \error kIncompatible: a value of another kind; kCorrupt
+  /// The number at `node`, or the element of the tensor without dimensions at `node`. \error kIncompatible: a value of
+  /// another kind; kCorrupt
   ckpt::Result<double> number(dcp::NodeId node) const;
 
  private:
@@ -62,7 +64,7 @@ class TorchFile {
   std::unique_ptr<ckpt::File> file_;
   std::unique_ptr<dcp::ZipArchive> zip_;
   dcp::Pickle pickle_;
-  mutable std::map<std::string, std::uint64_t> payloads_;  // of the storages that were used
+  mutable std::map<std::string, std::uint64_t> payloads_;  // file offsets of the storages used so far
 };
 
 }  // namespace titan::convert

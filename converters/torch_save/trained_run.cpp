@@ -24,7 +24,7 @@ using recipe::UpdateSettings;
 // Compares groups of an optimizer with a configuration.
 class Groups {
  public:
-  // `phases`: the LR schedule, if it is not that of the configuration's keys.
+  // `phases`: the LR schedule, if it differs from the one that the configuration's keys give.
   Groups(const std::string& path, const recipe::Config& config, std::uint64_t step, bool lr_of_step,
          const std::vector<ckpt::LrPhase>& phases)
       : path_(path), config_(config), curve_(recipe::lr_settings(config)), lr_of_step_(lr_of_step) {
@@ -95,7 +95,8 @@ Status check_counts(const std::string& path, ImportPlan& plan, std::uint64_t ski
   return {};
 }
 
-// \error kIncompatible: gradient clipping or sequence length differ from the configuration
+// Checks other settings of training. \error kIncompatible: gradient clipping or sequence length differ from the
+// // configuration
 Status check_training(const std::string& path, std::optional<double> clip, std::optional<std::uint64_t> length,
                       const recipe::Config& config) {
   if (clip && (!dcp::is_number_of(*clip, config.training.max_norm) || (*clip > 0 && config.training.norm_type != 2)))
@@ -112,7 +113,7 @@ Status check_training(const std::string& path, std::optional<double> clip, std::
   return {};
 }
 
-// The schedule of `settings`, shifted by this number of steps.
+// The phases of the schedule of `settings`, shifted `steps` steps later.
 std::vector<ckpt::LrPhase> later(const ckpt::LrSettings& settings, std::uint64_t steps) {
   std::vector<ckpt::LrPhase> phases = ckpt::schedule_from(settings).phases;
   for (std::size_t i = 0; i < phases.size(); ++i) {
@@ -156,7 +157,7 @@ Result<std::vector<GroupValues>> read_groups(const TorchFile& file, NodeId group
   const Pickle& pickle = file.pickle();
   if (!pickle.is(groups, NodeKind::kList)) return ckpt::corrupt(file.path() + ": param_groups is no list");
   std::vector<GroupValues> values;
-  std::map<std::size_t, std::size_t> of;  // a parameter's number, and its group's
+  std::map<std::size_t, std::size_t> of;  // number of a parameter -> number of its group
   for (std::size_t g = 0; g < pickle.size(groups); ++g) {
     TITAN_ASSIGN_OR_RETURN(values.emplace_back(), read_group(file, pickle.item(groups, g)));
     const NodeId members = pickle.find(pickle.item(groups, g), "params");

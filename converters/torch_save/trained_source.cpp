@@ -113,7 +113,7 @@ void TrainedSource::know_states(const NameTable& names) {
     if (const auto ours = names.ours(name); ours && !model.contains(name)) state_of_[ours->name] = name;
 }
 
-// An optimizer state has the name of the tensor, or of the parameter.
+// The name of a parameter's optimizer state: that of its tensor, or the one that know_states() found.
 const std::string& TrainedSource::state_name(const ImportPlan& plan, std::size_t parameter) const {
   const std::string& tensor = tensors_[plan.tensors[parameter].source].name;
   const auto at = state_of_.find(plan.parameters[parameter].name);
@@ -162,7 +162,7 @@ Status TrainedSource::take_slots(const ImportOptions& options, ImportPlan& plan)
   for (std::uint32_t p = 0; p < parameters; ++p) {
     const TensorPlan weights = plan.tensors[p];
     const std::string& theirs = state_name(plan, p);
-    const bool apart = theirs != tensors_[weights.source].name;  // experts of one tensor have separate states
+    const bool apart = theirs != tensors_[weights.source].name;  // a state of its own, not rows of a shared one
     for (const char* slot : kSlots) {
       const auto at = by_name.find(slot_name(theirs, slot));
       if (at == by_name.end()) {

@@ -19,19 +19,19 @@ inline constexpr const char* kStatePrefix = "optimizer.state.";
 /// The hint if the optimizer state cannot be converted.
 inline constexpr const char* kModelAlone = "take the model alone: --skip 'optimizer.*'";
 
-/// AdamW settings of a param group.
+/// The settings of a param group of AdamW.
 struct GroupValues {
   double lr = 0, beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   std::optional<double> initial_lr;
   bool amsgrad = false, maximize = false, bias_correction = true;
-  std::optional<bool> decoupled;  ///< torch before 2.7 does not say
+  std::optional<bool> decoupled;  ///< whether weight decay is decoupled; torch before 2.7 does not store it
   auto operator<=>(const GroupValues&) const = default;
 };
 /// Reads one dict of the list `param_groups` of a torch optimizer. \error kCorrupt
 Result<GroupValues> read_group(const TorchFile& file, dcp::NodeId group);
-/// Reads a list of groups: the settings of each of the `count` parameters in them. Torch numbers parameters across all
-/// groups (`params`); without numbers each group has one parameter. \error kCorrupt; kIncompatible: groups differ, and
-/// nothing tells which parameter is in which
+/// Reads a list of groups: the settings of each of the `count` parameters in them. torch numbers parameters across all
+/// groups (`params`); if there are no numbers, each group has one parameter. \error kCorrupt; kIncompatible: groups
+/// differ, and nothing tells which parameter is in which
 Result<std::vector<GroupValues>> read_groups(const TorchFile& file, dcp::NodeId groups, std::size_t count);
 
 /// Tensors in pieces under Hugging Face's names: first the model's, then "optimizer.state.NAME.exp_avg" and so on.
@@ -62,41 +62,44 @@ class TrainedSource : public ForeignCheckpoint {
   void add_moments(const std::vector<ExpertPart>& parts, const PiecedTensor& exp_avg, const PiecedTensor& exp_avg_sq,
                    double step);
 
-  /// Assigns optimizer state whose name no model tensor has to the parameter with this name in `names`, whatever the
-  /// model tensor is called.
+  /// Finds the parameters of optimizer states that have the name of no model tensor, because the model's tensors are
+  /// named differently: by looking up the state's name in `names`.
   void know_states(const NameTable& names);
-  /// `groups` of optimizer states, also under the names of the tensors that `plan` uses for their parameters.
+  /// `groups` (settings by the name of an optimizer state), with the same settings added under the names of the tensors
+  /// that `plan` uses for these parameters.
   std::map<std::string, GroupValues> of_weights(std::map<std::string, GroupValues> groups,
                                                 const ImportPlan& plan) const;
 
-  /// Sets `why_`: the status of reading the optimizer.
+  /// Sets `why_`, the status of reading the optimizer.
   void set_why(Status status);
 
   /// Only the model's tensors, with the same indices.
   std::unique_ptr<ForeignCheckpoint> model_view() const;
   /// `options` without patterns that match only optimizer tensors, because these tensors may not exist.
   ImportOptions of_model(const ImportOptions& options) const;
-  /// Whether `options` request the run's state. --skip can leave out an optimizer that cannot be read (`why_`).
+  /// Whether `options` request the run's state: they have a configuration of a run. If the optimizer cannot be read
+  /// (`why_`), false if they skip it.
   bool asks_for_run(const ImportOptions& options) const;
   /// Adds the optimizer state of each parameter to `plan`. \error kIncompatible: state of some parameters is missing,
   /// or of all although `options` ask for the run
   Status take_slots(const ImportOptions& options, ImportPlan& plan) const;
   /// What the trainer stored about the run.
   struct RunFacts {
-    std::map<std::string, GroupValues> of;  ///< by the name of the parameter's tensor in the trainer's files; empty if
-                                            ///< the files have no settings
+    std::map<std::string, GroupValues> of;  ///< settings by the name of the parameter's tensor in the trainer's files;
+                                            ///< empty if the files have no settings
     std::uint64_t data_ranks = 1;           ///< 0: not known
-    std::optional<std::uint64_t> samples;   ///< trained so far; empty: computed from the configuration's batches
+    std::optional<std::uint64_t> samples;   ///< trained so far; nullopt: computed from the configuration's batches
     std::uint64_t skipped = 0;              ///< number of steps that a loss scaler skipped: Adam and the LR schedule
                                             ///< did not advance
     bool lr_of_step = false;                ///< the stored rate may be that of the last step instead of the next
-    std::vector<ckpt::LrPhase> phases{};    ///< the LR schedule, if it is not that of the configuration's keys
+    std::vector<ckpt::LrPhase> phases{};    ///< the LR schedule, if the configuration's keys do not give it
     std::optional<double> clip{};           ///< the norm to which gradients are clipped; 0: no clipping
     std::optional<std::uint64_t> length{};  ///< tokens of a sequence
   };
   /// Notes that weights were taken from the optimizer's float32 masters, except those of `without`, which have none.
   static void note_masters(const std::vector<std::string>& without, ImportPlan& plan);
-  /// \error kIncompatible: a run would resume from rounded values of the parameters in `without`, which have no masters
+  /// Refuses a resume from rounded weights. \error kIncompatible: `without` is not empty; it lists the parameters that
+  /// have no float32 masters
   Status check_masters(const std::vector<std::string>& without) const;
   /// take_slots() and take_run() for an optimizer whose `step` is the run's step. `of` has the settings of its
   /// parameters.
@@ -117,13 +120,13 @@ class TrainedSource : public ForeignCheckpoint {
     std::uint64_t first;  // first element in that tensor
   };
   const std::string path_;
-  const ForeignCheckpoint* whole_ = nullptr;  // owner of the first tensors
+  const ForeignCheckpoint* whole_ = nullptr;  // holds the first tensors, if add_whole() was called
   std::vector<PiecedTensor> pieced_;
   std::vector<ForeignTensor> tensors_;
   std::vector<Place> places_;
   std::size_t model_tensors_ = 0;
-  std::map<std::string, double> steps_;          // Adam's, by the name of the parameter
-  std::map<std::string, std::string> state_of_;  // by Titan's name: states that no tensor of the model is called by
+  std::map<std::string, double> steps_;          // Adam's `step`, by the name of the parameter
+  std::map<std::string, std::string> state_of_;  // Titan's name -> name of a state that know_states() has assigned
 };
 
 }  // namespace titan::convert

@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kTrainerState = "trainer_state.json";
 constexpr std::uint64_t kMaxTrainerState = std::uint64_t{256} << 20;
 
-// The names of run state in `entries`. Training arguments do not count: they are also published with finished models.
+// The names of files with run state in `entries`. training_args.bin does not count, because it is also published with
+// finished models.
 std::vector<std::string> kept_beside_optimizer(const std::vector<ckpt::DirEntry>& entries) {
   std::vector<std::string> names = training_state(entries);
   std::erase_if(names, [](const std::string& name) { return name.starts_with("training_args"); });
@@ -72,7 +73,7 @@ class TrainerCheckpoint final : public TrainedSource {
     return step >= 0 && step <= 0x1p53 ? check_step(step) : Status{};  // not a count: refused when it is used
   }
 
-  // A trainer that stored its state also stored an optimizer.
+  // The error that the optimizer file is missing although other run state is there.
   Status missing() const {
     TITAN_ASSIGN_OR_RETURN(const std::vector<ckpt::DirEntry> entries, fs_.list(path()));
     const std::vector<std::string> names = kept_beside_optimizer(entries);
@@ -86,7 +87,7 @@ class TrainerCheckpoint final : public TrainedSource {
                    kModelAlone);
   }
 
-  // The model's own plan notes that all run state is ignored.
+  // Corrects the note of the model's plan that all run state is ignored.
   void note_training_state(ImportPlan& plan) const {
     std::erase_if(plan.notes, [](const std::string& note) { return note.starts_with(kLeftBehind); });
     const auto entries = fs_.list(path());
@@ -97,7 +98,7 @@ class TrainerCheckpoint final : public TrainedSource {
     if (!names.empty()) plan.notes.push_back(kLeftBehind + listed(names) + ": " + kStateOfRun);
   }
 
-  // The Trainer also stores its step.
+  // Checks that the step that the Trainer stored equals Adam's `step`.
   Status check_step(double step) const {
     const std::string path = ckpt::join_path(this->path(), kTrainerState);
     const Result<ckpt::JsonValue> json = read_json_object(fs_, path, kMaxTrainerState);

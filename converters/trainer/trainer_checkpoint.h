@@ -1,5 +1,6 @@
 #pragma once
-// A Hugging Face folder in which a trainer also saved its optimizer: it can be resumed with the run's configuration.
+// The Hugging Face format, for a folder with a model alone, or with the optimizer state that a trainer saved in it.
+// With an optimizer, the run can be resumed with its configuration.
 #include "converters/format.h"
 
 namespace titan::convert {

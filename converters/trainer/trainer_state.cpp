@@ -56,7 +56,7 @@ struct RankFile {
 
 class StateReader {
  public:
-  /// `orders`: the first one with as many parameters as the file is used.
+  /// `orders`: possible orders of the model's parameters. The first one with as many parameters as the file is used.
   StateReader(Fs& fs, std::vector<Parameters> orders, PieceFiles& files)
       : fs_(fs), orders_(std::move(orders)), files_(files) {}
 
@@ -81,7 +81,7 @@ class StateReader {
  private:
   struct Key {
     std::int64_t number = 0;
-    std::string name{};  // used instead of the number
+    std::string name{};  // if not empty, identifies the parameter instead of the number
   };
   struct Numbered {
     std::int64_t number;
@@ -124,7 +124,8 @@ class StateReader {
     return {};
   }
 
-  // Names may have the prefixes of model files: "_orig_mod.model.", "base.model.", or none ("model." removed).
+  // Finds the prefix of names: "_orig_mod.model.", "base.model." or similar, as in model files; "" if the names lack
+  // even "model.".
   Status find_prefix() {
     const Pickle& pickle = first().pickle();
     std::vector<std::string> names;
@@ -135,7 +136,8 @@ class StateReader {
     return {};
   }
 
-  // Other optimizers have the names of AdamW's state, too; their groups tell them apart.
+  // Refuses other optimizers than AdamW by the fields of their groups. The names of the state do not suffice, because
+  // other optimizers use the same.
   Status check_fields(NodeId group) const {
     const Pickle& pickle = first().pickle();
     for (std::size_t i = 0; pickle.is(group, NodeKind::kDict) && i + 1 < pickle.size(group); i += 2)
@@ -175,7 +177,8 @@ class StateReader {
     return take(*at, {0, name}, values);
   }
 
-  // With one group, parameters are in the model's order. With several groups, each has all matrices or all vectors.
+  // Assigns numbered states to parameters. In one group, parameters are in the model's order. Of several groups, each
+  // must have only matrices or only vectors, in the model's order.
   Status place_numbers() {
     std::vector<const ckpt::ParameterMeta*> order;
     std::vector<std::size_t> of_group;
@@ -213,7 +216,7 @@ class StateReader {
         .with_hint(kModelAlone);
   }
 
-  // `name`: for messages.
+  // The moment `slot` of the parameter `key`; `name` is for messages.
   Result<PiecedTensor> moment_of(const Key& key, const char* slot, const std::string& name) const {
     RankParts parts;
     for (const RankFile& rank : ranks_) {
@@ -324,7 +327,7 @@ Parameters in_order_of_transformers(const recipe::ModelDims& model, bool fused) 
       order.push_back({downs, {experts, width, inner}});
       return;
     }
-    // Mixtral's classes list w1, w2, w3; Qwen3-MoE's gate, up, down.
+    // transformers' Mixtral classes register w1, w2, w3 (gate, down, up); Qwen3-MoE's register gate, up, down.
     for (std::uint64_t expert = 0; expert < experts; ++expert) {
       add(Part::kExpertGate, layer, expert);
       add(model.qk_norm ? Part::kExpertUp : Part::kExpertDown, layer, expert);

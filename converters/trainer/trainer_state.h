@@ -1,7 +1,8 @@
 #pragma once
-// The optimizer state in a pickle next to a Hugging Face folder: optimizer.pt of the transformers Trainer,
-// optimizer.bin of accelerate, and verl's pickle of each rank. The state has no names: a parameter is identified by its
-// position in transformers' model, group by group. (Full states of FSDP have names.)
+// Reads the optimizer state in the pickles of trainers of Hugging Face models: optimizer.pt of the transformers
+// Trainer, optimizer.bin of accelerate, and verl's pickle of each rank. The state has no parameter names (except full
+// states of FSDP): a parameter is identified by its position in the param groups, which follow the order of
+// transformers' model.
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 
 namespace titan::convert {
 
+/// Adam's state of one parameter of transformers' model.
 struct TrainerMoments {
   PiecedTensor exp_avg, exp_avg_sq;
   double step = 0;
@@ -22,18 +24,18 @@ using TrainerState = std::map<std::string, TrainerMoments>;
 
 /// The state of one optimizer tensor, and the stored model tensors that it belongs to.
 struct PlacedState {
-  const TrainerMoments* moments = nullptr;  ///< points into the state given
-  std::vector<ExpertPart> parts;            ///< by the names in the files
+  const TrainerMoments* moments = nullptr;  ///< points into the TrainerState given to placed_state()
+  std::vector<ExpertPart> parts;            ///< the model tensors, by their names in the files
 };
-/// Matches `state` of `model` to `tensors`: transformers trains the experts of a layer as one tensor and saves them as
-/// many.
+/// Finds the `tensors` that each entry of `state` belongs to. An entry of experts belongs to several: transformers
+/// trains all experts of a layer as one tensor and saves one tensor per expert.
 std::vector<PlacedState> placed_state(const TrainerState& state, const recipe::ModelDims& model,
                                       const std::vector<ForeignTensor>& tensors);
-/// The settings of each tensor of the files.
+/// The optimizer settings of each model tensor in the files, by its name.
 std::map<std::string, GroupValues> groups_of(const std::vector<PlacedState>& placed);
 
-/// The name of the optimizer file in `folder`, whether or not it is a regular file; empty if there is none. \error
-/// kFailed
+/// The name of the optimizer file in `folder`; empty if there is none. It may be something else than a regular file.
+/// \error kFailed
 Result<std::string> find_trainer_state(Fs& fs, const std::string& folder);
 
 /// The parameters of a model under Hugging Face's names, in the order of `model.parameters()`; without a tied head.

@@ -21,7 +21,7 @@ namespace {
 using ckpt::corrupt;
 
 constexpr const char *kModel = "model", *kOptimizer = "optim", *kActor = "actor";
-constexpr std::uint32_t kMostRanks = 512;  // their pickles are in memory at the same time
+constexpr std::uint32_t kMostRanks = 512;  // a limit, because the pickles of all ranks are in memory at the same time
 constexpr std::size_t kMostTensors = 100'000;
 
 // The numbers in "model_world_size_N_rank_R.pt".
@@ -169,7 +169,7 @@ class Checkpoint final : public TrainedSource {
     return {};
   }
 
-  // config.json and the tokenizer are in `huggingface` (verl), next to the files, or in the folder above.
+  // The folder of config.json and the tokenizer: `huggingface` (verl), the folder of the rank files, or the one above.
   Result<std::string> folder_of_config() const {
     for (const std::string& folder : {ckpt::join_path(folder_, "huggingface"), folder_, ckpt::parent_path(folder_)}) {
       TITAN_ASSIGN_OR_RETURN(const bool there, file_there(fs_, ckpt::join_path(folder, kHfConfig)));
@@ -181,7 +181,7 @@ class Checkpoint final : public TrainedSource {
   const std::string folder_;
   std::uint32_t ranks_ = 0;
   std::vector<std::string> order_;
-  std::map<std::string, RankParts> parts_;  // only while the checkpoint is opened
+  std::map<std::string, RankParts> parts_;  // used only by open()
   TrainerState state_;
   std::map<std::string, GroupValues> groups_;
 };

@@ -15,7 +15,8 @@ namespace {
 
 using ckpt::Result;
 
-/// Small saves take mostly call overhead and waiting: they do not show the speed of a large save.
+/// The least bytes of a save from which the speed of larger saves is extrapolated. Smaller saves spend most of their
+/// time on system calls and waiting.
 constexpr double kTellingBytes = 1ull << 30;
 constexpr std::uint64_t kLarger[] = {1'000'000'000, 8'000'000'000, 70'000'000'000, 405'000'000'000};
 

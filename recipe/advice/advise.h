@@ -1,6 +1,6 @@
 #pragma once
-// `advise`: how often a run should save and how many steps it should keep, computed from its own records. Missing
-// records are reported and not replaced by guesses.
+// `advise`: how often a run should save and how many steps it should keep, computed from the run's metrics.jsonl,
+// config.toml and saved steps. What these files lack is reported, not guessed.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,7 +23,7 @@ struct AdviseOptions {
   std::optional<std::uint64_t> budget;  ///< disk space for the steps of this run, in bytes
 };
 
-/// A save interval and the time that is lost with it.
+/// A save interval, in steps and in seconds, and the share of time that is lost with it.
 struct IntervalAdvice {
   std::uint64_t steps = 0;
   double seconds = 0;
@@ -38,12 +38,13 @@ struct LargerRun {
                                              ///< saves is known
 };
 
+/// The recommendations, and the figures they are computed from. Optional members are empty if a record is missing.
 struct AdviseReport {
-  std::string metrics;  ///< path of its metrics.jsonl
-  std::string folder;   ///< the folder that holds its steps; empty if there is none
-  SaveRecord record;
+  std::string metrics;  ///< path of the run's metrics.jsonl
+  std::string folder;   ///< the folder that holds the run's steps; empty if there is none
+  SaveRecord record;    ///< statistics of metrics.jsonl
   double mtbf_s = 0;
-  // The members below come from its config.toml.
+  // From the run's config.toml:
   bool has_settings = false;
   bool saves_enabled = true;
   SaveInterval interval;
@@ -53,12 +54,12 @@ struct AdviseReport {
   std::optional<double> cost_s;             ///< seconds that training waits for one save
   std::optional<IntervalAdvice> now, best;  ///< now: with the interval in config.toml
 
-  std::uint64_t steps_there = 0, bytes_there = 0;  ///< number of steps, and bytes of everything in their folder
+  std::uint64_t steps_there = 0, bytes_there = 0;  ///< number of saved steps, and bytes of everything in `folder`
   std::optional<std::uint64_t> one_save;           ///< bytes of the newest full step, else of the last save
   std::optional<std::uint64_t> needed;             ///< bytes of keep_latest_k steps and of the one being written
-  std::optional<std::uint64_t> free;
-  std::optional<std::uint64_t> budget;
-  std::optional<RetentionFit> fit;
+  std::optional<std::uint64_t> free;               ///< free bytes of the file system
+  std::optional<std::uint64_t> budget;             ///< AdviseOptions::budget
+  std::optional<RetentionFit> fit;                 ///< how many steps fit into the budget
 
   std::uint64_t parameters = 0;  ///< 0: unknown
   std::vector<LargerRun> larger;

@@ -6,7 +6,7 @@
 namespace titan::recipe {
 
 double best_interval(double save, double mtbf) {
-  // If failures come faster than saves: Daly's limit.
+  // Daly's rule if failures come about as fast as saves: the interval is the mean time between failures.
   if (save >= 2 * mtbf) return mtbf;
   const double share = save / (2 * mtbf);
   return std::sqrt(2 * save * mtbf) * (1 + std::sqrt(share) / 3 + share / 9) - save;

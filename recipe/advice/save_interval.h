@@ -9,12 +9,13 @@ namespace titan::recipe {
 /// estimate of the optimum checkpoint interval" (2006); its first term is Young's sqrt(2 save mtbf)
 double best_interval(double save, double mtbf);
 
-/// The fraction of all time that saves take, and the fraction that is repeated after failures (per failure half an
-/// interval and the save). First order, as in Young's formula; at most 1.
+/// The fraction of time that saves take (`saves`), and the fraction that is computed again after failures (`again`):
+/// per failure, half an interval and one save. First-order estimates, as in Young's formula; at most 1.
 struct LostShare {
   double saves = 0, again = 0;
   double sum() const { return saves + again; }
 };
+/// The lost share if a run saves every `interval` seconds.
 LostShare lost_share(double interval, double save, double mtbf);
 
 /// `interval` seconds as a number of steps of `step` seconds each, at least one.

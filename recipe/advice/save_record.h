@@ -8,10 +8,11 @@
 
 namespace titan::recipe {
 
+/// These statistics.
 struct SaveRecord {
   std::uint64_t first_step = 0, last_step = 0;  ///< 0: no step
   std::optional<double> step_s;  ///< seconds: median over the last steps of the newest start, without its first step
-  std::uint64_t step_median_of = 0;
+  std::uint64_t step_median_of = 0;             ///< number of steps in this median
   std::uint64_t saves = 0, failed = 0;          ///< numbers of save_commit and save_failed lines
   std::optional<double> save_s, stall_s;        ///< medians of the last saves, in seconds: duration; how long training
                                                 ///< waited
@@ -20,7 +21,7 @@ struct SaveRecord {
   std::uint64_t resumes = 0;                    ///< starts that resumed from a checkpoint
 };
 
-/// Takes the valid lines, in order.
+/// Collects the statistics from the valid lines of a file, in order.
 class SaveRecordBuilder {
  public:
   void take(const MetricsLine& line);

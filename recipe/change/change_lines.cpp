@@ -9,7 +9,7 @@
 namespace titan::recipe {
 namespace {
 
-constexpr std::size_t kWidth = 76;  // of a table, which is printed with an indent of four
+constexpr std::size_t kWidth = 76;  // columns of a table; it is printed with an indent of four
 using Row = std::vector<std::string>;
 
 std::string padded(const std::string& text, std::size_t width, bool to_the_right) {
@@ -17,7 +17,8 @@ std::string padded(const std::string& text, std::size_t width, bool to_the_right
   return to_the_right ? blanks + text : text + blanks;
 }
 
-/// Two blanks between columns; the last column is wrapped within its width. `numbers` are right-aligned.
+/// Lays out `rows` with two blanks between columns, and wraps the last column to fit kWidth. With `numbers`, the
+/// columns between the first and the last are right-aligned.
 std::vector<std::string> table(const std::vector<Row>& rows, bool numbers) {
   std::vector<std::size_t> widths;
   for (const Row& row : rows) {
@@ -39,7 +40,7 @@ std::vector<std::string> table(const std::vector<Row>& rows, bool numbers) {
   return lines;
 }
 
-/// "training.steps when unset"; empty if the key's name is enough.
+/// The note after a key's name, such as "training.steps when unset"; empty if the name is enough.
 std::string row_note(const Change& change) {
   const Key* key = find_key(change.drift.key);
   if (key == nullptr || change.key != change.drift.key) return "";
@@ -74,7 +75,7 @@ std::string rate(const ckpt::LrPreview& preview, std::uint64_t step) {
   return rounded(ckpt::lr_at(preview.after.phases, step));
 }
 
-/// One value per line: long values next to each other would leave no room.
+/// Lists changes with one value per line, for values that are too long to be next to each other.
 std::vector<std::string> stacked_changes(const std::vector<Change>& changes) {
   std::vector<std::string> lines;
   for (const Change& change : changes) {
@@ -100,7 +101,7 @@ std::string change_line(const Change& change) {
 }
 
 std::vector<std::string> change_table(const std::vector<Change>& changes) {
-  constexpr std::size_t kLong = 20;  // a fingerprint of data files, for example
+  constexpr std::size_t kLong = 20;  // longer values (a fingerprint of data files, for example) are stacked
   const bool stacked = std::ranges::any_of(changes, [](const Change& change) {
     return change.drift.stored.size() > kLong || change.drift.config.size() > kLong;
   });

@@ -1,5 +1,5 @@
 #pragma once
-// Text about changed settings and LR policies: for the Status of a refused start, for logs and for `plan`.
+// Texts about changed settings and LR policies: for the error of a refused start, for logs and for `plan`.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace titan::recipe {
 /// The flags that allow `change`: "--allow KEY --lr_scheduler.on_change=POLICY"; empty if no flag can allow it.
 std::string allow_flags(const Change& change);
 
-/// "training.steps: 20 -> 30: the LR schedule changes ..."
+/// One line about a change: "training.steps: 20 -> 30: the LR schedule changes ...".
 std::string change_line(const Change& change);
 /// A title, then for every change its key, both values and what will happen. Lines have at most 76 columns if possible.
 std::vector<std::string> change_table(const std::vector<Change>& changes);

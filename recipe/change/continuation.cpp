@@ -19,7 +19,7 @@
 namespace titan::recipe {
 namespace {
 
-// Components that were restarted are stored with the settings, so that the same command line restarts them only once.
+// The row of accepted settings that lists excluded components, so that the same command line excludes them only once.
 constexpr const char* kExcludeRow = "checkpoint.exclude_from_loading";
 constexpr const char* kExcludeSamples = "training.exclude_samples";
 
@@ -54,7 +54,7 @@ std::string new_total(const StoredRun& stored, const RunPlan& plan, std::int64_t
          " tokens at step " + std::to_string(steps);
 }
 
-/// The number of samples of the current epoch that were not seen; 0 between epochs.
+/// The number of samples of the current epoch that the run has not taken yet; 0 between epochs.
 std::uint64_t unseen(const ckpt::DataPosition& data) {
   if (data.samples_per_epoch == 0) return 0;
   const std::uint64_t into = (data.samples - data.epoch_base) % data.samples_per_epoch;
@@ -77,12 +77,12 @@ ckpt::DataPosition in_new_epoch(const ckpt::DataPosition& stored, ckpt::DataPosi
   dataset.samples = dataset.epoch_base = stored.samples;
   dataset.excluded = ckpt::ahead_of(dataset.excluded, dataset.samples);
   dataset.first_epoch = next_epoch(stored);
-  // continued_mixture() knows how many samples were drawn of each set.
-  dataset.seed = stored.seed;  // the seed of the run, whatever the dataset was opened with
+  // The samples drawn of each set are added by continued_mixture().
+  dataset.seed = stored.seed;  // the run's seed, not the one that the dataset was opened with
   return dataset;
 }
 
-/// The present dataset, with the names and order of the checkpoint if the contents are the checkpoint's.
+/// The configured dataset, with the checkpoint's file names and order if the file contents are the checkpoint's.
 ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPosition dataset, const ckpt::FileMatch& match,
                              bool cut_anew = false) {
   if (!dataset.sets.empty()) return ckpt::continued_mixture(stored, dataset, cut_anew);
@@ -92,7 +92,7 @@ ckpt::DataPosition as_stored(const ckpt::DataPosition& stored, ckpt::DataPositio
 
 ChangeEffect effect_of(const Drift& drift, const Config& config, bool other_kind) {
   const bool tokenizer_follows = drift.key == "model.tokenizer" && other_kind;
-  // With whole documents, another document end gives other samples.
+  // With packing "whole", another document-end token gives other samples.
   const bool cuts = drift.key == "training.document_end" && config.training.pack == "whole";
   return tokenizer_follows || cuts ? ChangeEffect::kNewEpoch : change_effect(drift.key);
 }
@@ -101,10 +101,10 @@ bool is_of_sets(const Drift& drift) { return drift.key == "training.datasets" ||
 
 /// The effect of a change on the data.
 struct DataChange {
-  bool other_kind = false;  ///< texts became ids, or ids became texts
-  bool fresh = false;       ///< the data start again
-  bool mixed = false;       ///< there are several sets now
-  bool was_mixed = false;   ///< there were several sets before
+  bool other_kind = false;  ///< text files were replaced by token files, or the reverse
+  bool fresh = false;       ///< the data start again at the first sample
+  bool mixed = false;       ///< the configuration has a mixture of several sets
+  bool was_mixed = false;   ///< the checkpoint has a mixture of several sets
   bool cut_anew = false;    ///< samples are cut differently, or are in another order
   std::string other_sets, other_files;
 };
@@ -151,7 +151,7 @@ Change describe(const Drift& drift, const StoredRun& stored, const Config& confi
   return change;
 }
 
-/// Drops the line of a key that follows from another one; an effect of several keys is described only at the first.
+/// Removes changes that follow from another key's change. Several keys with one effect: describes it only at the first.
 void say_once(std::vector<Change>& changes) {
   const std::vector<Change> all = changes;
   std::erase_if(changes, [&](const Change& change) {
@@ -200,7 +200,7 @@ std::vector<std::string> tables(const Continuation& run, bool with_changes) {
   return lines;
 }
 
-// What has to be added to the command is a line to paste: "..." stands for the command as it was typed.
+// What has to be added to the command is a line to paste: "..." stands for the user's command.
 constexpr const char* kPaste = "\n    ... ";
 
 Status not_allowed(const Continuation& run, const StoredRun& stored) {
@@ -242,7 +242,7 @@ Status no_policy(const Continuation& run, const StoredRun& stored) {
                           "--lr_scheduler.on_change=" + suggested_policy(run, stored));
 }
 
-/// The components of `exclude` that an earlier start did not start again already (`before`: "a,b").
+/// The components of `exclude` that earlier starts have not excluded; these are in `before` ("a,b").
 std::vector<std::string> not_yet_excluded(const std::vector<std::string>& exclude, const std::string& before) {
   std::vector<std::string> rest;
   for (const std::string& component : exclude)
@@ -289,7 +289,7 @@ DataChange change_of_data(const std::vector<Drift>& drift, const ckpt::DataPosit
   return data;
 }
 
-/// The data at sample 0 of epoch 0, of which no set has given anything.
+/// `dataset` at sample 0 of epoch 0, with no samples drawn from any set.
 ckpt::DataPosition at_its_beginning(ckpt::DataPosition dataset, std::uint64_t seed) {
   for (ckpt::MixedSet& set : dataset.sets) {
     if (set.most != 0) set.most -= set.uncounted;
@@ -299,10 +299,10 @@ ckpt::DataPosition at_its_beginning(ckpt::DataPosition dataset, std::uint64_t se
   return dataset;
 }
 
-/// Adds the warnings of a start that was allowed, and the rows of its history.
+/// Adds the warnings of an allowed start, and the entries about its changes for the run's history.
 void say_what_changed(Continuation& run, std::uint64_t step, const Config& config,
                       const std::vector<std::string>& exclude) {
-  // Every start gives this warning, not only the one that chose the curve.
+  // Every start gives this warning, not only the one that changed the schedule.
   const std::string rests =
       ckpt::zero_rate_warning(run.lr.phases, step + 1, static_cast<std::uint64_t>(config.training.steps));
   if (!rests.empty() && !contains(run.warnings, rests.c_str())) run.warnings.push_back(rests);
@@ -328,20 +328,20 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   Continuation run;
   const ckpt::FileMatch match = ckpt::match_files(stored.data.files, configured.files);
   const ckpt::DataPosition dataset = as_stored(stored.data, configured, match);
-  // if false, the ids have another meaning, or the checkpoint does not say
+  // false: the data were texts and are token ids now (or the reverse), or the checkpoint has no data position
   const bool known = stored.data.kind == configured.kind;
   if (known) run.same_data = ckpt::same_files_note(match);
   run.lr = stored.lr;
   run.data = stored.data;
   run.accepted = first_settings(config, plan, dataset, seed, permission);
 
-  // Components that another run excluded do not count: this run has not excluded any yet.
+  // In a start from another run's checkpoint, the components that the other run excluded do not count.
   std::vector<std::string> exclude =
       not_yet_excluded(permission.exclude, stored.elsewhere ? "" : ckpt::setting(stored.state.accepted, kExcludeRow));
   if (!stored.has_optimizer && !contains(exclude, "optimizer")) exclude.emplace_back("optimizer");
   const bool anew_lr = contains(exclude, "lr_scheduler");
-  // An imported checkpoint may lack the data position or the schedule: missing components start anew, as if they were
-  // excluded.
+  // An imported checkpoint may lack the data position or the LR schedule. Missing components start anew, as if they
+  // were excluded.
   run.fresh_data = contains(exclude, "dataloader") || stored.data.kind.empty();
   run.fresh_optimizer = contains(exclude, "optimizer");
 
@@ -355,7 +355,7 @@ Continuation continue_run(const StoredRun& stored, const Config& config, const R
   if (known && !data.mixed) data.other_files = ckpt::other_files_note(match);
   bool all_allowed = true, schedule = anew_lr, new_epoch = false;
   for (const Drift& row : drift) {
-    // This row counts samples: if samples are cut differently it differs, although no set was changed.
+    // This row has numbers of samples, so it differs if samples are cut differently, although no set was changed.
     if (row.key == "training.datasets" && data.cut_anew && data.mixed && data.other_sets.empty()) continue;
     if (row.key == kExcludeSamples && excludes_alike(stored.data, row.stored, configured.excluded)) continue;
     Change change = describe(row, stored, config, plan, permission.on_change.has_value(), data);

@@ -18,14 +18,14 @@ namespace titan::recipe {
 
 struct RunPlan;
 
-/// The parts of a checkpoint that say how it was trained.
+/// The state in a checkpoint that a resume continues from, apart from tensors.
 struct StoredRun {
   std::string path;  ///< for messages
   std::uint64_t optimizer_step = 0;
   ckpt::LrSchedule lr;
   ckpt::DataPosition data;
   ckpt::TrainState state;
-  bool elsewhere = false;     ///< true: the checkpoint of another run, from which this run now starts
+  bool elsewhere = false;     ///< true: the checkpoint belongs to another run, and this run starts from it
   bool has_optimizer = true;  ///< the checkpoint has Adam moments
 };
 
@@ -40,12 +40,13 @@ struct Change {
   bool needs_policy = false;  ///< an LR policy must be named as well
 };
 
+/// The outcome for all settings.
 struct Continuation {
   std::vector<Change> changes;            ///< in key order
-  std::vector<ckpt::LrPreview> previews;  ///< of all five policies, if an LR setting differs
+  std::vector<ckpt::LrPreview> previews;  ///< one for each of the five policies, if an LR setting differs
   std::vector<std::string> warnings;
-  std::string same_data;   ///< note: the data are the checkpoint's files under other names or in another order; else ""
-  std::string other_sets;  ///< note, if `verdict` is ok: what changes in each set of a mixture; else ""
+  std::string same_data;  ///< note: the data files are the checkpoint's, under other names or in another order; else ""
+  std::string other_sets;  ///< a note, if `verdict` is ok, of what changes in each set of a mixture; else ""
 
   // The state that training continues with; valid if `verdict` is ok.
   ckpt::LrSchedule lr;
@@ -65,9 +66,9 @@ struct Continuation {
                    ///< settings
 };
 
-/// Decides about each change. `seed` is the config's seed if it sets one, else the run's. `configured` is the start
-/// position of the dataset that the config names. Files count as the checkpoint's if their contents are equal, whatever
-/// their names.
+/// Compares the settings and decides about each difference. `seed` is the configuration's seed if it sets one, else the
+/// run's. `configured` is the start position of the configured dataset. Data files count as the checkpoint's if their
+/// contents are equal, whatever their names.
 Continuation continue_run(const StoredRun& stored, const Config& config, const RunPlan& plan,
                           const ckpt::DataPosition& configured, std::uint64_t seed, const Permission& permission);
 

@@ -37,7 +37,7 @@ std::string fingerprint(const std::vector<ckpt::DataFile>& files) {
   return toml_string(what + ", " + std::to_string(bytes) + " bytes, " + encoder.finish().hex().substr(0, 16));
 }
 
-/// The definition of a mixture, independent of the sets' paths and of how many samples were drawn.
+/// The value that defines a mixture: it does not depend on the sets' paths and on how many samples were drawn.
 std::string mixture_row(const ckpt::DataPosition& data) {
   if (data.sets.empty()) return kNotSet;
   ckpt::IdentityEncoder encoder;
@@ -64,7 +64,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
   const bool held_back = config.validation.enable && !config.validation.dataset_path;
   const bool tokens = config.training.dataset == "tokens", bytes = data.tokenizer == "byte";
   std::map<std::string, std::string> values = {
-      // Checkpoints from before these keys existed have no row for them.
+      // Checkpoints that are older than these keys have no row for them.
       {"model.name", toml_string(family_of(plan.dims))},
       {"model.qkv_bias", kNotSet},
       {"model.qk_norm", kNotSet},
@@ -95,7 +95,7 @@ std::map<std::string, std::string> derived_values(const Config& config, const Ru
 /// Whether a checkpoint without a row `key` counts as having `value`: the checkpoint is older than the key and used its
 /// default, or its trainer has no such setting.
 bool stands_for(const std::string& key, const std::string& value) {
-  if (key == "model.name") return true;  // follows from the rest of the model
+  if (key == "model.name") return true;  // follows from the model's other rows
   const Key* found = find_key(key);
   if (found == nullptr || found->slot == nullptr) return value == kNotSet;
   const std::optional<Value> standard = get_value(*found, Config{});
@@ -143,7 +143,7 @@ bool cut_alike(const ckpt::Settings& stored, const ckpt::Settings& current) {
 std::string environment_difference(const ckpt::Settings& stored, const ckpt::Settings& current) {
   const std::vector<Drift> drift = find_drift(stored, current);
   if (drift.empty()) return "";
-  // Most other differences follow from another device.
+  // Reports the device first, because most other differences follow from it.
   const auto device = std::ranges::find(drift, "device", &Drift::key);
   const Drift& told = device != drift.end() ? *device : drift[0];
   return told.key + ": " + told.stored + " in the checkpoint, " + told.config + " now";

@@ -1,6 +1,6 @@
 #pragma once
-// Configuration drift: settings that shape the loss curve and differ between a checkpoint and the configuration.
-// Derived values are compared.
+// Configuration drift: settings that shape the loss curve and differ between a checkpoint and the configuration. The
+// values in force are compared, including derived ones.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,18 +19,19 @@ struct Drift {
   bool operator==(const Drift&) const = default;
 };
 
-/// The settings in force that shape the loss curve, with derived values: one row per key of class "curve", under the
-/// key that a person edits. Dimensions replace the flavour. The micro-batch size is under training.local_batch_size,
-/// the resolved global batch under its own key, the last step of the LR schedule under lr_scheduler.total_steps, and
-/// the fingerprint of the dataset (without folder names) under training.dataset_path. `seed` is the run's; `data` is
-/// the dataset's start position.
+/// The settings in force that shape the loss curve: one row per key of class "curve", under the key that a person
+/// edits. A flavour is replaced by its dimensions. The micro-batch size is under training.local_batch_size, the
+/// resolved global batch under its own key, the last step of the LR schedule under lr_scheduler.total_steps, and the
+/// fingerprint of the dataset (without folder names) under training.dataset_path. `seed` is the run's; `data` is the
+/// dataset's start position.
 ckpt::Settings accepted_settings(const Config& config, const RunPlan& plan, std::uint64_t seed,
                                  const ckpt::DataPosition& data);
 
 /// Differences in key order; empty: the run may resume. A key that an older checkpoint lacks counts as its default.
 std::vector<Drift> find_drift(const ckpt::Settings& stored, const ckpt::Settings& current);
 
-/// Whether both cut the data into samples in the same way, so that equal files give equal sample numbers.
+/// Whether two runs cut the data into samples in the same way, so that the same sample number means the same tokens in
+/// equal files.
 bool cut_alike(const ckpt::Settings& stored, const ckpt::Settings& current);
 
 /// The difference of two environments: "device: cpu in the checkpoint, NVIDIA H100 80GB HBM3 now" if the devices

@@ -8,17 +8,18 @@
 
 namespace titan::recipe {
 
-/// The ranges in training.exclude_samples. \error kInvalid, which names the item
+/// Parses training.exclude_samples: `words` are ranges like "32-39", or single samples. \error kInvalid, which names
+/// the item
 ckpt::Result<ckpt::SampleRanges> excluded_samples(const std::vector<std::string>& words);
 
-/// The samples that a run excludes when it resumes from `stored`: those of the checkpoint, but with the ranges that its
-/// own configuration named (`row` of its accepted settings) replaced by `configured`. Samples before the position are
-/// dropped.
+/// The samples that a run excludes when it resumes from `stored`: those of the checkpoint, but the ranges that the
+/// checkpoint's configuration named (`row`, from its accepted settings) are replaced by `configured`. Samples before
+/// the data position are dropped.
 ckpt::SampleRanges still_excluded(const ckpt::DataPosition& stored, const std::string& row,
                                   const ckpt::SampleRanges& configured);
 
 /// Whether excluding `configured` instead of `row` excludes the same samples from the position of `stored` on. Samples
-/// before the position no longer matter.
+/// before the position do not count.
 bool excludes_alike(const ckpt::DataPosition& stored, const std::string& row, const ckpt::SampleRanges& configured);
 
 }  // namespace titan::recipe

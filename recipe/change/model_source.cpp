@@ -41,7 +41,7 @@ std::string shown(const std::string& key, const std::optional<Value>& value) {
 }
 
 /// Keeps the checkpoint's RoPE scaling if the checkpoint describes everything else of its model. The flavour's name
-/// does not decide, because flavours did not scale RoPE in earlier versions.
+/// does not decide, because flavours did not include RoPE scaling in earlier versions.
 Result<LoadedConfig> with_scaling_of(const LoadedConfig& alone, const ckpt::Settings& rows, const std::string& path) {
   if (given(alone, kScaling) || !says_all(rows)) return alone;
   const std::string row = ckpt::setting(rows, kScaling);

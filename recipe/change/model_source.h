@@ -13,30 +13,32 @@ namespace titan::recipe {
 
 struct LoadedConfig;
 
-/// `loaded`, where every key of the model (dimensions, eps, RoPE, tying, biases) that neither file nor flags set has
-/// the checkpoint's value. A given flavour sets all of them except RoPE's scaling: a checkpoint that describes its
-/// model keeps its own scaling. \error kIncompatible: a row that cannot be read
+/// Returns `loaded` with the checkpoint's value for every model key (dimensions, eps, RoPE, tying, biases) that neither
+/// the configuration file nor a flag sets. A given flavour sets all of them except RoPE's scaling: a checkpoint that
+/// describes its model keeps its own scaling. \error kIncompatible: a row that cannot be read
 Result<LoadedConfig> with_model_of(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
 
 /// Whether a configuration specifies its model: by a flavour, or by its width and depth.
 bool asks_for_model(const LoadedConfig& loaded);
-/// For a new run without weights: fails if the configuration specifies no model, so that nobody trains the default by
-/// mistake. \error kInvalid
+/// For a new run from random weights: fails if the configuration specifies no model, so that nobody trains the default
+/// flavour by mistake. \error kInvalid
 Status check_model_asked(const LoadedConfig& loaded, const std::string& checkpoint_dir);
 
 /// Model keys that neither the configuration nor the checkpoint sets, for messages: "model.n_heads", ... Keys that
 /// follow from the number of heads and the shapes are not listed. Empty if a flavour is given.
 std::vector<std::string> unknown_model_keys(const LoadedConfig& loaded, const ckpt::Settings& rows);
-/// Fails if unknown_model_keys() has any, because the default flavour would silently set them. \error kIncompatible
+/// Fails if unknown_model_keys() is not empty, because the default flavour would silently set these keys. \error
+/// kIncompatible
 Status check_model_known(const LoadedConfig& loaded, const ckpt::Settings& rows, const std::string& path);
 
 /// Keys in which `dims` differ from the model that the checkpoint's rows describe, in key order. If the rows have every
 /// dimension, a missing row of a switch (biases, scaling, tying) means that it is off.
 std::vector<Drift> model_differences(const ModelDims& dims, const ckpt::Settings& rows);
 
-/// For a resume: one line about model keys that an earlier configuration of the run must have set and the present one,
-/// `alone`, does not. "" if there are none. Also "" if this cannot be known: a run that started from weights or at a
-/// later step may never have set them. `loaded` is `alone` plus the checkpoint's `rows`.
+/// For a resume: one line that names the model keys which the run's first configuration must have set, and which the
+/// present one (`alone`) does not set. "" if there are none. Also "" if the run started from weights or not at step 1,
+/// because then its configurations may never have set them. `loaded` is `alone` plus the model keys of the checkpoint's
+/// `rows`.
 std::string no_longer_given(const LoadedConfig& alone, const LoadedConfig& loaded, const ckpt::Settings& rows,
                             const ckpt::TrainState& state);
 

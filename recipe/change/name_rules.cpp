@@ -55,10 +55,11 @@ Result<std::vector<std::string>> words(const TomlEntry& entry, const std::string
   return out;
 }
 
-/// The layout that has a name for queries or keys.
+/// Which row order the program has in whose naming scheme a name means queries or keys. kBoth: schemes of both orders
+/// have the name.
 enum class Owner { kNobody, kInterleaved, kHalves, kBoth };
 
-/// "wq" of "layers.#.attention.wq.weight".
+/// The module in a name pattern: "wq" of "layers.#.attention.wq.weight".
 std::string_view module_of(std::string_view pattern) {
   const std::string_view behind = pattern.substr(0, pattern.rfind('.'));
   return behind.substr(behind.rfind('.') + 1);
@@ -181,7 +182,8 @@ bool has_head_rows(std::string_view name) { return owner_of(name) != Owner::kNob
 
 std::string rows_unsaid(std::string_view from, std::string_view to, const NameRules& rules) {
   const Owner owner = owner_of(to);
-  // Norms of heads have the same name in both layouts: the projections of the same layer decide.
+  // Norms of queries and keys have the same name in both schemes. Their order is that of the projections, which are
+  // checked themselves.
   if (rules.rows || owner == Owner::kNobody || owner == Owner::kBoth || owner_of(from) == owner) return "";
   return std::string(from) + " (renamed to " + std::string(to) +
          "): rows of queries and keys lie otherwise under such names, and the rules do not say how";

@@ -1,5 +1,6 @@
 #pragma once
-// A user's rules for the tensors in a file: which are left out, which are renamed, how their rows are ordered.
+// A user's rules for the tensors in a file: which are left out, which are renamed, and in which order the rows of heads
+// are.
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -19,8 +20,8 @@ struct Config;
 
 /// The order of the rows of queries and keys within a head (ckpt/model/rope_permutation.h).
 enum class HeadRows {
-  kInterleaved,  ///< "interleaved": the order of Titan, Meta, torchtitan and Mistral's own files
-  kHalves,       ///< "hf": the order of Hugging Face
+  kInterleaved,  ///< "interleaved": as in Titan, Meta's files, torchtitan's llama3 and Mistral's own files
+  kHalves,       ///< "hf": rotate-half order, as in Hugging Face's files
 };
 
 /// Rules from a TOML file:
@@ -42,6 +43,7 @@ struct NameRules {
 /// Reads the rules in the file `path`. \error kInvalid: not readable, not TOML, an unknown key, a rename whose sides
 /// have different numbers of *
 ckpt::Result<NameRules> read_name_rules(ckpt::Fs& fs, const std::string& path);
+/// As read_name_rules(), for the text of a file named `path`.
 ckpt::Result<NameRules> parse_name_rules(std::string_view text, const std::string& path);
 /// Reads "hf" or "interleaved"; `what` names the value in messages. \error kInvalid
 ckpt::Result<HeadRows> parse_head_rows(const std::string& what, const std::string& text);
@@ -50,7 +52,8 @@ ckpt::Status parse_rename(const std::string& what, const std::string& text, Name
 
 /// Whether `config` has rules for its initial weights: checkpoint.initial_load_map, _skip, _rename or _rows.
 bool gives_rules(const Config& config);
-/// The rules of these keys; they come before the rules of the file. \error as read_name_rules
+/// The rules given by these keys. Those of initial_load_skip and _rename are tried before those in the file
+/// initial_load_map. \error as read_name_rules
 ckpt::Result<NameRules> given_rules(ckpt::Fs& fs, const Config& config);
 
 /// Whether any of `patterns` matches `name`; * also matches dots.
@@ -62,7 +65,7 @@ std::size_t rename_rule(std::string_view name, const NameRules& rules);
 /// The new name of `name` by the rename rules.
 std::string renamed(std::string_view name, const NameRules& rules);
 
-/// Whether `name`, in any layout, is a tensor whose rows belong to heads of queries or keys.
+/// Whether `name`, in any program's naming scheme, is a tensor whose rows belong to heads of queries or keys.
 bool has_head_rows(std::string_view name);
 /// Why `from` must not be renamed to `to`: `to` is a tensor of queries or keys, whose rows may have another order in
 /// this file, and the rules do not state the order. "" if it may be renamed.
@@ -70,8 +73,8 @@ std::string rows_unsaid(std::string_view from, std::string_view to, const NameRu
 /// The hint for the error of rows_unsaid().
 extern const char* const kSayRows;
 
-/// The skip and rename rules that match none of `names`, or only names that earlier rules match. They are probably
-/// typing errors. One line each.
+/// One line for each skip or rename rule that has no effect on `names`: it matches none, or only names that earlier
+/// rules match. It is probably a typing error.
 std::vector<std::string> unused_rules(const std::vector<std::string>& names, const NameRules& rules);
 
 }  // namespace titan::recipe

@@ -11,7 +11,7 @@
 
 namespace titan::recipe {
 
-/// KeyFacts::effect of the row `key`; kNever if there is no such key.
+/// The effect of a change of the row `key` (KeyFacts::effect); kNever if there is no such key.
 ChangeEffect change_effect(const std::string& key);
 
 /// The changes that this start allows.

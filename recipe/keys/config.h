@@ -37,7 +37,7 @@ struct Config {
   struct Optimizer {
     std::string name = "AdamW";
     double lr = 8e-4, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
-    std::vector<std::string> rules;  ///< "PATTERN weight_decay=X lr_factor=Y" each
+    std::vector<std::string> rules;  ///< each "PATTERN weight_decay=X lr_factor=Y"
   } optimizer;
 
   struct LrScheduler {
@@ -94,8 +94,8 @@ struct Config {
     std::optional<std::string> memory_limit;  ///< per rank: "24GiB"
     std::optional<std::int64_t> pipeline_parallel_microbatch_size;
     std::string data_parallel_sharding = "zero1";
-    std::string gradient_exchange = "late";  ///< late, node, always
-    std::int64_t exchange_parts = 0;         ///< 0: chosen for the device
+    std::string gradient_exchange = "late";  ///< late: once per step; node, always: after each micro-batch
+    std::int64_t exchange_parts = 0;         ///< number of parts of an exchange; 0: chosen for the device
     /// Number of torchtitan's ranks that share a batch (tensor x context parallel). Not a key: Titan has no such ranks.
     std::int64_t ranks_of_a_batch = 1;
   } parallelism;
@@ -126,7 +126,7 @@ struct Config {
     std::int64_t staging_bytes = 1 << 30;        ///< per rank
     std::int64_t files_per_host = 4;             ///< most raw shard files of a component per host; 0: one per rank
     std::string on_save_error = "continue";      ///< stop, continue
-    std::optional<std::string> near;             ///< saves are published here first (near folder); unset: none
+    std::optional<std::string> near;             ///< folder on fast storage where saves appear first; unset: none
     std::int64_t max_save_failures = 3;          ///< limit of consecutive failures under "continue"
     std::string on_drift = "error";
     std::string on_read_error = "stop";

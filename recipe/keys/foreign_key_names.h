@@ -6,12 +6,14 @@
 
 namespace titan::recipe {
 
+/// One such name.
 struct ForeignKeyName {
   const char* name;  ///< last part of the name in the other program, with "_"
   const char* key;   ///< Titan's key, or a flag ("--nproc N")
   const char* note;  ///< how Titan's key differs; empty if only the name differs
 };
 
+/// All known names.
 const std::vector<ForeignKeyName>& foreign_key_names();
 
 /// The entry for a typed name, or null. Ignores the section in the name; "-" counts as "_".

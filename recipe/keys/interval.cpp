@@ -22,7 +22,7 @@ struct Unit {
 };
 constexpr std::array<Unit, 4> kUnits{{{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}}};
 
-/// A whole number from 1 on, and what follows it.
+/// Splits text into a whole number of at least 1 and the rest.
 std::optional<std::pair<std::int64_t, std::string>> split_number(const std::string& text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -65,7 +65,7 @@ std::string meant_save_interval(const std::string& text) {
   if (const auto split = split_number(bare)) {
     const std::string number = std::to_string(split->first);
     if (split->second.empty() || split->second.starts_with("step")) return number;
-    // "10 minutes", "10m", "2 hours"
+    // Understands "10 minutes", "10m" and "2 hours".
     for (const Unit& unit : kUnits)
       if (split->second[0] == unit.name[0]) return ckpt::toml_string(number + std::string(unit.name));
     return "";

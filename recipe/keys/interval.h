@@ -6,6 +6,7 @@
 
 namespace titan::recipe {
 
+/// The value of checkpoint.interval.
 struct SaveInterval {
   enum class Kind {
     kSteps,       ///< every `steps` steps
@@ -26,7 +27,8 @@ struct SaveInterval {
 
 /// Reads "continuous", "auto", or a whole number with s, min, h or d ("10min"); nullopt for other text.
 std::optional<SaveInterval> parse_save_interval(const std::string& text);
-/// The probable meaning, as TOML, of a text that parse_save_interval() does not read; "" if that is not clear.
+/// For a text that parse_save_interval() does not accept: what the user probably meant, as TOML; "" if that is not
+/// clear.
 std::string meant_save_interval(const std::string& text);
 
 }  // namespace titan::recipe

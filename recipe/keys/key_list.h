@@ -1,5 +1,6 @@
 #pragma once
-// The rows of the key table, in two files: Titan's keys, and keys of torchtitan that are accepted without effect.
+// The rows of the key table: Titan's keys (own_keys.cpp), and keys of torchtitan that are accepted without effect
+// (torchtitan_keys.cpp).
 #include <vector>
 
 #include "recipe/keys/config.h"
@@ -10,7 +11,7 @@ namespace titan::recipe {
 std::vector<Key> own_keys();
 std::vector<Key> torchtitan_keys();
 
-// Conditions under which an unsupported value in torchtitan's files may be ignored (KeyFacts::pass_over).
+// Functions for KeyFacts::pass_over: the conditions under which an unsupported value may be ignored.
 inline bool always(Config&, const Value&) { return true; }
 inline bool without_stages(Config& config, const Value&) { return config.parallelism.pipeline_parallel_degree == 1; }
 

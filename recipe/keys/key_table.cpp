@@ -74,7 +74,7 @@ Status not_yet(const Key& key, const Value& value, std::string_view name = {}) {
   return status.with_hint(key.choices.empty() ? "leave it out" : "here it is " + expectation(key));
 }
 
-/// The first item of a list that should be a string and is not; nullptr if there is none.
+/// The first item that is not a string of a list of strings; nullptr if there is none.
 const Value* item_that_is_no_text(const Key& key, const Value& value) {
   const auto* list = value.as<std::vector<Value>>();
   if (list == nullptr || !holds<std::vector<std::string>>(key) || key.lists) return nullptr;
@@ -98,8 +98,8 @@ Status wrong(const Key& key, const Value& value) {
 
 using Words = std::vector<std::string>;
 
-/// A list of strings, or one string with commas between its items. A table in the list becomes a string of its words.
-/// `lists`: an item may itself be a list of strings.
+/// Converts a list of strings, or one string with commas between its items. A table in the list becomes a string of its
+/// words. `lists`: an item may itself be a list of strings.
 std::optional<Words> convert_words(const Value& value, bool lists = false) {
   Words words;
   if (const auto* text = value.as<std::string>()) {
@@ -126,7 +126,7 @@ std::optional<Words> convert_words(const Value& value, bool lists = false) {
   return words;
 }
 
-/// A number of steps, or a text for parse_save_interval().
+/// Converts a number of steps, or a text for parse_save_interval().
 std::optional<SaveInterval> convert_interval(const Value& value) {
   if (const auto* text = value.as<std::string>()) return parse_save_interval(*text);
   const auto* steps = value.as<std::int64_t>();
@@ -161,7 +161,7 @@ bool same_word(const Key& key, const std::string& a, const std::string& b) {
 }
 
 Status check_string(const Key& key, const Value& value, const std::string& text) {
-  // Every system call would cut a name at the NUL.
+  // System calls would cut a file name at the NUL.
   if (text.find('\0') != std::string::npos) return ckpt::invalid("expected text without NUL, found " + describe(value));
   if (text.empty() && key.name == "job.dump_folder")
     return ckpt::invalid("expected the name of a folder, found " + describe(value));
@@ -205,7 +205,7 @@ const std::vector<Alias>& key_aliases() {
   static const std::vector<Alias> aliases = [] {
     std::vector<Alias> list;
     for (const Key& key : key_table()) {
-      // Below "profiling.*", "profiler.freq" stands for "profiling.freq".
+      // An alias of a "section.*" key covers the section: "profiler.freq" stands for "profiling.freq".
       const std::string section = key.name.ends_with(".*") ? key.name.substr(0, key.name.size() - 1) : "";
       for (const std::string& alias : key.aliases)
         list.push_back({alias, section.empty() ? key.name : section + alias.substr(alias.rfind('.') + 1)});
@@ -230,7 +230,7 @@ bool same_on_all_ranks(const std::string& name) {
   if (key != nullptr && key->of_machine) return false;
   return key == nullptr || key->cls == KeyClass::kCurve || key->cls == KeyClass::kLayout ||
          key->cls == KeyClass::kSaving || name.starts_with("validation.") || name.starts_with("profiling.") ||
-         name.starts_with("lr_scheduler.") || name == "training.cpu_gemm";  // decided for the machine of rank 0
+         name.starts_with("lr_scheduler.") || name == "training.cpu_gemm";  // resolved on rank 0
 }
 
 std::string canonical_name(std::string_view name) {
@@ -240,7 +240,7 @@ std::string canonical_name(std::string_view name) {
 }
 
 std::string suggest_key(std::string_view name) {
-  // "validation.batch_size" more probably means a key of its own section.
+  // Not for "validation.batch_size" and the like, which more probably mean a key of section "validation".
   if (const ForeignKeyName* habit = find_foreign_key_name(name); habit != nullptr && !name.starts_with("validation."))
     return habit->key;
   std::vector<std::string> names;

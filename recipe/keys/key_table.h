@@ -28,8 +28,9 @@ enum class KeyClass {
   kSaving,       ///< when and where state is saved
   kLogging,      ///< what is reported
   kEnvironment,  ///< machine, threads, deadlines: a difference gives at most a warning
-  kStart,        ///< how this start finds its state; never drifts
+  kStart,        ///< which state this start loads; not compared on a resume
 };
+/// "curve", "layout", ...
 const char* class_name(KeyClass cls);
 
 /// A pointer to the key's value in a Config. An optional may be unset.
@@ -37,8 +38,8 @@ using Slot =
     std::variant<bool*, std::int64_t*, double*, std::string*, std::optional<bool>*, std::optional<std::int64_t>*,
                  std::optional<double>*, std::optional<std::string>*, std::vector<std::string>*, SaveInterval*>;
 
-/// Numbers from `min` to `max`, and the number `also`. With `open`, `min` itself is excluded; with `whole`, only whole
-/// numbers.
+/// The numbers from `min` to `max`, and in addition the number `also`. With `open`, `min` itself is excluded; with
+/// `whole`, only whole numbers are in the range.
 struct Range {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
@@ -60,17 +61,18 @@ enum class ChangeEffect {
 /// What happens when a new run takes weights from a checkpoint and a model key differs from the checkpoint's.
 enum class TransferRule {
   kShapes,      ///< the difference shows in the shapes of the tensors: the rules of --init-map decide
-  kPermission,  ///< the tensors do not show it, but users change it on purpose (longer contexts): --allow permits it
-  kNever,       ///< the tensors do not show it, and another value would be another model
+  kPermission,  ///< shapes do not show it, but users change it on purpose (longer contexts): --allow permits it
+  kNever,       ///< shapes do not show it, and another value would be another model: refused
 };
 
 /// Facts that only some keys have. A row of the table sets only those that differ from these defaults.
 struct KeyFacts {
-  Range range;                             ///< for numbers
-  std::vector<std::string> choices;        ///< for strings, or the items of a list; empty: any
-  std::vector<std::string> other_choices;  ///< further choices, named only in `doc`
+  Range range;                             ///< valid numbers
+  std::vector<std::string> choices;        ///< valid strings, or items of a list; empty: any
+  std::vector<std::string> other_choices;  ///< further valid strings, which only `doc` mentions
   bool any_case = false;                   ///< upper and lower case in choices are equal
-  /// Values that are rejected with "not supported yet". "*": every value that is not a choice. "true": for a boolean.
+  /// Values that are rejected with "not supported yet". "*": every value that is not in `choices`. "true": the value
+  /// true of a boolean.
   std::vector<std::string> later;
   bool lists = false;  ///< for a list: an item may itself be a list of words, and is stored as these words with blanks
                        ///< between them
@@ -94,7 +96,7 @@ struct KeyFacts {
   std::vector<std::string> opens;  ///< further rows that may differ if this key is allowed; those with unset_follows
                                    ///< only while they are unset
   std::string row_note;            ///< the meaning of the row, if its name is not enough
-  bool row_if_set = false;         ///< the key has no row while it is unset, so that older checkpoints keep their bytes
+  bool row_if_set = false;         ///< no row while the key is unset, so that checkpoints without it keep their bytes
   bool own_concept = false;        ///< other trainers have no equivalent key: imports do not mention it
 
   bool of_machine = false;           ///< a path or property of the host, which may differ between the ranks of a run
@@ -116,6 +118,7 @@ struct Alias {
 
 /// Every key. Those with a slot come first, in the order of full.toml.
 const std::vector<Key>& key_table();
+/// Every alias.
 const std::vector<Alias>& key_aliases();
 
 /// Returns the key with exactly this name (or the "section.*" that contains it), else null. Does not resolve aliases.

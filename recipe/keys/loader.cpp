@@ -17,7 +17,7 @@ namespace titan::recipe {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 16u << 20;
-constexpr std::size_t kMostProblems = 20;  // shown for one configuration
+constexpr std::size_t kMostProblems = 20;  // most problems shown for one configuration
 
 Result<std::string> read_text(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
@@ -40,7 +40,7 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
-/// Collects values and problems, file first, then overrides.
+/// Collects values and problems: first those of the file, then those of the overrides.
 class Loader {
  public:
   void apply(const std::string& typed_name, const Value& value, const Origin& key_at, const Origin& value_at) {
@@ -61,7 +61,7 @@ class Loader {
       drop(wrong.mapped().message);
     if (typed_name != name) loaded_.warnings.push_back(key_at.text() + ": " + typed_name + " is read as " + name);
 
-    // A flag already names the key.
+    // For a flag, the origin in the message already names the key.
     const bool named = value_at.kind == Origin::Kind::kFlag;
     Status status = (named ? put_value : set_value)(*key, value, loaded_.config, name);
     if (!status.ok()) {

@@ -22,6 +22,7 @@ struct Origin {
   std::string text() const;
 };
 
+/// A checked configuration, and where its values came from.
 struct LoadedConfig {
   Config config;
   std::map<std::string, Origin> origins;  ///< for every key with a slot
@@ -30,13 +31,13 @@ struct LoadedConfig {
 
 /// Reads `path` (empty: only defaults) and applies `overrides`, the command-line arguments about keys as typed:
 /// --section.key=value, --section.key value, --section.flag, --section.no_flag, --set section.key=value, --set=...
-/// In names '-' equals '_'. Precedence: flag > --set > file > default; the last of several flags wins. Does not check
-/// whether the dimensions make a model (run_config.h). A value in another program's file that changes neither the loss
-/// curve nor what can be resumed is ignored with a warning (KeyFacts::pass_over). With `refused`, unsupported keys of
-/// torchtitan do not fail the call: their errors are added to `refused`, and the configuration is loaded without them.
+/// In names '-' equals '_'. Precedence: flag > --set > file > default; the last of several flags wins. Whether the
+/// dimensions make a valid model is not checked here but by check_model() (run_config.h). A value in another program's
+/// file that changes neither the loss curve nor what can be resumed is ignored with a warning (KeyFacts::pass_over).
+/// With `refused`, unsupported keys of torchtitan do not fail the call: their errors are added to `refused`, and the
+/// configuration is loaded without them.
 /// \error kInvalid: unreadable file, not TOML, unknown keys (all are named), wrong types, out of range; kUnsupported:
-/// only
-/// unsupported values. Several problems become causes of one Status
+/// the only problems are values that are not supported. Several problems become causes of one Status
 Result<LoadedConfig> load_config(const std::string& path, const std::vector<std::string>& overrides = {},
                                  Status* refused = nullptr);
 

@@ -78,13 +78,13 @@ class Reader {
     const Key* key = key_of(name);
     const std::string* next = at_ < arguments_.size() ? &arguments_[at_] : nullptr;
     const bool next_is_value = next && !next->starts_with("--");
-    // A boolean flag needs no value; only a plain true or false after it is its value.
+    // A boolean flag needs no value. The argument after it is its value only if it is "true" or "false".
     const bool boolean = key && is_bool(*key);
     if (boolean && !(next && (*next == "true" || *next == "false")))
       return found_.push_back({flag, name, {true}, false});
     if (!next_is_value) {
       if (key && !key->slot) return found_.push_back({flag, name, {true}, false});
-      // An unknown key is reported as such, not as a missing value.
+      // An unknown key is reported as unknown, not as lacking its value.
       if (!key) return found_.push_back({flag, name, {true}, false});
       return fail("flag " + flag + " needs a value: expected " + expectation(*key));
     }

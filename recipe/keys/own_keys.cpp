@@ -4,10 +4,10 @@
 namespace titan::recipe {
 namespace {
 
-// The name of a key is the path of its member.
+// The name and the slot of a key, from the path of its member in Config.
 #define TITAN_KEY(path) #path, [](Config & c) -> Slot { return &c.path; }
 
-constexpr double kMaxCount = 1'000'000'000;  // micro-batches of a step are counted in 32 bits
+constexpr double kMaxCount = 1'000'000'000;  // limit of counts (micro-batches are counted in 32 bits) and seconds
 constexpr double kMaxDim = 1'048'576;
 
 Range at_least(double min) { return {.min = min}; }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMaxRowsBytes = 16u << 20;
 
-/// Names of `key`, the best first.
+/// All names of `key`; its own name is first.
 std::vector<std::string> names_of(const Key& key) {
   std::vector<std::string> names{key.name};
   if (!key.unset_follows.empty()) names.push_back(key.unset_follows);
@@ -22,7 +22,7 @@ std::vector<std::string> names_of(const Key& key) {
   return names;
 }
 
-/// Sets `key`. Another program may have other choices; they are an error only if a curve is computed from them here.
+/// Sets `key`. A value that is not one of Titan's choices is an error only for keys of the LR schedule.
 Status take(const Key& key, const Value& value, Config& config) {
   if (key.effect == ChangeEffect::kSchedule || key.cls != KeyClass::kCurve) return set_value(key, value, config);
   Key lenient = key;

@@ -1,5 +1,5 @@
 #pragma once
-// Configurations as rows of (dotted key, TOML text): for files of other programs, and for settings in a checkpoint.
+// Configurations as rows of (dotted key, TOML text), as in files of other programs and in the settings of a checkpoint.
 // Rows with unknown keys are allowed.
 #include <string>
 #include <vector>
@@ -22,16 +22,16 @@ namespace titan::recipe {
 /// \error kInvalid: no such file, not TOML ("path:line:column: ...")
 Result<ckpt::Settings> read_rows(ckpt::Fs& fs, const std::string& path);
 
-/// "section.key=VALUE" as a row. VALUE is TOML, or a plain word, which becomes a string. \error kInvalid
+/// Parses "section.key=VALUE". VALUE is TOML, or a plain word, which becomes a string. \error kInvalid
 Result<ckpt::Settings::value_type> parse_row(const std::string& text);
 
 /// The name under which `rows` have the value of `key`: the key itself, an alias, or the key from which it is derived
 /// while unset. Empty if they do not have it; a row "not set" counts as missing.
 std::string said_as(const ckpt::Settings& rows, const std::string& key);
 
-/// The configuration in `rows`. Reads only `keys` and their aliases; other keys keep their defaults. The key table
-/// checks types and ranges. Choices are checked only for the LR schedule, because rates are computed from it; other
-/// programs have other optimizers and flavours.
+/// The configuration in `rows`. Reads only `keys` and their aliases; other keys keep their defaults. Types and ranges
+/// are checked against the key table. Choices are checked only for keys of the LR schedule, from which rates are
+/// computed; other programs have other optimizers and flavours.
 /// \error kInvalid: a value of another type, out of range, or not a choice
 Result<Config> config_of_rows(const ckpt::Settings& rows, const std::vector<std::string>& keys);
 

@@ -5,6 +5,7 @@
 
 namespace titan::recipe {
 
+/// What the configuration is for.
 struct Starter {
   std::string weights;           ///< folder with weights to start from; empty: a small new model
   std::uint64_t vocabulary = 0;  ///< vocabulary size of these weights; 256: the byte tokenizer

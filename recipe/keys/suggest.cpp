@@ -16,7 +16,7 @@ std::string nearest_name(std::string_view typed, const std::vector<std::string>&
   std::size_t best_distance = 3;
   for (const std::string& name : names) {
     const std::size_t distance = ckpt::edit_distance(typed, name);
-    // A name of three letters with two edits is another name.
+    // Fewer edits than half of the longer name's length plus one: two edits make another name of three letters.
     if (distance < best_distance && distance < std::max(typed.size(), name.size()) / 2 + 1) {
       best = &name;
       best_distance = distance;

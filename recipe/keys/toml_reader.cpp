@@ -24,7 +24,7 @@ std::string printed(const T& node) {
 
 Value to_value(const toml::node& node);
 
-/// A table in a list, as words "key=value".
+/// The text of a table in a list: its members as words "key=value".
 std::string table_words(const toml::table& table) {
   std::string words;
   for (auto&& [key, node] : table) {

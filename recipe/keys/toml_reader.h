@@ -1,5 +1,5 @@
 #pragma once
-// TOML text to flat (dotted key, value, position) entries. Only toml_reader.cpp uses toml++.
+// Parses TOML text to flat entries (dotted key, value, position). Only toml_reader.cpp uses the library toml++.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +17,7 @@ struct TomlPosition {
 
 inline constexpr const char* kEmptyTable = "an empty table";  ///< Value::Other::kind of an empty table
 
+/// One key of a file.
 struct TomlEntry {
   std::string key;  ///< "section.key"
   Value value;      ///< an empty table is an entry, too

@@ -1,5 +1,5 @@
 #pragma once
-// The resolved configuration as text: TOML with our own writer (shortest floats, table order), and sorted pairs.
+// Writes a configuration as text: as TOML (shortest floats, keys in the table's order) and as sorted pairs.
 #include <functional>
 #include <string>
 

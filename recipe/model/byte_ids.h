@@ -1,5 +1,5 @@
 #pragma once
-// Whether the token ids of a model are bytes: id b is the byte b. Pure.
+// Whether the token ids of a model are bytes (id b is the byte b). Pure.
 #include "ckpt/model/settings.h"
 
 namespace titan::recipe {

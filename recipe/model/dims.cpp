@@ -10,14 +10,14 @@
 namespace titan::recipe {
 namespace {
 
-/// The flavour of a configuration without one. It does not scale RoPE.
+/// The flavour of a configuration that sets none. It is applied without RoPE scaling.
 constexpr const char* kDefaultFlavor = "debugmodel";
 
 constexpr std::int64_t kMaxDimension = std::int64_t{1} << 31;
 constexpr std::int64_t kMaxLayers = 100'000;
 
-/// Whether a flavour has nothing to add. Older versions wrote the flavour's name and all its values into
-/// RUN/config.toml, but not the scaling of RoPE.
+/// Whether every dimension is given, so that the flavour must not add RoPE scaling. Older versions wrote the flavour's
+/// name and all its values into RUN/config.toml, but did not scale RoPE.
 bool gives_every_dimension(const Config::Model& model) {
   return model.dim && model.n_layers && model.n_heads && model.n_kv_heads && model.head_dim && model.ffn_dim &&
          model.vocab_size && model.norm_eps && model.rope_theta;
@@ -31,7 +31,7 @@ Result<std::optional<RopeScaling>> rope_scaling_of(const Config::Model& model) {
   return std::optional(scaling);
 }
 
-/// `derived` says where head_dim comes from if it was not given.
+/// Checks head counts and head_dim. `derived`: how head_dim was computed if it was not given, for messages.
 Status check_heads(const ModelDims& dims, const std::string& derived = "") {
   if (dims.head_dim % 2 != 0)
     return ckpt::invalid("model.head_dim " + std::to_string(dims.head_dim) + derived + " is odd; RoPE rotates pairs");
@@ -41,7 +41,7 @@ Status check_heads(const ModelDims& dims, const std::string& derived = "") {
   return ckpt::ok_status();
 }
 
-/// Longrope has a factor for each pair of a head.
+/// Checks that longrope has one factor for each pair of rows of a head.
 Status check_factors(const ModelDims& dims) {
   if (!dims.rope_scaling || dims.rope_scaling->kind != RopeScaling::Kind::kLongrope) return ckpt::ok_status();
   const std::size_t found = dims.rope_scaling->short_factors.size();
@@ -150,7 +150,8 @@ void set_dims(const ModelDims& dims, Config& config) {
   model.tied_embeddings = dims.tied;
   model.qkv_bias = dims.qkv_bias;
   model.qk_norm = dims.qk_norm;
-  // Keys that were added later stay unset if the model does not need them.
+  // Keys that are younger than others stay unset if they are off, so that configurations of models without them keep
+  // their text.
   const auto later = [](bool on) { return on ? std::optional(true) : std::nullopt; };
   model.whole_qk_norm = later(dims.whole_qk_norm);
   model.post_norm = later(dims.post_norm);
@@ -165,7 +166,7 @@ void set_dims(const ModelDims& dims, Config& config) {
   model.sliding_window_layers.reset();
   if (dims.window.tokens != 0) model.sliding_window = dims.window.tokens;
   if (!dims.window.layers.empty()) model.sliding_window_layers = layers_text(dims.window);
-  // With only the flavour's name, RoPE would be scaled again.
+  // The scaling is written even if there is none, because a flavour's name alone would add its own.
   if (dims.rope_scaling)
     model.rope_scaling = rope_scaling_text(*dims.rope_scaling);
   else if (model.flavor)

@@ -24,7 +24,7 @@ struct ModelDims {
   bool qk_norm = false;   ///< queries and keys get an RMSNorm before RoPE, within each head (Qwen3)
   std::optional<RopeScaling> rope_scaling;
   SlidingWindow window;
-  bool whole_qk_norm = false;  ///< these norms are over all heads of a token together, not per head (OLMo 2)
+  bool whole_qk_norm = false;  ///< queries and keys get an RMSNorm over all heads of a token together (OLMo 2)
   /// Each token uses `experts_per_token` of `n_experts` feed-forward networks, each ffn_dim wide (Mixtral).
   bool experts = false;
   std::int64_t n_experts = 0, experts_per_token = 0;
@@ -33,7 +33,7 @@ struct ModelDims {
   bool operator==(const ModelDims&) const = default;
 };
 
-/// The dimensions that are sizes, with their keys.
+/// The dimensions that are sizes, with their configuration keys.
 inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[] = {
     {"model.dim", &ModelDims::dim},
     {"model.n_layers", &ModelDims::n_layers},
@@ -44,7 +44,7 @@ inline constexpr std::pair<const char*, std::int64_t ModelDims::*> kModelSizes[]
     {"model.vocab_size", &ModelDims::vocab_size},
 };
 
-/// Converts a size from a file to a dimension. A size that does not fit becomes the largest number, which check_dims
+/// Converts a size from a file to a dimension. A size above the largest int64 becomes that number, which check_dims
 /// rejects.
 std::int64_t to_dimension(std::uint64_t size);
 
@@ -55,7 +55,7 @@ Status check_dims(const ModelDims& dims);
 
 /// The model's dimensions, from explicit keys, else from the flavour (debugmodel if none is given), else by rules:
 /// n_kv_heads = n_heads if only n_heads is given, head_dim = dim / n_heads, the FFN width by torchtitan's rule. The
-/// vocabulary is the flavour's unless given: the byte tokenizer's 256 ids fit into each, and model.vocab_size = 256
+/// vocabulary size is the flavour's unless given. It is at least the 256 of the byte tokenizer; model.vocab_size = 256
 /// saves the unused rows. A given flavour scales RoPE as torchtitan does, unless rope_scaling is set or every dimension
 /// is given as well.
 /// \error kInvalid: unknown flavour, heads that do not divide, odd head_dim, a malformed rope_scaling

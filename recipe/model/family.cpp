@@ -7,7 +7,7 @@
 namespace titan::recipe {
 namespace {
 
-// Which models have a parameter.
+// The switches of ModelDims on which a parameter depends.
 struct Only {
   bool ModelDims::*with = nullptr;
   bool ModelDims::*without = nullptr;

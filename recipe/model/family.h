@@ -1,7 +1,7 @@
 #pragma once
-// The layers of all model families that Titan supports, as a table: which parameters a model has, their shapes, how
-// they are initialised, and their names and row orders in each layout. Parameters, shapes, costs and names follow from
-// this table. tests/layering.py reports parameter names anywhere else. Pure.
+// The table of the parameters of all model families that Titan supports: which parameters a model has, their shapes,
+// how they are initialised, and their names and row orders in each program. Parameters, shapes, costs and names follow
+// from this table. tests/layering.py reports parameter names in any other file. Pure.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace titan::recipe {
 
 struct ModelDims;
 
-/// The role of a parameter, in the order of a model.
+/// The role of a parameter. A model's parameters are in this order.
 enum class Part : std::uint8_t {
   kEmbedding,
   kQueryNorm,  ///< applied before RoPE, within each head or over all heads
@@ -59,11 +59,11 @@ enum class Extent : std::uint8_t {
 };
 
 /// Row order of a parameter (for a bias or norm: order of elements) in other formats. For queries and keys, Titan and
-/// Meta pair neighbours for RoPE; Hugging Face pairs the halves of a head (ckpt/model/rope_permutation.h).
+/// Meta use interleaved order; Hugging Face uses rotate-half order (ckpt/model/rope_permutation.h).
 enum class Rows : std::uint8_t {
   kStay,   ///< the same order in all formats
-  kQuery,  ///< ordered by query heads
-  kKey,    ///< ordered by key heads
+  kQuery,  ///< rows of query heads, reordered within each head
+  kKey,    ///< rows of key heads, reordered within each head
 };
 
 /// How a parameter of a new model is initialised.
@@ -83,12 +83,12 @@ struct ParameterKind {
   std::array<Extent, 2> extents;
   Rows rows;
   Start start;
-  bool ModelDims::*only_with;     ///< switch of the models that have this parameter; nullptr: all models
-  bool ModelDims::*only_without;  ///< switch of the models that lack this parameter; nullptr: none
-  std::string_view ours;          ///< the name in Titan, torchtitan 0.2.2 and Meta's files
-  std::string_view huggingface, mistral;
-  std::string_view newer;    ///< the name in torchtitan 0.3.0, if different from `ours`
-  std::string_view gguf;     ///< the name in llama.cpp
+  bool ModelDims::*only_with;             ///< switch of the models that have this parameter; nullptr: all models
+  bool ModelDims::*only_without;          ///< switch of the models that lack this parameter; nullptr: none
+  std::string_view ours;                  ///< the name in Titan, torchtitan 0.2.2 and Meta's files
+  std::string_view huggingface, mistral;  ///< the names in Hugging Face's and in Mistral's own files
+  std::string_view newer;                 ///< the name in torchtitan 0.3.0, if different from `ours`
+  std::string_view gguf;                  ///< the name in llama.cpp
   std::string_view mixtral;  ///< Hugging Face's name in Mixtral, if different from `huggingface` (that of Qwen3-MoE)
   bool in_layer() const { return ours.find('#') != std::string_view::npos; }
   bool of_expert() const { return ours.find('@') != std::string_view::npos; }
@@ -106,7 +106,9 @@ const ParameterKind& kind_of(Part part);
 
 /// The parameters of a layer of this model, in order.
 std::vector<const ParameterKind*> layer_kinds(const ModelDims& dims);
+/// The size that `extent` has in this model.
 std::uint64_t extent(Extent extent, const ModelDims& dims);
+/// The shape of a parameter in this model.
 std::vector<std::uint64_t> shape_of(const ParameterKind& kind, const ModelDims& dims);
 /// The number of elements in the parameters of a layer.
 std::uint64_t layer_elements(const ModelDims& dims);
@@ -123,6 +125,7 @@ std::uint64_t count_of(const ParameterKind& kind, const ModelDims& dims);
 /// Titan's name of a part, with `layer` if it is in a layer, and with `expert` if it belongs to an expert.
 std::string name_of(Part part, std::uint64_t layer = 0, std::uint64_t expert = 0);
 
+/// A part, with the numbers of its layer and of its expert.
 struct NamedPart {
   const ParameterKind* kind;
   std::uint64_t layer = 0, expert = 0;
@@ -137,6 +140,7 @@ struct PatternDigits {
 /// Whether `name` has the form of `pattern`; if so, `digits` gets the digits at '#' and '@'. Numbers with leading zeros
 /// do not match.
 bool fits_pattern(std::string_view name, std::string_view pattern, PatternDigits& digits);
+/// `pattern` with `digits` in place of '#' and '@'.
 std::string filled_pattern(std::string_view pattern, const PatternDigits& digits);
 
 }  // namespace titan::recipe

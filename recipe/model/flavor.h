@@ -11,15 +11,16 @@ namespace titan::recipe {
 
 inline constexpr const char *kLlama3 = "llama3", *kQwen3 = "qwen3";  ///< model.name
 
-/// A flavour of torchtitan 0.2.2. llama3: norm_eps 1e-5, rope_theta 500000, RoPE scaled by the defaults of RopeScaling.
-/// qwen3: 1e-6 and 1000000, no scaling, head_dim 128, query and key norms.
+/// A flavour of torchtitan 0.2.2. All of llama3 have norm_eps 1e-5, rope_theta 500000, and RoPE scaling with the
+/// defaults of RopeScaling. All of qwen3 have norm_eps 1e-6, rope_theta 1000000, no scaling, head_dim 128, and query
+/// and key norms.
 /// \source torchtitan v0.2.2 models/llama3/__init__.py, models/qwen3/__init__.py
 struct Flavor {
   const char* name;
   std::int64_t dim, n_layers, n_heads, n_kv_heads, vocab_size;
-  std::int64_t multiple_of;   ///< the feed-forward's width is a multiple of this
-  double multiplier;          ///< factor of the feed-forward's width
-  std::int64_t ffn_dim = 0;   ///< the width of the feed-forward; 0: computed with the two members above
+  std::int64_t multiple_of;   ///< the feed-forward width is rounded up to a multiple of this (ffn_width())
+  double multiplier;          ///< factor of the feed-forward width (ffn_width())
+  std::int64_t ffn_dim = 0;   ///< the feed-forward width; 0: computed with the two members above
   std::int64_t head_dim = 0;  ///< 0: dim / n_heads
   bool tied = false;
   bool is_qwen3() const { return head_dim != 0; }

@@ -71,7 +71,7 @@ ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::W
   add_switch("model.whole_qk_norm", shown.dims.whole_qk_norm);
   add_switch("model.post_norm", shown.dims.post_norm);
   if (ckpt::has_setting(rows, "model.n_heads")) n_heads = read_heads(ckpt::setting(rows, "model.n_heads"));
-  // The norm of a head has the size of a head.
+  // A query or key norm has one weight per row of a head, so its size is head_dim.
   if (shown.dims.head_dim > 0 && !ckpt::has_setting(rows, "model.n_heads")) {
     n_heads = shown.query_rows / shown.dims.head_dim;
     add("model.n_heads", *n_heads);

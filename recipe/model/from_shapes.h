@@ -14,15 +14,18 @@ namespace titan::recipe {
 
 using Shapes = std::map<std::string, std::vector<std::uint64_t>>;  ///< shapes by parameter name
 
+/// What the shapes show.
 struct ShownModel {
-  /// dim, n_layers, ffn_dim, vocab_size (0: not known), head_dim if heads have norms, and the switches.
+  /// Set are dim, n_layers, ffn_dim, vocab_size (0: not known), the switches, and with query and key norms head_dim.
   ModelDims dims;
   std::int64_t query_rows = 0, key_rows = 0;  ///< rows of queries and keys in layer 0: a multiple of head_dim
 };
+/// Reads the dimensions from the shapes of parameters with Titan's names.
 ShownModel dims_from_shapes(const Shapes& shapes);
 
 /// The rows "model.*" of a checkpoint, with missing ones added from the shapes of its tensors. If the number of query
-/// heads is known (from the rows, the norms of heads, or `n_heads`), head_dim and n_kv_heads are added too.
+/// heads is known (from the rows, from the size of query and key norms, or from `n_heads`), head_dim and n_kv_heads are
+/// added too.
 ckpt::Settings known_model(const ckpt::Settings& rows, const std::vector<ckpt::WeightInfo>& tensors,
                            std::optional<std::int64_t> n_heads = {});
 

@@ -8,8 +8,8 @@
 
 namespace titan::recipe {
 
-/// N of "layers.N.attention.wq.weight", also after a prefix that ends with a dot; nullopt if the name belongs to no
-/// layer.
+/// The number N in "layers.N.attention.wq.weight", which may follow a prefix that ends with a dot; nullopt if the name
+/// belongs to no layer.
 std::optional<std::uint64_t> layer_of(std::string_view name);
 
 /// The number of layers of a model with tensors of these names: the highest layer number plus one; 0 if no name belongs

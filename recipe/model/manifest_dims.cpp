@@ -74,7 +74,7 @@ Result<ModelDims> dims_from_rows(const std::string& what, const ckpt::Settings& 
     if (text == ckpt::kNotSet && required) missing += (missing.empty() ? "" : ", ") + key;
   };
   for (const auto& [key, member] : kModelSizes) take(key, dims.*member, member != &ModelDims::head_dim);
-  // As titan-train derives it. If dim or n_heads is missing, the error asks for these instead.
+  // Derives head_dim as titan-train does. If dim or n_heads is missing, the error asks for those instead.
   if (dims.dim > 0 && dims.n_heads > 0 && ckpt::setting(rows, "model.head_dim") == ckpt::kNotSet) {
     if (dims.dim % dims.n_heads == 0)
       dims.head_dim = dims.dim / dims.n_heads;

@@ -8,7 +8,7 @@
 
 namespace titan::recipe {
 
-/// Keys that describe a model. A switch is off if a checkpoint has no row for it.
+/// The keys that describe a model, in two groups: dimensions, and switches. A switch without a row is off.
 inline constexpr const char* kModelDimensions[] = {"model.dim",        "model.n_layers", "model.n_heads",
                                                    "model.n_kv_heads", "model.head_dim", "model.ffn_dim",
                                                    "model.vocab_size", "model.norm_eps", "model.rope_theta"};

@@ -27,7 +27,7 @@ float by_llama3(float frequency, const RopeScaling& scaling) {
   return (1.0f - smooth) * frequency / factor + smooth * frequency;
 }
 
-/// The larger base for texts longer than the original length.
+/// The base of dynamic scaling, which is larger than `theta` for sequences longer than the original length.
 double dynamic_theta(std::int64_t head_dim, double theta, const RopeScaling& scaling, std::int64_t length) {
   const auto original = static_cast<double>(scaling.original_max_position_embeddings);
   const double longest = std::max(static_cast<double>(length), original);
@@ -35,7 +35,8 @@ double dynamic_theta(std::int64_t head_dim, double theta, const RopeScaling& sca
   return theta * std::pow(scaling.factor * longest / original - (scaling.factor - 1), d / (d - 2));
 }
 
-/// The pair from which on frequencies are slowed down, and the one from which on by the whole factor.
+/// YaRN's ramp over the pairs of a head: frequencies of pairs up to `low` are kept, those from `high` on are divided by
+/// the factor, and between the two they are interpolated.
 struct Ramp {
   double low = 0, high = 0;
   float at(std::size_t pair) const {

@@ -8,13 +8,15 @@
 
 namespace titan::recipe {
 
+/// What RoPE needs for one model.
 struct RopeFrequencies {
   std::vector<float> inverse;  ///< radians per token, for each of the head_dim / 2 pairs
   double attention = 1;        ///< factor of cosines and sines
 };
 
-/// `length` is the length of the longest sequence; dynamic and longrope depend on it. Computed in fp32, as in
-/// torchtitan and transformers: with exact frequencies the rotation at position 8192 would differ from theirs by 1e-4.
+/// Computes the frequencies. `length` is the length of the longest sequence in tokens; dynamic scaling and longrope
+/// depend on it. Computes in fp32, as torchtitan and transformers do: with exact frequencies the angle at position 8192
+/// would differ from theirs by 1e-4.
 /// \source Su et al., RoFormer; Hugging Face transformers, modeling_rope_utils.py
 RopeFrequencies rope_frequencies(std::int64_t head_dim, double theta, const std::optional<RopeScaling>& scaling,
                                  std::int64_t length);

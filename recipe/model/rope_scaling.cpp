@@ -21,7 +21,7 @@ bool has_length(const RopeScaling& scaling) {
          static_cast<double>(scaling.original_max_position_embeddings) <= kMaxLength;
 }
 
-/// The shortest digits, without the ".0" of a whole number as a TOML float.
+/// The shortest digits of a number. A whole number has no ".0", unlike in TOML.
 
 std::string digits(const std::vector<double>& values) {
   std::string text;
@@ -110,7 +110,7 @@ std::optional<Kind> rope_kind(std::string_view name) {
 }
 
 double scaled_length(const RopeScaling& scaling) {
-  // dynamic computes a new base for longer texts; linear does not know the original length.
+  // A linear scaling has no original length.
   if (scaling.kind == Kind::kLinear) return 0;
   const auto original = static_cast<double>(scaling.original_max_position_embeddings);
   return scaling.kind == Kind::kDynamic ? original : scaling.factor * original;

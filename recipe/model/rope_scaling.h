@@ -1,6 +1,6 @@
 #pragma once
-// The parameters with which models scale RoPE for contexts longer than in pre-training. rope_frequencies
-// (recipe/model/rope_frequencies.h) applies them. Pure.
+// The parameters of RoPE scaling, which lets a model use contexts longer than in pre-training.
+// recipe/model/rope_frequencies.h applies them. Pure.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,7 +20,7 @@ struct RopeScaling {
   std::int64_t original_max_position_embeddings = 8192;
   enum class Kind : std::uint8_t { kLlama3, kLinear, kDynamic, kYarn, kLongrope } kind = Kind::kLlama3;
   double attention_factor = 1;           ///< for yarn and longrope: factor of cosines and sines
-  double beta_fast = 32, beta_slow = 1;  /// of yarn: rotations within the original length
+  double beta_fast = 32, beta_slow = 1;  ///< for yarn: bounds of the ramp, in rotations within the original length
   bool truncate = true;                  ///< for yarn: the bounds of the ramp are rounded to whole numbers
   /// For longrope: two lists of head_dim / 2 numbers, for lengths up to the original length and for longer ones.
   std::vector<double> short_factors, long_factors;
@@ -34,8 +34,8 @@ inline constexpr const char* kPlainRope = "none";
 const char* rope_kind_name(RopeScaling::Kind kind);
 /// The kind with that name; nullopt for other names.
 std::optional<RopeScaling::Kind> rope_kind(std::string_view name);
-/// The longest context for which the scaling is made: factor * original length. For dynamic: the original length. For
-/// linear: 0, because the parameters do not give a length.
+/// The longest context in tokens for which the scaling is made: factor * original length; for dynamic, the original
+/// length; for linear 0, because its parameters do not give a length.
 double scaled_length(const RopeScaling& scaling);
 
 /// The factor of cosines and sines in yarn, unless a model sets its own. `mscale` and `mscale_all_dim` are 0 unless a

@@ -13,7 +13,7 @@ namespace titan::recipe {
 struct SlidingWindow {
   std::int64_t tokens = 0;    ///< 0: a token attends to all tokens before it
   ckpt::SampleRanges layers;  ///< layers with the window, counted from 0; empty: all layers
-  /// The number of tokens that a token attends to in layer `layer`; 0: all before it.
+  /// The number of tokens, itself included, that a token attends to in layer `layer`; 0: all tokens before it.
   std::int64_t of(std::int64_t layer) const;
   bool operator==(const SlidingWindow&) const = default;
 };

@@ -1,5 +1,6 @@
 #pragma once
-// Replaces the assumed efficiencies of a forecast by those that scripts/gpu-check measured on a GPU. Pure.
+// Replaces the assumed efficiencies (shares of a GPU's peak rates) of a forecast by those that scripts/gpu-check
+// measured. Pure.
 #include <string>
 #include <string_view>
 
@@ -8,7 +9,7 @@
 namespace titan::recipe {
 
 /// Copies the measured shares from the report `text` into `figures`; `path` names the report in messages.
-/// \error kInvalid: not a report of gpu-check, one of a rehearsal or of another device, one without shares, an
+/// \error kInvalid: not a report of gpu-check, a report of a rehearsal or of another device, no shares in it, an
 /// impossible share
 ckpt::Status calibrate(DeviceFigures& figures, std::string_view text, const std::string& path);
 

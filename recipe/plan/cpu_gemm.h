@@ -1,5 +1,6 @@
 #pragma once
-// The library for fp32 matrix products on the CPU. Different libraries give different bits.
+// The library for fp32 matrix products on the CPU. Different libraries round differently, so their results differ in
+// bits.
 
 namespace titan::recipe {
 

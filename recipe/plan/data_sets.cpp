@@ -26,13 +26,15 @@ ckpt::Status wrong_set(const std::string& item, const std::string& why) {
       .with_hint("a set is a table with path, weight, epochs and exhausted, or \"path=FILE weight=0.7 epochs=2\"");
 }
 
-/// The known key that somebody who wrote "wight=0.6" meant; "" if none is near. Names of files may have "=" in them.
+/// The known key nearest to a mistyped one ("wight" in "wight=0.6"); "" if none is near, because file names may contain
+/// "=".
 std::string meant_key(const std::string& key) {
   if (key.size() < 3 || key.find('/') != std::string::npos) return "";
   return nearest_name(key, {"path", "weight", "epochs", "exhausted"});
 }
 
-/// The words of an item. A word without a known "key=" belongs to the value before it, since paths may contain blanks.
+/// The words of an item. A word that does not begin with a known "key=" belongs to the value before it, because paths
+/// may contain blanks.
 ckpt::Result<std::vector<std::pair<std::string, std::string>>> read_words(const std::string& item) {
   std::vector<std::pair<std::string, std::string>> words;
   for (const std::string& word : ckpt::split(item, ' ')) {

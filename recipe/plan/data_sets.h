@@ -14,7 +14,7 @@ struct Config;
 struct DataSetChoice {
   std::string path;
   double weight = 1;
-  std::uint64_t epochs = 0;  ///< epochs: passes over it; 0: no limit
+  std::uint64_t epochs = 0;  ///< number of passes over the set; 0: no limit
   bool stops = false;        ///< true: the data end with this set; false: the other sets then take over its share
 };
 
@@ -22,7 +22,7 @@ struct DataSetChoice {
 /// that is not above zero, the same path twice, or training.dataset_path set as well
 ckpt::Result<std::vector<DataSetChoice>> data_set_choices(const Config& config);
 
-/// The paths of the training data, each in the form of a key's value.
+/// The paths of the training data: training.dataset_path, or one of each set of a mixture.
 std::vector<std::string> data_paths(const Config& config);
 
 }  // namespace titan::recipe

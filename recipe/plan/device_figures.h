@@ -8,7 +8,7 @@
 
 namespace titan::recipe {
 
-/// A GPU and its links. Rates are per GPU; links are counted in one direction.
+/// A GPU and its links. Rates are per GPU, in TFLOPS and GB/s; rates of links are for one direction.
 struct DeviceFigures {
   std::string name;
   std::uint64_t memory_bytes = 0;           ///< memory available to a process

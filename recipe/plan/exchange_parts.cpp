@@ -13,7 +13,7 @@ bool is_tied_embedding(const RunPlan& plan, std::size_t parameter) {
   return plan.dims.tied && plan.parameters[parameter].name == kEmbeddingName;
 }
 
-/// A unit is never divided: the embedding, a layer, norm and head.
+/// A group of parameters that is never divided between parts: the embedding, a layer, or the final norm with the head.
 struct Unit {
   std::uint32_t group = 0;
   std::uint64_t elements = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Divides the gradients and weights of a rank into parts for the exchange between ranks: one part is sent while the
-// rank computes the next one. Pure.
+// Divides the gradients and weights of a rank into parts for the exchange between data-parallel ranks, so that one part
+// is sent while the rank computes the next one. Pure.
 #include <cstdint>
 #include <vector>
 
@@ -8,8 +8,8 @@ namespace titan::recipe {
 
 struct RunPlan;
 
-/// Unless the number of parts is given, a rank owns at least so many leaves of each part: ranges of whole leaves then
-/// differ by at most 1/32.
+/// Unless the configuration sets the number of parts, each rank owns at least this many leaves of each part. Ranks own
+/// whole leaves, so their shares then differ by at most 1/32.
 inline constexpr std::uint64_t kLeavesOfPart = 32;
 
 /// The largest number of parts for which each rank has enough layers and each data-parallel rank can own its share of

@@ -25,7 +25,7 @@ std::vector<std::uint32_t> layers_between(const std::vector<std::uint32_t>& cuts
     of_stage.push_back(cut - first);
     first = cut;
   }
-  // A last cut after the layers leaves only the head.
+  // The layers after the last cut. There may be none: the last stage then has only the head.
   of_stage.push_back(layers + 1 - first);
   return of_stage;
 }

@@ -23,12 +23,14 @@ struct GivenStages {
 /// empty stage; another number of layers than the model has. kUnsupported: multi-token prediction
 ckpt::Result<std::optional<GivenStages>> written_stages(const Config::Parallelism& keys, std::uint32_t layers);
 
-/// The number of layers that the embedding and the head each count as in torchtitan's rule.
+/// How many layers the embedding (`first`) and the head (`last`) count as in torchtitan's rule.
 struct StageWeights {
   std::int64_t first = 1, last = 1;
 };
-/// parallelism.pipeline_parallel_first_stage_less_layers and _last_; unset ones are 1, as in torchtitan.
+/// The values of parallelism.pipeline_parallel_first_stage_less_layers and _last_stage_less_layers. Unset ones are 1,
+/// as in torchtitan.
 StageWeights stage_weights(const Config::Parallelism& keys);
+/// Whether one of these keys is set.
 bool has_stage_weights(const Config::Parallelism& keys);
 
 /// Distributes layers, embedding and head evenly by count; the earliest stages get one more.

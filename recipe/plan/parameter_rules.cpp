@@ -78,7 +78,8 @@ std::string rules_row(const std::vector<std::string>& words) {
 }
 
 bool fits(const std::string& pattern, const std::string& name) {
-  // Each part between stars is matched at its first place; only the last star ever has to take more.
+  // Each part between stars is matched at its first possible place. On a mismatch, only the last star has to match more
+  // text.
   std::size_t p = 0, n = 0, star = std::string::npos, taken = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -1,5 +1,5 @@
 #pragma once
-// optimizer.rules: weight decay or learning rate of single parameters, by name. Pure.
+// optimizer.rules: weight decay and learning-rate factor of parameters, by name pattern. Pure.
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +11,7 @@ namespace titan::recipe {
 
 struct Config;
 
+/// One rule.
 struct ParameterRule {
   std::string pattern;  ///< matches the whole name; "*" stands for any text
   std::optional<double> weight_decay, lr_factor;

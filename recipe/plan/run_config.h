@@ -1,5 +1,5 @@
 #pragma once
-// Loads the configuration of a run, and makes checks that involve several keys.
+// Loads the configuration of a run, and checks its model, which involves several keys.
 #include <string>
 #include <vector>
 
@@ -10,8 +10,8 @@ namespace titan::recipe {
 struct Config;
 struct LoadedConfig;
 
-/// Checks that the dimensions of `config` make a model. Not checked if checkpoint.initial_load_path may give some of
-/// them. \error as model_dims
+/// Checks that the dimensions of `config` make a valid model. Checks nothing if checkpoint.initial_load_path is set,
+/// because that checkpoint may give some of them. \error as model_dims
 ckpt::Status check_model(const Config& config);
 
 /// As load_config, followed by check_model.

@@ -69,7 +69,7 @@ Result<BatchPlan> make_batch(const Config& config, std::int64_t dp, std::int64_t
     batch.global = stored_global;
     global_from = "the checkpoint's global batch size";
   } else if (batch.global == -1) {
-    // torchtitan gives a batch to each rank, except that ranks of tensor and context parallelism share one.
+    // torchtitan gives a batch to each rank, but the ranks of one tensor- and context-parallel group share one.
     const std::int64_t shared =
         config.parallelism.data_parallel_shard_degree == -1 ? config.parallelism.ranks_of_a_batch : 1;
     const std::int64_t batches = std::max<std::int64_t>(1, dp / shared);
@@ -150,7 +150,8 @@ ExchangeDomain exchange_domain(const std::string& word) {
   return word == "always" ? ExchangeDomain::kAlways : word == "node" ? ExchangeDomain::kNode : ExchangeDomain::kLate;
 }
 
-/// On the CPU the same cores compute and send: each part costs time, and helps only if the network is slow.
+/// The number of exchange parts. On the CPU the same cores compute and send, so parts cost time and help only if the
+/// network is slow.
 std::uint32_t parts_of_exchange(const Config& config, const RunPlan& plan) {
   const std::int64_t given = config.parallelism.exchange_parts;
   if (plan.mesh.dp == 1) return 1;
@@ -233,7 +234,7 @@ std::vector<std::string> find_warnings(const Config& config, const RunPlan& plan
   return warnings;
 }
 
-/// Checks the folder, because the run's lock protects only paths below its own folder.
+/// Checks that `folder` stays below the run folder, because the run's lock protects only paths there.
 Status check_folder(const std::string& folder) {
   const std::string inside = "/" + folder + "/";
   if (!folder.starts_with('/') && inside.find("/../") == std::string::npos) return ckpt::ok_status();
@@ -244,7 +245,7 @@ Status check_folder(const std::string& folder) {
           "path");
 }
 
-/// Checks that `folder` is not the folder of steps, in which tools allow nothing else, nor inside it.
+/// Checks that `folder` is neither the folder of steps nor inside it, because tools allow only steps there.
 Status check_own_folder(const std::string& key, const std::string& folder, const Config& config) {
   const std::string own = ckpt::without_slashes(folder), steps = ckpt::without_slashes(config.checkpoint.folder);
   if (!own.empty() && own != "." && own != steps && !own.starts_with(steps + "/")) return ckpt::ok_status();

@@ -1,6 +1,6 @@
 #pragma once
-// The plan of a run, from its configuration and its number of ranks: mesh, batches, stages. Pure. libtrain/job/forecast
-// computes memory and time.
+// The plan of a run: mesh, batches and pipeline stages, from its configuration and its number of ranks. Pure. Memory
+// and time are computed by libtrain/job/forecast.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,8 +35,8 @@ struct BatchPlan {
   bool operator==(const BatchPlan&) const = default;
 };
 
-/// When data-parallel ranks exchange gradients: after a step's last micro-batch; after each one within a node; or after
-/// each one among all ranks.
+/// When data-parallel ranks exchange gradients: after the last micro-batch of a step (kLate); after each micro-batch,
+/// within a node (kNode); or after each micro-batch, among all ranks (kAlways).
 enum class ExchangeDomain { kLate, kNode, kAlways };
 
 /// A schedule table in torchtitan's CSV format, read from a file. An empty path: none.
@@ -64,8 +64,8 @@ struct RunPlan {
   std::uint64_t exchange_bytes = 256 << 20;  ///< limit of the exchange buffers per rank, in bytes
   std::uint32_t exchange_parts = 1;          ///< number of parts; one is sent while the next is computed; 1: no overlap
   bool shard_gradients = false;              ///< "zero2": kLate then exchanges as kAlways
-  bool keeps_scores = false;                 ///< attention is not a fused kernel: training.attention = "math" on a GPU
-  std::uint32_t node_ranks = 0;  ///< ranks with neighbouring numbers on one node, set by a start; 0: all ranks
+  bool keeps_scores = false;                 ///< attention is not fused and keeps its scores for the backward pass
+  std::uint32_t node_ranks = 0;  ///< ranks per node, whose numbers are consecutive; set by a start; 0: all ranks
   std::vector<ckpt::ParameterMeta> parameters;  ///< in model order; `stage` is the pipeline rank that holds it
   std::vector<std::uint32_t> stages;            ///< stage of each parameter, in model order; empty: each rank has one
                                                 ///< stage
@@ -78,7 +78,7 @@ struct RunPlan {
   std::uint64_t leaf_elements = ckpt::kDefaultLeafElements;  ///< the unit in which tensors are cut, owned and saved
   std::vector<std::string> warnings;                         ///< for rank 0's log: legal, but probably unintended
 
-  /// The schedule's name in pages and logs.
+  /// The schedule's name in reports and logs.
   std::string schedule_name() const { return has_schedule_file() ? schedule_file.path : facts_of(schedule).name; }
   bool has_schedule_file() const { return !schedule_file.path.empty(); }
   std::uint32_t stage_count() const { return mesh.pp * chunks; }
@@ -96,8 +96,9 @@ struct RunPlan {
   PipelineShape pipeline(std::uint32_t micro_batches) const { return {mesh.pp, chunks, micro_batches}; }
 };
 
-/// Which rank owns which leaves. Each rank gets its share of each exchange part (exchange_parts.h). It gets a separate
-/// share of an embedding that is tied (it has two gradient sums) or wider than the other compute copies.
+/// Which data-parallel rank owns which leaves of parameters and optimizer state. Each rank gets a share of each
+/// exchange part (exchange_parts.h). It gets a separate share of an embedding that is tied (it has two gradient sums)
+/// or wider than the other compute copies.
 ckpt::Ownership owners_of(const RunPlan& plan);
 
 /// The mesh for `world_size` ranks; ignores the model. \error as make_run_plan

@@ -25,6 +25,7 @@ enum class ScheduleKind : std::uint8_t {
   kDualPipeV,
 };
 
+/// The properties of a schedule.
 struct ScheduleFacts {
   ScheduleKind kind;
   const char* name;                         ///< the name in configurations and checkpoints
@@ -37,9 +38,9 @@ struct ScheduleFacts {
 const std::vector<ScheduleFacts>& schedules();
 const ScheduleFacts& facts_of(ScheduleKind kind);
 
-/// Case-insensitive, as in torchtitan. With `from_file` (a schedule table), torchtitan's PipelineScheduleSingle and
-/// PipelineScheduleMulti are accepted, too, as schedules with the same placement of stages. \error kInvalid, with "did
-/// you mean"
+/// The schedule called `name`, in upper or lower case, as in torchtitan. With `from_file` (a schedule table),
+/// torchtitan's PipelineScheduleSingle and PipelineScheduleMulti are accepted, too, as schedules with the same
+/// placement of stages. \error kInvalid, with "did you mean"
 ckpt::Result<ScheduleKind> schedule_by_name(const std::string& name, bool from_file = false);
 
 /// The size of a pipeline: `chunks` stages on each of `ranks` ranks, `micro_batches` for each data-parallel rank.

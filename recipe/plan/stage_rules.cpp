@@ -19,11 +19,12 @@ using ckpt::Status;
 
 constexpr const char* kPins = "parallelism.stage_pins";
 
-/// One limit of a configuration.
+/// One rule that a configuration sets for the division.
 struct Rule {
   std::string key, value;
   std::function<void(SplitProblem&)> set;
-  /// The nearest other values that may be possible, nearest first, as text for the user, with the change they make.
+  /// Alternatives for the rule's value, for hints: the one at `distance` from the set value, as text in `value`, and
+  /// the change of the problem that it makes. nullopt: there is none.
   std::function<std::optional<std::function<void(SplitProblem&)>>(std::uint32_t distance, std::string* value)> other;
   std::string name() const { return key + " " + value; }
 };
@@ -193,7 +194,7 @@ Status more_stages_than_parts(const StageQuestion& question) {
                  (question.chunks == 1 ? "" : ", or a schedule with one stage a rank, such as 1F1B"));
 }
 
-/// Whether given stages satisfy the rules: theirs is the only split allowed.
+/// Checks that stages listed in the configuration satisfy the rules.
 Status check_given(const GivenStages& given, const SplitProblem& problem, const std::vector<Rule>& rules) {
   for (const Rule& rule : rules) {
     SplitProblem limited = problem;

@@ -1,6 +1,6 @@
 #pragma once
-// Chooses the pipeline stages from the keys of a configuration: the best cut that satisfies all rules, or one error
-// that names contradicting rules. Also writes the cut into a plan. Pure.
+// Chooses the pipeline stages by the keys of a configuration: the best division of layers that satisfies all rules, or
+// one error that names the contradicting rules. Also writes the division into a plan. Pure.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,8 +14,8 @@ namespace titan::recipe {
 
 struct RunPlan;
 
-/// The number of stages per pipeline rank: as the configuration specifies the stages, or as
-/// parallelism.pipeline_parallel_layers_per_stage gives it, else the fewest that the schedule can have.
+/// The number of stages per pipeline rank. It follows from stages that the configuration lists, or from
+/// parallelism.pipeline_parallel_layers_per_stage; else it is the fewest that the schedule can have.
 /// \error kInvalid: the number does not fit the pipeline degree or the schedule; keys that give different numbers
 ckpt::Result<std::uint32_t> chunks_of(const Config::Parallelism& keys, const ScheduleFacts& facts,
                                       std::uint32_t layers);
@@ -29,6 +29,7 @@ struct StageQuestion {
                                             ///< empty: no limit
 };
 
+/// The chosen stages.
 struct StageChoice {
   std::vector<std::uint32_t> layers;  ///< number of layers of each stage
   std::string from;                   ///< the key that gives them; empty: chosen by cost
@@ -38,7 +39,8 @@ struct StageChoice {
 /// (names the smallest such set, and the nearest possible values)
 ckpt::Result<StageChoice> choose_stages(const Config::Parallelism& keys, const StageQuestion& question);
 
-/// Writes cuts and the stage of each parameter. \error kInvalid: parameters that are not a Llama-style model's
+/// Writes the stage cuts and the stage of each parameter into `plan`. \error kInvalid: parameters that are not a
+/// Llama-style model's
 ckpt::Status set_stages(const std::vector<std::uint32_t>& layers_of_stage, RunPlan& plan);
 
 }  // namespace titan::recipe

@@ -9,12 +9,12 @@ namespace {
 
 using Wide = unsigned __int128;  // squared costs need more than 64 bits
 
-/// A rank with a given number of layers, divided among its stages in the best way.
+/// The best division of a given number of layers among the stages of one rank.
 struct Load {
   std::uint64_t rank = 0;             ///< cost of the rank
   std::uint64_t stage = 0;            ///< cost of its most expensive stage
   Wide squares = 0;                   ///< sum over the squared costs of its stages
-  std::vector<std::uint32_t> layers;  ///< of each of its stages, in model order
+  std::vector<std::uint32_t> layers;  ///< number of layers of each of its stages, in model order
 };
 
 /// All loads of a rank: loads[n - least] has n layers.
@@ -103,8 +103,9 @@ std::optional<std::vector<std::uint32_t>> split_layers(const SplitProblem& probl
   std::vector<Loads> ranks;
   for (std::uint32_t rank = 0; rank < problem.ranks; ++rank) ranks.push_back(loads_of_rank(problem, rank));
 
-  // A maximum hides smaller values, so one pass over all criteria would be wrong: each bound is computed first and then
-  // used as a limit. A sum hides nothing, so later criteria may be decided in the same pass.
+  // The best value of a maximum does not imply the best division of the other ranks, so one pass over all criteria
+  // would be wrong. Each largest cost is computed in a pass of its own and then used as a limit. The criteria that are
+  // sums can share a pass.
   const auto bounds = best_values<std::uint64_t>(
       problem, ranks, [](const Load& load) { return std::optional(load.rank); },
       [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });

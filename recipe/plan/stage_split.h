@@ -1,6 +1,6 @@
 #pragma once
-// The best cut of a model with equal layers into pipeline stages. Exact, in integers, so that every rank and tool gets
-// the same result. Pure. stage_rules.h applies the rules of a configuration.
+// Divides a model with equal layers into pipeline stages in the best way. Computes in integers, so that every rank and
+// tool gets the same result. Pure. stage_rules.h applies the rules of a configuration.
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -22,6 +22,7 @@ struct StagePin {
   bool operator==(const StagePin&) const = default;
 };
 
+/// What is to be divided, and the limits of the division.
 struct SplitProblem {
   static constexpr std::uint32_t kAny = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t ranks = 1, chunks = 1;  ///< `chunks` stages per rank
@@ -41,7 +42,8 @@ struct SplitProblem {
 /// number of layers of the first rank, of the second, and so on, and likewise of the stages within a rank.
 std::optional<std::vector<std::uint32_t>> split_layers(const SplitProblem& problem);
 
-/// The first group (0 embedding, 1, 2, ... layers, last head) of stages 1, 2, ..., for the layers of each stage.
+/// The stage cuts for these numbers of layers: the first group of stages 1, 2, ... Group 0 is the embedding, groups 1,
+/// 2, ... are the layers, and the last group is the head.
 std::vector<std::uint32_t> cuts_of_layers(const std::vector<std::uint32_t>& layers_of_stage);
 
 /// Cost of each stage.

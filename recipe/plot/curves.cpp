@@ -56,7 +56,7 @@ bool CurveBuilder::inside(double x) const {
 void CurveBuilder::value(Quantity quantity, double x, const std::optional<double>& given) {
   if (!given) return;
   Maker& maker = makers_[static_cast<std::size_t>(quantity)];
-  // Values before the range are part of the average.
+  // The moving average also takes the values before the range.
   const double average = maker.ema.add(*given);
   if (!inside(x)) return;
   Curve& curve = maker.curve;

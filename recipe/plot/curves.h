@@ -14,6 +14,7 @@
 
 namespace titan::recipe {
 
+/// What can be plotted: training loss, learning rate, gradient norm, tokens per second.
 enum class Quantity { kLoss, kLr, kGradNorm, kTps };
 inline constexpr std::array kQuantities = {Quantity::kLoss, Quantity::kLr, Quantity::kGradNorm, Quantity::kTps};
 /// The name in --y and the JSON: "loss", "lr", "grad_norm", "tps".
@@ -31,22 +32,24 @@ struct CurveOptions {
   std::size_t buckets = 1024;      ///< for Thin
 };
 
+/// One quantity of one run.
 struct Curve {
   std::vector<Point> points, smooth;  ///< thinned; `smooth` is empty without smoothing, and for the learning rate
   std::uint64_t count = 0;            ///< number of finite values within the range
   std::uint64_t non_finite = 0;
   std::optional<double> first_non_finite;  ///< x of the first non-finite value
-  std::optional<Point> last, least;
+  std::optional<Point> last, least;        ///< the last point, and the one with the lowest value
 };
 
 /// A start that resumed from a checkpoint.
 struct RestartMark {
   std::uint64_t step = 0;  ///< step of the checkpoint
-  double x = 0;
-  std::string change;  ///< "2x2 -> 4x1 (DP x PP)"; empty if the layout did not change
+  double x = 0;            ///< its position on the x axis
+  std::string change;      ///< "2x2 -> 4x1 (DP x PP)"; empty if the layout did not change
   bool operator==(const RestartMark&) const = default;
 };
 
+/// All curves of one run.
 struct RunCurves {
   std::string name;  ///< for the legend
   std::string path;  ///< path of its metrics.jsonl
@@ -62,7 +65,7 @@ struct RunCurves {
   std::vector<std::string> notes(XAxis x) const;
 };
 
-/// Takes the valid lines of one run, in order. Pure.
+/// Builds the curves from the valid lines of one run, in order. Pure.
 class CurveBuilder {
  public:
   explicit CurveBuilder(const CurveOptions& options);

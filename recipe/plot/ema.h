@@ -4,7 +4,7 @@
 
 namespace titan::recipe {
 
-/// s = w s + (1 - w) x, divided by 1 - w^n, so that the first average is the first value.
+/// After n values x: s = w s + (1 - w) x, and the average is s / (1 - w^n). So the first average is the first value.
 class Ema {
  public:
   /// `weight` of earlier values, 0 <= weight < 1.

@@ -1,6 +1,6 @@
 #pragma once
-// Arranges curves in panels, with the range and the ticks of each axis. Pure; drawing code requests axes that fit its
-// size.
+// Arranges curves in panels, and chooses the range and the ticks of each axis. Pure. Drawing code asks for axes with as
+// many labels as fit.
 #include <string>
 #include <vector>
 
@@ -22,6 +22,7 @@ struct Span {
   bool empty = true;
 };
 
+/// One diagram of the plot, with one quantity of all runs.
 struct Panel {
   Quantity quantity = Quantity::kLoss;
   std::string title;
@@ -43,6 +44,7 @@ Plot plan_plot(std::vector<RunCurves> runs, const PlotOptions& options);
 
 /// The y axis of a panel, with at most `most` labels. Learning rate and throughput start at 0 unless logarithmic.
 Axis y_axis(const Panel& panel, std::size_t most);
+/// The common x axis of the panels.
 Axis x_axis(const Plot& plot, std::size_t most);
 
 }  // namespace titan::recipe

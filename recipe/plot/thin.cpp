@@ -49,7 +49,7 @@ void Thin::add(Point point) {
   ++count_;
   const auto full = [&] { return buckets_.empty() || buckets_.back().taken >= width_; };
   if (full() && buckets_.size() == most_) halve();
-  // With an odd number of buckets, the last one is now half full.
+  // With an odd number of buckets, the last one had no partner and is half full.
   if (full()) buckets_.emplace_back();
   buckets_.back().add(point);
 }

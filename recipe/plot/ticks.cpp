@@ -10,7 +10,7 @@ namespace {
 std::string fixed(double value, int decimals) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.*f", std::clamp(decimals, 0, 12), value);
-  // "-0" would be confusing.
+  // Writes "0" instead of "-0".
   const std::string text = buffer;
   return text.find_first_not_of("-0.") == std::string::npos ? text.substr(text[0] == '-' ? 1 : 0) : text;
 }
@@ -36,7 +36,7 @@ Axis linear_axis(double low, double high, std::size_t most, bool widen) {
     high += room;
   }
   const double step = nice_step(low, high, most);
-  constexpr double kSlack = 1e-9;  // of a step: rounding must not lose a tick
+  constexpr double kSlack = 1e-9;  // tolerance, as a fraction of a step, so that rounding does not lose a tick
   if (widen) {
     low = std::floor(low / step + kSlack) * step;
     high = std::ceil(high / step - kSlack) * step;
@@ -54,7 +54,7 @@ Axis log_axis(double low, double high, std::size_t most, bool widen) {
     high *= 2;
   }
   const double decades = std::log10(high / low);
-  // Within about a decade, the ticks of a linear axis are more even than powers of ten.
+  // On a range of less than a decade, ticks in equal steps are better than powers of ten.
   if (decades < 1) {
     Axis axis = linear_axis(low, high, most, false);
     axis.scale = Scale::kLog;

@@ -21,7 +21,7 @@ std::optional<std::uint64_t> first_digits(std::string_view text) {
 void HistoryScan::line(std::string_view text) {
   const std::uint64_t number = lines_++;
   const std::optional<std::uint64_t> step = first_digits(text);
-  // The usual case is the next step of the same attempt. Reading the attempt needs the whole line.
+  // If the step is the next one, the line is taken for one of the same attempt. Only other lines are parsed completely.
   const bool usual = step && *step == newest_ + 1 && attempt_ != 0;
   if (usual) {
     newest_ = *step;

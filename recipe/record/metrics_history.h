@@ -11,8 +11,8 @@
 
 namespace titan::recipe {
 
-/// The first pass over a file, line by line: finds starts that resumed from an earlier step. Parses most lines only up
-/// to their first digits.
+/// The first pass over a file, line by line: finds starts that resumed from an earlier step. For speed, it parses most
+/// lines only up to the step number.
 class HistoryScan {
  public:
   void line(std::string_view text);
@@ -31,7 +31,8 @@ class HistoryScan {
   std::vector<Cut> cuts_;
 };
 
-/// The second pass: classifies each line, in order.
+/// The second pass: decides for each line, in order, whether it is valid. kDoneAgain: a later start repeated this step.
+/// kOutOfOrder: the step does not ascend.
 class HistoryFilter {
  public:
   explicit HistoryFilter(std::vector<HistoryScan::Cut> cuts) : cuts_(std::move(cuts)) {}

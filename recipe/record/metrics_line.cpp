@@ -10,7 +10,7 @@ namespace {
 
 using ckpt::JsonReader;
 
-/// A number, or a text for one of the numbers that JSON does not have.
+/// Reads a number, or one of the texts that stand for numbers that JSON does not have (NaN, infinity).
 std::optional<double> real(JsonReader& in) {
   if (in.peek() == '"') {
     const std::string_view text = in.text();

@@ -23,7 +23,7 @@ struct MetricsLine {
   bool is_start() const { return event == "start" || event == "resume"; }
 };
 
-/// nullopt for a line that is cut off, is not a JSON object, or has no step.
+/// Parses one line. nullopt for a line that is cut off, is not a JSON object, or has no step.
 std::optional<MetricsLine> read_metrics_line(std::string_view text);
 
 }  // namespace titan::recipe

@@ -16,9 +16,10 @@ using ckpt::Result;
 using ckpt::Status;
 
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
-constexpr std::size_t kLongestLine = std::size_t{1} << 20;  // a longer line is foreign, and is not kept
+constexpr std::size_t kLongestLine = std::size_t{1} << 20;  // bytes; titan-train writes no longer line
 
-/// Cuts its input into lines. `take` gets each line without its newline, or nothing for one that is too long.
+/// Cuts its input into lines. `take` gets each line without its newline; for a line that is too long, it gets an empty
+/// one.
 class Lines {
  public:
   template <typename Take>
@@ -115,7 +116,7 @@ Result<std::string> find_metrics(ckpt::Fs& fs, const std::string& run) {
 
 Result<MetricsProblems> read_metrics(ckpt::Fs& fs, const std::string& path,
                                      const std::function<void(const MetricsLine&)>& take) {
-  // If a person has replaced the file by a link, it is followed.
+  // Follows a link, with which a user may have replaced the file.
   TITAN_ASSIGN_OR_RETURN(const std::unique_ptr<ckpt::File> file, ckpt::open_target(fs, path));
   TITAN_ASSIGN_OR_RETURN(const std::uint64_t size, file->size());
   HistoryScan scan;

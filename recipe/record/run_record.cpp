@@ -62,7 +62,7 @@ Result<RunRecord> read_record(ckpt::Fs& fs, const std::string& folder, std::uint
       continue;
     }
     if (!manifest.ok()) return manifest.status();
-    // A checkpoint with only weights has another id.
+    // A checkpoint without all components has another id than the full one of this step, so it is not compared.
     if (ckpt::missing_components(*manifest).empty()) record.ids[step.step] = manifest->id.hex();
   }
   return record;

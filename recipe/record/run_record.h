@@ -19,6 +19,7 @@ struct StepRecord {
   std::optional<double> loss, grad_norm, lr, tokens;
 };
 
+/// The recorded values of a run.
 struct RunRecord {
   std::map<std::uint64_t, StepRecord> steps;
   std::map<std::uint64_t, std::string> ids;  ///< in hex: of the existing checkpoint, else from metrics.jsonl
@@ -37,12 +38,13 @@ struct RecordDifference {
   bool operator==(const RecordDifference&) const = default;
 };
 
+/// The outcome of a comparison.
 struct RecordComparison {
   std::uint64_t steps = 0, ids = 0;           ///< numbers of steps and of ids that could be compared
   std::vector<RecordDifference> differences;  ///< in order of step; the id of a step comes last
 };
 
-/// Compares every value in `published`. Numbers are compared by value; NaN equals NaN. Pure.
+/// Compares every value in `published` with that in `computed`. Numbers are compared by value; NaN equals NaN. Pure.
 RecordComparison compare_records(const RunRecord& published, const RunRecord& computed);
 
 }  // namespace titan::recipe

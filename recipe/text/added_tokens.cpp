@@ -77,7 +77,7 @@ const AddedToken* TokenFinder::longest_at(std::string_view text, std::size_t* by
 }
 
 Status TokenFinder::cut(std::string_view text, const Take& take) const {
-  std::size_t taken = 0;  // the text up to here was already given to `take`
+  std::size_t taken = 0;  // the text before this offset was given to `take`
   for (std::size_t at = 0; at < text.size();) {
     std::size_t bytes = 0;
     const AddedToken* token =
@@ -87,7 +87,7 @@ Status TokenFinder::cut(std::string_view text, const Take& take) const {
       continue;
     }
     std::size_t begin = at, end = at + bytes;
-    at = end;  // also if the token does not count, so that the same place is not searched again
+    at = end;  // also if the token was refused (single_word), so that this position is not searched again
     if (token->single_word) {
       const bool word_before = begin > 0 && is_one(kWord, last_character(text.substr(0, begin)));
       const bool word_behind = end < text.size() && is_one(kWord, first_character(text.substr(end)));

@@ -1,5 +1,6 @@
 #pragma once
-// Added tokens ("added_tokens"), which are cut out of a text before merging: special tokens, runs of spaces. Pure.
+// Added tokens (the member "added_tokens" of tokenizer.json), such as special tokens or runs of spaces. They are cut
+// out of a text before its rest is encoded by merges. Pure.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,6 +11,7 @@
 
 namespace titan::recipe {
 
+/// One added token; members have the names of tokenizer.json.
 struct AddedToken {
   std::uint32_t id = 0;
   std::string content;
@@ -24,8 +26,9 @@ struct AddedToken {
 /// Finds added tokens in texts: the leftmost one, and of several at the same offset the longest.
 class TokenFinder {
  public:
-  static constexpr std::size_t kLongest = 1024;  // bytes of a token: limits the search at each place of a text
+  static constexpr std::size_t kLongest = 1024;  // bytes of a token; bounds the search at each position of a text
 
+  /// Adds `token`, which is found where a text contains `text`.
   void add(std::string_view text, const AddedToken& token);
   bool empty() const { return tokens_.empty(); }
 

@@ -15,7 +15,7 @@ namespace {
 
 using Ids = std::unordered_map<std::string_view, std::uint32_t>;
 
-constexpr std::size_t kPollMerges = 1 << 18;  // some hundredths of a second
+constexpr std::size_t kPollMerges = 1 << 18;  // merges between two polls: some hundredths of a second
 
 std::string fallback_token(unsigned byte) { return ckpt::printed("<0x%02X>", byte); }
 
@@ -38,7 +38,7 @@ const Bpe::Slot* Bpe::find(std::uint32_t left, std::uint32_t right) const {
 void Bpe::set_merge(std::uint64_t pair, std::uint32_t rank, std::uint32_t made) {
   std::size_t at = mixed(pair) & (slots_.size() - 1);
   while (slots_[at].pair != kNoPair && slots_[at].pair != pair) at = (at + 1) & (slots_.size() - 1);
-  slots_[at] = {pair, rank, made};  // of equal pairs the last one counts
+  slots_[at] = {pair, rank, made};  // if a pair occurs twice in the list, its last merge is used
 }
 
 Status Bpe::add_merges(const BpeParts& parts, const Ids& ids) {
@@ -106,7 +106,7 @@ Status Bpe::symbols_of(std::string_view piece, Scratch& scratch) const {
     if (at > 0) symbols.back().after = at;
     symbols.push_back({id, at - 1, -1, false});
   };
-  bool fused = false;  // the last symbol is an unknown one, and another unknown one may join it
+  bool fused = false;  // the last symbol is the unknown token, which the next unknown symbol may join
   std::size_t polled = 0;
   for (std::size_t at = 0; at < piece.size();) {
     if (at - polled >= kPollMerges && scratch.poll) {

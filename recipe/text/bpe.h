@@ -16,6 +16,7 @@
 
 namespace titan::recipe {
 
+/// The model part of tokenizer.json.
 struct BpeParts {
   std::vector<std::pair<std::string_view, std::uint32_t>> vocabulary;
   std::vector<std::pair<std::string_view, std::string_view>> merges;  ///< in order of rank
@@ -24,6 +25,7 @@ struct BpeParts {
   bool byte_level = false;  ///< each character of a token stands for a byte (byte_alphabet.h)
 };
 
+/// Encodes pieces of text to ids. Immutable.
 class Bpe {
  public:
   /// Checks `parts` and builds the tables. \error kInvalid: a merge with a token that is not in the vocabulary; an
@@ -63,7 +65,7 @@ class Bpe {
   ckpt::Status symbols_of(std::string_view piece, Scratch& scratch) const;
   ckpt::Status merge(Scratch& scratch) const;
 
-  std::vector<Slot> slots_;  // open addressing, a power of two, at most half full
+  std::vector<Slot> slots_;  // hash table of merges: open addressing, a power of two in size, at most half full
   bool byte_level_ = false, fuse_unknown_ = false, splits_at_mark_ = false, ignore_merges_ = false;
   std::optional<std::uint32_t> unknown_;
   std::array<std::optional<std::uint32_t>, 256> bytes_;          // ids of single bytes: byte-level, or for the fallback

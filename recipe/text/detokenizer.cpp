@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostReplacements = 2;
 constexpr std::size_t kMostWritten = std::size_t{512} << 20;
 
-/// The byte of "<0x0A>"; -1 for other tokens.
+/// The byte that a byte-fallback token ("<0x0A>") stands for; -1 for other tokens.
 int fallback_byte(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return -1;
   int value = 0;
@@ -95,7 +95,7 @@ std::string Detokenizer::decoded(std::string_view token) const {
 }
 
 Status Detokenizer::add(std::uint32_t id, std::string_view token) {
-  if (!tokens_.empty() && id <= tokens_.back().id) return {};  // of several tokens with one id the first counts
+  if (!tokens_.empty() && id <= tokens_.back().id) return {};  // of several tokens with one id, the first is used
   tokens_.push_back({id, written_.size()});
   written_ += first_without_.empty() ? decoded(token) : std::string(token);
   if (written_.size() > kMostWritten) return ckpt::invalid("the tokens have more than 512 MiB as text");

@@ -1,5 +1,5 @@
 #pragma once
-// Decodes token ids to text ("decoder" of tokenizer.json). Pure.
+// Decodes token ids to text, by the member "decoder" of tokenizer.json. Pure.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -49,7 +49,8 @@ class DecodeRun {
   explicit DecodeRun(const Detokenizer& detokenizer) : detokenizer_(detokenizer) {}
   /// The bytes that `id` appends to the text. They may end within a UTF-8 character (text_stream.h joins such parts).
   std::string push(std::uint32_t id);
-  /// Returns the rest: buffered bytes of the byte fallback, which decodes consecutive bytes together.
+  /// Returns the rest of the text: the bytes of byte-fallback tokens ("<0x0A>") are buffered, because consecutive ones
+  /// are decoded together.
   std::string finish();
 
  private:

@@ -11,9 +11,9 @@ namespace titan::recipe {
 
 /// The member "type"; "" if there is none.
 std::string type_of(const ckpt::JsonValue& part);
-/// A member that is true or false; `when_absent` if it is missing. \error kInvalid: another type
+/// The value of a boolean member; `when_absent` if it is missing. \error kInvalid: another type
 ckpt::Result<bool> flag_of(const ckpt::JsonValue& part, const char* key, bool when_absent);
-/// A member that is a text. \error kInvalid: missing, or another type
+/// The value of a string member. \error kInvalid: missing, or another type
 ckpt::Result<std::string> text_of(const ckpt::JsonValue& part, const char* key);
 /// The parts of a Sequence (its member `key` is their list); for another type, `part` itself. \error kInvalid: too many
 ckpt::Result<std::vector<const ckpt::JsonValue*>> parts_of(const ckpt::JsonValue& part, const char* key);

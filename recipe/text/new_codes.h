@@ -1,5 +1,6 @@
 #pragma once
-// Code points that Unicode 16 has and a regex engine with Unicode 14 treats as unassigned. Pure.
+// The code points that were added in Unicode 15, 15.1 and 16. A regex engine with the tables of Unicode 14 treats them
+// as unassigned. Pure.
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,7 @@ struct CodeRange {
   bool operator==(const CodeRange&) const = default;
 };
 
-/// Code points of a general category ("L", "Lu", "N") that were added in Unicode 15, 15.1 and 16, ascending.
+/// The added code points of a general category ("L", "Lu", "N"), ascending.
 std::vector<CodeRange> new_codes(std::string_view category);
 
 /// Whether `code` is in one of `ranges`, which must ascend.

@@ -13,7 +13,7 @@ namespace titan::recipe {
 namespace {
 
 struct CanonicalPair {
-  std::uint32_t code, first, second;  ///< second 0: `code` is another form of `first`
+  std::uint32_t code, first, second;  ///< `code` decomposes to `first` and `second`; second 0: only to `first`
   bool composes;                      ///< `first` and `second` are composed to `code`
 };
 constexpr CanonicalPair kPairs[] = {
@@ -101,7 +101,7 @@ bool surely_composed(std::string_view text) {
   return true;
 }
 
-/// Composes in place; `marks` are in canonical order.
+/// Composes `marks`, which are in canonical order, in place.
 void compose(std::vector<Mark>& marks) {
   std::size_t kept = 0, starter = marks.size();
   std::uint8_t last = 0;  // class of the last mark between the starter and the next one; 0: none

@@ -1,6 +1,6 @@
 #pragma once
-// Unicode normalization form C with the tables of Unicode 9.0, because the library with which tokenizers were made uses
-// them. Code points newer than 9.0 do not change. Pure.
+// Unicode normalization form C with the tables of Unicode 9.0, because Hugging Face's tokenizers library uses these.
+// Code points newer than 9.0 do not change. Pure.
 // \source https://www.unicode.org/reports/tr15/; tables/make_tables.py
 #include <string>
 #include <string_view>

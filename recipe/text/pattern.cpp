@@ -13,7 +13,7 @@ using ckpt::Result;
 
 constexpr std::uint32_t kMostSteps = 1u << 28;   // per match: more than any sane pattern takes for 100 MB
 constexpr std::uint32_t kMostHeapKiB = 1 << 18;  // per match in the interpreter
-constexpr std::size_t kFirstStack = 32 << 10, kMostStack = 8 << 20;  // for compiled code
+constexpr std::size_t kFirstStack = 32 << 10, kMostStack = 8 << 20;  // bytes, for JIT-compiled code
 
 std::string pcre_error(int code) {
   PCRE2_UCHAR text[256];
@@ -42,7 +42,7 @@ Result<Pattern::Code> Pattern::compiled(const std::string& pattern) {
                           PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, context));
   pcre2_compile_context_free(context);
   if (!code) return ckpt::invalid("the pattern '" + pattern + "' cannot be read: " + pcre_error(error));
-  // Without code generation the interpreter gives the same matches, at a third of the speed.
+  // If JIT compilation fails, the interpreter gives the same matches at a third of the speed.
   pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   return code;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// A regular expression of a tokenizer, matched by PCRE2 with Oniguruma's results. Only this code uses PCRE2.
+// A regular expression of a tokenizer. It is matched by PCRE2, with the results that Oniguruma (the engine of Hugging
+// Face's tokenizers) would give. Only pattern.cpp uses PCRE2.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@ class Pattern {
   bool leads_[256] = {};          // first bytes of code points in newer_
 };
 
+/// The bytes [begin, end) of the text.
 struct Match {
   std::size_t begin = 0, end = 0;
 };

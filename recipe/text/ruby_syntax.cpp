@@ -18,7 +18,7 @@ constexpr const char* kSpace =
 constexpr const char* kNoSpace =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
     R"(\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-// Word characters include U+24B6 and other symbols in circles and squares, which are used like letters.
+// Oniguruma's word characters. They include U+24B6 and other letters in circles and squares.
 constexpr const char* kWord =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 
@@ -177,7 +177,7 @@ class Rewriter {
     copy(1);
   }
 
-  void braces() {  // a repetition
+  void braces() {  // {n}, {n,m}: a repetition
     const std::size_t close = pattern_.find('}', at_);
     const std::string_view inner = close == std::string_view::npos ? "x" : pattern_.substr(at_ + 1, close - at_ - 1);
     if (inner.find_first_not_of("0123456789,") != std::string_view::npos || inner.empty())

@@ -11,6 +11,7 @@
 
 namespace titan::recipe {
 
+/// A translated pattern.
 struct PcreSyntax {
   std::string plain;             ///< correct for texts without code points of `newer`
   std::string exact;             ///< correct for all texts, but slower

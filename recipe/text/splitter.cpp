@@ -70,7 +70,7 @@ Status Splitter::add(const JsonValue& part) {
   if (part.find("prepend_scheme") != nullptr) {
     TITAN_ASSIGN_OR_RETURN(scheme, text_of(part, "prepend_scheme"));
   }
-  constexpr std::size_t kLongestMark = 4;  // bytes: one character
+  constexpr std::size_t kLongestMark = 4;  // bytes; a mark is one character
   if (step.mark.empty() || step.mark.size() > kLongestMark)
     return ckpt::invalid("the member 'replacement' of 'Metaspace' is not one character");
   if (scheme != "always" && scheme != "first" && scheme != "never") return refused_type("the prepend_scheme", scheme);

@@ -1,5 +1,6 @@
 #pragma once
-// The pre-tokenizer: cuts a text into pieces; merges stay within a piece ("pre_tokenizer"). Pure.
+// The pre-tokenizer (the member "pre_tokenizer" of tokenizer.json): cuts a text into pieces. Merges stay within a
+// piece. Pure.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@ namespace titan::recipe {
 /// What a Split does with the matches of its pattern and with the text between them.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
+/// A pre-tokenizer. Immutable after its creation; SplitRun applies it.
 class Splitter {
  public:
   /// Reads the member "pre_tokenizer" of tokenizer.json; nullptr: none. \error kUnsupported: other types than Split,
@@ -46,7 +48,7 @@ class Splitter {
   bool byte_level_ = false;
 };
 
-/// Receives pieces.
+/// Receives the pieces of a text, in order.
 class PieceSink {
  public:
   virtual ~PieceSink() = default;

@@ -35,7 +35,7 @@ Begun begun(std::string_view text) {
   return {bytes, bytes < whole};
 }
 
-/// The number of bytes at the end of `text` with which a stop may begin.
+/// The number of bytes at the end of `text` that may be the beginning of a stop string.
 std::size_t begins_a_stop(std::string_view text, const std::vector<std::string>& stops) {
   std::size_t most = 0;
   for (const std::string& stop : stops)

@@ -14,7 +14,7 @@ using ckpt::Status;
 namespace {
 
 constexpr std::size_t kCacheSlots = 1 << 16;
-constexpr std::size_t kPollBytes = 1 << 20;  // some hundredths of a second
+constexpr std::size_t kPollBytes = 1 << 20;  // bytes between two polls: some hundredths of a second
 
 }  // namespace
 

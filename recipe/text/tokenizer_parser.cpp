@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostAdded = 1 << 17;
 constexpr std::size_t kMostMerges = 1 << 24;
-constexpr std::size_t kLongestToken = 1 << 14;  // bytes, as in the file
+constexpr std::size_t kLongestToken = 1 << 14;  // bytes of a token in the file
 
 Status damaged(Status status) {  // for a file of the user, which is not a checkpoint
   if (status.code == ckpt::Code::kCorrupt) status.code = ckpt::Code::kInvalid;
@@ -27,7 +27,8 @@ Status damaged(Status status) {  // for a file of the user, which is not a check
 
 }  // namespace
 
-/// Reads the files in one pass: vocabulary and merges are used as they come, everything else is kept as small values.
+/// Reads the files in one pass. Vocabulary and merges are large and are used at once; everything else is small and is
+/// kept as JSON values.
 class TokenizerParser {
  public:
   TokenizerParser(const std::string& what, std::string_view json) : what_(what), in_(what, json) {}
@@ -79,7 +80,7 @@ class TokenizerParser {
         in_.array([&](std::size_t) { read_merge(); });
       } else {
         const std::string name(key);
-        if (name == "vocab") return in_.skip();  // that of Unigram is a list
+        if (name == "vocab") return in_.skip();  // the vocabulary of Unigram is a list
         model_.set(name, read_json_value(in_));
       }
     });
